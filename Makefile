@@ -1,0 +1,39 @@
+# The commands of everyday use; CMake does the building (CMakePresets.json), scripts/setup brings what is missing.
+PRESET ?= release
+JOBS   ?= $(shell nproc)
+PREFIX ?= /usr/local
+BUILD  := build/$(PRESET)
+
+.NOTPARALLEL:
+.PHONY: help build run test bench check format install clean setup-run setup-test setup-check
+
+help:           ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+
+build: setup-run ## install what is missing, build into build/release (PRESET=debug|asan|tsan: build/that)
+	@cmake --preset $(PRESET) $(if $(wildcard $(BUILD)/build.ninja),>/dev/null)
+	@cmake --build --preset $(PRESET) -j$(JOBS)
+
+run: build      ## see it work: two stock MPI programs, with their MPI's own I/O and under Shima
+	@python3 bench/main_job.py
+
+test: setup-test build ## build, then every test
+	@scripts/ci-test $(BUILD)
+
+bench: build    ## measure against stock MPICH, stock Open MPI and the machine's limit
+	@python3 bench/bench.py
+
+check: setup-check build ## format, clang-tidy, include directions, man pages, shell scripts
+	@scripts/check $(BUILD)
+
+format:         ## rewrite the sources in the house's format
+	@scripts/format
+
+install: build  ## install below PREFIX (default /usr/local)
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:          ## remove the builds, keep what setup fetched (build/deps)
+	@rm -rf build/release build/debug build/asan build/tsan
+
+setup-run setup-test setup-check:
+	@scripts/setup $(@:setup-%=%)

@@ -1,0 +1,177 @@
+"""What was measured, and whether it reaches what it should.
+
+A Sample is one figure of one subject in one row of one section. Results keeps all samples and
+answers with medians and bests. A Verdict compares one median of Shima's with a reference.
+"""
+
+import dataclasses
+import statistics
+
+from lib.table import format_table, number
+
+HIGHER, LOWER = "higher", "lower"
+
+
+@dataclasses.dataclass
+class Sample:
+    row: str
+    value: float | None
+    unit: str = "MiB/s"
+    better: str = HIGHER
+    problem: str = ""  # why the row fails although there is a figure, or why there is none
+    note: str = ""     # worth telling, but no failure
+
+
+@dataclasses.dataclass
+class Verdict:
+    row: str
+    subject: str
+    what: str
+    ratio: float
+    needed: float
+    better: str
+
+    def reached(self):
+        return self.ratio >= self.needed if self.better == HIGHER else self.ratio <= self.needed
+
+    def text(self):
+        sign = ">=" if self.better == HIGHER else "<="
+        return f"{self.subject} {self.ratio:.2f} of {self.what}, to be {sign} {self.needed:.2f}"
+
+
+class Results:
+    """The samples of one section."""
+
+    def __init__(self, title, subjects):
+        self.title = title
+        self.subjects = subjects  # names, in the order of the columns
+        self.samples = {}         # row -> subject -> [Sample]
+        self.verdicts = []
+
+    def add(self, subject, samples):
+        for sample in samples:
+            self.samples.setdefault(sample.row, {}).setdefault(subject, []).append(sample)
+
+    def arrange(self, names):
+        """Puts the rows into this order; jobs ran in a random one."""
+        place = {name: i for i, name in enumerate(names)}
+        self.samples = dict(sorted(self.samples.items(), key=lambda item: place[item[0]]))
+
+    def values(self, row, subject):
+        samples = self.samples.get(row, {}).get(subject, [])
+        return [sample.value for sample in samples if sample.value is not None]
+
+    def median(self, row, subject):
+        values = self.values(row, subject)
+        return statistics.median(values) if values else None
+
+    def best(self, row, subject):
+        values = self.values(row, subject)
+        pick = max if self._any_sample(row).better == HIGHER else min
+        return pick(values) if values else None
+
+    def _any_sample(self, row):
+        return next(iter(self.samples[row].values()))[0]
+
+    def problems(self, row):
+        found = {f"{subject}: {sample.problem}" for subject, samples in self.samples[row].items()
+                 for sample in samples if sample.problem}
+        return sorted(found)
+
+    def notes(self):
+        return sorted({f"{subject}, {row}: {sample.note}" for row, by_subject in self.samples.items()
+                       for subject, samples in by_subject.items() for sample in samples
+                       if sample.note})
+
+    # --- comparing ----------------------------------------------------------------------------
+
+    def stock(self):
+        return [name for name in self.subjects if name in ("mpich", "openmpi")]
+
+    def shima(self):
+        return [name for name in self.subjects if name.startswith("shima/")]
+
+    def best_median(self, rows, subjects, better):
+        medians = [self.median(row, subject) for row in rows for subject in subjects
+                   if row in self.samples]
+        medians = [median for median in medians if median is not None]
+        return (max if better == HIGHER else min)(medians) if medians else None
+
+    def require(self, row, needed, what, rows, subjects, only=None):
+        """Every Shima subject's median in `row`, against the best median of `subjects` in `rows`."""
+        if row not in self.samples:
+            return
+        better = self._any_sample(row).better
+        reference = self.best_median(rows, subjects, better)
+        for subject in self.shima():
+            value = self.median(row, subject)
+            if value is not None and reference and (only is None or subject == only):
+                self.verdicts.append(Verdict(row, subject, what, value / reference, needed, better))
+
+    def require_below(self, row, needed, what):
+        """Every Shima subject's median in `row` is itself a ratio that must not exceed `needed`."""
+        for subject in self.shima():
+            value = self.median(row, subject) if row in self.samples else None
+            if value is not None:
+                self.verdicts.append(Verdict(row, subject, what, value, needed, LOWER))
+
+    # --- showing ------------------------------------------------------------------------------
+
+    def _cell(self, row, subject, repetitions):
+        values = self.values(row, subject)
+        if not values:
+            return "failed" if subject in self.samples[row] else "-"
+        few = f" n={len(values)}" if len(values) < repetitions else ""
+        if len(values) == 1:
+            return number(values[0]) + few
+        return f"{number(self.median(row, subject))} ({number(self.best(row, subject))}){few}"
+
+    def _ratio(self, row, references):
+        """The worse Shima subject's median over the best of the references."""
+        better = self._any_sample(row).better
+        reference = self.best_median([row], references, better)
+        mine = [self.median(row, subject) for subject in self.shima()]
+        mine = [value for value in mine if value is not None]
+        if not mine or not reference:
+            return "-"
+        return f"{(min if better == HIGHER else max)(mine) / reference:.2f}"
+
+    def _own_ratio(self, row, subject):
+        mine, stock = self.median(row, subject), self.median(row, subject.removeprefix("shima/"))
+        return f"{mine / stock:.2f}" if mine and stock else "-"
+
+    def _judgement(self, row):
+        missed = [v.text() for v in self.verdicts if v.row == row and not v.reached()]
+        problems = self.problems(row)
+        if problems or missed:
+            return "; ".join([f"FAIL {p}" for p in problems] + [f"MISS {m}" for m in missed])
+        return "ok" if any(v.row == row for v in self.verdicts) else ""
+
+    def table(self, repetitions):
+        shima = self.shima()
+        header = ["", "unit", *self.subjects, *(f"{name[6:]} x" for name in shima)]
+        header += ["/best stock", "/limit", "verdict"] if shima else []
+        rows = []
+        for row in self.samples:
+            cells = [row, self._any_sample(row).unit]
+            cells += [self._cell(row, subject, repetitions) for subject in self.subjects]
+            cells += [self._own_ratio(row, subject) for subject in shima]
+            if shima:
+                cells += [self._ratio(row, self.stock()), self._ratio(row, ["limit"])]
+                cells.append(self._judgement(row))
+            rows.append(cells)
+        return format_table(header, rows)
+
+    def failures(self):
+        missed = [f"{v.row}: {v.text()}" for v in self.verdicts if not v.reached()]
+        return missed + [f"{row}: {p}" for row in self.samples for p in self.problems(row)]
+
+    def as_json(self):
+        rows = [{"row": row, "subject": subject, "unit": samples[0].unit,
+                 "better": samples[0].better, "median": self.median(row, subject),
+                 "best": self.best(row, subject), "values": self.values(row, subject),
+                 "problems": sorted({s.problem for s in samples if s.problem})}
+                for row, by_subject in self.samples.items()
+                for subject, samples in by_subject.items()]
+        verdicts = [dict(dataclasses.asdict(v), reached=v.reached()) for v in self.verdicts]
+        return {"title": self.title, "rows": rows, "verdicts": verdicts, "notes": self.notes()}

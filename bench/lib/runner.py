@@ -1,0 +1,178 @@
+"""Runs one program as a measurement: on a quiet machine, within a time limit, leaving nothing.
+
+Dirty pages of earlier runs disturb every later figure, so drain() writes them out first. A job
+that exceeds its time is ended with all its processes, also those that a launcher moved out of its
+process group: they still share the session that was made for the job.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+REAL_FILE_SYSTEMS_NOT = {"tmpfs", "ramfs", "devtmpfs", "proc", "sysfs"}
+
+
+@dataclasses.dataclass
+class Outcome:
+    records: list      # the JSON objects that the program printed
+    stats: list        # the JSON objects that Shima wrote, one a closed file
+    seconds: float     # of the whole job, its start included
+    problem: str = ""  # why it is no measurement: a time-out, an exit code
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+# --- a quiet machine --------------------------------------------------------------------------
+
+def unwritten_mib():
+    lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
+    kib = [int(line.split()[1]) for line in lines if line.startswith(("Dirty:", "Writeback:"))]
+    return sum(kib) / 1024
+
+
+def drain(limit_mib=16, patience_s=60):
+    """Writes dirty pages out and waits until hardly any are left; somebody else may keep dirtying."""
+    os.sync()
+    deadline = time.monotonic() + patience_s
+    while unwritten_mib() > limit_mib and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+# --- one job ----------------------------------------------------------------------------------
+
+def session_members(session):
+    members = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and os.getsid(int(entry.name)) == session:
+                members.append(int(entry.name))
+        except OSError:
+            pass  # it ended meanwhile
+    return members
+
+
+def end_job(process):
+    """Asks the launcher to end its ranks, then ends what is left of the job's session."""
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        pass
+    for pid in session_members(process.pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    process.wait()
+
+
+def json_lines(text):
+    objects = []
+    for line in text.splitlines():
+        try:
+            if line.startswith("{"):
+                objects.append(json.loads(line))
+        except json.JSONDecodeError:
+            pass  # a line of somebody else's
+    return objects
+
+
+def run(command, environment=None, timeout_s=600):
+    """Runs a command in a session of its own; Shima, if it is in there, reports into a file."""
+    with tempfile.TemporaryDirectory(prefix="shima-bench-") as scratch:
+        stats = pathlib.Path(scratch, "stats.jsonl")
+        environment = dict(environment or os.environ, SHIMA_STATS=str(stats))
+        with open(f"{scratch}/out", "w+") as out, open(f"{scratch}/err", "w+") as err:
+            started = time.monotonic()
+            process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
+                                       stdout=out, stderr=err, start_new_session=True)
+            problem = ""
+            try:
+                if process.wait(timeout_s) != 0:
+                    problem = f"exit code {process.returncode}"
+            except subprocess.TimeoutExpired:
+                problem = f"no end after {timeout_s:.0f} s"
+            finally:
+                if process.poll() is None:
+                    end_job(process)
+            seconds = time.monotonic() - started
+            out.seek(0), err.seek(0)
+            records, errors = json_lines(out.read()), err.read()
+        if problem and errors.strip():
+            say("    " + "\n    ".join(errors.strip().splitlines()[-6:]))
+        written = json_lines(stats.read_text()) if stats.exists() else []
+        return Outcome(records, written, seconds, problem)
+
+
+# --- which path Shima took --------------------------------------------------------------------
+
+def paths_taken(stats):
+    """Shima's counters path_*, summed over the files closed: how many calls each path served."""
+    taken = {}
+    for record in stats:
+        for name, count in record.get("counters", {}).items():
+            if name.startswith("path_") and count:
+                path = name.removeprefix("path_")
+                taken[path] = taken.get(path, 0) + count
+    return taken
+
+
+def wrong_path(stats, expected):
+    """What to complain of, if calls were served by a path that the row is not about."""
+    strange = {path: count for path, count in paths_taken(stats).items() if path not in expected}
+    if not expected or not strange:
+        return ""
+    return "other path: " + ", ".join(f"{path} {count}x" for path, count in strange.items())
+
+
+# --- where ------------------------------------------------------------------------------------
+
+def file_system_of(directory):
+    """The type of the file system a directory lies on: the longest mount point above it."""
+    path, best = str(pathlib.Path(directory).resolve()), ("", "unknown")
+    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
+        _, mount, kind = line.split()[:3]
+        inside = path == mount or path.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= len(best[0]):
+            best = (mount, kind)
+    return best[1]
+
+
+def working_directory(wanted, parent, free_gib):
+    """A directory for the big files, on a real file system with room; ends the program if none."""
+    base = pathlib.Path(wanted or parent)
+    base.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(base).free / 2**30
+    if free < free_gib:
+        sys.exit(f"{base}: {free:.1f} GiB free, but the files need {free_gib} GiB. "
+                 "Make room, or name another place with --dir.")
+    kind = file_system_of(base)
+    if kind in REAL_FILE_SYSTEMS_NOT:
+        sys.exit(f"{base} lies on {kind}, which is memory and no file system to measure. "
+                 "Name another place with --dir.")
+    return pathlib.Path(tempfile.mkdtemp(prefix="files-", dir=base))
+
+
+def processor():
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def machine_facts(directory, flavours):
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {"cores": len(os.sched_getaffinity(0)), "processor": processor(),
+            "memory_gib": round(memory / 2**30, 1), "kernel": platform.release(),
+            "file_system": file_system_of(directory),
+            "mpi": {flavour.label(): flavour.version for flavour in flavours},
+            "date": time.strftime("%Y-%m-%d %H:%M")}

@@ -1,0 +1,363 @@
+"""What is measured: one class a section of the benchmark.
+
+A section makes jobs. A job belongs to a group (the cells that are to be compared and therefore run
+next to each other) and to one subject, and gives samples. It also knows its targets.
+
+`expected` names the paths through Shima that a row is about; a row fails if Shima's counters say
+that its calls went another way. An empty set means that any way is right.
+"""
+
+import dataclasses
+import typing
+
+import two_hosts
+from lib import runner
+from lib.results import LOWER, Sample
+from lib.subjects import TOOL, binary
+
+WAYS = ("UT", "FV", "COL")
+OPS = ("write", "read")
+
+# Large pieces are pulled by agents out of the ranks' memory, small ones packed by the ranks; reads
+# of cached data may be left to each rank. Between hosts data must travel in messages.
+COLLECTIVE_PATHS = {
+    ("large", "write"): {"pull"},
+    ("large", "read"): {"pull", "independent"},
+    ("small", "write"): {"pack"},
+    ("small", "read"): {"pack", "independent"},
+    ("hosts", "write"): {"message"},
+    ("hosts", "read"): {"message", "independent"},
+}
+
+
+@dataclasses.dataclass
+class Context:
+    subjects: list   # of Subject
+    directory: object
+    quick: bool
+    np_list: list | None
+    timeout_s: float
+    random_seed: int
+
+    def nps(self, usual):
+        return [np for np in (self.np_list or usual)]
+
+    def size_mib(self, usual):
+        return usual // 8 if self.quick else usual
+
+    def start(self, subject, np, program, arguments):
+        runner.drain()
+        return runner.run(subject.command(np, program, arguments), subject.flavour.environment(),
+                          self.timeout_s)
+
+
+@dataclasses.dataclass
+class Job:
+    group: str
+    subject: str
+    run: typing.Callable[[], list]
+
+
+def problem_of(outcome, record, subject, expected):
+    if outcome.problem or record is None:
+        return outcome.problem or "no result"
+    if record.get("wrong_words") or record.get("wrong_bytes") or record.get("different_files"):
+        return "WRONG DATA"
+    if subject.shima and record.get("hole_bytes_written"):
+        return f"{record['hole_bytes_written']} bytes written into holes"
+    return runner.wrong_path(outcome.stats, expected) if subject.shima else ""
+
+
+def rate(row, outcome, subject, expected=frozenset()):
+    record = outcome.records[0] if outcome.records else None
+    value = record["open_close_mib_s"] if record and not outcome.problem else None
+    return Sample(row, value, problem=problem_of(outcome, record, subject, expected))
+
+
+def limit_job(context, group, size_mib, rows):
+    """The limit program; each of its two figures goes into all the rows of that operation."""
+    def run():
+        path = context.directory / "limit.dat"
+        samples = []
+        for op in OPS:
+            runner.drain()
+            outcome = runner.run([str(binary("limit")), "--json", "--op", op, "--file", str(path),
+                                  "--size-mib", str(size_mib)], timeout_s=context.timeout_s)
+            figure = outcome.records[0]["open_close_mib_s"] if outcome.records else None
+            samples += [Sample(row, figure, problem=outcome.problem) for row in rows[op]]
+        path.unlink(missing_ok=True)
+        return samples
+    return Job(group, "limit", run)
+
+
+class Section:
+    """Defaults; a section gives name, title, jobs and targets."""
+
+    limit = True
+    lead = ""  # a line above the table
+
+    def skip_reason(self):
+        return None
+
+
+class Columns(Section):
+    name = "columns"
+    title = "An array by columns, 16 KiB pieces"
+    lead = "MiB/s from open to close; a read reads the file just written"
+
+    def row(self, np, way, op):
+        return f"np {np} {way} {op}"
+
+    def row_names(self, context):
+        return [self.row(np, way, op) for np in context.nps([2, 4, 8]) for way in WAYS
+                for op in OPS]
+
+    def jobs(self, context):
+        size_mib = context.size_mib(1024)
+        for np in context.nps([2, 4, 8]):
+            rows = {op: [self.row(np, way, op) for way in WAYS] for op in OPS}
+            yield limit_job(context, f"np {np} COL", size_mib, rows)
+            for way in WAYS:
+                for subject in context.subjects:
+                    yield Job(f"np {np} {way}", subject.name, lambda n=np, w=way, s=subject:
+                              self.measure(context, s, n, w, size_mib))
+
+    def measure(self, context, subject, np, way, size_mib):
+        path = context.directory / "columns.dat"
+        samples = []
+        for op in OPS:
+            outcome = context.start(subject, np, "columns", [
+                "--way", way, "--op", op, "--size-mib", size_mib, "--file", path, "--json"])
+            expected = COLLECTIVE_PATHS["large", op] if way == "COL" else frozenset()
+            samples.append(rate(self.row(np, way, op), outcome, subject, expected))
+        path.unlink(missing_ok=True)
+        return samples
+
+    def targets(self, results, context):
+        stock = results.stock()
+        for np in context.nps([2, 4, 8]):
+            rows = {op: [self.row(np, way, op) for way in WAYS] for op in OPS}
+            write, read = self.row(np, "COL", "write"), self.row(np, "COL", "read")
+            results.require(write, 0.9, "the limit", [write], ["limit"])
+            results.require(write, 1.0, "the best stock write", rows["write"], stock)
+            results.require(read, 1.0, "the best stock read", rows["read"], stock)
+            for op in OPS:
+                fv, ut = self.row(np, "FV", op), self.row(np, "UT", op)
+                results.require(fv, 1.0, "the best stock FV", [fv], stock)
+                results.require(ut, 0.95, "the best stock UT", [ut], stock)
+
+
+class Steps(Section):
+    name = "steps"
+    title = "A new file every step: MPI-IO against the naive program"
+    lead = "seconds for 100 steps of 100 000 doubles a rank, as the user timed it; less is better"
+    limit = False
+    figures = (("MPI-IO half", "mpi_s", "s"), ("naive half", "naive_s", "s"),
+               ("MPI-IO / naive", "ratio", "ratio"))
+
+    def row_names(self, context):
+        return [f"np {np} {label}" for np in context.nps([2, 8, 24])
+                for label, _, _ in self.figures]
+
+    def jobs(self, context):
+        for np in context.nps([2, 8, 24]):
+            for subject in context.subjects:
+                yield Job(f"np {np}", subject.name,
+                          lambda n=np, s=subject: self.measure(context, s, n))
+
+    def measure(self, context, subject, np):
+        steps = 20 if context.quick else 100
+        outcome = context.start(subject, np, "steps", [
+            "--steps", steps, "--dir", context.directory, "--sync-first", "--verify", "--clean",
+            "--json"])
+        for left in context.directory.glob("step*"):
+            left.unlink()
+        record = outcome.records[0] if outcome.records else {}
+        problem = problem_of(outcome, record or None, subject, frozenset())
+        return [Sample(f"np {np} {label}", record.get(key), unit, LOWER, problem)
+                for label, key, unit in self.figures]
+
+    def targets(self, results, context):
+        for np in context.nps([2, 8, 24]):
+            if np in (2, 8, 24):
+                results.require_below(f"np {np} MPI-IO / naive", 0.8 if np == 2 else 0.5,
+                                      "the naive half")
+        row = "np 24 MPI-IO half"
+        results.require(row, 0.1, "stock MPICH", [row], ["mpich"], only="shima/mpich")
+        results.require(row, 0.5, "stock Open MPI", [row], ["openmpi"], only="shima/openmpi")
+
+
+class SmallPieces(Section):
+    name = "small_pieces"
+    title = "An array by columns, pieces of 64 bytes, collective, 256 MiB"
+    lead = ("'/limit' is the share of the time that merely moving the bytes would take: what the "
+            "limit needs for them, over what this takes")
+    piece_bytes = 64
+
+    def row_names(self, context):
+        return [f"np {np} {op}{what}" for np in context.nps([8]) for op in OPS
+                for what in ("", ", a piece")]
+
+    def jobs(self, context):
+        size_mib = context.size_mib(256)
+        for np in context.nps([8]):
+            rows = {op: [f"np {np} {op}"] for op in OPS}
+            yield limit_job(context, f"np {np}", size_mib, rows)
+            for subject in context.subjects:
+                yield Job(f"np {np}", subject.name, lambda n=np, s=subject:
+                          self.measure(context, s, n, size_mib))
+
+    def measure(self, context, subject, np, size_mib):
+        path = context.directory / "small.dat"
+        samples = []
+        for op in OPS:
+            outcome = context.start(subject, np, "columns", [
+                "--way", "COL", "--op", op, "--size-mib", size_mib, "--piece", self.piece_bytes,
+                "--file", path, "--json"])
+            sample = rate(f"np {np} {op}", outcome, subject, COLLECTIVE_PATHS["small", op])
+            ns = 1e9 * self.piece_bytes / (sample.value * 2**20) if sample.value else None
+            samples += [sample, Sample(f"np {np} {op}, a piece", ns, "ns", LOWER, sample.problem)]
+        path.unlink(missing_ok=True)
+        return samples
+
+    def targets(self, results, context):
+        for row in (f"np {np} {op}" for np in context.nps([8]) for op in OPS):
+            results.require(row, 1.0, "the best stock", [row], results.stock())
+
+
+class Subarray3d(Section):
+    name = "subarray3d"
+    title = "A cube of 512^3 doubles in blocks, collective"
+    lead = "MiB/s from open to close"
+
+    def row_names(self, context):
+        return [f"np {np} {op}" for np in context.nps([8]) for op in OPS]
+
+    def jobs(self, context):
+        n = 256 if context.quick else 512
+        for np in context.nps([8]):
+            rows = {op: [f"np {np} {op}"] for op in OPS}
+            yield limit_job(context, f"np {np}", n**3 * 8 >> 20, rows)
+            for subject in context.subjects:
+                yield Job(f"np {np}", subject.name,
+                          lambda p=np, s=subject: self.measure(context, s, p, n))
+
+    def measure(self, context, subject, np, n):
+        path = context.directory / "cube.dat"
+        samples = []
+        for op in OPS:
+            outcome = context.start(subject, np, "subarray3d", [op, path, n])
+            samples.append(rate(f"np {np} {op}", outcome, subject,
+                                COLLECTIVE_PATHS["large", op] | COLLECTIVE_PATHS["small", op]))
+        path.unlink(missing_ok=True)
+        return samples
+
+    targets = SmallPieces.targets
+
+
+class Random(Section):
+    name = "random"
+    title = "Ten random patterns, collective"
+    lead = "MiB/s from open to close; the pattern follows from its seed"
+    kinds = ("nested vectors", "indexed", "indexed blocks", "subarray", "struct")
+    patterns = 10
+
+    def row_names(self, context):
+        return [row for np in context.nps([3, 8]) for _, _, row in self.rows(context, np)]
+
+    def rows(self, context, np):
+        for seed in range(context.random_seed, context.random_seed + self.patterns):
+            for op in OPS:
+                yield seed, op, f"np {np} seed {seed} {self.kinds[seed % len(self.kinds)]} {op}"
+
+    def jobs(self, context):
+        size_mib = context.size_mib(128)
+        for np in context.nps([3, 8]):
+            rows = {o: [row for _, op, row in self.rows(context, np) if op == o] for o in OPS}
+            yield limit_job(context, f"np {np}", size_mib, rows)
+            for subject in context.subjects:
+                yield Job(f"np {np}", subject.name, lambda n=np, s=subject:
+                          self.measure(context, s, n, size_mib))
+
+    def measure(self, context, subject, np, size_mib):
+        path = context.directory / "random.dat"
+        outcome = context.start(subject, np, "random_patterns",
+                                [path, context.random_seed, self.patterns, size_mib])
+        path.unlink(missing_ok=True)
+        by_row = {(record["seed"], record["op"]): record for record in outcome.records}
+        # A job that broke off keeps the figures of the patterns that it finished.
+        return [self.sample(row, by_row.get((seed, op)), outcome, subject)
+                for seed, op, row in self.rows(context, np)]
+
+    def sample(self, row, record, outcome, subject):
+        if record is None:
+            return Sample(row, None, problem=outcome.problem or "no result")
+        done = dataclasses.replace(outcome, problem="")
+        holes = record.get("hole_bytes_written", 0)
+        note = f"writes {holes} bytes into holes" if holes and not subject.shima else ""
+        return Sample(row, record["open_close_mib_s"], note=note,
+                      problem=problem_of(done, record, subject, frozenset()))
+
+    def targets(self, results, context):
+        for np in context.nps([3, 8]):
+            for _, _, row in self.rows(context, np):
+                results.require(row, 1.0, "the best stock", [row], results.stock())
+
+
+class TwoHosts(Section):
+    name = "two_hosts"
+    title = "The array by columns over two hosts, half the ranks on each, collective"
+    lead = "hosts are namespaces of this machine, the wire a veth pair"
+    limit = False
+
+    def row_names(self, context):
+        return [f"np {np} {op}{what}" for np in context.nps([8]) for op in OPS
+                for what in ("", ", on the wire")]
+
+    def skip_reason(self):
+        return two_hosts.why_unavailable()
+
+    def jobs(self, context):
+        for np in context.nps([8]):
+            for subject in context.subjects:
+                yield Job(f"np {np}", subject.name,
+                          lambda n=np, s=subject: self.measure(context, s, n))
+
+    def measure(self, context, subject, np):
+        path = context.directory / "hosts.dat"
+        samples = []
+        for op in OPS:
+            outcome, wire_mib = self.run_over_hosts(context, subject, np, [
+                "--way", "COL", "--op", op, "--size-mib", context.size_mib(1024), "--file", path,
+                "--json"])
+            sample = rate(f"np {np} {op}", outcome, subject, COLLECTIVE_PATHS["hosts", op])
+            samples += [sample, Sample(f"np {np} {op}, on the wire", wire_mib, "MiB", LOWER,
+                                       sample.problem)]
+        path.unlink(missing_ok=True)
+        return samples
+
+    def run_over_hosts(self, context, subject, np, arguments):
+        program = [str(binary("columns", subject.flavour)), *map(str, arguments)]
+        if subject.shima:
+            program = [str(TOOL), "exec", *program]
+        runner.drain()
+        environment = subject.flavour.environment() | two_hosts.ROOT_ENVIRONMENT
+        with two_hosts.TwoHosts() as hosts:
+            command = hosts.mpi_command(subject.flavour.mpiexec, np, program)
+            outcome = runner.run(command, environment, context.timeout_s)
+            return outcome, hosts.bytes_on_wire() / 2**20
+
+    def targets(self, results, context):
+        # Every host's disk agent owns half the file, and half of that half comes from each host:
+        # of the whole, one half has to move.
+        moved_mib = context.size_mib(1024) / 2
+        for np in context.nps([8]):
+            for op in OPS:
+                row = f"np {np} {op}"
+                results.require(row, 1.0, "the best stock", [row], results.stock())
+                wire = f"{row}, on the wire"
+                results.add("to move", [Sample(wire, moved_mib, "MiB", LOWER)])
+                results.require(wire, 1.05, "what had to move", [wire], ["to move"])
+
+
+SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts()]

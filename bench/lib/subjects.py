@@ -1,0 +1,133 @@
+"""Who is measured: the stock MPIs found on this machine, and Shima under each.
+
+A Flavour is one installed MPI with its compilers and launcher. The environments that scripts/setup
+makes come first, the distribution's packages where those are missing. A Subject is a way to start
+a program: with a flavour as it is, or with the same flavour's program under Shima.
+"""
+
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOL = ROOT / "build/release/bin/shima"
+FAMILIES = ("mpich", "openmpi")
+
+SOURCES = {
+    "columns": ["examples/columns.c"],
+    "steps": ["examples/steps.cpp"],
+    "subarray3d": ["bench/subarray3d.c", "bench/measure.h"],
+    "random_patterns": ["bench/random_patterns.c", "bench/random_types.c", "bench/measure.h",
+                        "bench/random_patterns.h"],
+    "limit": ["bench/limit.cpp"],
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Flavour:
+    family: str  # mpich or openmpi
+    mpicc: str
+    mpicxx: str
+    mpiexec: str
+    version: str
+
+    def label(self):
+        return {"mpich": "MPICH", "openmpi": "Open MPI"}[self.family]
+
+    def launch(self, ranks):
+        # Open MPI refuses more ranks than cores unless told; MPICH never asks.
+        more = ["--map-by", ":OVERSUBSCRIBE"] if self.family == "openmpi" else []
+        return [self.mpiexec, *more, "-n", str(ranks)]
+
+    def environment(self):
+        bin_dir = str(pathlib.Path(self.mpiexec).parent)
+        changes = {"PATH": bin_dir + os.pathsep + os.environ["PATH"]}
+        if self.family == "openmpi":
+            changes |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return dict(os.environ, **changes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    name: str
+    flavour: Flavour
+    shima: bool
+
+    def command(self, ranks, program, arguments):
+        start = [str(TOOL), "run", "-n", str(ranks)] if self.shima else self.flavour.launch(ranks)
+        return [*start, str(binary(program, self.flavour)), *map(str, arguments)]
+
+    def label(self):
+        return f"Shima on {self.flavour.label()}" if self.shima else f"{self.flavour.label()} stock"
+
+
+def version_of(mpiexec):
+    result = subprocess.run([mpiexec, "--version"], capture_output=True, text=True)
+    found = re.search(r"Version:\s*(\S+)|\(Open MPI\)\s*(\S+)|mpirun.* (\d+\.\d+\.\d+)", result.stdout)
+    return next(filter(None, found.groups()), "unknown") if found else "unknown"
+
+
+def find_flavour(family):
+    wheel = ROOT / "build/deps" / family / "bin"
+    places = [tuple(str(wheel / tool) for tool in ("mpicc", "mpicxx", "mpiexec")),
+              tuple(shutil.which(f"{tool}.{family}") for tool in ("mpicc", "mpicxx", "mpiexec"))]
+    for mpicc, mpicxx, mpiexec in places:
+        if mpiexec and mpicc and os.access(mpiexec, os.X_OK) and os.access(mpicc, os.X_OK):
+            return Flavour(family, mpicc, mpicxx, mpiexec, version_of(mpiexec))
+    return None
+
+
+def find_flavours():
+    flavours = [flavour for flavour in map(find_flavour, FAMILIES) if flavour]
+    for family in set(FAMILIES) - {flavour.family for flavour in flavours}:
+        print(f"no {family} found: its columns stay empty (scripts/setup brings it)", file=sys.stderr)
+    return flavours
+
+
+def shima_is_built():
+    return os.access(TOOL, os.X_OK)
+
+
+def find_subjects(flavours, with_shima=True):
+    subjects = [Subject(flavour.family, flavour, False) for flavour in flavours]
+    if with_shima and shima_is_built():
+        subjects += [Subject("shima/" + flavour.family, flavour, True) for flavour in flavours]
+    return subjects
+
+
+# --- compiling --------------------------------------------------------------------------------
+
+def binary(program, flavour=None):
+    return ROOT / "build/bench" / (flavour.family if flavour else "plain") / program
+
+
+def compile_command(program, flavour):
+    sources = [ROOT / name for name in SOURCES[program] if not name.endswith(".h")]
+    cxx = sources[0].suffix == ".cpp"
+    if flavour:
+        compiler = [flavour.mpicxx if cxx else flavour.mpicc]
+    else:
+        compiler = [os.environ.get("CXX", "c++"), "-pthread"]
+    standard = "-std=c++17" if cxx else "-std=c11"
+    return [*compiler, standard, "-O2", "-o", str(binary(program, flavour)), *map(str, sources)]
+
+
+def compile_program(program, flavour=None):
+    """Compiles with the stock compiler wrapper, unless what is there is newer and made by it."""
+    target = binary(program, flavour)
+    command = compile_command(program, flavour)
+    maker = target.with_suffix(".command")
+    newest = max((ROOT / name).stat().st_mtime for name in SOURCES[program])
+    made_by = maker.read_text() if maker.exists() else ""
+    if target.exists() and target.stat().st_mtime > newest and made_by == " ".join(command):
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    environment = flavour.environment() if flavour else None
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"cannot compile {program}: {' '.join(command)}\n{result.stderr}")
+    maker.write_text(" ".join(command))

@@ -1,0 +1,114 @@
+# The MPIs of this machine ("flavours"), and how one source becomes a preload library for each of them.
+#
+# A flavour is one installed MPI: its compilers and its mpiexec, which the tests use untouched.  A build is
+# one preload library: which libmpi it takes over is told by the soname it NEEDs.  Compiling needs an MPI's headers
+# only; the NEEDED entry comes from linking with an empty stub library of that soname.  The two header families are
+# MPICH's ABI and Open MPI's; Debian's MPICH has MPICH's ABI under a soname of its own, so there are
+# two compilations and three libraries:
+#
+#   libshima-mpich.so          libmpi.so.12     MPICH and its ABI family
+#   libshima-mpich-debian.so   libmpich.so.12   Debian's and Ubuntu's MPICH
+#   libshima-openmpi.so        libmpi.so.40     Open MPI
+
+set(SHIMA_MPI_FLAVOURS "")
+
+# shima_find_flavour(mpich-wheel FAMILY mpich CC ... CXX ... EXEC ...): sets SHIMA_MPI_<flavour>_{FAMILY,CC,CXX,EXEC,
+# INCLUDES} and appends to SHIMA_MPI_FLAVOURS; says so when there is no such MPI.
+function(shima_find_flavour flavour)
+  cmake_parse_arguments(ARG "" "FAMILY;CC;CXX;EXEC;PREFIX" "" ${ARGN})
+  foreach(tool CC CXX EXEC)
+    find_program(SHIMA_MPI_${flavour}_${tool} NAMES ${ARG_${tool}} HINTS ${ARG_PREFIX} NO_CACHE)
+    if(NOT SHIMA_MPI_${flavour}_${tool})
+      message(STATUS "shima: MPI ${flavour}: not here (no ${ARG_${tool}})")
+      return()
+    endif()
+    set(SHIMA_MPI_${flavour}_${tool} ${SHIMA_MPI_${flavour}_${tool}} PARENT_SCOPE)
+  endforeach()
+  execute_process(COMMAND ${SHIMA_MPI_${flavour}_CC} -show OUTPUT_VARIABLE show ERROR_QUIET)
+  string(REGEX MATCHALL "-I[^ \n]+" includes "${show}")
+  list(TRANSFORM includes REPLACE "^-I" "")
+  message(STATUS "shima: MPI ${flavour}: ${SHIMA_MPI_${flavour}_CC}")
+  set(SHIMA_MPI_${flavour}_FAMILY ${ARG_FAMILY} PARENT_SCOPE)
+  set(SHIMA_MPI_${flavour}_INCLUDES ${includes} PARENT_SCOPE)
+  set(SHIMA_MPI_FLAVOURS ${SHIMA_MPI_FLAVOURS} ${flavour} PARENT_SCOPE)
+endfunction()
+
+# The wheels come first: their headers are the newer ones, and declare more of MPI-IO.
+foreach(family mpich openmpi)
+  set(bin ${SHIMA_DEPS_DIR}/${family}/bin)
+  shima_find_flavour(${family}-wheel FAMILY ${family} CC ${bin}/mpicc CXX ${bin}/mpicxx EXEC ${bin}/mpiexec)
+endforeach()
+foreach(family mpich openmpi)
+  shima_find_flavour(${family}-debian FAMILY ${family}
+                     CC mpicc.${family} CXX mpicxx.${family} EXEC mpiexec.${family})
+endforeach()
+
+# The include directories of the first flavour of a family.
+function(shima_mpi_headers family result)
+  foreach(flavour ${SHIMA_MPI_FLAVOURS})
+    if(SHIMA_MPI_${flavour}_FAMILY STREQUAL family)
+      set(${result} ${SHIMA_MPI_${flavour}_INCLUDES} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(${result} "" PARENT_SCOPE)
+endfunction()
+
+# shima_mpi_objects(shima_mpiio_mpich FAMILY mpich SOURCES ... DEPENDS room...): the sources compiled against one
+# family's mpi.h.  They see SHIMA_MPI_MPICH=1 or SHIMA_MPI_OPENMPI=1.
+function(shima_mpi_objects target)
+  cmake_parse_arguments(ARG "" "FAMILY" "SOURCES;DEPENDS" ${ARGN})
+  shima_mpi_headers(${ARG_FAMILY} headers)
+  if(NOT headers)
+    message(STATUS "shima: no ${ARG_FAMILY} headers: its preload libraries are not built")
+    return()
+  endif()
+  string(TOUPPER ${ARG_FAMILY} family_upper)
+  add_library(${target} OBJECT ${ARG_SOURCES})
+  target_include_directories(${target} SYSTEM PRIVATE ${headers})
+  target_compile_definitions(${target} PRIVATE SHIMA_MPI_${family_upper}=1 OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
+  target_link_libraries(${target} PUBLIC ${ARG_DEPENDS})
+endfunction()
+
+# shima_preload(mpich-debian OBJECTS shima_mpiio_mpich SONAME libmpich.so.12 DEPENDS room... EXPORTS exports.map)
+#   -> lib/shima/libshima-mpich-debian.so
+function(shima_preload name)
+  cmake_parse_arguments(ARG "" "OBJECTS;SONAME;EXPORTS" "DEPENDS" ${ARGN})
+  if(NOT TARGET ${ARG_OBJECTS})
+    return()
+  endif()
+  shima_soname_stub(${ARG_SONAME} stub)
+  set(target shima_preload_${name})
+  add_library(${target} SHARED $<TARGET_OBJECTS:${ARG_OBJECTS}>)
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME shima-${name} LINKER_LANGUAGE CXX NO_SONAME ON SKIP_BUILD_RPATH ON
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/shima LINK_DEPENDS ${ARG_EXPORTS})
+  target_link_libraries(${target} PRIVATE ${ARG_DEPENDS})
+  add_dependencies(${target} ${stub})
+  # Lazy binding (some distributions turn it off): our sources name calls that an older MPI of the same soname lacks.
+  target_link_options(${target} PRIVATE
+    -Wl,--no-as-needed $<TARGET_FILE:${stub}> -Wl,--as-needed -Wl,-z,lazy
+    -Wl,--exclude-libs,ALL -Wl,--version-script=${ARG_EXPORTS})
+  if(NOT SHIMA_SANITIZE)  # a sanitizer intercepts __cxa_throw, and looks for it in a shared libstdc++
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  install(TARGETS ${target} LIBRARY DESTINATION lib/shima)
+  set_property(GLOBAL APPEND PROPERTY SHIMA_PRELOADS ${target})
+endfunction()
+
+# An empty shared library of the given soname.
+function(shima_soname_stub soname result)
+  string(MAKE_C_IDENTIFIER stub_${soname} target)
+  set(${result} ${target} PARENT_SCOPE)
+  if(TARGET ${target})
+    return()
+  endif()
+  set(source ${CMAKE_BINARY_DIR}/stubs/empty.c)
+  if(NOT EXISTS ${source})
+    file(WRITE ${source} "int shima_stub_is_empty;\n")
+  endif()
+  add_library(${target} SHARED ${source})
+  set_target_properties(${target} PROPERTIES
+    NO_SONAME ON OUTPUT_NAME ${target} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/stubs)
+  target_link_options(${target} PRIVATE -Wl,-soname,${soname})
+endfunction()

@@ -1,0 +1,71 @@
+# Build type, language, warnings, sanitizers and the libraries of other people that all rooms share.
+#
+# The preload libraries are loaded into programs we do not know, so nothing in them may ask for a shared
+# library that such a program could also bring: fmt and spdlog are used header-only, liburing from its archive.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g")  # the sanitizer presets; assertions stay on
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g")
+
+option(SHIMA_TESTS "Build the tests" ON)
+set(SHIMA_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address;undefined or thread")
+set(SHIMA_DEPS_DIR ${CMAKE_SOURCE_DIR}/build/deps CACHE PATH "Where scripts/setup puts the MPI wheels")
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+find_package(Threads REQUIRED)
+find_path(SHIMA_FMT_INCLUDE fmt/format.h REQUIRED)
+find_path(SHIMA_SPDLOG_INCLUDE spdlog/spdlog.h REQUIRED)
+find_path(SHIMA_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+find_path(SHIMA_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
+find_path(SHIMA_URING_INCLUDE liburing.h)
+find_library(SHIMA_URING_ARCHIVE NAMES liburing.a)
+
+# What every translation unit is compiled with.
+add_library(shima_common INTERFACE)
+target_include_directories(shima_common INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+target_include_directories(shima_common SYSTEM INTERFACE ${SHIMA_FMT_INCLUDE} ${SHIMA_SPDLOG_INCLUDE}
+                                                         ${SHIMA_JSON_INCLUDE})
+target_compile_definitions(shima_common INTERFACE _GNU_SOURCE FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL
+                                                  SHIMA_VERSION="${PROJECT_VERSION}")
+target_compile_options(shima_common INTERFACE -Wall -Wextra -Wconversion -Wshadow)
+target_link_libraries(shima_common INTERFACE Threads::Threads)
+
+# liburing is optional: without it the store goes by preadv/pwritev only.
+if(SHIMA_URING_INCLUDE AND SHIMA_URING_ARCHIVE)
+  target_include_directories(shima_common SYSTEM INTERFACE ${SHIMA_URING_INCLUDE})
+  target_compile_definitions(shima_common INTERFACE SHIMA_HAVE_URING=1)
+  target_link_libraries(shima_common INTERFACE ${SHIMA_URING_ARCHIVE})
+else()
+  message(STATUS "shima: no static liburing: the io_uring store is left out")
+endif()
+
+# A sanitizer's runtime has to be the first library of a process, so `shima exec` puts it into LD_PRELOAD:
+# it is told the runtime's path here.
+set(SHIMA_SANITIZER_RUNTIME "")
+if(SHIMA_SANITIZE)
+  list(JOIN SHIMA_SANITIZE "," sanitizers)
+  target_compile_options(shima_common INTERFACE -fsanitize=${sanitizers} -fno-omit-frame-pointer)
+  target_link_options(shima_common INTERFACE -fsanitize=${sanitizers})
+  set(runtime libasan.so)
+  if("thread" IN_LIST SHIMA_SANITIZE)
+    set(runtime libtsan.so)
+    # GCC cannot instrument atomic_thread_fence for TSan, and warns at each.
+    target_compile_options(shima_common INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)
+  endif()
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${runtime}
+                  OUTPUT_VARIABLE SHIMA_SANITIZER_RUNTIME OUTPUT_STRIP_TRAILING_WHITESPACE)
+  file(REAL_PATH ${SHIMA_SANITIZER_RUNTIME} SHIMA_SANITIZER_RUNTIME)
+endif()

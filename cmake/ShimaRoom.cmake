@@ -1,0 +1,30 @@
+# A room is one folder of src/ and one static library.
+#
+#   shima_room(region DEPENDS base)            sources: every *.cpp of the folder
+#   shima_room(store SOURCES a.cpp b.cpp DEPENDS base region layout)
+#
+# makes the target shima_<name>.  A room without sources is an interface library, so that rooms above it can
+# depend on it before (or without) it having anything to compile.
+
+function(shima_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  if(NOT ARG_SOURCES)
+    file(GLOB ARG_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  endif()
+  if(ARG_SOURCES)
+    add_library(shima_${name} STATIC ${ARG_SOURCES})
+    set(scope PUBLIC)
+  else()
+    add_library(shima_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_link_libraries(shima_${name} ${scope} shima_common)
+  foreach(dependency ${ARG_DEPENDS})
+    if(TARGET shima_${dependency})
+      target_link_libraries(shima_${name} ${scope} shima_${dependency})
+    else()
+      message(FATAL_ERROR "room ${name} depends on ${dependency}, which is not below it in CMakeLists.txt")
+    endif()
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY SHIMA_ROOMS shima_${name})
+endfunction()

@@ -1,0 +1,83 @@
+// How Shima reports failure.
+//
+// Every fallible function returns Result<T>. An Error carries a code from a closed list, the errno
+// behind it if there was one, and what was being done; it is logged once, where it is decided, and
+// translated to an MPI error class in one table (mpiio/errors.cpp). Codes travel between ranks as
+// numbers, so their order is part of the protocol: where ranks fail differently the largest wins.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <utility>
+
+namespace shima {
+
+enum class Code : std::uint8_t {
+  ok = 0,
+  bad_argument,
+  bad_count,
+  bad_type,
+  bad_access_mode,
+  bad_file_name,
+  bad_handle,
+  not_same,
+  no_such_file,
+  file_exists,
+  file_in_use,
+  access_denied,
+  read_only,
+  unsupported_operation,
+  unsupported_datarep,
+  no_memory,
+  no_space,
+  quota,
+  io,
+  peer_lost,
+  internal,
+};
+
+struct Error {
+  Code code = Code::internal;
+  int sys_errno = 0;
+  std::string what;
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+using Status = Result<void>;
+
+[[nodiscard]] inline std::unexpected<Error> fail(Code code, std::string what, int sys_errno = 0) {
+  return std::unexpected(Error{code, sys_errno, std::move(what)});
+}
+
+// The code an errno value stands for when a system call on a file failed.
+[[nodiscard]] Code code_of_errno(int sys_errno);
+
+// A failure whose code follows from `sys_errno`; `what` says what was being done to what.
+[[nodiscard]] std::unexpected<Error> fail_errno(int sys_errno, std::string what);
+
+// "no space left (ENOSPC): writing 4096 bytes at 0 of /tmp/x".
+[[nodiscard]] std::string describe(const Error& error);
+
+// The short name of a code, for logs and messages.
+[[nodiscard]] const char* name_of(Code code);
+
+}  // namespace shima
+
+// Hands the error of a Status or Result up to the caller.
+#define SHIMA_TRY(expression)                                                    \
+  do {                                                                           \
+    if (auto shima_try_status = (expression); !shima_try_status.has_value())     \
+      return std::unexpected(std::move(shima_try_status).error());               \
+  } while (false)
+
+#define SHIMA_CONCAT_INNER(a, b) a##b
+#define SHIMA_CONCAT(a, b) SHIMA_CONCAT_INNER(a, b)
+// Declares `declaration` from the value of a Result, or hands its error up.
+#define SHIMA_TRY_ASSIGN(declaration, expression) \
+  SHIMA_TRY_ASSIGN_INNER(declaration, expression, SHIMA_CONCAT(shima_result_, __LINE__))
+#define SHIMA_TRY_ASSIGN_INNER(declaration, expression, name)              \
+  auto name = (expression);                                                \
+  if (!name.has_value()) return std::unexpected(std::move(name).error());  \
+  declaration = *std::move(name)

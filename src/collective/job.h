@@ -1,0 +1,40 @@
+// Everything a path of a collective call works on.
+#pragma once
+
+#include <span>
+
+#include "collective/channel.h"
+#include "collective/plan.h"
+#include "collective/post.h"
+#include "observe/counters.h"
+#include "store/logical_file.h"
+
+namespace shima {
+
+struct Job {
+  Operation operation;
+  const Plan& plan;
+  std::span<const Post> posts;
+  Channel& channel;
+  LogicalFile& file;
+  Counters& counters;
+
+  [[nodiscard]] const Post& mine() const { return posts[static_cast<std::size_t>(channel.rank())]; }
+  // The domain of this member, or null if it is not an agent.
+  [[nodiscard]] const FileRange* my_domain() const {
+    for (const Agent& agent : plan.agents)
+      if (agent.rank == channel.rank()) return &agent.domain;
+    return nullptr;
+  }
+};
+
+// Each path moves the bytes of one collective call and returns where it found the file to end (the
+// largest offset if it did not). Members that have failed keep up with the protocol, so that nobody
+// waits for them.
+[[nodiscard]] Result<FileOffset> run_pull(Job& job);
+[[nodiscard]] Result<FileOffset> run_pack(Job& job);
+[[nodiscard]] Result<FileOffset> run_message(Job& job);
+
+inline constexpr FileOffset no_end_of_file{std::numeric_limits<std::int64_t>::max()};
+
+}  // namespace shima

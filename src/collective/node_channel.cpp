@@ -1,0 +1,70 @@
+#include "collective/node_channel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "collective/outcome_words.h"
+
+namespace shima {
+
+Result<std::unique_ptr<NodeChannel>> NodeChannel::make(std::shared_ptr<const NodeGround> ground, std::uint64_t key) {
+  SHIMA_TRY_ASSIGN(Slot* const slot, ground->segment->enter(key));
+  return std::unique_ptr<NodeChannel>(new NodeChannel(std::move(ground), slot));
+}
+
+NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot)
+    : ground_(std::move(ground)), slot_(slot), windows_(*ground_->segment, slot, ground_->hooks) {}
+
+NodeChannel::~NodeChannel() { ground_->segment->leave(slot_); }
+
+Result<Rendezvous::Maxima> NodeChannel::meet(Rendezvous::Maxima mine) {
+  return slot_->rendezvous.arrive(mine, static_cast<std::uint32_t>(size()), ground_->hooks);
+}
+
+Status NodeChannel::put_letter(std::span<const std::byte> letter) {
+  Mailbox& box = mailbox(rank());
+  box.len_bytes = 0;
+  std::byte* to = box.data.data();
+  if (letter.size() > Mailbox::inline_bytes) {
+    if (spill_.bytes().size() < letter.size()) {
+      SHIMA_TRY_ASSIGN(spill_, SharedBuffer::make(letter.size() * 2, "shima-letter"));
+    }
+    box.spill = spill_.ref();
+    to = spill_.bytes().data();
+  }
+  std::ranges::copy(letter, to);
+  box.len_bytes = letter.size();
+  return {};
+}
+
+Result<std::span<const std::byte>> NodeChannel::letter_of(int index) const {
+  const Mailbox& box = mailbox(index);
+  if (box.len_bytes <= Mailbox::inline_bytes) return std::span(box.data).first(box.len_bytes);
+  if (index == rank()) return spill_.bytes().first(box.len_bytes);
+  SHIMA_TRY_ASSIGN(const auto spilled, ground_->segment->peer_buffers().get(box.spill));
+  return spilled.first(box.len_bytes);
+}
+
+Result<std::vector<std::span<const std::byte>>> NodeChannel::exchange(std::span<const std::byte> mine) {
+  windows_.reset();
+  // A member that cannot write its letter still has to show up.
+  const Status put = put_letter(mine);
+  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima failed, meet({put ? 0U : 1U, 0}));
+  SHIMA_TRY(put);
+  if (failed.first != 0) return fail(Code::no_memory, "exchanging requests: another rank could not send its own");
+  std::vector<std::span<const std::byte>> letters;
+  letters.reserve(static_cast<std::size_t>(size()));
+  for (int i = 0; i < size(); ++i) {
+    SHIMA_TRY_ASSIGN(const auto letter, letter_of(i));
+    letters.push_back(letter);
+  }
+  return letters;
+}
+
+Outcome NodeChannel::agree(const Outcome& mine) {
+  const auto met = meet(words_of(mine));
+  if (!met) return {.code = met.error().code, .sys_errno = met.error().sys_errno, .rank = rank()};
+  return outcome_of(*met);
+}
+
+}  // namespace shima

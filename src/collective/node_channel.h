@@ -1,0 +1,53 @@
+// A channel whose members all run on one node: everything goes through the node segment.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "collective/channel.h"
+#include "collective/shared_windows.h"
+#include "reach/node_segment.h"
+#include "reach/staging_pool.h"
+
+namespace shima {
+
+// What channels of one communicator on one node have in common.
+struct NodeGround {
+  std::shared_ptr<NodeSegment> segment;
+  std::shared_ptr<StagingPool> staging;
+  WaitHooks hooks;
+  std::vector<Member> members;
+};
+
+class NodeChannel final : public Channel {
+ public:
+  // Enters the slot of `key`; every member of the segment makes the channel of each key once.
+  [[nodiscard]] static Result<std::unique_ptr<NodeChannel>> make(std::shared_ptr<const NodeGround> ground,
+                                                                 std::uint64_t key);
+  NodeChannel(const NodeChannel&) = delete;
+  NodeChannel& operator=(const NodeChannel&) = delete;
+  ~NodeChannel() override;
+
+  [[nodiscard]] int rank() const override { return ground_->segment->index(); }
+  [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
+  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(std::span<const std::byte> mine) override;
+  [[nodiscard]] Outcome agree(const Outcome& mine) override;
+  [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
+  [[nodiscard]] bool can_pull() const override { return ground_->segment->can_pull(); }
+  [[nodiscard]] SharedWindows* windows() override { return &windows_; }
+  [[nodiscard]] Messenger* messenger() override { return nullptr; }
+
+ private:
+  NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot);
+  [[nodiscard]] Mailbox& mailbox(int index) const { return ground_->segment->member(slot_, index).mailbox; }
+  [[nodiscard]] Status put_letter(std::span<const std::byte> letter);
+  [[nodiscard]] Result<std::span<const std::byte>> letter_of(int index) const;
+  [[nodiscard]] Result<Rendezvous::Maxima> meet(Rendezvous::Maxima mine);
+
+  std::shared_ptr<const NodeGround> ground_;
+  Slot* slot_;
+  SharedWindows windows_;
+  SharedBuffer spill_;  // for a letter that does not fit the mailbox
+};
+
+}  // namespace shima

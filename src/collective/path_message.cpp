@@ -1,0 +1,304 @@
+// Members on several nodes: agents reach the members of their own node, the others send and receive.
+//
+// Windows lie on a grid, so both ends of a message know which bytes it holds and nothing but data
+// travels: for each window of an agent in which a remote member has bytes there is one message, in
+// file order. A member keeps at most two per agent under way; an agent works on one window while the
+// messages of the next arrive. Everybody goes round what he has to do and rests when nothing moved.
+#include <array>
+#include <deque>
+
+#include "base/clock.h"
+#include "collective/job.h"
+#include "collective/messenger.h"
+#include "collective/reach_member.h"
+#include "collective/walk.h"
+#include "collective/window_io.h"
+#include "reach/staging_pool.h"
+
+namespace shima {
+namespace {
+
+constexpr std::size_t messages_under_way = 2;
+
+bool needs_messages(const Job& job, int a, int b) {
+  if (a == b) return false;
+  const auto& members = job.channel.members();
+  const bool one_node = members[static_cast<std::size_t>(a)].node == members[static_cast<std::size_t>(b)].node;
+  return !one_node || !job.channel.can_pull();
+}
+
+void count_wire(const Job& job, int other, std::uint64_t len_bytes) {
+  const auto& members = job.channel.members();
+  const int here = members[static_cast<std::size_t>(job.channel.rank())].node;
+  if (members[static_cast<std::size_t>(other)].node != here) job.counters.wire_bytes += len_bytes;
+}
+
+struct Parcel {
+  std::vector<std::byte> data;
+  Messenger::Ticket ticket = 0;
+  FileRange window;
+};
+
+// What a member exchanges with one remote agent.
+class Client {
+ public:
+  Client(Job& job, const Agent& agent)
+      : job_(job), agent_(agent), walk_(job.channel.rank(), job.mine(), agent.domain), posted_(walk_) {}
+
+  [[nodiscard]] bool done() const { return parcels_.empty() && posted_.next() >= agent_.domain.end; }
+
+  Result<bool> step() {
+    bool busy = false;
+    while (parcels_.size() < messages_under_way && posted_.next() < agent_.domain.end) {
+      SHIMA_TRY(job_.operation == Operation::write ? send_next() : receive_next());
+      busy = true;
+    }
+    if (parcels_.empty()) return busy;
+    std::uint64_t len_bytes = 0;
+    SHIMA_TRY_ASSIGN(const bool done, job_.channel.messenger()->done(parcels_.front().ticket, len_bytes));
+    if (!done) return busy;
+    if (job_.operation == Operation::read) unpack(parcels_.front(), len_bytes);
+    parcels_.pop_front();
+    return true;
+  }
+
+ private:
+  Status send_next() {
+    Parcel& parcel = next_parcel();
+    auto to = reinterpret_cast<std::uintptr_t>(parcel.data.data());
+    SHIMA_TRY(posted_.walk_below(parcel.window.end, [&](const StripPair& pair) -> Status {
+      copy_strips(to, 0, {0, pair.b_offset, as_signed(pair.len_bytes), pair.b_stride_bytes, pair.len_bytes, pair.count});
+      to += pair.len_bytes * pair.count;
+      return {};
+    }));
+    count_wire(job_, agent_.rank, parcel.data.size());
+    SHIMA_TRY_ASSIGN(parcel.ticket, job_.channel.messenger()->send(agent_.rank, parcel.data));
+    return {};
+  }
+
+  Status receive_next() {
+    Parcel& parcel = next_parcel();
+    posted_.skip_below(parcel.window.end);
+    SHIMA_TRY_ASSIGN(parcel.ticket, job_.channel.messenger()->receive(agent_.rank, parcel.data));
+    return {};
+  }
+
+  Parcel& next_parcel() {
+    const FileRange window = window_at(posted_.next(), job_.plan.window_bytes, agent_.domain);
+    return parcels_.emplace_back(std::vector<std::byte>(posted_.bytes_below(window.end)), 0, window);
+  }
+
+  // Puts what came into memory; a message that is short ends where the file does.
+  void unpack(const Parcel& parcel, std::uint64_t len_bytes) {
+    auto from = reinterpret_cast<std::uintptr_t>(parcel.data.data());
+    std::ignore = walk_.walk_below(parcel.window.end, [&](const StripPair& pair) -> Status {
+      for (std::uint64_t i = 0; i < pair.count && len_bytes > 0; ++i) {
+        const std::uint64_t len = std::min(pair.len_bytes, len_bytes);
+        copy_strips(0, from, {pair.b_offset + as_signed(i) * pair.b_stride_bytes, 0, 0, 0, len, 1});
+        from += len;
+        len_bytes -= len;
+      }
+      return {};
+    });
+  }
+
+  Job& job_;
+  const Agent& agent_;
+  MemberWalk walk_;    // data copied (reads)
+  MemberWalk posted_;  // messages posted
+  std::deque<Parcel> parcels_;
+};
+
+// What an agent does with one window and its messages.
+struct Side {
+  explicit Side(const Job& job) : io(job) {}
+
+  struct Guest {
+    MemberWalk walk;
+    std::vector<std::byte> data;
+    Messenger::Ticket ticket = 0;
+    bool under_way = false;
+  };
+
+  WindowIo io;
+  FileRange window;
+  std::vector<MemberWalk> locals;
+  std::vector<Guest> guests;
+  bool open = false;
+};
+
+class Server {
+ public:
+  Server(Job& job, FileRange domain)
+      : job_(job), walk_(job.posts, job.plan, domain), sides_{Side(job), Side(job)} {}
+
+  void start() {
+    auto staging = Staging::borrow(job_.channel.staging(), 2 * job_.plan.window_bytes);
+    if (staging) {
+      staging_ = *std::move(staging);
+    } else {
+      status_ = std::unexpected(staging.error());
+    }
+  }
+
+  [[nodiscard]] bool done() const { return exhausted_ && !sides_[0].open && !sides_[1].open; }
+  [[nodiscard]] const Status& status() const { return status_; }
+  [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
+
+  Result<bool> step() {
+    if (done()) return false;
+    Side& side = sides_[turn_];
+    SHIMA_TRY_ASSIGN(const bool ready, messages_done(side));
+    if (!ready) return false;
+    if (side.open && job_.operation == Operation::write && status_) status_ = write(side);
+    side.open = false;
+    if (!exhausted_) SHIMA_TRY(open_next(side));
+    turn_ = 1 - turn_;
+    return true;
+  }
+
+ private:
+  std::byte* data() { return staging_.data() + turn_ * job_.plan.window_bytes; }
+
+  Result<bool> messages_done(Side& side) {
+    for (Side::Guest& guest : side.guests) {
+      if (!guest.under_way) continue;
+      std::uint64_t len_bytes = 0;
+      SHIMA_TRY_ASSIGN(const bool done, job_.channel.messenger()->done(guest.ticket, len_bytes));
+      if (!done) return false;
+      guest.under_way = false;
+    }
+    return true;
+  }
+
+  Status open_next(Side& side) {
+    const auto window = walk_.next_window();
+    exhausted_ = !window.has_value();
+    if (exhausted_) return {};
+    side.window = *window;
+    side.open = true;
+    side.locals.clear();
+    side.guests.clear();
+    side.io.begin(*window);
+    for (MemberWalk* member : walk_.members_in(*window)) {
+      member->look_below(window->end, [&](const Strip& s) { side.io.mark(s); });
+      if (needs_messages(job_, member->rank(), job_.channel.rank())) {
+        side.guests.push_back({*member, std::vector<std::byte>(member->bytes_below(window->end))});
+      } else {
+        side.locals.push_back(*member);
+      }
+      member->skip_below(window->end);
+    }
+    return job_.operation == Operation::write ? receive(side) : read(side);
+  }
+
+  Status receive(Side& side) {
+    for (Side::Guest& guest : side.guests) {
+      SHIMA_TRY_ASSIGN(guest.ticket, job_.channel.messenger()->receive(guest.walk.rank(), guest.data));
+      guest.under_way = true;
+    }
+    return {};
+  }
+
+  Status write(Side& side) {
+    const WindowMemory window{data(), side.window.begin};
+    {
+      const Span span(job_.counters.gather_ns);
+      for (MemberWalk& local : side.locals) SHIMA_TRY(reach_member(job_, local, side.window.end, Direction::read, window));
+      for (const Side::Guest& guest : side.guests) copy_guest(guest, side.window.end, window, true);
+    }
+    return side.io.write_marked(data());
+  }
+
+  // Reads the window and sends every guest his part; on failure the guests get empty messages.
+  Status read(Side& side) {
+    FileOffset end = side.window.begin;
+    if (status_) {
+      const auto found = side.io.read_marked(data());
+      if (!found) status_ = std::unexpected(found.error());
+      if (found) end = *found;
+      if (found && end < side.window.end) end_of_file_ = std::min(end_of_file_, end);
+    }
+    const WindowMemory window{data(), side.window.begin};
+    for (Side::Guest& guest : side.guests) {
+      copy_guest(guest, end, window, false);
+      guest.data.resize(guest.walk.bytes_below(end));
+      count_wire(job_, guest.walk.rank(), guest.data.size());
+      SHIMA_TRY_ASSIGN(guest.ticket, job_.channel.messenger()->send(guest.walk.rank(), guest.data));
+      guest.under_way = true;
+    }
+    const Span span(job_.counters.gather_ns);
+    for (MemberWalk& local : side.locals) {
+      const Status moved = reach_member(job_, local, end, Direction::write, window);
+      if (!moved) status_ = moved;
+    }
+    return {};
+  }
+
+  // Between a guest's message, which is contiguous, and the window.
+  static void copy_guest(const Side::Guest& guest, FileOffset end, const WindowMemory& window, bool into_window) {
+    auto message = reinterpret_cast<std::uintptr_t>(guest.data.data());
+    guest.walk.look_below(end, [&](const Strip& strip) {
+      const StripPair pair{strip.offset, 0, strip.stride_bytes, as_signed(strip.len_bytes), strip.len_bytes, strip.count};
+      if (into_window) {
+        copy_strips(window.base(), message, pair);
+      } else {
+        copy_strips(message, window.base(), swapped(pair));
+      }
+      message += strip.len_bytes * strip.count;
+    });
+  }
+
+  Job& job_;
+  DomainWalk walk_;
+  Staging staging_;
+  std::array<Side, 2> sides_;
+  std::size_t turn_ = 0;
+  bool exhausted_ = false;
+  Status status_;
+  FileOffset end_of_file_ = no_end_of_file;
+};
+
+Status go_round(Job& job, std::deque<Client>& clients, Server* server) {
+  Messenger& messenger = *job.channel.messenger();
+  while (true) {
+    bool busy = false;
+    bool done = server == nullptr || server->done();
+    for (Client& client : clients) {
+      SHIMA_TRY_ASSIGN(const bool moved, client.step());
+      busy = busy || moved;
+      done = done && client.done();
+    }
+    if (server != nullptr) {
+      SHIMA_TRY_ASSIGN(const bool moved, server->step());
+      busy = busy || moved;
+    }
+    if (done) return {};
+    if (busy) {
+      messenger.moved();
+    } else {
+      const Span span(job.counters.wait_ns);
+      messenger.rest();
+    }
+  }
+}
+
+}  // namespace
+
+Result<FileOffset> run_message(Job& job) {
+  ++job.counters.path_message;
+  std::optional<Server> server;
+  if (const FileRange* domain = job.my_domain(); domain != nullptr) {
+    server.emplace(job, *domain);
+    server->start();
+  }
+  std::deque<Client> clients;
+  for (const Agent& agent : job.plan.agents)
+    if (needs_messages(job, agent.rank, job.channel.rank())) clients.emplace_back(job, agent);
+  SHIMA_TRY(go_round(job, clients, server ? &*server : nullptr));
+  if (!server) return no_end_of_file;
+  SHIMA_TRY(server->status());
+  return server->end_of_file();
+}
+
+}  // namespace shima

@@ -1,0 +1,206 @@
+// Members copy between their own memory and the agents' shared windows, in parallel and without
+// system calls: for small pieces, and where process_vm_* is forbidden.
+//
+// Every member goes round: serve each newly opened window that holds bytes of mine; if I am an agent,
+// move my finished windows to or from the file and open the next. When a round finds nothing to do,
+// sleep until something changes. Agents and members are the same tasks, so nobody may block inside a
+// step.
+#include <array>
+
+#include "base/clock.h"
+#include "collective/job.h"
+#include "collective/shared_windows.h"
+#include "collective/walk.h"
+#include "collective/window_io.h"
+#include "reach/staging_pool.h"
+
+namespace shima {
+namespace {
+
+// What a member does with one agent's windows. After an error it goes on finishing windows without
+// copying, so that the agent is not held up.
+class Client {
+ public:
+  Client(Job& job, SharedWindows& windows, const Agent& agent, int agent_index)
+      : job_(job), windows_(windows), agent_(agent_index), walk_(job.channel.rank(), job.mine(), agent.domain) {}
+
+  [[nodiscard]] bool done() const { return done_; }
+  [[nodiscard]] const Status& status() const { return status_; }
+
+  // Serves what is open; returns whether anything was.
+  bool step() {
+    if (done_) return false;
+    const bool was_closed = windows_.closed(agent_);
+    bool busy = false;
+    for (int side = 0; side < 2; ++side) {
+      std::uint32_t& seen = seen_[static_cast<std::size_t>(side)];
+      const auto window = windows_.look(agent_, side, seen);
+      if (!window) continue;
+      const bool has_bytes = walk_.has_below(window->range.end);
+      if (has_bytes && walk_.next() < window->range.begin) continue;  // the other side comes first
+      seen = window->serial;
+      if (!has_bytes) continue;
+      busy = true;
+      if (status_) status_ = copy(*window);
+      if (!status_) walk_.skip_below(window->range.end);
+      windows_.finish(*window);
+    }
+    done_ = was_closed && !busy;
+    return busy;
+  }
+
+ private:
+  Status copy(const OpenWindow& window) {
+    const Span span(job_.counters.gather_ns);
+    SHIMA_TRY_ASSIGN(const std::span<std::byte> memory, windows_.memory(agent_));
+    const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory.data()) +
+                                 static_cast<std::uintptr_t>(window.side) * job_.plan.window_bytes -
+                                 static_cast<std::uintptr_t>(window.range.begin.value);
+    return walk_.walk_below(window.range.end, [&](const StripPair& pair) -> Status {
+      if (job_.operation == Operation::write) {
+        copy_strips(start, 0, pair);
+      } else {
+        copy_strips(0, start, swapped(pair));
+      }
+      return {};
+    });
+  }
+
+  Job& job_;
+  SharedWindows& windows_;
+  int agent_;
+  MemberWalk walk_;
+  std::array<std::uint32_t, 2> seen_{};
+  bool done_ = false;
+  Status status_;
+};
+
+// What an agent does with its own two windows, which it uses in turn.
+class Server {
+ public:
+  Server(Job& job, SharedWindows& windows, FileRange domain)
+      : job_(job), windows_(windows), walk_(job.posts, job.plan, domain), sides_{Side(job), Side(job)} {}
+
+  void start() {
+    auto staging = Staging::borrow(job_.channel.staging(), 2 * job_.plan.window_bytes);
+    if (!staging) {
+      status_ = std::unexpected(staging.error());
+      return finish();
+    }
+    staging_ = *std::move(staging);
+    windows_.show_staging(staging_.ref());
+  }
+
+  [[nodiscard]] bool done() const { return done_; }
+  [[nodiscard]] const Status& status() const { return status_; }
+  [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
+
+  // Deals with the window whose turn it is, if its members have finished; returns whether they had.
+  bool step() {
+    if (done_ || !windows_.finished(turn_)) return false;
+    Side& side = sides_[static_cast<std::size_t>(turn_)];
+    if (side.open && job_.operation == Operation::write && status_) status_ = side.io.write_marked(data());
+    side.open = false;
+    if (!status_) exhausted_ = true;
+    if (!exhausted_) side.open = open_next(side);
+    turn_ = 1 - turn_;
+    if (!sides_[0].open && !sides_[1].open && exhausted_) finish();
+    return true;
+  }
+
+ private:
+  struct Side {
+    explicit Side(const Job& job) : io(job) {}
+    WindowIo io;
+    bool open = false;
+  };
+
+  void finish() {
+    done_ = true;
+    windows_.close();
+  }
+
+  std::byte* data() { return staging_.data() + static_cast<std::size_t>(turn_) * job_.plan.window_bytes; }
+
+  // Opens the next window on this side; returns false when there is none left.
+  bool open_next(Side& side) {
+    const auto window = walk_.next_window();
+    exhausted_ = !window.has_value();
+    if (exhausted_) return false;
+    side.io.begin(*window);
+    const std::vector<MemberWalk*> members = walk_.members_in(*window);
+    for (const MemberWalk* member : members) member->look_below(window->end, [&](const Strip& s) { side.io.mark(s); });
+    FileRange range = *window;
+    if (job_.operation == Operation::read && !read_ahead(side, range)) return false;
+    std::uint32_t count = 0;
+    for (MemberWalk* member : members) {
+      if (member->has_below(range.end)) ++count;
+      member->skip_below(window->end);
+    }
+    windows_.open(turn_, range, count);
+    return true;
+  }
+
+  // Fills the window from the file and cuts `range` where the file ends.
+  bool read_ahead(Side& side, FileRange& range) {
+    const auto end = side.io.read_marked(data());
+    if (!end) status_ = std::unexpected(end.error());
+    if (end && *end < range.end) end_of_file_ = range.end = *end;
+    exhausted_ = !end || end_of_file_ != no_end_of_file;
+    return end && !range.empty();
+  }
+
+  Job& job_;
+  SharedWindows& windows_;
+  DomainWalk walk_;
+  Staging staging_;
+  std::array<Side, 2> sides_;
+  int turn_ = 0;
+  bool exhausted_ = false;
+  bool done_ = false;
+  Status status_;
+  FileOffset end_of_file_ = no_end_of_file;
+};
+
+Status first_error(std::span<const Client> clients, const Status& other) {
+  for (const Client& client : clients)
+    if (!client.status()) return client.status();
+  return other;
+}
+
+// Goes round the clients and the server until all are done.
+Status go_round(SharedWindows& windows, std::span<Client> clients, Server* server) {
+  Sleeper sleeper(windows.hooks());
+  while (true) {
+    const std::uint32_t state = windows.state();
+    bool busy = false;
+    bool done = server == nullptr || server->done();
+    for (Client& client : clients) {
+      busy = client.step() || busy;
+      done = done && client.done();
+    }
+    if (server != nullptr) busy = server->step() || busy;
+    if (done) return {};
+    if (!busy) SHIMA_TRY(windows.sleep(sleeper, state));
+  }
+}
+
+}  // namespace
+
+Result<FileOffset> run_pack(Job& job) {
+  ++job.counters.path_pack;
+  SharedWindows& windows = *job.channel.windows();
+  std::optional<Server> server;
+  if (const FileRange* domain = job.my_domain(); domain != nullptr) {
+    server.emplace(job, windows, *domain);
+    server->start();
+  }
+  std::vector<Client> clients;
+  clients.reserve(job.plan.agents.size());
+  for (const Agent& agent : job.plan.agents) clients.emplace_back(job, windows, agent, agent.rank);
+  SHIMA_TRY(go_round(windows, clients, server ? &*server : nullptr));
+  SHIMA_TRY(first_error(clients, server ? server->status() : Status{}));
+  return server ? server->end_of_file() : no_end_of_file;
+}
+
+}  // namespace shima

@@ -1,0 +1,58 @@
+// What a collective call is going to do, decided alike by every member.
+//
+// make_plan is a pure function of exchanged values: anything one rank alone knows must be in its post
+// first, or ranks would choose differently and wait for each other for ever.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "collective/channel.h"
+#include "collective/post.h"
+
+namespace shima {
+
+enum class Path : std::uint8_t {
+  independent,  // every member does its own I/O
+  pull,         // agents reach into the members' memory
+  pack,         // members copy to and from the agents' shared windows
+  message,      // agents on several nodes; members there send and receive
+};
+
+[[nodiscard]] const char* name_of(Path path);
+
+// How the user or a measurement wants collectives done.
+struct Tuning {
+  enum class Force : std::uint8_t { automatic, independent, pull, pack, message };
+
+  Force force = Force::automatic;
+  int max_agents = 0;              // 0: as many as cores
+  std::uint64_t window_bytes = 0;  // 0: automatic
+};
+
+enum class Operation : std::uint8_t { write, read };
+
+struct Agent {
+  int rank = 0;
+  FileRange domain;
+};
+
+struct Plan {
+  Path path = Path::independent;
+  std::vector<Agent> agents;  // in file order
+  std::uint64_t window_bytes = 0;
+  std::uint64_t granule_bytes = 1;
+};
+
+// What about the members' group matters for a plan.
+struct Terrain {
+  std::span<const Member> members;
+  bool can_pull = false;   // process_vm_* works between members of a node
+  bool can_pack = false;   // all members share windows
+};
+
+[[nodiscard]] Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& terrain,
+                             const Tuning& tuning);
+
+}  // namespace shima

@@ -1,0 +1,72 @@
+#include "collective/post.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shima {
+namespace {
+
+std::uint64_t estimate_pieces(const Slice& slice) {
+  if (slice.len_bytes == 0) return 0;
+  const double share = static_cast<double>(slice.len_bytes) / static_cast<double>(slice.pattern.len_bytes());
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(share * static_cast<double>(slice.pattern.piece_count())));
+}
+
+// The fixed part of a post on the wire; the two slices follow.
+struct Header {
+  std::uint64_t code;
+  std::uint64_t ordered;
+  std::uint64_t cached;
+  std::uint64_t len_bytes;
+  std::uint64_t file_pieces;
+  std::uint64_t memory_pieces;
+  Bounds bounds;
+};
+
+}  // namespace
+
+Post make_post(const Slice& file, const Slice& memory) {
+  return {.ordered = file.pattern.ordered(),
+          .len_bytes = file.len_bytes,
+          .file_pieces = estimate_pieces(file),
+          .memory_pieces = estimate_pieces(memory),
+          .bounds = bounds_of(file),
+          .file = file,
+          .memory = memory};
+}
+
+std::vector<std::byte> encode_post(const Post& post) {
+  const Header header{static_cast<std::uint64_t>(post.code),
+                      post.ordered ? 1U : 0U,
+                      post.cached ? 1U : 0U,
+                      post.len_bytes,
+                      post.file_pieces,
+                      post.memory_pieces,
+                      post.bounds};
+  std::vector<std::byte> bytes(sizeof header);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  encode(post.file, bytes);
+  encode(post.memory, bytes);
+  return bytes;
+}
+
+Result<Post> decode_post(std::span<const std::byte> bytes) {
+  Header header{};
+  if (bytes.size() < sizeof header) return fail(Code::internal, "decoding a member's post: too short");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  bytes = bytes.subspan(sizeof header);
+  Post post{.code = static_cast<Code>(header.code),
+            .ordered = header.ordered != 0,
+            .cached = header.cached != 0,
+            .len_bytes = header.len_bytes,
+            .file_pieces = header.file_pieces,
+            .memory_pieces = header.memory_pieces,
+            .bounds = header.bounds,
+            .file = {},
+            .memory = {}};
+  SHIMA_TRY_ASSIGN(post.file, decode(bytes));
+  SHIMA_TRY_ASSIGN(post.memory, decode(bytes));
+  return post;
+}
+
+}  // namespace shima

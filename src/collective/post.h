@@ -1,0 +1,31 @@
+// What a member tells the others at the start of a collective call.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "region/pattern.h"
+
+namespace shima {
+
+struct Post {
+  Code code = Code::ok;  // an error found before the call; its slices are empty
+  bool ordered = true;   // the file slice is in offset order, no byte twice
+  bool cached = false;   // its first and last bytes were in the page cache (reads)
+  std::uint64_t len_bytes = 0;
+  std::uint64_t file_pieces = 0;    // estimates
+  std::uint64_t memory_pieces = 0;
+  Bounds bounds;  // of the file slice
+  Slice file;
+  Slice memory;
+};
+
+// Fills in everything that follows from the two slices.
+[[nodiscard]] Post make_post(const Slice& file, const Slice& memory);
+
+[[nodiscard]] std::vector<std::byte> encode_post(const Post& post);
+[[nodiscard]] Result<Post> decode_post(std::span<const std::byte> bytes);
+
+}  // namespace shima

@@ -1,0 +1,27 @@
+// Moving a member's pieces between its memory and a window of this agent: by plain copy where the
+// member is the agent itself, with process_vm_* where it is another process of the node.
+#pragma once
+
+#include <cstddef>
+
+#include "collective/job.h"
+#include "collective/walk.h"
+#include "reach/process_vm.h"
+
+namespace shima {
+
+struct WindowMemory {
+  std::byte* data = nullptr;
+  FileOffset begin;  // what data[0] holds
+
+  // What to add to a file offset to get the address of its byte.
+  [[nodiscard]] std::uintptr_t base() const {
+    return reinterpret_cast<std::uintptr_t>(data) - static_cast<std::uintptr_t>(begin.value);
+  }
+};
+
+// read: from the member's memory into the window; write: back. Moves the walk past `end`.
+[[nodiscard]] Status reach_member(const Job& job, MemberWalk& member, FileOffset end, Direction direction,
+                                  const WindowMemory& window);
+
+}  // namespace shima

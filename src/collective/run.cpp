@@ -1,0 +1,104 @@
+#include "collective/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "collective/walk.h"
+
+namespace shima {
+namespace {
+
+Result<std::vector<Post>> exchange_posts(const CollectiveCall& call, const Post& mine) {
+  const Span span(call.counters.exchange_ns);
+  SHIMA_TRY_ASSIGN(const auto letters, call.channel.exchange(encode_post(mine)));
+  std::vector<Post> posts;
+  posts.reserve(letters.size());
+  for (const auto letter : letters) {
+    SHIMA_TRY_ASSIGN(Post post, decode_post(letter));
+    posts.push_back(std::move(post));
+  }
+  return posts;
+}
+
+// The worst error that a member brought along.
+const Post* worst_of(std::span<const Post> posts) {
+  const auto worst = std::ranges::max_element(posts, {}, &Post::code);
+  return worst->code == Code::ok ? nullptr : &*worst;
+}
+
+Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
+  const Span span(call.counters.plan_ns);
+  const Terrain terrain{call.channel.members(), call.channel.can_pull(), call.channel.windows() != nullptr};
+  return make_plan(posts, call.operation, terrain, call.tuning);
+}
+
+// The data bytes of a slice below the end of the file.
+std::uint64_t bytes_before(const Slice& file, FileOffset end_of_file) {
+  if (file.len_bytes == 0 || end_of_file == no_end_of_file) return file.len_bytes;
+  Cursor cursor(file);
+  cursor.seek_offset(end_of_file.value);
+  return cursor.byte();
+}
+
+// What this member's part came to, before all agree.
+struct Part {
+  Status status;
+  FileOffset end_of_file = no_end_of_file;
+  std::uint64_t own_bytes = 0;
+};
+
+Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const Post> posts) {
+  Part part;
+  if (plan.path == Path::independent) {
+    ++call.counters.path_independent;
+    const Post& mine = posts[static_cast<std::size_t>(call.channel.rank())];
+    const auto moved = mine.len_bytes == 0 ? Result<std::uint64_t>(0) : call.move_own(mine.file, mine.memory);
+    if (moved) part.own_bytes = *moved;
+    if (!moved) part.status = std::unexpected(moved.error());
+    return part;
+  }
+  Job job{call.operation, plan, posts, call.channel, call.file, call.counters};
+  const auto end = plan.path == Path::pull ? run_pull(job) : plan.path == Path::pack ? run_pack(job) : run_message(job);
+  if (end) part.end_of_file = *end;
+  if (!end) part.status = std::unexpected(end.error());
+  return part;
+}
+
+// The result for this member once all have told how it went.
+Status agree_on(const CollectiveCall& call, Part& part) {
+  const Span span(call.counters.wait_ns);
+  Outcome mine{.rank = call.channel.rank(), .end_of_file = part.end_of_file.value};
+  if (!part.status) {
+    mine.code = part.status.error().code;
+    mine.sys_errno = part.status.error().sys_errno;
+  }
+  const Outcome all = call.channel.agree(mine);
+  part.end_of_file = FileOffset{all.end_of_file};
+  if (all.code == Code::ok) return {};
+  if (!part.status && part.status.error().code == all.code) return part.status;
+  return fail(all.code, fmt::format("a collective {}: rank {} failed",
+                                    call.operation == Operation::write ? "write" : "read", all.rank), all.sys_errno);
+}
+
+}  // namespace
+
+Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& mine) {
+  Part part;
+  Path path = Path::independent;
+  const auto posts = exchange_posts(call, mine);
+  if (!posts) {
+    part.status = std::unexpected(posts.error());
+  } else if (const Post* bad = worst_of(*posts); bad != nullptr) {
+    part.status = fail(bad->code, fmt::format("rank {} could not take part", bad - posts->data()));
+  } else {
+    const Plan plan = plan_for(call, *posts);
+    path = plan.path;
+    part = move_planned(call, plan, *posts);
+  }
+  SHIMA_TRY(agree_on(call, part));
+  return path == Path::independent ? part.own_bytes : bytes_before(mine.file, part.end_of_file);
+}
+
+}  // namespace shima

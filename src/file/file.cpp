@@ -1,0 +1,289 @@
+// Opening, using and closing a file together.
+//
+// Open is two steps of agreement: all members show what they want, then open, then agree on the
+// outcome; where the file must not exist yet, the first member creates it before the others look.
+// Every collective below keeps the rule that a member with an error of its own still takes part.
+#include "file/file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include "base/log.h"
+#include "collective/run.h"
+#include "file/independent.h"
+#include "observe/stats.h"
+#include "store/logical_file.h"
+
+namespace shima {
+namespace {
+
+unsigned bits_of(const AccessMode& mode) {
+  const bool flags[] = {mode.read,      mode.write,          mode.create,     mode.exclusive,
+                        mode.delete_on_close, mode.unique_open, mode.sequential, mode.append};
+  unsigned bits = 0;
+  for (const bool flag : flags) bits = bits << 1 | (flag ? 1U : 0U);
+  return bits;
+}
+
+// What members compare before anyone touches the file.
+struct OpenPost {
+  std::uint64_t code = 0;
+  std::uint64_t mode_bits = 0;
+  std::uint64_t wants_stats = 0;
+};
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+template <class T>
+Result<std::vector<T>> exchange_values(Channel& channel, const T& mine) {
+  SHIMA_TRY_ASSIGN(const auto letters, channel.exchange(bytes_of(mine)));
+  std::vector<T> values(letters.size());
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    if (letters[i].size() != sizeof(T)) return fail(Code::internal, "ranks run different builds of Shima");
+    std::memcpy(&values[i], letters[i].data(), sizeof(T));
+  }
+  return values;
+}
+
+Outcome outcome_of_status(const Status& status, int rank) {
+  Outcome outcome{.rank = rank};
+  if (!status) {
+    outcome.code = status.error().code;
+    outcome.sys_errno = status.error().sys_errno;
+  }
+  return outcome;
+}
+
+// All members' worst; this member's own words if they are the worst.
+Status agree_on(Channel& channel, const Status& mine, const std::string& doing) {
+  const Outcome all = channel.agree(outcome_of_status(mine, channel.rank()));
+  if (all.code == Code::ok) return {};
+  if (!mine && mine.error().code == all.code) return mine;
+  return fail(all.code, fmt::format("{}: rank {} failed", doing, all.rank), all.sys_errno);
+}
+
+class PlainFile final : public File {
+ public:
+  PlainFile(std::unique_ptr<Channel> channel, std::unique_ptr<Subfile> subfile, OpenRequest request, bool wants_stats)
+      : channel_(std::move(channel)), file_(std::move(subfile)), request_(std::move(request)), wants_stats_(wants_stats) {
+    tune();
+  }
+
+  Result<std::uint64_t> write(const Transfer& transfer) override { return move(Operation::write, transfer); }
+  Result<std::uint64_t> read(const Transfer& transfer) override { return move(Operation::read, transfer); }
+  Result<std::uint64_t> write_all(const Result<Transfer>& transfer) override {
+    return move_all(Operation::write, transfer);
+  }
+  Result<std::uint64_t> read_all(const Result<Transfer>& transfer) override {
+    return move_all(Operation::read, transfer);
+  }
+
+  Result<FileOffset> size() override {
+    SHIMA_TRY_ASSIGN(const std::uint64_t bytes, file_.master().size());
+    return FileOffset{as_signed(bytes)};
+  }
+
+  Status set_size(const Result<FileOffset>& size) override {
+    return first_member_does("setting the size of", size, [&] { return file_.master().truncate(as_unsigned(size->value)); });
+  }
+  Status preallocate(const Result<FileOffset>& size) override {
+    return first_member_does("preallocating", size, [&] { return file_.master().preallocate(as_unsigned(size->value)); });
+  }
+  Status agree(const Status& mine) override { return agree_on(*channel_, mine, request_.path); }
+  Status sync() override { return agree_on(*channel_, file_.master().sync(), "syncing " + request_.path); }
+  Status close() override;
+
+  const AccessMode& mode() const override { return request_.mode; }
+  const Hints& hints() const override { return request_.hints; }
+  void set_hints(const Hints& hints) override {
+    request_.hints = hints;
+    tune();
+  }
+  Counters& counters() override { return counters_; }
+
+ private:
+  void tune();
+  Result<std::uint64_t> move(Operation operation, const Transfer& transfer);
+  Result<std::uint64_t> move_own(Operation operation, const Slice& file, const Slice& memory, Counters& counters);
+  Result<std::uint64_t> move_all(Operation operation, const Result<Transfer>& transfer);
+  [[nodiscard]] bool seems_cached(const Bounds& bounds);
+  void count(const Counters& counters) {
+    const std::lock_guard lock(counters_mutex_);
+    counters_.add(counters);
+  }
+  Status first_member_does(const char* doing, const Result<FileOffset>& size, const std::function<Status()>& action);
+  void report();
+
+  std::unique_ptr<Channel> channel_;
+  LogicalFile file_;
+  OpenRequest request_;
+  bool wants_stats_;
+  Tuning write_tuning_;
+  Tuning read_tuning_;
+  std::mutex counters_mutex_;
+  Counters counters_;
+};
+
+Tuning::Force force_of(Toggle collective_buffering, Movement movement) {
+  if (collective_buffering == Toggle::disable) return Tuning::Force::independent;
+  switch (movement) {
+    case Movement::pull: return Tuning::Force::pull;
+    case Movement::pack: return Tuning::Force::pack;
+    case Movement::message: return Tuning::Force::message;
+    case Movement::automatic: break;
+  }
+  return Tuning::Force::automatic;
+}
+
+void PlainFile::tune() {
+  const Hints& hints = request_.hints;
+  write_tuning_ = {force_of(hints.romio_cb_write, hints.shima_reach), hints.cb_nodes, hints.cb_buffer_size};
+  read_tuning_ = {force_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes, hints.cb_buffer_size};
+}
+
+Result<std::uint64_t> PlainFile::move(Operation operation, const Transfer& transfer) {
+  Counters counters;
+  ++(operation == Operation::write ? counters.writes : counters.reads);
+  const auto moved = move_own(operation, transfer.file, transfer.memory, counters);
+  if (moved) (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
+  count(counters);
+  return moved;
+}
+
+Result<std::uint64_t> PlainFile::move_own(Operation operation, const Slice& file, const Slice& memory,
+                                          Counters& counters) {
+  const IndependentRequest request{operation, file, memory, request_.hints.ind_rd_buffer_size,
+                                   request_.hints.romio_ds_read != Toggle::disable};
+  return move_independently(request, file_, counters);
+}
+
+bool PlainFile::seems_cached(const Bounds& bounds) {
+  return file_.cached(FileOffset{bounds.lowest}) && file_.cached(FileOffset{bounds.highest - 1});
+}
+
+Result<std::uint64_t> PlainFile::move_all(Operation operation, const Result<Transfer>& transfer) {
+  Counters counters;
+  ++(operation == Operation::write ? counters.collective_writes : counters.collective_reads);
+  Post post;
+  if (transfer) post = make_post(transfer->file, transfer->memory);
+  if (!transfer) post.code = transfer.error().code;
+  if (operation == Operation::read && post.len_bytes > 0) post.cached = seems_cached(post.bounds);
+  counters.file_pieces += post.file_pieces;
+  counters.memory_pieces += post.memory_pieces;
+  const CollectiveCall call{operation, *channel_, file_, counters,
+                            operation == Operation::write ? write_tuning_ : read_tuning_,
+                            [&](const Slice& file, const Slice& memory) {
+                              return move_own(operation, file, memory, counters);
+                            }};
+  const auto moved = run_collective(call, post);
+  if (moved) (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
+  count(counters);
+  return transfer ? moved : std::unexpected(transfer.error());
+}
+
+// All give one value, the first member acts, all learn how it went.
+Status PlainFile::first_member_does(const char* doing, const Result<FileOffset>& size,
+                                    const std::function<Status()>& action) {
+  struct SizePost {
+    std::uint64_t code;
+    std::int64_t size;
+  };
+  const SizePost mine{size ? 0U : static_cast<std::uint64_t>(size.error().code), size ? size->value : 0};
+  const auto posts = exchange_values(*channel_, mine);
+  Status status;
+  if (!posts) {
+    status = std::unexpected(posts.error());
+  } else if (!size) {
+    status = std::unexpected(size.error());
+  } else if (std::ranges::any_of(*posts, [](const SizePost& post) { return post.code != 0; })) {
+    status = {};  // the member with the error reports it
+  } else if (std::ranges::any_of(*posts, [&](const SizePost& post) { return post.size != mine.size; })) {
+    status = fail(Code::not_same, fmt::format("{} {}: ranks gave different sizes", doing, request_.path));
+  } else if (channel_->rank() == 0) {
+    status = action();
+  }
+  return agree_on(*channel_, status, fmt::format("{} {}", doing, request_.path));
+}
+
+void PlainFile::report() {
+  const auto all = exchange_values(*channel_, counters_);
+  if (!all || channel_->rank() != 0) return;
+  Counters sum;
+  for (const Counters& counters : *all) sum.add(counters);
+  append_stats({request_.path, channel_->size(), sum, effective(request_.hints)});
+}
+
+Status PlainFile::close() {
+  Status status = file_.master().close();
+  if (wants_stats_) report();
+  status = agree_on(*channel_, status, "closing " + request_.path);
+  if (!request_.mode.delete_on_close) return status;
+  Status removed;
+  if (channel_->rank() == 0) removed = remove_file(request_.path);
+  removed = agree_on(*channel_, removed, "removing " + request_.path);
+  return status ? removed : status;
+}
+
+Result<std::unique_ptr<Subfile>> open_own(const OpenRequest& request, bool creates, bool exclusive) {
+  return open_subfile({.path = request.path,
+                       .read = request.mode.read,
+                       .write = request.mode.write,
+                       .create = creates,
+                       .exclusive = exclusive,
+                       .permissions = request.hints.file_perm >= 0 ? static_cast<unsigned>(request.hints.file_perm)
+                                                                   : 0666U});
+}
+
+// An error if the members cannot open together what they ask for.
+Status check_posts(std::span<const OpenPost> posts, const Result<OpenRequest>& request) {
+  if (!request) return std::unexpected(request.error());
+  for (const OpenPost& post : posts) {
+    if (post.code != 0) return fail(static_cast<Code>(post.code), "opening a file: another rank could not take part");
+    if (post.mode_bits != bits_of(request->mode))
+      return fail(Code::not_same, fmt::format("opening {}: ranks gave different access modes", request->path));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel, const Result<OpenRequest>& request) {
+  const OpenPost mine{request ? 0U : static_cast<std::uint64_t>(request.error().code),
+                      request ? bits_of(request->mode) : 0U, stats_wanted() ? 1U : 0U};
+  const auto posts = exchange_values(*channel, mine);
+  Status status = posts ? check_posts(*posts, request) : Status(std::unexpected(posts.error()));
+  // All members know alike whether the posts fit together, so all take the same steps.
+  const bool one_creates = status && request->mode.create && request->mode.exclusive;
+  std::unique_ptr<Subfile> subfile;
+  const auto open_if_well = [&](bool creates, bool exclusive) {
+    if (!status) return;
+    auto opened = open_own(*request, creates, exclusive);
+    if (opened) subfile = *std::move(opened);
+    if (!opened) status = std::unexpected(opened.error());
+  };
+  if (one_creates) {
+    if (channel->rank() == 0) open_if_well(true, true);
+    status = agree_on(*channel, status, "creating " + request->path);
+    if (channel->rank() != 0) open_if_well(false, false);
+  } else {
+    open_if_well(request && request->mode.create, false);
+  }
+  SHIMA_TRY(agree_on(*channel, status, request ? "opening " + request->path : std::string("opening a file")));
+  const bool wants_stats = std::ranges::any_of(*posts, [](const OpenPost& post) { return post.wants_stats != 0; });
+  return std::make_unique<PlainFile>(std::move(channel), std::move(subfile), *request, wants_stats);
+}
+
+Status remove_file(const std::string& path) {
+  if (::unlink(path.c_str()) != 0) return fail_errno(errno, "removing " + path);
+  return {};
+}
+
+}  // namespace shima

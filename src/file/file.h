@@ -1,0 +1,90 @@
+// An open file: independent and collective access to plain files.
+//
+// Everything above a File speaks in Slices: which bytes of the file, which bytes of memory, in one
+// data order. A File cuts them by the layout into subfile ranges and moves them, alone (independent)
+// or together with the other members of its channel (collective).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "collective/channel.h"
+#include "file/hints.h"
+#include "observe/counters.h"
+#include "region/pattern.h"
+
+namespace shima {
+
+struct AccessMode {
+  bool read = false;
+  bool write = false;
+  bool create = false;
+  bool exclusive = false;
+  bool delete_on_close = false;
+  bool unique_open = false;
+  bool sequential = false;
+  bool append = false;
+
+  friend bool operator==(const AccessMode&, const AccessMode&) = default;
+};
+
+struct OpenRequest {
+  std::string path;
+  AccessMode mode;
+  Hints hints;
+};
+
+// The same data bytes in the file and in memory; memory offsets are addresses. Both slices have the
+// same len_bytes.
+struct Transfer {
+  Slice file;
+  Slice memory;
+};
+
+class File {
+ public:
+  virtual ~File() = default;
+
+  // Opens a file together with the other members of `channel`. Collective; a member whose request
+  // is an error takes part and all members fail alike.
+  [[nodiscard]] static Result<std::unique_ptr<File>> open(std::unique_ptr<Channel> channel,
+                                                          const Result<OpenRequest>& request);
+
+  // Moves the bytes of one member. Blocks; local; returns the data bytes moved (a read stops at the
+  // end of the file). Thread-safe against other calls on the same file.
+  [[nodiscard]] virtual Result<std::uint64_t> write(const Transfer& transfer) = 0;
+  [[nodiscard]] virtual Result<std::uint64_t> read(const Transfer& transfer) = 0;
+
+  // The same with all members together. Collective; a member that holds an error takes part, and
+  // every member returns the same code.
+  [[nodiscard]] virtual Result<std::uint64_t> write_all(const Result<Transfer>& transfer) = 0;
+  [[nodiscard]] virtual Result<std::uint64_t> read_all(const Result<Transfer>& transfer) = 0;
+
+  // Local.
+  [[nodiscard]] virtual Result<FileOffset> size() = 0;
+  // Collective; all members must give one size (otherwise not_same).
+  [[nodiscard]] virtual Status set_size(const Result<FileOffset>& size) = 0;
+  [[nodiscard]] virtual Status preallocate(const Result<FileOffset>& size) = 0;
+  // Collective; a barrier whose outcome is the worst of the members' own: for calls that have no
+  // data to move but must agree on errors.
+  [[nodiscard]] virtual Status agree(const Status& mine) = 0;
+  // Collective; reports what the disk reported late.
+  [[nodiscard]] virtual Status sync() = 0;
+  // Collective; afterwards only the destructor may be called. `stats` is appended to the job's
+  // statistics by one member.
+  [[nodiscard]] virtual Status close() = 0;
+
+  [[nodiscard]] virtual const AccessMode& mode() const = 0;
+  // The hints in effect; replacing them is local, the caller has agreed on them.
+  [[nodiscard]] virtual const Hints& hints() const = 0;
+  virtual void set_hints(const Hints& hints) = 0;
+  [[nodiscard]] virtual Counters& counters() = 0;
+};
+
+// Removes a file by name. Local.
+[[nodiscard]] Status remove_file(const std::string& path);
+
+}  // namespace shima

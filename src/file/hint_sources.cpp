@@ -1,0 +1,93 @@
+#include "file/hint_sources.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "base/log.h"
+
+namespace shima {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n";
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+// Calls visit with each part of `text` between separators.
+template <class Visit>
+void for_each_part(std::string_view text, char separator, Visit visit) {
+  while (!text.empty()) {
+    const std::size_t end = text.find(separator);
+    visit(text.substr(0, end));
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+void add_setting(std::vector<HintSetting>& settings, std::string_view part, std::string_view separators) {
+  const std::string_view text = trim(part);
+  if (text.empty()) return;
+  const std::size_t end = text.find_first_of(separators);
+  const std::string_view value = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  settings.emplace_back(trim(text.substr(0, end)), trim(value));
+}
+
+std::vector<HintSetting> read_environment() {
+  std::vector<HintSetting> settings;
+  if (const char* path = std::getenv("ROMIO_HINTS"); path != nullptr) {
+    std::ifstream file(path);
+    if (!file) log(LogLevel::warn, "ROMIO_HINTS={}: cannot be read; its hints are ignored", path);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    settings = parse_hint_file(text);
+  }
+  if (const char* list = std::getenv("SHIMA_HINTS"); list != nullptr) {
+    for (HintSetting& setting : parse_hint_list(list)) settings.push_back(std::move(setting));
+  }
+  return settings;
+}
+
+void apply_each(Hints& hints, std::span<const HintSetting> settings, std::string_view source) {
+  for (const auto& [key, value] : settings) {
+    const Result<bool> known = apply(hints, key, value);
+    if (!known) {
+      log(LogLevel::warn, "{}; ignored (from {})", known.error().what, source);
+    } else if (!*known) {
+      log(LogLevel::info, "hint {}={} is not one of Shima's; ignored (from {})", key, value, source);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<HintSetting> parse_hint_list(std::string_view text) {
+  std::vector<HintSetting> settings;
+  for_each_part(text, ';', [&](std::string_view part) { add_setting(settings, part, "="); });
+  return settings;
+}
+
+std::vector<HintSetting> parse_hint_file(std::string_view text) {
+  std::vector<HintSetting> settings;
+  for_each_part(text, '\n', [&](std::string_view line) {
+    add_setting(settings, line.substr(0, line.find('#')), blanks);
+  });
+  return settings;
+}
+
+const std::vector<HintSetting>& environment_hints() {
+  static const std::vector<HintSetting> settings = read_environment();
+  return settings;
+}
+
+Hints resolve(const Hints& base, std::span<const HintSetting> program, std::span<const HintSetting> stronger) {
+  Hints hints = base;
+  apply_each(hints, program, "the program's info");
+  apply_each(hints, stronger, "the environment");
+  return hints;
+}
+
+}  // namespace shima

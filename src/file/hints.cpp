@@ -1,0 +1,182 @@
+#include "file/hints.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <span>
+
+namespace shima {
+namespace {
+
+constexpr std::int64_t max_int = std::numeric_limits<int>::max();
+constexpr std::int64_t max_bytes = std::int64_t{1} << 62;
+
+// A row of the table: how a key's text reads and writes the fields it stands for.
+struct Rule {
+  std::string_view key;
+  std::string_view rule;                                    // "must be ..."
+  std::string_view example;                                 // a value that works
+  bool (*set)(Hints& hints, std::string_view value);        // false: the value breaks the rule
+  std::optional<std::string> (*get)(const Hints& hints);    // nothing: not set
+};
+
+std::optional<std::int64_t> parse_number(std::string_view text, int base, std::int64_t lowest, std::int64_t highest) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (error != std::errc{} || end != text.data() + text.size()) return {};
+  if (number < lowest || number > highest) return {};
+  return number;
+}
+
+// A number of bytes; K, M and G count in powers of 1024.
+std::optional<std::int64_t> parse_bytes(std::string_view text) {
+  constexpr std::string_view units = "KMG";
+  const char last = text.empty() ? '\0' : text.back();
+  const std::size_t unit = units.find(last >= 'a' && last <= 'z' ? static_cast<char>(last - 'a' + 'A') : last);
+  if (unit == std::string_view::npos) return parse_number(text, 10, 0, max_bytes);
+  const int shift = 10 * (static_cast<int>(unit) + 1);
+  const auto number = parse_number(text.substr(0, text.size() - 1), 10, 0, max_bytes >> shift);
+  if (!number) return {};
+  return *number << shift;
+}
+
+template <class Value>
+struct Word {
+  std::string_view text;
+  Value value;
+};
+
+constexpr std::array<Word<Toggle>, 3> toggles{{
+    {"automatic", Toggle::automatic}, {"enable", Toggle::enable}, {"disable", Toggle::disable}}};
+constexpr std::array<Word<Movement>, 4> movements{{{"automatic", Movement::automatic},
+                                                   {"pull", Movement::pull},
+                                                   {"pack", Movement::pack},
+                                                   {"message", Movement::message}}};
+
+template <auto& words, auto field>
+bool set_word(Hints& hints, std::string_view value) {
+  for (const auto& word : words) {
+    if (word.text != value) continue;
+    hints.*field = word.value;
+    return true;
+  }
+  return false;
+}
+
+template <auto& words, auto field>
+std::optional<std::string> get_word(const Hints& hints) {
+  for (const auto& word : words) {
+    if (word.value == hints.*field) return std::string(word.text);
+  }
+  return {};
+}
+
+template <auto field, int lowest>
+bool set_int(Hints& hints, std::string_view value) {
+  const auto number = parse_number(value, 10, lowest, max_int);
+  if (number) hints.*field = static_cast<int>(*number);
+  return number.has_value();
+}
+
+template <auto field>
+bool set_bytes(Hints& hints, std::string_view value) {
+  const auto number = parse_bytes(value);
+  if (number) hints.*field = static_cast<std::uint64_t>(*number);
+  return number.has_value();
+}
+
+template <auto field>
+std::optional<std::string> get_number(const Hints& hints) {
+  return fmt::format("{}", hints.*field);
+}
+
+// For fields whose default says "never set".
+template <auto field>
+std::optional<std::string> get_if_set(const Hints& hints) {
+  if (hints.*field == Hints{}.*field) return {};
+  return fmt::format("{}", hints.*field);
+}
+
+bool set_file_perm(Hints& hints, std::string_view value) {
+  const auto number = parse_number(value, 8, 0, 07777);
+  if (number) hints.file_perm = static_cast<int>(*number);
+  return number.has_value();
+}
+
+std::optional<std::string> get_file_perm(const Hints& hints) {
+  if (hints.file_perm < 0) return {};
+  return fmt::format("{:04o}", hints.file_perm);
+}
+
+// MPI's reserved hint says in one word what ROMIO's two say apart.
+bool set_collective_buffering(Hints& hints, std::string_view value) {
+  if (value != "true" && value != "false") return false;
+  hints.romio_cb_write = hints.romio_cb_read = value == "true" ? Toggle::enable : Toggle::disable;
+  return true;
+}
+
+std::optional<std::string> get_collective_buffering(const Hints& hints) {
+  if (hints.romio_cb_write != hints.romio_cb_read) return {};
+  if (hints.romio_cb_write == Toggle::automatic) return {};
+  return hints.romio_cb_write == Toggle::enable ? "true" : "false";
+}
+
+// Writes never read first, so there is nothing to switch.
+bool set_ds_write(Hints&, std::string_view value) {
+  Hints ignored;
+  return set_word<toggles, &Hints::romio_ds_read>(ignored, value);
+}
+
+std::optional<std::string> get_ds_write(const Hints&) { return "disable"; }
+
+constexpr std::string_view toggle_rule = "automatic, enable or disable";
+constexpr std::string_view bytes_rule = "a number of bytes (K, M and G may follow)";
+
+// A later row wins where two speak about one field, so the summary comes before what it sums up.
+constexpr std::array rules{
+    Rule{"collective_buffering", "true or false", "true", set_collective_buffering, get_collective_buffering},
+    Rule{"romio_cb_write", toggle_rule, "automatic", set_word<toggles, &Hints::romio_cb_write>,
+         get_word<toggles, &Hints::romio_cb_write>},
+    Rule{"romio_cb_read", toggle_rule, "automatic", set_word<toggles, &Hints::romio_cb_read>,
+         get_word<toggles, &Hints::romio_cb_read>},
+    Rule{"romio_ds_write", toggle_rule, "disable", set_ds_write, get_ds_write},
+    Rule{"romio_ds_read", toggle_rule, "automatic", set_word<toggles, &Hints::romio_ds_read>,
+         get_word<toggles, &Hints::romio_ds_read>},
+    Rule{"cb_nodes", "a whole number, 0 or more", "4", set_int<&Hints::cb_nodes, 0>, get_number<&Hints::cb_nodes>},
+    Rule{"cb_buffer_size", bytes_rule, "4M", set_bytes<&Hints::cb_buffer_size>, get_number<&Hints::cb_buffer_size>},
+    Rule{"ind_rd_buffer_size", bytes_rule, "4M", set_bytes<&Hints::ind_rd_buffer_size>,
+         get_number<&Hints::ind_rd_buffer_size>},
+    Rule{"striping_unit", bytes_rule, "1M", set_bytes<&Hints::striping_unit>, get_if_set<&Hints::striping_unit>},
+    Rule{"striping_factor", "a whole number, 0 or more", "4", set_int<&Hints::striping_factor, 0>,
+         get_if_set<&Hints::striping_factor>},
+    Rule{"start_iodevice", "a whole number, -1 or more", "0", set_int<&Hints::start_iodevice, -1>,
+         get_if_set<&Hints::start_iodevice>},
+    Rule{"file_perm", "an octal mode from 0 to 7777", "0640", set_file_perm, get_file_perm},
+    Rule{"shima_reach", "automatic, pull, pack or message", "automatic", set_word<movements, &Hints::shima_reach>,
+         get_word<movements, &Hints::shima_reach>},
+};
+
+}  // namespace
+
+Result<bool> apply(Hints& hints, std::string_view key, std::string_view value) {
+  for (const Rule& rule : rules) {
+    if (rule.key != key) continue;
+    if (rule.set(hints, value)) return true;
+    return fail(Code::bad_argument, fmt::format("hint {}=\"{}\": the value must be {}; for example {}={}", key, value,
+                                                rule.rule, key, rule.example));
+  }
+  return false;
+}
+
+std::vector<HintSetting> effective(const Hints& hints) {
+  std::vector<HintSetting> settings;
+  for (const Rule& rule : rules) {
+    if (auto text = rule.get(hints)) settings.emplace_back(rule.key, std::move(*text));
+  }
+  return settings;
+}
+
+}  // namespace shima

@@ -1,0 +1,55 @@
+// Hints: what a user may tell Shima about how to serve a file.
+//
+// Keys and values are text, as in an MPI_Info; here they become typed fields, by one table in
+// hints.cpp that knows each key's rule, its text form and its meaning. Keys with a reserved or
+// customary meaning (MPI's, ROMIO's) keep it, Shima's own begin with "shima_". A field at its default
+// means that Shima chooses. Nothing here reads the environment (see hint_sources.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace shima {
+
+enum class Toggle : std::uint8_t { automatic, enable, disable };
+
+// How data moves between members and agents in a collective.
+enum class Movement : std::uint8_t {
+  automatic,
+  pull,     // agents read and write the members' memory (process_vm_*)
+  pack,     // members pack into the agents' shared windows
+  message,  // MPI messages
+};
+
+struct Hints {
+  int cb_nodes = 0;                  // agents in a collective; 0: Shima chooses
+  std::uint64_t cb_buffer_size = 0;  // bytes of one of an agent's windows; 0: Shima chooses
+  Toggle romio_cb_write = Toggle::automatic;
+  Toggle romio_cb_read = Toggle::automatic;
+  Toggle romio_ds_read = Toggle::automatic;
+  std::uint64_t ind_rd_buffer_size = 0;  // bytes a sieving read takes at once; 0: Shima chooses
+  std::uint64_t striping_unit = 0;       // bytes; 0: not set
+  int striping_factor = 0;               // 0: not set
+  int start_iodevice = -1;               // -1: not set
+  int file_perm = -1;                    // mode of a file that open creates; -1: 0666
+  Movement shima_reach = Movement::automatic;
+
+  friend bool operator==(const Hints&, const Hints&) = default;
+};
+
+using HintSetting = std::pair<std::string, std::string>;
+
+// Applies one hint. True: the key is known; false: it is not. A value that breaks the key's rule is
+// an error that names the rule, and leaves `hints` as it was.
+[[nodiscard]] Result<bool> apply(Hints& hints, std::string_view key, std::string_view value);
+
+// The text of every hint in effect; numbers that were never set and mean nothing are left out.
+// Each setting can be applied again.
+[[nodiscard]] std::vector<HintSetting> effective(const Hints& hints);
+
+}  // namespace shima

@@ -1,0 +1,24 @@
+// One member's own I/O: pieces of the file against pieces of memory, in as few system calls as the
+// two patterns allow.
+#pragma once
+
+#include "collective/plan.h"
+#include "observe/counters.h"
+#include "region/pattern.h"
+#include "store/logical_file.h"
+
+namespace shima {
+
+struct IndependentRequest {
+  Operation operation;
+  const Slice& file;
+  const Slice& memory;
+  std::uint64_t sieve_bytes = 0;  // buffer of a sieving read; 0: automatic
+  bool may_sieve = true;
+};
+
+// Blocks; returns the data bytes moved. A read stops at the end of the file.
+[[nodiscard]] Result<std::uint64_t> move_independently(const IndependentRequest& request, LogicalFile& file,
+                                                       Counters& counters);
+
+}  // namespace shima

@@ -1,0 +1,30 @@
+// Waiting for MPI requests without spinning: MPI's own blocking calls take a whole core each, which
+// on a machine with more ranks than cores is somebody else's.
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace shima {
+
+// Rests between looks at something: yields a few times, then sleeps, longer each time.
+class Rest {
+ public:
+  void rest();
+  void reset() { looks_ = 0; }
+
+ private:
+  int looks_ = 0;
+};
+
+// Waits until `request` is complete.
+[[nodiscard]] Status await(MPI_Request& request, const char* doing);
+
+// An MPI return code as a Status.
+[[nodiscard]] Status checked(int mpi_code, const char* doing);
+
+}  // namespace shima

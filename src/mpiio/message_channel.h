@@ -1,0 +1,69 @@
+// A channel whose members run on several nodes, over a private communicator of its own.
+#pragma once
+
+#include <mpi.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "collective/channel.h"
+#include "collective/messenger.h"
+#include "mpiio/await.h"
+#include "reach/staging_pool.h"
+
+namespace shima {
+
+class MpiMessenger final : public Messenger {
+ public:
+  explicit MpiMessenger(MPI_Comm comm) : comm_(comm) {}
+
+  [[nodiscard]] Result<Ticket> send(int to, std::span<const std::byte> data) override;
+  [[nodiscard]] Result<Ticket> receive(int from, std::span<std::byte> data) override;
+  [[nodiscard]] Result<bool> done(Ticket ticket, std::uint64_t& len_bytes) override;
+  void rest() override { pause_.rest(); }
+  void moved() override { pause_.reset(); }
+
+ private:
+  MPI_Comm comm_;
+  Ticket next_ = 1;
+  std::map<Ticket, MPI_Request> under_way_;
+  Rest pause_;
+};
+
+// What channels of one communicator have in common.
+struct MessageGround {
+  std::vector<Member> members;
+  bool can_pull = false;
+  std::shared_ptr<StagingPool> staging;
+};
+
+class MessageChannel final : public Channel {
+ public:
+  // Duplicates `comm`. Collective over it.
+  [[nodiscard]] static Result<std::unique_ptr<MessageChannel>> make(std::shared_ptr<const MessageGround> ground,
+                                                                    MPI_Comm comm);
+  MessageChannel(const MessageChannel&) = delete;
+  MessageChannel& operator=(const MessageChannel&) = delete;
+  ~MessageChannel() override;
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
+  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(std::span<const std::byte> mine) override;
+  [[nodiscard]] Outcome agree(const Outcome& mine) override;
+  [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
+  [[nodiscard]] bool can_pull() const override { return ground_->can_pull; }
+  [[nodiscard]] SharedWindows* windows() override { return nullptr; }
+  [[nodiscard]] Messenger* messenger() override { return &messenger_; }
+
+ private:
+  MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_Comm comm);
+
+  std::shared_ptr<const MessageGround> ground_;
+  MPI_Comm comm_;
+  int rank_ = 0;
+  MpiMessenger messenger_;
+  std::vector<std::byte> letters_;
+};
+
+}  // namespace shima

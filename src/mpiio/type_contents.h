@@ -1,0 +1,52 @@
+// How one datatype was made: MPI_Type_get_envelope and get_contents behind one face.
+//
+// MPI keeps a constructor's arguments in up to three arrays: integers, addresses, and (types made by
+// a _c call) large counts. Which array an argument is in depends on the call and its age, but their
+// order does not, so they are read like a tape: next_int(), next_count(), next_displacement().
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+
+namespace shima {
+
+class TypeContents {
+ public:
+  [[nodiscard]] static Result<TypeContents> of(MPI_Datatype type);
+  TypeContents(TypeContents&& other) noexcept = default;
+  TypeContents& operator=(TypeContents&&) = delete;
+  // Frees the handles that get_contents made.
+  ~TypeContents();
+
+  [[nodiscard]] int combiner() const { return combiner_; }
+  [[nodiscard]] const std::vector<MPI_Datatype>& types() const { return types_; }
+
+  [[nodiscard]] std::int64_t next_int() { return ints_[next_int_++]; }
+  [[nodiscard]] std::int64_t next_count() { return counts_.empty() ? next_int() : counts_[next_count_++]; }
+  [[nodiscard]] std::int64_t next_displacement() {
+    return addresses_.empty() ? next_count() : addresses_[next_address_++];
+  }
+  [[nodiscard]] std::vector<std::int64_t> next_ints(std::int64_t number);
+  [[nodiscard]] std::vector<std::int64_t> next_counts(std::int64_t number);
+
+ private:
+  TypeContents() = default;
+
+  int combiner_ = MPI_COMBINER_NAMED;
+  std::vector<int> ints_;
+  std::vector<MPI_Aint> addresses_;
+  std::vector<MPI_Count> counts_;
+  std::vector<MPI_Datatype> types_;
+  std::size_t next_int_ = 0;
+  std::size_t next_address_ = 0;
+  std::size_t next_count_ = 0;
+};
+
+// Whether the type is one that MPI made: its handle may not be freed, and has no contents.
+[[nodiscard]] bool is_predefined(MPI_Datatype type);
+
+}  // namespace shima

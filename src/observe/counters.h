@@ -1,0 +1,55 @@
+// What one member did with one open file: counts, bytes, and where the time went.
+//
+// Plain numbers, added up over the members when the file is closed. A row of a table per field, so
+// that summing, printing and JSON are one loop.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace shima {
+
+struct Counters {
+  // calls
+  std::uint64_t writes = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t collective_writes = 0;
+  std::uint64_t collective_reads = 0;
+  std::uint64_t views_set = 0;
+  // bytes that callers asked to move, and pieces they came in
+  std::uint64_t bytes_written = 0;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t file_pieces = 0;
+  std::uint64_t memory_pieces = 0;
+  // what reached the file
+  std::uint64_t windows = 0;
+  std::uint64_t runs = 0;
+  std::uint64_t disk_bytes_written = 0;
+  std::uint64_t disk_bytes_read = 0;
+  std::uint64_t wire_bytes = 0;
+  // collective calls by the path that served them
+  std::uint64_t path_independent = 0;
+  std::uint64_t path_pull = 0;
+  std::uint64_t path_pack = 0;
+  std::uint64_t path_message = 0;
+  // nanoseconds
+  std::uint64_t plan_ns = 0;
+  std::uint64_t exchange_ns = 0;
+  std::uint64_t gather_ns = 0;
+  std::uint64_t disk_ns = 0;
+  std::uint64_t wait_ns = 0;
+
+  void add(const Counters& other);
+};
+
+struct CounterField {
+  std::string_view name;
+  std::uint64_t Counters::* value;
+};
+
+// Every field, in the order of the struct.
+extern const std::array<CounterField, 23> counter_fields;
+
+}  // namespace shima

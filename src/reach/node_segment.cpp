@@ -1,0 +1,171 @@
+#include "reach/node_segment.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "reach/process_vm.h"
+
+namespace shima {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t slot_count = 1024;
+constexpr std::uint64_t introduction_key = ~std::uint64_t{0};
+
+std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+void raise_to(std::atomic<std::uint64_t>& word, std::uint64_t value) {
+  std::uint64_t seen = word.load(std::memory_order_relaxed);
+  while (seen < value && !word.compare_exchange_weak(seen, value)) {
+  }
+}
+
+bool is_gone(pid_t pid) {
+  const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (fd < 0) return errno == ESRCH;
+  pollfd exited{fd, POLLIN, 0};
+  const bool gone = ::poll(&exited, 1, 0) == 1;
+  ::close(fd);
+  return gone;
+}
+
+}  // namespace
+
+Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_count, const WaitHooks& hooks) {
+  const std::uint32_t before = generation.load(std::memory_order_acquire);
+  raise_to(first, mine.first);
+  raise_to(second, mine.second);
+  Maxima& result = released[(before + 1) % 2];
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == member_count) {
+    result = {first.exchange(0), second.exchange(0)};
+    arrived.store(0, std::memory_order_relaxed);
+    generation.store(before + 1, std::memory_order_release);
+    event.post();
+    return result;
+  }
+  SHIMA_TRY(wait_until(event, hooks, [&] { return generation.load(std::memory_order_acquire) != before; }));
+  return result;
+}
+
+std::size_t NodeSegment::slots_start(int member_count) {
+  return round_up(sizeof(Header) + static_cast<std::size_t>(member_count) * sizeof(Peer), page_bytes);
+}
+
+std::size_t NodeSegment::slot_bytes(int member_count) {
+  return round_up(sizeof(Slot) + static_cast<std::size_t>(member_count) * sizeof(SlotMember), page_bytes);
+}
+
+Result<SharedBuffer> NodeSegment::make(int member_count) {
+  return SharedBuffer::make(slots_start(member_count) + slot_count * slot_bytes(member_count), "shima-node");
+}
+
+Result<std::shared_ptr<NodeSegment>> NodeSegment::attach(const SharedRef& ref, int member_count, int index) {
+  SHIMA_TRY_ASSIGN(Mapping mapping, map_shared(ref));
+  return std::shared_ptr<NodeSegment>(new NodeSegment(std::move(mapping), member_count, index));
+}
+
+NodeSegment::NodeSegment(Mapping mapping, int member_count, int index)
+    : mapping_(std::move(mapping)), member_count_(member_count), index_(index) {}
+
+NodeSegment::Header& NodeSegment::header() const { return *reinterpret_cast<Header*>(mapping_.bytes().data()); }
+
+NodeSegment::Peer& NodeSegment::peer(int index) const {
+  return reinterpret_cast<Peer*>(mapping_.bytes().data() + sizeof(Header))[index];
+}
+
+std::byte* NodeSegment::slot_at(std::size_t place) const {
+  return mapping_.bytes().data() + slots_start(member_count_) + place * slot_bytes(member_count_);
+}
+
+SlotMember& NodeSegment::member(Slot* slot, int index) const {
+  return reinterpret_cast<SlotMember*>(reinterpret_cast<std::byte*>(slot) + sizeof(Slot))[index];
+}
+
+Status NodeSegment::introduce(const WaitHooks& hooks) {
+  allow_reach();
+  if (::getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_) nonce_ = static_cast<std::uint64_t>(::getpid());
+  Peer& me = peer(index_);
+  me.pid = ::getpid();
+  me.nonce_address = reinterpret_cast<std::uintptr_t>(&nonce_);
+  me.nonce.store(nonce_);
+  CPU_ZERO(&me.cores);
+  ::sched_getaffinity(0, sizeof me.cores, &me.cores);
+
+  SHIMA_TRY_ASSIGN(Slot* const slot, enter(introduction_key));
+  const auto count = static_cast<std::uint32_t>(member_count_);
+  SHIMA_TRY(slot->rendezvous.arrive({}, count, hooks));
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int i = 0; i < member_count_; ++i) CPU_OR(&all, &all, &peer(i).cores);
+  usable_cores_ = std::max(CPU_COUNT(&all), 1);
+  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima unreachable,
+                   slot->rendezvous.arrive({reach_all() ? 0U : 1U, 0}, count, hooks));
+  can_pull_ = unreachable.first == 0;
+  leave(slot);
+  return {};
+}
+
+bool NodeSegment::reach_all() const {
+  for (int i = 0; i < member_count_; ++i) {
+    const Peer& other = peer(i);
+    if (i != index_ && !prove_reach(other.pid, other.nonce_address, other.nonce.load())) return false;
+  }
+  return true;
+}
+
+Status NodeSegment::check_peers() const {
+  for (int i = 0; i < member_count_; ++i) {
+    if (i != index_ && is_gone(peer(i).pid))
+      return fail(Code::peer_lost, fmt::format("waiting for process {}: it has ended", peer(i).pid));
+  }
+  return {};
+}
+
+void NodeSegment::lock() {
+  while (header().lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+}
+void NodeSegment::unlock() { header().lock.store(0, std::memory_order_release); }
+
+Result<Slot*> NodeSegment::enter(std::uint64_t key) {
+  lock();
+  Header& table = header();
+  const std::uint32_t used = table.used_slots.load(std::memory_order_relaxed);
+  std::size_t place = slot_count;
+  for (std::size_t i = 0; i < used; ++i) {
+    if (table.keys[i] == key) {
+      place = i;
+      break;
+    }
+    if (table.keys[i] == 0 && place == slot_count) place = i;
+  }
+  if (place == slot_count && used < slot_count) {
+    place = used;
+    table.used_slots.store(used + 1, std::memory_order_relaxed);
+  }
+  if (place < slot_count) table.keys[place] = key;
+  unlock();
+  if (place == slot_count)
+    return fail(Code::no_memory, fmt::format("opening a file: {} are open on this communicator already; close some",
+                                             slot_count));
+  return reinterpret_cast<Slot*>(slot_at(place));
+}
+
+void NodeSegment::leave(Slot* slot) {
+  lock();
+  if (slot->departed.fetch_add(1) + 1 == static_cast<std::uint32_t>(member_count_)) {
+    slot->departed.store(0);
+    const auto place = static_cast<std::size_t>(reinterpret_cast<std::byte*>(slot) - slot_at(0)) /
+                       slot_bytes(member_count_);
+    header().keys[place] = 0;
+  }
+  unlock();
+}
+
+}  // namespace shima

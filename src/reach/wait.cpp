@@ -1,0 +1,29 @@
+#include "reach/wait.h"
+
+#include <algorithm>
+
+namespace shima {
+
+Status Sleeper::slice(Event& event, std::uint32_t seen) {
+  constexpr std::uint32_t shortest_slice_us = 50;
+  constexpr std::uint32_t longest_slice_us = 2000;
+  event.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  futex_wait(event.word, seen, slice_us_);
+  event.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  if (event.word.load(std::memory_order_seq_cst) != seen) {
+    slice_us_ = shortest_slice_us;
+    return {};
+  }
+  slice_us_ = std::min(slice_us_ * 2, longest_slice_us);
+  return between_slices();
+}
+
+Status Sleeper::between_slices() {
+  constexpr auto peer_check_period = std::chrono::milliseconds(100);
+  if (hooks_.progress) hooks_.progress();
+  if (!hooks_.peers || Clock::now() < next_peer_check_) return {};
+  next_peer_check_ = Clock::now() + peer_check_period;
+  return hooks_.peers();
+}
+
+}  // namespace shima

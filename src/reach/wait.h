@@ -1,0 +1,76 @@
+// Waiting for another task without taking the core it needs.
+//
+// A wait spins briefly only where every task can have a core of its own; then it yields a few times,
+// then it sleeps on a futex in slices that grow from 50 us to 2 ms. Between slices it calls the
+// progress hook, because a rank asleep in our call would otherwise hold up the messages of the MPI
+// library, and now and then it asks whether the peers still live.
+#pragma once
+
+#include <sched.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/result.h"
+
+namespace shima {
+
+struct WaitHooks {
+  std::function<void()> progress;   // lets the MPI library handle messages; may be empty
+  std::function<Status()> peers;    // an error once a peer is gone; may be empty
+  bool may_spin = false;            // no more tasks than cores
+};
+
+// A word that waiters of one node sleep on, and how many do.
+struct Event {
+  FutexWord word{0};
+  std::atomic<std::uint32_t> sleepers{0};
+
+  // Lets every waiter look again.
+  void post() {
+    word.fetch_add(1, std::memory_order_seq_cst);
+    if (sleepers.load(std::memory_order_seq_cst) != 0) futex_wake(word, INT32_MAX);
+  }
+};
+
+// The part of a wait that follows when looking a few times did not help: one slice of sleep, longer
+// each time.
+class Sleeper {
+ public:
+  explicit Sleeper(const WaitHooks& hooks) : hooks_(hooks) {}
+
+  // Sleeps one slice while `event` still holds `seen`.
+  [[nodiscard]] Status slice(Event& event, std::uint32_t seen);
+
+ private:
+  [[nodiscard]] Status between_slices();
+
+  const WaitHooks& hooks_;
+  std::uint32_t slice_us_ = 50;
+  Clock::time_point next_peer_check_ = Clock::now() + std::chrono::milliseconds(100);
+};
+
+// Waits until `ready()` holds; whoever makes it hold posts `event`.
+template <class Ready>
+[[nodiscard]] Status wait_until(Event& event, const WaitHooks& hooks, Ready ready) {
+  constexpr int spins = 2000;
+  constexpr int yields = 3;
+  for (int i = 0; hooks.may_spin && i < spins; ++i) {
+    if (ready()) return {};
+    __builtin_ia32_pause();
+  }
+  for (int i = 0; i < yields; ++i) {
+    if (ready()) return {};
+    sched_yield();
+  }
+  Sleeper sleeper(hooks);
+  while (true) {
+    const std::uint32_t seen = event.word.load(std::memory_order_seq_cst);
+    if (ready()) return {};
+    SHIMA_TRY(sleeper.slice(event, seen));
+  }
+}
+
+}  // namespace shima

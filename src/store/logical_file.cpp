@@ -1,0 +1,87 @@
+#include "store/logical_file.h"
+
+#include <algorithm>
+
+namespace shima {
+namespace {
+
+std::uint64_t sum_of(std::span<const iovec> pieces) {
+  std::uint64_t sum = 0;
+  for (const iovec& piece : pieces) sum += piece.iov_len;
+  return sum;
+}
+
+// The first `len_bytes` of `pieces`; they are removed there.
+std::vector<iovec> take(std::span<const iovec>& pieces, iovec& partial, std::uint64_t len_bytes) {
+  std::vector<iovec> taken;
+  while (len_bytes > 0) {
+    if (partial.iov_len == 0) {
+      partial = pieces.front();
+      pieces = pieces.subspan(1);
+    }
+    const std::uint64_t len = std::min<std::uint64_t>(len_bytes, partial.iov_len);
+    taken.push_back({partial.iov_base, len});
+    partial = {static_cast<char*>(partial.iov_base) + len, partial.iov_len - len};
+    len_bytes -= len;
+  }
+  return taken;
+}
+
+// Calls move(extent, pieces) for each part of the pieces that lies in one subfile, until one moves
+// less than all of its bytes; returns the sum.
+template <class Move>
+Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset, std::span<const iovec> pieces,
+                                     Move move) {
+  std::uint64_t left = sum_of(pieces);
+  Extent extent = layout.locate(offset, left);
+  if (extent.len_bytes == left) return move(extent, pieces);
+  std::uint64_t moved = 0;
+  iovec partial{};
+  while (left > 0) {
+    const std::vector<iovec> part = take(pieces, partial, extent.len_bytes);
+    SHIMA_TRY_ASSIGN(const std::uint64_t n, move(extent, std::span<const iovec>(part)));
+    moved += n;
+    if (n < extent.len_bytes) break;
+    left -= n;
+    extent = layout.locate(offset + as_signed(moved), left);
+  }
+  return moved;
+}
+
+}  // namespace
+
+LogicalFile::LogicalFile(std::unique_ptr<Subfile> subfile) : layout_(Layout::plain()) {
+  subfiles_.push_back(std::move(subfile));
+}
+
+Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
+  const auto moved = move_by_extent(layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {
+    const Status status = subfiles_[static_cast<std::size_t>(extent.subfile)]->write(extent.begin, part);
+    return status ? Result<std::uint64_t>(extent.len_bytes) : std::unexpected(status.error());
+  });
+  if (!moved) return std::unexpected(moved.error());
+  return {};
+}
+
+Result<std::uint64_t> LogicalFile::read(FileOffset offset, std::span<const iovec> pieces) {
+  return move_by_extent(layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {
+    return subfiles_[static_cast<std::size_t>(extent.subfile)]->read(extent.begin, part);
+  });
+}
+
+Status LogicalFile::write(FileOffset offset, const void* data, std::uint64_t len_bytes) {
+  const iovec piece{const_cast<void*>(data), len_bytes};
+  return write(offset, std::span<const iovec>(&piece, 1));
+}
+
+Result<std::uint64_t> LogicalFile::read(FileOffset offset, void* data, std::uint64_t len_bytes) {
+  const iovec piece{data, len_bytes};
+  return read(offset, std::span<const iovec>(&piece, 1));
+}
+
+bool LogicalFile::cached(FileOffset offset) {
+  const Extent extent = layout_.locate(offset, 1);
+  return subfiles_[static_cast<std::size_t>(extent.subfile)]->cached(extent.begin);
+}
+
+}  // namespace shima

@@ -1,0 +1,213 @@
+// Batched positional I/O on a file descriptor.
+//
+// The kernel may take fewer bytes than it was given (a signal, a full disk, a 2 GiB limit). The loop
+// below goes on where it stopped; a second attempt that moves nothing turns into the error it was.
+#include "store/posix_subfile.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+namespace shima {
+
+ssize_t FileSystemCalls::pwritev(int fd, const iovec* pieces, int count, off_t offset) {
+  return count == 1 ? ::pwrite(fd, pieces->iov_base, pieces->iov_len, offset)
+                    : ::pwritev(fd, pieces, count, offset);
+}
+ssize_t FileSystemCalls::preadv(int fd, const iovec* pieces, int count, off_t offset) {
+  return count == 1 ? ::pread(fd, pieces->iov_base, pieces->iov_len, offset)
+                    : ::preadv(fd, pieces, count, offset);
+}
+int FileSystemCalls::fsync(int fd) { return ::fsync(fd); }
+
+namespace {
+
+std::uint64_t sum_of(std::span<const iovec> pieces) {
+  std::uint64_t sum = 0;
+  for (const iovec& piece : pieces) sum += piece.iov_len;
+  return sum;
+}
+
+// What remains of `pieces` after `skip_bytes` of them.
+std::vector<iovec> rest_of(std::span<const iovec> pieces, std::uint64_t skip_bytes) {
+  std::vector<iovec> rest;
+  for (const iovec& piece : pieces) {
+    const std::uint64_t skipped = std::min<std::uint64_t>(skip_bytes, piece.iov_len);
+    skip_bytes -= skipped;
+    if (skipped < piece.iov_len)
+      rest.push_back({static_cast<char*>(piece.iov_base) + skipped, piece.iov_len - skipped});
+  }
+  return rest;
+}
+
+class PosixSubfile final : public Subfile {
+ public:
+  PosixSubfile(int fd, std::string path, std::unique_ptr<FileSystemCalls> calls)
+      : fd_(fd), path_(std::move(path)), calls_(std::move(calls)) {}
+  PosixSubfile(const PosixSubfile&) = delete;
+  PosixSubfile& operator=(const PosixSubfile&) = delete;
+  ~PosixSubfile() override {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  Status write(TargetOffset offset, std::span<const iovec> pieces) override {
+    const auto moved = move_all(offset, pieces, true);
+    if (!moved) return std::unexpected(moved.error());
+    return {};
+  }
+
+  Result<std::uint64_t> read(TargetOffset offset, std::span<const iovec> pieces) override {
+    return move_all(offset, pieces, false);
+  }
+
+  bool cached(TargetOffset offset) override {
+    std::byte probe{};
+    const iovec piece{&probe, 1};
+    return ::preadv2(fd_, &piece, 1, offset.value, RWF_NOWAIT) >= 0;
+  }
+
+  Result<std::uint64_t> size() override {
+    struct stat facts {};
+    if (::fstat(fd_, &facts) != 0) return failure(errno, "asking the size of");
+    return static_cast<std::uint64_t>(facts.st_size);
+  }
+
+  Status truncate(std::uint64_t size_bytes) override {
+    if (::ftruncate(fd_, as_signed(size_bytes)) != 0) return failure(errno, "setting the size of");
+    return {};
+  }
+
+  Status preallocate(std::uint64_t size_bytes) override {
+    if (size_bytes == 0) return {};
+    const int error = ::posix_fallocate(fd_, 0, as_signed(size_bytes));
+    if (error != 0) return failure(error, "preallocating");
+    return {};
+  }
+
+  Status sync() override {
+    if (calls_->fsync(fd_) != 0) return failure(errno, "syncing");
+    return {};
+  }
+
+  Status close() override {
+    const int fd = std::exchange(fd_, -1);
+    if (::close(fd) != 0 && errno != EINTR) return failure(errno, "closing");
+    return {};
+  }
+
+  Result<FileIdentity> identity() override {
+    struct stat facts {};
+    if (::fstat(fd_, &facts) != 0) return failure(errno, "identifying");
+    return FileIdentity{facts.st_dev, facts.st_ino};
+  }
+
+ private:
+  [[nodiscard]] std::unexpected<Error> failure(int sys_errno, const char* doing) const {
+    return fail_errno(sys_errno, fmt::format("{} {}", doing, path_));
+  }
+
+  Result<std::uint64_t> move_all(TargetOffset offset, std::span<const iovec> pieces, bool writing) {
+    std::uint64_t moved = 0;
+    while (!pieces.empty()) {
+      const auto batch = pieces.first(std::min<std::size_t>(pieces.size(), IOV_MAX));
+      pieces = pieces.subspan(batch.size());
+      const std::uint64_t wanted = sum_of(batch);
+      const auto done = move_batch(offset + as_signed(moved), batch, wanted, writing);
+      if (!done) return done;
+      moved += *done;
+      if (*done < wanted) break;
+    }
+    return moved;
+  }
+
+  Result<std::uint64_t> move_batch(TargetOffset offset, std::span<const iovec> batch, std::uint64_t wanted,
+                                   bool writing) {
+    std::uint64_t moved = 0;
+    std::vector<iovec> rest;
+    while (moved < wanted) {
+      const ssize_t n = call_once(offset + as_signed(moved), batch, writing);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return io_failure(errno, offset + as_signed(moved), wanted - moved, writing);
+      if (n == 0 && writing) return io_failure(EIO, offset + as_signed(moved), wanted - moved, writing);
+      if (n == 0) break;
+      moved += static_cast<std::uint64_t>(n);
+      if (moved < wanted) {
+        std::vector<iovec> left = rest_of(batch, static_cast<std::uint64_t>(n));
+        rest.swap(left);
+        batch = rest;
+      }
+    }
+    return moved;
+  }
+
+  ssize_t call_once(TargetOffset offset, std::span<const iovec> batch, bool writing) {
+    const int count = static_cast<int>(batch.size());
+    return writing ? calls_->pwritev(fd_, batch.data(), count, offset.value)
+                   : calls_->preadv(fd_, batch.data(), count, offset.value);
+  }
+
+  [[nodiscard]] std::unexpected<Error> io_failure(int sys_errno, TargetOffset offset, std::uint64_t len_bytes,
+                                                  bool writing) const {
+    return fail_errno(sys_errno,
+                      fmt::format("{} {} bytes at {} of {}", writing ? "writing" : "reading", len_bytes,
+                                  offset.value, path_));
+  }
+
+  int fd_;
+  std::string path_;
+  std::unique_ptr<FileSystemCalls> calls_;
+};
+
+int open_flags(const SubfileOpen& request) {
+  int flags = O_CLOEXEC;
+  flags |= request.read && request.write ? O_RDWR : request.write ? O_WRONLY : O_RDONLY;
+  if (request.create) flags |= O_CREAT;
+  if (request.exclusive) flags |= O_EXCL;
+  return flags;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Subfile>> open_posix_subfile(const SubfileOpen& request,
+                                                    std::unique_ptr<FileSystemCalls> calls) {
+  int fd = -1;
+  do {
+    fd = ::open(request.path.c_str(), open_flags(request), request.permissions);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return fail_errno(errno, fmt::format("opening {}", request.path));
+  struct stat facts {};
+  if (::fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    ::close(fd);
+    return fail_errno(EISDIR, fmt::format("opening {}", request.path));
+  }
+  return std::make_unique<PosixSubfile>(fd, request.path, std::move(calls));
+}
+
+Status Subfile::write(TargetOffset offset, const void* data, std::uint64_t len_bytes) {
+  const iovec piece{const_cast<void*>(data), len_bytes};
+  return write(offset, std::span<const iovec>(&piece, 1));
+}
+
+Result<std::uint64_t> Subfile::read(TargetOffset offset, void* data, std::uint64_t len_bytes) {
+  const iovec piece{data, len_bytes};
+  return read(offset, std::span<const iovec>(&piece, 1));
+}
+
+Result<std::unique_ptr<Subfile>> open_subfile(const SubfileOpen& request) {
+  const char* fault = std::getenv("SHIMA_FAULT");
+  if (fault == nullptr || *fault == '\0') return open_posix_subfile(request, std::make_unique<FileSystemCalls>());
+  auto calls = make_faulty_calls(fault);
+  if (!calls) return std::unexpected(calls.error());
+  return open_posix_subfile(request, *std::move(calls));
+}
+
+}  // namespace shima

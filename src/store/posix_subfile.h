@@ -1,0 +1,26 @@
+// A subfile that is a file of the operating system.
+#pragma once
+
+#include <memory>
+
+#include "store/subfile.h"
+
+namespace shima {
+
+// The system calls a posix subfile makes, so that tests can make them fail or fall short.
+class FileSystemCalls {
+ public:
+  virtual ~FileSystemCalls() = default;
+  virtual ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset);
+  virtual ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset);
+  virtual int fsync(int fd);
+};
+
+[[nodiscard]] Result<std::unique_ptr<Subfile>> open_posix_subfile(const SubfileOpen& request,
+                                                                  std::unique_ptr<FileSystemCalls> calls);
+
+// Calls that fail as `spec` says: "write:ENOSPC:after=1048576", "read:EIO:after=0", "write:short",
+// "sync:EIO"; several are separated by commas. `after` counts bytes moved before the fault.
+[[nodiscard]] Result<std::unique_ptr<FileSystemCalls>> make_faulty_calls(const std::string& spec);
+
+}  // namespace shima

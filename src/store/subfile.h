@@ -1,0 +1,63 @@
+// A subfile of a target: the one interface through which bytes reach a disk.
+//
+// Every call moves all its bytes or says why not: short writes are continued, and what cannot be
+// continued is an error. Reads stop at the end of the file. Implementations: posix, memory (tests),
+// faulty (tests).
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace shima {
+
+// What makes two open subfiles the same file.
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+class Subfile {
+ public:
+  virtual ~Subfile() = default;
+
+  // Writes all pieces one after the other from `offset`.
+  [[nodiscard]] virtual Status write(TargetOffset offset, std::span<const iovec> pieces) = 0;
+  // Fills the pieces from `offset`; returns fewer bytes only at the end of the file.
+  [[nodiscard]] virtual Result<std::uint64_t> read(TargetOffset offset, std::span<const iovec> pieces) = 0;
+  // Whether a byte at `offset` can be read without waiting for a disk; false where unknown.
+  [[nodiscard]] virtual bool cached(TargetOffset offset) = 0;
+  [[nodiscard]] virtual Result<std::uint64_t> size() = 0;
+  [[nodiscard]] virtual Status truncate(std::uint64_t size_bytes) = 0;
+  // Reserves storage up to `size_bytes`; never shrinks, never changes data.
+  [[nodiscard]] virtual Status preallocate(std::uint64_t size_bytes) = 0;
+  [[nodiscard]] virtual Status sync() = 0;
+  // Releases the file and reports what the system reported late. Call once.
+  [[nodiscard]] virtual Status close() = 0;
+  [[nodiscard]] virtual Result<FileIdentity> identity() = 0;
+
+  [[nodiscard]] Status write(TargetOffset offset, const void* data, std::uint64_t len_bytes);
+  [[nodiscard]] Result<std::uint64_t> read(TargetOffset offset, void* data, std::uint64_t len_bytes);
+};
+
+struct SubfileOpen {
+  std::string path;
+  bool read = false;
+  bool write = false;
+  bool create = false;
+  bool exclusive = false;
+  unsigned permissions = 0666;  // before the umask
+};
+
+// Opens a file of the operating system; if SHIMA_FAULT is set, one that fails as it says (tests).
+[[nodiscard]] Result<std::unique_ptr<Subfile>> open_subfile(const SubfileOpen& request);
+
+}  // namespace shima

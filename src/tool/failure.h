@@ -1,0 +1,30 @@
+// How the command says no.
+//
+// Whoever starts a job wants to know three things: what it is about, which rule it broke, and what
+// to do.  A Failure carries the three; main prints them as "shima: <thing>: <rule>; <mend>".
+#pragma once
+
+#include <expected>
+#include <string>
+
+namespace shima::tool {
+
+struct Failure {
+  std::string thing;
+  std::string rule;
+  std::string mend;
+};
+
+template <class T>
+using Outcome = std::expected<T, Failure>;
+
+[[nodiscard]] inline std::unexpected<Failure> refuse(std::string thing, std::string rule,
+                                                     std::string mend) {
+  return std::unexpected(Failure{std::move(thing), std::move(rule), std::move(mend)});
+}
+
+// The command's own exit codes; every other one is the job's.
+inline constexpr int exit_refused = 2;           // nothing was started
+inline constexpr int exit_signalled_base = 128;  // + the signal that ended the launcher
+
+}  // namespace shima::tool

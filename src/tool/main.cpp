@@ -1,0 +1,128 @@
+// The command `shima`: a table of contents.
+//
+//   shima run    start an MPI job under Shima           launch.cpp
+//   shima exec   the same for one process of a job      launch.cpp
+//   shima info   what is here and what works            info.cpp
+//
+// Everything from the program's name on is the program's, also what looks like an option of ours, so
+// the command line is cut there before CLI11 sees it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "tool/info.h"
+#include "tool/launch.h"
+
+namespace {
+
+using namespace shima::tool;
+
+constexpr const char* footer = "The manual: shima(1).";
+
+// CLI11's usage line does not know that a program follows the options.
+struct ProgramFormatter : CLI::Formatter {
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    return fmt::format("usage: shima {} [options] program [arguments]\n", app->get_name());
+  }
+};
+
+int complain(const Failure& failure) {
+  fmt::print(stderr, "shima: {}: {}; {}\n", failure.thing, failure.rule, failure.mend);
+  return exit_refused;
+}
+
+void add_process_options(CLI::App& command, ProcessOptions& options) {
+  command.add_option("--hint", options.hints, "An MPI-IO hint for every file, again for more")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--log", options.log_level, "What to log: error, warn, info, debug or trace")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug", "trace"}));
+  command.add_option("--mpi", options.mpi, "The MPI to serve, instead of finding it out")
+      ->type_name("BUILD|LIBMPI");
+  command.formatter(std::make_shared<ProgramFormatter>());
+  command.footer(footer);
+}
+
+void add_job_options(CLI::App& command, JobOptions& options) {
+  command.add_option("-n,--np", options.ranks, "How many ranks to start (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 24));
+  command.add_flag("--stats", options.stats, "Print what was counted for each file at the end");
+  command.add_option("--mpiexec", options.mpiexec, "The launcher to use")->type_name("PATH");
+  command.add_option("--mpi-arg", options.mpiexec_arguments, "An argument for mpiexec, again for more")
+      ->type_name("ARG")
+      ->allow_extra_args(false);
+  add_process_options(command, options.process);
+}
+
+// Where the program's name is in the command line of `command`, whose words begin at `first`; an
+// option that takes a value, and does not bring it with a '=', is followed by it.
+int find_program_word(const CLI::App& command, int first, int argc, char** argv) {
+  for (int i = first; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--" || !word.starts_with('-')) return i;
+    const auto* option = command.get_option_no_throw(word);
+    if (option != nullptr && option->get_items_expected_max() > 0) ++i;
+  }
+  return argc;
+}
+
+// Cuts the program and its arguments off the end of the command line.
+Command take_program(const CLI::App& command, int& argc, char** argv) {
+  const int start = find_program_word(command, 2, argc, argv);
+  if (start >= argc) return {};
+  Command program(argv + start, argv + argc);
+  if (program.front() == "--") program.erase(program.begin());
+  argc = start;
+  return program;
+}
+
+Outcome<void> must_name_program(const CLI::App& command, const Command& program) {
+  if (!program.empty()) return {};
+  return refuse("shima " + command.get_name(), "no program was named",
+                "write `shima " + command.get_name() + " [options] program [arguments]`");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Shima: a parallel-I/O runtime for unmodified MPI programs", "shima");
+  app.set_version_flag("--version", "shima " SHIMA_VERSION);
+  app.require_subcommand(1);
+  app.footer(footer);
+
+  JobOptions job;
+  ProcessOptions process;
+  bool as_json = false;
+  auto* run = app.add_subcommand("run", "Start an MPI job under Shima");
+  auto* exec = app.add_subcommand("exec", "Put one process under Shima, inside a job");
+  auto* info = app.add_subcommand("info", "Show what is installed and what works here");
+  add_job_options(*run, job);
+  add_process_options(*exec, process);
+  info->add_flag("--json", as_json, "As JSON");
+  info->footer(footer);
+
+  const std::string subcommand = argc > 1 ? argv[1] : "";
+  if (subcommand == "run") job.process.program = take_program(*run, argc, argv);
+  if (subcommand == "exec") process.program = take_program(*exec, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help_or_version) {
+    return app.exit(help_or_version);
+  } catch (const CLI::ParseError& error) {
+    const bool known = *run || *exec || *info;
+    return complain({"command line", error.what(),
+                     known ? "see `shima " + subcommand + " --help`" : "see `shima --help`"});
+  }
+
+  Outcome<void> named;
+  if (*run) named = must_name_program(*run, job.process.program);
+  if (*exec) named = must_name_program(*exec, process.program);
+  if (!named) return complain(named.error());
+  const Outcome<int> result = *info  ? print_info(as_json)
+                              : *run ? run_job(job)
+                                     : exec_process(process);
+  return result ? *result : complain(result.error());
+}

@@ -1,0 +1,17 @@
+#!/bin/bash
+# in_scratch.sh FOLDER SECONDS command...: runs a test's command in an empty folder of its own.  When its time is
+# up the whole job gets SIGTERM, so that a launcher can end its ranks, and SIGKILL five seconds later.
+set -euo pipefail
+folder=$1
+seconds=$2
+shift 2
+rm -rf "$folder"
+mkdir -p "$folder"
+cd "$folder"
+status=0
+timeout -k 5 "$seconds" "$@" </dev/null || status=$?
+if [ $status = 124 ] || [ $status = 137 ]; then
+  echo "in_scratch: ended after ${seconds} s: $*" >&2
+fi
+[ $status != 0 ] || rm -rf "$folder" 2>/dev/null || true
+exit $status

@@ -1,0 +1,238 @@
+// Collective transfers of random patterns against a byte-array model, over every path.
+//
+// What is written is a function of the file offset, so overlapping writes do not matter; the file is
+// filled with a background first, so that a byte nobody asked to write and that changed is seen.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+
+#include "file/file.h"
+#include "members.h"
+#include "region/cursor.h"
+#include "store/subfile.h"
+
+namespace shima {
+namespace {
+
+using Random = std::mt19937_64;
+
+std::uint64_t pick(Random& random, std::uint64_t low, std::uint64_t high) {
+  return std::uniform_int_distribution<std::uint64_t>(low, high)(random);
+}
+
+std::byte value_at(std::int64_t offset) {
+  return static_cast<std::byte>((static_cast<std::uint64_t>(offset) * 0x9e3779b97f4a7c15U) >> 56 | 1);
+}
+constexpr auto background = std::byte{0};
+
+// An ordered tile: pieces with gaps, regular or not, at most a few KiB long.
+Pattern random_tile(Random& random, int depth = 2) {
+  const std::uint64_t unit = std::array<std::uint64_t, 4>{1, 4, 8, 64}[pick(random, 0, 3)];
+  if (depth == 0 || pick(random, 0, 3) == 0) return Pattern::contiguous(unit * pick(random, 1, 40));
+  const Pattern child = random_tile(random, depth - 1);
+  const auto span = child.highest() - child.lowest();
+  if (pick(random, 0, 1) == 0) {
+    const auto gap = static_cast<std::int64_t>(unit * pick(random, 0, 30));
+    return Pattern::strided(pick(random, 1, 6), span + gap, child);
+  }
+  std::vector<Pattern> children;
+  std::int64_t at = 0;
+  for (std::uint64_t i = pick(random, 1, 5); i > 0; --i) {
+    at += static_cast<std::int64_t>(unit * pick(random, 0, 20));
+    children.push_back(child.shifted(at - child.lowest()));
+    at += span;
+  }
+  return Pattern::indexed(std::move(children));
+}
+
+struct Access {
+  Slice file;
+  Slice memory;  // relative to the start of `buffer`
+  std::vector<std::byte> buffer;
+};
+
+Access random_access(Random& random) {
+  Access access;
+  const Pattern tile = random_tile(random);
+  const auto extent = tile.highest() + static_cast<std::int64_t>(pick(random, 0, 2000));
+  access.file = {Pattern::tiled(tile, extent), static_cast<std::int64_t>(pick(random, 0, 5000)), pick(random, 0, 300),
+                 pick(random, 0, 9) == 0 ? 0 : pick(random, 1, 60000)};
+  const std::uint64_t len = access.file.len_bytes;
+  const Pattern element = pick(random, 0, 1) == 0 ? Pattern::contiguous(8) : random_tile(random);
+  const auto step = element.highest() + static_cast<std::int64_t>(pick(random, 0, 1) * pick(random, 0, 100));
+  const Pattern memory = Pattern::strided(len / element.len_bytes() + 1, step, element);
+  access.memory = {memory, 0, 0, len};
+  access.buffer.resize(static_cast<std::size_t>(memory.highest()), std::byte{0xAA});
+  return access;
+}
+
+// Calls visit(file offset, memory offset) for every data byte.
+template <class Visit>
+void each_byte(const Access& access, Visit visit) {
+  Cursor file(access.file);
+  Cursor memory(access.memory);
+  for (; !file.done(); file.advance(1), memory.advance(1)) visit(file.strip().offset, memory.strip().offset);
+}
+
+struct Scenario {
+  test::World world;
+  Movement movement = Movement::automatic;
+  bool collective = true;
+  std::uint64_t window_bytes = 0;
+};
+
+Transfer transfer_of(Access& access) {
+  Transfer transfer{access.file, access.memory};
+  transfer.memory.base = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(access.buffer.data()));
+  return transfer;
+}
+
+class CollectiveTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = (std::filesystem::temp_directory_path() / ("shima_collective_" + std::to_string(::getpid()))).string();
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  void write_background(std::size_t size) { put(std::vector<std::byte>(size, background)); }
+  void put(const std::vector<std::byte>& bytes) {
+    std::filesystem::remove(path_);
+    auto file = open_subfile({.path = path_, .write = true, .create = true});
+    ASSERT_TRUE(file.has_value());
+    ASSERT_TRUE((*file)->write(TargetOffset{0}, bytes.data(), bytes.size()).has_value());
+  }
+  std::vector<std::byte> contents() {
+    auto file = open_subfile({.path = path_, .read = true});
+    std::vector<std::byte> bytes((*file)->size().value());
+    EXPECT_EQ((*file)->read(TargetOffset{0}, bytes.data(), bytes.size()).value(), bytes.size());
+    return bytes;
+  }
+
+  std::unique_ptr<File> open(std::unique_ptr<Channel> channel, const Scenario& scenario) {
+    OpenRequest request{.path = path_, .mode = {.read = true, .write = true}, .hints = {}};
+    request.hints.shima_reach = scenario.movement;
+    request.hints.cb_buffer_size = scenario.window_bytes;
+    auto file = File::open(std::move(channel), request);
+    EXPECT_TRUE(file.has_value());
+    return *std::move(file);
+  }
+
+  void check_write(Random& random, const Scenario& scenario);
+  void check_read(Random& random, const Scenario& scenario);
+
+  std::string path_;
+};
+
+void CollectiveTest::check_write(Random& random, const Scenario& scenario) {
+  std::vector<Access> accesses;
+  for (int i = 0; i < scenario.world.members; ++i) accesses.push_back(random_access(random));
+  std::vector<std::byte> expected(pick(random, 0, 20000), background);
+  write_background(expected.size());
+  for (Access& access : accesses) {
+    each_byte(access, [&](std::int64_t file, std::int64_t memory) {
+      if (static_cast<std::size_t>(file) >= expected.size()) expected.resize(static_cast<std::size_t>(file) + 1);
+      expected[static_cast<std::size_t>(file)] = access.buffer[static_cast<std::size_t>(memory)] = value_at(file);
+    });
+  }
+  test::run_members(scenario.world, [&](std::unique_ptr<Channel> channel) {
+    Access& mine = accesses[static_cast<std::size_t>(channel->rank())];
+    const auto file = open(std::move(channel), scenario);
+    const auto moved = scenario.collective ? file->write_all(transfer_of(mine)) : file->write(transfer_of(mine));
+    ASSERT_TRUE(moved.has_value()) << describe(moved.error());
+    EXPECT_EQ(*moved, mine.file.len_bytes);
+    EXPECT_TRUE(file->close().has_value());
+  });
+  ASSERT_TRUE(contents() == expected);
+}
+
+void CollectiveTest::check_read(Random& random, const Scenario& scenario) {
+  std::vector<Access> accesses;
+  for (int i = 0; i < scenario.world.members; ++i) accesses.push_back(random_access(random));
+  std::vector<std::byte> bytes(pick(random, 0, 300000));
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = value_at(static_cast<std::int64_t>(i));
+  put(bytes);
+  test::run_members(scenario.world, [&](std::unique_ptr<Channel> channel) {
+    Access& mine = accesses[static_cast<std::size_t>(channel->rank())];
+    std::vector<std::byte> expected = mine.buffer;
+    std::uint64_t present = 0;
+    each_byte(mine, [&](std::int64_t file_offset, std::int64_t memory) {
+      if (static_cast<std::size_t>(file_offset) >= bytes.size()) return;
+      expected[static_cast<std::size_t>(memory)] = value_at(file_offset);
+      ++present;
+    });
+    const auto file = open(std::move(channel), scenario);
+    const auto moved = scenario.collective ? file->read_all(transfer_of(mine)) : file->read(transfer_of(mine));
+    ASSERT_TRUE(moved.has_value()) << describe(moved.error());
+    EXPECT_EQ(*moved, present);
+    EXPECT_TRUE(mine.buffer == expected);
+    EXPECT_TRUE(file->close().has_value());
+  });
+}
+
+std::uint64_t first_seed() {
+  const char* wanted = std::getenv("SHIMA_SEED");
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 20260101;
+}
+
+int rounds() {
+  const char* wanted = std::getenv("SHIMA_ROUNDS");
+  return wanted != nullptr ? std::atoi(wanted) : 60;
+}
+
+struct Way {
+  const char* name;
+  Movement movement;
+  int nodes;
+  bool can_pull_across;
+  bool collective;
+};
+
+class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> {
+ protected:
+  Scenario scenario(Random& random) {
+    const Way& way = GetParam();
+    Scenario made;
+    made.world.members = static_cast<int>(pick(random, static_cast<std::uint64_t>(way.nodes), 8));
+    made.world.cores = static_cast<int>(pick(random, 1, 4));
+    made.world.nodes = way.nodes;
+    made.world.can_pull_across = way.can_pull_across;
+    made.movement = way.movement;
+    made.collective = way.collective;
+    made.window_bytes = pick(random, 0, 1) * 4096 * pick(random, 1, 8);
+    return made;
+  }
+};
+
+TEST_P(EveryWay, WritesWhatTheModelSays) {
+  for (int round = 0; round < rounds(); ++round) {
+    const std::uint64_t seed = first_seed() + static_cast<std::uint64_t>(round);
+    SCOPED_TRACE("SHIMA_SEED=" + std::to_string(seed));
+    Random random(seed);
+    check_write(random, scenario(random));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(EveryWay, ReadsWhatTheModelSays) {
+  for (int round = 0; round < rounds(); ++round) {
+    const std::uint64_t seed = first_seed() + static_cast<std::uint64_t>(round);
+    SCOPED_TRACE("SHIMA_SEED=" + std::to_string(seed));
+    Random random(seed);
+    check_read(random, scenario(random));
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, EveryWay,
+                         testing::Values(Way{"independent", Movement::automatic, 1, true, false},
+                                         Way{"automatic", Movement::automatic, 1, true, true},
+                                         Way{"pull", Movement::pull, 1, true, true},
+                                         Way{"pack", Movement::pack, 1, true, true},
+                                         Way{"message", Movement::message, 2, false, true},
+                                         Way{"message_and_pull", Movement::message, 3, true, true}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace shima
