@@ -82,7 +82,8 @@ def measure_section(section, context, options, dice):
         for job in shuffled_jobs(section, context, dice):
             if (job.group, job.subject) in slow:
                 continue
-            runner.say(f"  {section.name} {repetition + 1}/{options.reps}  {job.group}  {job.subject}")
+            pass_name = f"{section.name} {repetition + 1}/{options.reps}"
+            runner.say(f"  {pass_name}  {job.group}  {job.subject}")
             started = time.monotonic()
             results.add(job.subject, job.run())
             if time.monotonic() - started > options.slow:
@@ -97,6 +98,8 @@ def show(section, results, options):
     print(results.table(options.reps))
     for note in results.notes():
         print(f"  note: {note}")
+    for failure in results.failures():
+        print(f"  {failure}")
     sys.stdout.flush()
 
 
@@ -117,6 +120,8 @@ def measure_all(options, flavours, directory):
     facts = runner.machine_facts(directory, flavours)
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
     print(f"order seed {options.seed}, {options.reps} repetitions; median (best)")
+    if options.quick:
+        print("quick: an eighth of the data and 20 steps, whatever the titles below say")
     if not subjects.shima_is_built() or options.stock_only:
         print("without Shima: only the stock side is measured")
     warm_up(context)
@@ -153,10 +158,8 @@ def main():
 
 def judge(options, all_results):
     judged = sum(len(results.verdicts) for results in all_results.values())
-    failures = [failure for results in all_results.values() for failure in results.failures()]
-    print(f"{judged} targets judged, {len(failures)} missed or rows failed")
-    for failure in failures:
-        print(f"  {failure}")
+    failures = sum(len(results.failures()) for results in all_results.values())
+    print(f"{judged} targets judged; {failures} missed, or rows failed")
     return 1 if options.strict and failures else 0
 
 

@@ -28,135 +28,141 @@ namespace {
 constexpr std::size_t block_bytes = 4 << 20;
 
 struct Options {
-    std::size_t threads = 2;
-    std::size_t files = 1;
-    std::size_t size_mib = 1024;
-    std::string op = "both";
-    std::string path = "limit.dat";
-    bool cold = true;
-    bool sync_first = false;
-    bool json = false;
+  std::size_t threads = 2;
+  std::size_t files = 1;
+  std::size_t size_mib = 1024;
+  std::string op = "both";
+  std::string path = "limit.dat";
+  bool cold = true;
+  bool sync_first = false;
+  bool json = false;
 };
 
-[[noreturn]] void fail(const char *what) {
-    std::perror(what);
-    std::exit(1);
+const char* const usage =
+    "usage: limit [--threads T] [--files K] [--size-mib N] [--op write|read|both]\n"
+    "             [--file PATH] [--memory cold|hot] [--sync-first] [--json]\n";
+
+[[noreturn]] void fail(const char* what) {
+  std::perror(what);
+  std::exit(1);
 }
 
 double now_seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::string file_path(const Options &o, std::size_t file) {
-    return o.files == 1 ? o.path : o.path + "." + std::to_string(file);
+std::string file_path(const Options& o, std::size_t file) {
+  return o.files == 1 ? o.path : o.path + "." + std::to_string(file);
 }
 
-void move_block(bool write, int fd, char *memory, std::size_t offset) {
-    for (std::size_t done = 0; done < block_bytes;) {
-        auto at = static_cast<off_t>(offset + done);
-        ssize_t n = write ? pwrite(fd, memory + done, block_bytes - done, at)
-                          : pread(fd, memory + done, block_bytes - done, at);
-        if (n <= 0)
-            fail(write ? "pwrite" : "pread");
-        done += static_cast<std::size_t>(n);
-    }
+void move_block(bool write, int fd, char* memory, std::size_t offset) {
+  for (std::size_t done = 0; done < block_bytes;) {
+    auto at = static_cast<off_t>(offset + done);
+    ssize_t n = write ? pwrite(fd, memory + done, block_bytes - done, at)
+                      : pread(fd, memory + done, block_bytes - done, at);
+    if (n <= 0) fail(write ? "pwrite" : "pread");
+    done += static_cast<std::size_t>(n);
+  }
 }
 
 // The blocks of all files stand in one row, and every thread takes an equal part of the row.
-void move_part(const Options &o, bool write, const std::vector<int> &fds, char *memory,
+void move_part(const Options& o, bool write, const std::vector<int>& fds, char* memory,
                std::size_t thread) {
-    std::size_t blocks = o.size_mib * (1 << 20) / block_bytes;
-    std::size_t blocks_per_file = blocks / o.files;
-    std::size_t begin = blocks * thread / o.threads, end = blocks * (thread + 1) / o.threads;
-    for (std::size_t block = begin; block < end; block++) {
-        std::size_t place = o.cold ? block : thread;
-        std::size_t file = std::min(block / blocks_per_file, o.files - 1);
-        std::size_t offset = (block - file * blocks_per_file) * block_bytes;
-        move_block(write, fds[file], memory + place * block_bytes, offset);
-    }
+  std::size_t blocks = o.size_mib * (1 << 20) / block_bytes;
+  std::size_t blocks_per_file = blocks / o.files;
+  std::size_t begin = blocks * thread / o.threads, end = blocks * (thread + 1) / o.threads;
+  for (std::size_t block = begin; block < end; block++) {
+    std::size_t place = o.cold ? block : thread;
+    std::size_t file = std::min(block / blocks_per_file, o.files - 1);
+    std::size_t offset = (block - file * blocks_per_file) * block_bytes;
+    move_block(write, fds[file], memory + place * block_bytes, offset);
+  }
 }
 
-double move_all(const Options &o, bool write, const std::vector<int> &fds, char *memory) {
-    double started = now_seconds();
-    std::vector<std::thread> threads;
-    for (std::size_t t = 0; t < o.threads; t++)
-        threads.emplace_back([&, t] { move_part(o, write, fds, memory, t); });
-    for (std::thread &thread : threads)
-        thread.join();
-    return now_seconds() - started;
+double move_all(const Options& o, bool write, const std::vector<int>& fds, char* memory) {
+  double started = now_seconds();
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < o.threads; t++)
+    threads.emplace_back([&, t] { move_part(o, write, fds, memory, t); });
+  for (std::thread& thread : threads) thread.join();
+  return now_seconds() - started;
 }
 
-void report(const Options &o, bool write, double open_to_close, double io) {
-    auto mib = static_cast<double>(o.size_mib);
-    const char *op = write ? "write" : "read";
-    if (o.json)
-        std::printf("{\"program\":\"limit\",\"op\":\"%s\",\"threads\":%zu,\"files\":%zu,"
-                    "\"memory\":\"%s\",\"mib\":%.0f,\"open_close_s\":%.6f,\"io_s\":%.6f,"
-                    "\"open_close_mib_s\":%.1f,\"io_mib_s\":%.1f}\n",
-                    op, o.threads, o.files, o.cold ? "cold" : "hot", mib, open_to_close, io,
-                    mib / open_to_close, mib / io);
+void report(const Options& o, bool write, double open_to_close, double io) {
+  auto mib = static_cast<double>(o.size_mib);
+  const char* op = write ? "write" : "read";
+  if (o.json)
+    std::printf(
+        "{\"program\":\"limit\",\"op\":\"%s\",\"threads\":%zu,\"files\":%zu,"
+        "\"memory\":\"%s\",\"mib\":%.0f,\"open_close_s\":%.6f,\"io_s\":%.6f,"
+        "\"open_close_mib_s\":%.1f,\"io_mib_s\":%.1f}\n",
+        op, o.threads, o.files, o.cold ? "cold" : "hot", mib, open_to_close, io,
+        mib / open_to_close, mib / io);
+  else
+    std::printf("limit %-5s %zu threads, %zu files: %8.1f MiB/s from open to close\n", op,
+                o.threads, o.files, mib / open_to_close);
+}
+
+void run(const Options& o, bool write, char* memory) {
+  for (std::size_t f = 0; write && f < o.files; f++) unlink(file_path(o, f).c_str());
+  if (o.sync_first) sync();
+  double opened = now_seconds();
+  std::vector<int> fds;
+  for (std::size_t f = 0; f < o.files; f++) {
+    fds.push_back(open(file_path(o, f).c_str(), write ? O_WRONLY | O_CREAT : O_RDONLY, 0644));
+    if (fds.back() < 0) fail("open");
+  }
+  double io = move_all(o, write, fds, memory);
+  for (int fd : fds)
+    if (close(fd) != 0) fail("close");
+  report(o, write, now_seconds() - opened, io);
+}
+
+bool set_option(Options& o, const std::string& name, const char* value) {
+  if (name == "--op")
+    o.op = value;
+  else if (name == "--file")
+    o.path = value;
+  else if (name == "--memory")
+    o.cold = std::strcmp(value, "hot") != 0;
+  else if (name == "--threads")
+    o.threads = std::strtoul(value, nullptr, 10);
+  else if (name == "--files")
+    o.files = std::strtoul(value, nullptr, 10);
+  else if (name == "--size-mib")
+    o.size_mib = std::strtoul(value, nullptr, 10);
+  else
+    return false;
+  return true;
+}
+
+Options parse(int argc, char** argv) {
+  Options o;
+  bool good = true;
+  for (int i = 1; i < argc && good; i++) {
+    std::string name = argv[i];
+    if (name == "--json" || name == "--sync-first")
+      (name == "--json" ? o.json : o.sync_first) = true;
+    else if (i + 1 < argc)
+      good = set_option(o, name, argv[++i]);
     else
-        std::printf("limit %-5s %zu threads, %zu files: %8.1f MiB/s from open to close\n", op,
-                    o.threads, o.files, mib / open_to_close);
+      good = false;
+  }
+  if (!good || !o.threads || !o.files || o.size_mib * (1 << 20) / block_bytes < o.files) {
+    std::fputs(usage, stderr);
+    std::exit(2);
+  }
+  return o;
 }
 
-void run(const Options &o, bool write, char *memory) {
-    for (std::size_t f = 0; write && f < o.files; f++)
-        unlink(file_path(o, f).c_str());
-    if (o.sync_first)
-        sync();
-    double opened = now_seconds();
-    std::vector<int> fds;
-    for (std::size_t f = 0; f < o.files; f++) {
-        fds.push_back(open(file_path(o, f).c_str(), write ? O_WRONLY | O_CREAT : O_RDONLY, 0644));
-        if (fds.back() < 0)
-            fail("open");
-    }
-    double io = move_all(o, write, fds, memory);
-    for (int fd : fds)
-        if (close(fd) != 0)
-            fail("close");
-    report(o, write, now_seconds() - opened, io);
-}
+}  // namespace
 
-Options parse(int argc, char **argv) {
-    Options o;
-    for (int i = 1; i < argc; i++) {
-        std::string name = argv[i];
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (name == "--json" || name == "--sync-first") {
-            (name == "--json" ? o.json : o.sync_first) = true;
-            continue;
-        }
-        if (name == "--threads") o.threads = std::strtoul(value, nullptr, 10);
-        else if (name == "--files") o.files = std::strtoul(value, nullptr, 10);
-        else if (name == "--size-mib") o.size_mib = std::strtoul(value, nullptr, 10);
-        else if (name == "--op") o.op = value;
-        else if (name == "--file") o.path = value;
-        else if (name == "--memory") o.cold = std::strcmp(value, "hot") != 0;
-        else o.threads = 0;
-        i++;
-    }
-    if (!o.threads || !o.files || o.size_mib * (1 << 20) / block_bytes < o.files) {
-        std::fputs("usage: limit [--threads T] [--files K] [--size-mib N] [--op write|read|both]\n"
-                   "             [--file PATH] [--memory cold|hot] [--sync-first] [--json]\n",
-                   stderr);
-        std::exit(2);
-    }
-    return o;
-}
-
-} // namespace
-
-int main(int argc, char **argv) {
-    Options o = parse(argc, argv);
-    std::size_t bytes = o.cold ? o.size_mib << 20 : o.threads * block_bytes;
-    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        fail("mmap");
-    std::memset(memory, 0x5A, bytes); // pages must exist before the clock runs
-    if (o.op != "read")
-        run(o, true, static_cast<char *>(memory));
-    if (o.op != "write")
-        run(o, false, static_cast<char *>(memory));
+int main(int argc, char** argv) {
+  Options o = parse(argc, argv);
+  std::size_t bytes = o.cold ? o.size_mib << 20 : o.threads * block_bytes;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) fail("mmap");
+  std::memset(memory, 0x5A, bytes);  // pages must exist before the clock runs
+  if (o.op != "read") run(o, true, static_cast<char*>(memory));
+  if (o.op != "write") run(o, false, static_cast<char*>(memory));
 }

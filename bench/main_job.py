@@ -174,13 +174,15 @@ def naive_ratios(figures, chosen):
 
 
 def make_bar(key, figures, subject, series):
+    """The naive halves get no ratio: Shima has no part in them."""
     value, unit = figures[key].get(subject.name), "s" if key[0] == "steps" else "MiB/s"
-    times = gain(key, figures, subject)
-    ratio = f"{times:.1f}x stock" if times else ""
+    times = None if key == ("steps", "naive") else gain(key, figures, subject)
+    notes = [f"{times:.1f}\u00d7 stock"] if times else []
     if key == ("steps", "mpi"):
-        ratio += f"  {value / figures['steps', 'naive'][subject.name]:.2f} of naive"
-    better = times is None or times >= 0.95
-    return picture.Bar(series[subject.name], value, f"{number(value)} {unit}", ratio, better)
+        notes.append(f"{value / figures['steps', 'naive'][subject.name]:.2f} of taking turns")
+    better = None if times is None else times >= 0.95
+    return picture.Bar(series[subject.name], value, f"{number(value)} {unit}",
+                       " \u00b7 ".join(notes), better)
 
 
 def make_charts(figures, chosen, limit, options, series):

@@ -14,53 +14,53 @@
 #include <stdint.h>
 
 struct piece {
-    long offset, length; // in units
+  long offset, length;  // in units
 };
 
 struct pieces {
-    struct piece *list;
-    long count, capacity;
-    long units; // sum of the lengths
+  struct piece* list;
+  long count, capacity;
+  long units;  // sum of the lengths
 };
 
-void add_piece(struct pieces *p, long offset, long length);
+void add_piece(struct pieces* p, long offset, long length);
 
 // A splitmix64 generator: the same numbers on every machine and rank.
 struct dice {
-    uint64_t state;
+  uint64_t state;
 };
 
-uint64_t roll(struct dice *d);
-long roll_between(struct dice *d, long low, long high);        // inclusive
-long roll_size(struct dice *d, long low, long high);           // small ones as likely as big ones
+uint64_t roll(struct dice* d);
+long roll_between(struct dice* d, long low, long high);  // inclusive
+long roll_size(struct dice* d, long low, long high);     // small ones as likely as big ones
 
 struct unit {
-    MPI_Datatype type;
-    long bytes;
+  MPI_Datatype type;
+  long bytes;
 };
 
 struct pattern {
-    const char *kind;
-    struct unit unit;
-    long tile_units;
-    struct pieces *owned; // [np]: each rank's pieces within one tile, in file order
-    MPI_Datatype filetype; // this rank's
+  const char* kind;
+  struct unit unit;
+  long tile_units;
+  struct pieces* owned;   // [np]: each rank's pieces within one tile, in file order
+  MPI_Datatype filetype;  // this rank's
 };
 
 struct memory {
-    const char *kind;
-    long extent_units, data_units; // of one memtype
-    struct pieces pieces;          // in the order of the type map
-    MPI_Datatype type;
+  const char* kind;
+  long extent_units, data_units;  // of one memtype
+  struct pieces pieces;           // in the order of the type map
+  MPI_Datatype type;
 };
 
 enum { pattern_kinds = 5, memory_kinds = 4 };
 
-struct pattern draw_pattern(struct dice *d, int kind, int rank, int np);
-void free_pattern(struct pattern *p, int np);
+struct pattern draw_pattern(struct dice* d, int kind, int rank, int np);
+void free_pattern(struct pattern* p, int np);
 
 // data_units of the memtype divides units_multiple, so that a whole number of them fits.
-struct memory draw_memory(struct dice *d, int kind, struct unit unit, long units_multiple);
-void free_memory(struct memory *m);
+struct memory draw_memory(struct dice* d, int kind, struct unit unit, long units_multiple);
+void free_memory(struct memory* m);
 
 #endif

@@ -48,8 +48,8 @@ shift
 exec nsenter -t "$pid" -n -u -m sh -c "cd '$PWD' && $*" </dev/null
 """
 
-# UCX takes the kernel's boot id for a machine's name and would use shared memory between "hosts" that
-# have the same one; it finds network devices in /sys, which shows those of the mounter.
+# UCX takes the kernel's boot id for a machine's name and would use shared memory between "hosts"
+# that have the same one; it finds network devices in /sys, which shows those of the mounter.
 HOLDER = """
 hostname {name} && mount --bind {state}/hosts /etc/hosts &&
 mount --bind {state}/{name}.boot_id /proc/sys/kernel/random/boot_id &&

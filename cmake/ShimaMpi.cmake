@@ -92,6 +92,8 @@ function(shima_preload name)
   if(NOT SHIMA_SANITIZE)  # a sanitizer intercepts __cxa_throw, and looks for it in a shared libstdc++
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
+  add_custom_command(TARGET ${target} POST_BUILD
+                     COMMAND ${CMAKE_SOURCE_DIR}/cmake/check_undefined.sh $<TARGET_FILE:${target}>)
   install(TARGETS ${target} LIBRARY DESTINATION lib/shima)
   set_property(GLOBAL APPEND PROPERTY SHIMA_PRELOADS ${target})
 endfunction()

@@ -8,7 +8,7 @@ alone. Bars of one chart share a scale, unless each group has a scale of its own
 import dataclasses
 import html
 
-LABEL_WIDTH, PLOT_WIDTH, NOTE_WIDTH = 150, 470, 240
+LABEL_WIDTH, PLOT_WIDTH, NOTE_WIDTH = 130, 460, 290
 BAR_HEIGHT, BAR_GAP, GROUP_GAP = 17, 4, 20
 WIDTH = LABEL_WIDTH + PLOT_WIDTH + NOTE_WIDTH
 
@@ -46,7 +46,7 @@ class Bar:
     value: float | None
     text: str            # the figure with its unit
     ratio: str = ""      # an annotation: how it compares with its stock
-    better: bool = True
+    better: bool | None = None  # how the annotation is coloured: good, bad, or neutral
 
 
 @dataclasses.dataclass
@@ -80,7 +80,7 @@ def draw_bar(bar, y, scale):
     after = LABEL_WIDTH + width + 7
     parts.append(text(after, middle, bar.text))
     if bar.ratio:
-        kind = "ratio" if bar.better else "worse"
+        kind = {None: "mark", True: "ratio", False: "worse"}[bar.better]
         parts.append(text(after + 7.3 * len(bar.text) + 8, middle, bar.ratio, kind))
     return parts
 
@@ -117,9 +117,8 @@ def draw_groups(chart):
 
 def draw_chart(chart):
     parts, height = draw_groups(chart)
-    limit = f' <span class="soft">{html.escape(chart.limit_label)}</span>' if chart.limit_label else ""
     return (f'<section class="card"><h2>{html.escape(chart.title)}</h2>'
-            f'<p class="soft">{html.escape(chart.lead)}{limit}</p>'
+            f'<p class="soft">{html.escape(chart.lead)} {html.escape(chart.limit_label)}</p>'
             f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
             f'aria-label="{html.escape(chart.title)}">{"".join(parts)}</svg></section>')
 

@@ -36,7 +36,8 @@ class Verdict:
 
     def text(self):
         sign = ">=" if self.better == HIGHER else "<="
-        return f"{self.subject} {self.ratio:.2f} of {self.what}, to be {sign} {self.needed:.2f}"
+        reached = f"{self.ratio:.3f} of {self.what}"
+        return f"{self.subject} reaches {reached}, needs {sign} {self.needed:.2f}"
 
 
 class Results:
@@ -141,11 +142,12 @@ class Results:
         return f"{mine / stock:.2f}" if mine and stock else "-"
 
     def _judgement(self, row):
-        missed = [v.text() for v in self.verdicts if v.row == row and not v.reached()]
-        problems = self.problems(row)
-        if problems or missed:
-            return "; ".join([f"FAIL {p}" for p in problems] + [f"MISS {m}" for m in missed])
-        return "ok" if any(v.row == row for v in self.verdicts) else ""
+        if self.problems(row):
+            return "FAIL"
+        judged = [verdict for verdict in self.verdicts if verdict.row == row]
+        if not all(verdict.reached() for verdict in judged):
+            return "MISS"
+        return "ok" if judged else ""
 
     def table(self, repetitions):
         shima = self.shima()
@@ -163,8 +165,8 @@ class Results:
         return format_table(header, rows)
 
     def failures(self):
-        missed = [f"{v.row}: {v.text()}" for v in self.verdicts if not v.reached()]
-        return missed + [f"{row}: {p}" for row in self.samples for p in self.problems(row)]
+        missed = [f"MISS {v.row}: {v.text()}" for v in self.verdicts if not v.reached()]
+        return missed + [f"FAIL {row}: {p}" for row in self.samples for p in self.problems(row)]
 
     def as_json(self):
         rows = [{"row": row, "subject": subject, "unit": samples[0].unit,

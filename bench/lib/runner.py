@@ -41,7 +41,7 @@ def unwritten_mib():
 
 
 def drain(limit_mib=16, patience_s=60):
-    """Writes dirty pages out and waits until hardly any are left; somebody else may keep dirtying."""
+    """Writes dirty pages out and waits until hardly any are left; others may keep dirtying."""
     os.sync()
     deadline = time.monotonic() + patience_s
     while unwritten_mib() > limit_mib and time.monotonic() < deadline:

@@ -216,7 +216,7 @@ class SmallPieces(Section):
                 "--file", path, "--json"])
             sample = rate(f"np {np} {op}", outcome, subject, COLLECTIVE_PATHS["small", op])
             ns = 1e9 * self.piece_bytes / (sample.value * 2**20) if sample.value else None
-            samples += [sample, Sample(f"np {np} {op}, a piece", ns, "ns", LOWER, sample.problem)]
+            samples += [sample, Sample(f"np {np} {op}, a piece", ns, "ns", LOWER)]
         path.unlink(missing_ok=True)
         return samples
 
@@ -331,8 +331,7 @@ class TwoHosts(Section):
                 "--way", "COL", "--op", op, "--size-mib", context.size_mib(1024), "--file", path,
                 "--json"])
             sample = rate(f"np {np} {op}", outcome, subject, COLLECTIVE_PATHS["hosts", op])
-            samples += [sample, Sample(f"np {np} {op}, on the wire", wire_mib, "MiB", LOWER,
-                                       sample.problem)]
+            samples += [sample, Sample(f"np {np} {op}, on the wire", wire_mib, "MiB", LOWER)]
         path.unlink(missing_ok=True)
         return samples
 
@@ -342,10 +341,13 @@ class TwoHosts(Section):
             program = [str(TOOL), "exec", *program]
         runner.drain()
         environment = subject.flavour.environment() | two_hosts.ROOT_ENVIRONMENT
-        with two_hosts.TwoHosts() as hosts:
-            command = hosts.mpi_command(subject.flavour.mpiexec, np, program)
-            outcome = runner.run(command, environment, context.timeout_s)
-            return outcome, hosts.bytes_on_wire() / 2**20
+        try:
+            with two_hosts.TwoHosts() as hosts:
+                command = hosts.mpi_command(subject.flavour.mpiexec, np, program)
+                outcome = runner.run(command, environment, context.timeout_s)
+                return outcome, hosts.bytes_on_wire() / 2**20
+        except two_hosts.Unavailable as reason:
+            return runner.Outcome([], [], 0.0, str(reason)), None
 
     def targets(self, results, context):
         # Every host's disk agent owns half the file, and half of that half comes from each host:

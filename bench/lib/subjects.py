@@ -67,8 +67,8 @@ class Subject:
 
 def version_of(mpiexec):
     result = subprocess.run([mpiexec, "--version"], capture_output=True, text=True)
-    found = re.search(r"Version:\s*(\S+)|\(Open MPI\)\s*(\S+)|mpirun.* (\d+\.\d+\.\d+)", result.stdout)
-    return next(filter(None, found.groups()), "unknown") if found else "unknown"
+    found = re.search(r"(?:Version:|\(Open MPI\)|\(OpenRTE\))\s*(\S+)", result.stdout)
+    return found.group(1) if found else "unknown"
 
 
 def find_flavour(family):

@@ -7,6 +7,7 @@
 #include "collective/plan.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -101,6 +102,8 @@ std::uint64_t common_granule(std::span<const Post> posts) {
   for (const Post& post : posts) {
     if (post.len_bytes == 0) continue;
     granule = std::gcd(granule, post.file.pattern.granule_bytes());
+    // Where pieces start, and where the slice cuts its first and its last piece.
+    granule = std::gcd(granule, as_unsigned(std::abs(post.file.base + post.file.pattern.lowest())));
     granule = std::gcd(granule, as_unsigned(post.bounds.lowest));
     granule = std::gcd(granule, as_unsigned(post.bounds.highest));
   }

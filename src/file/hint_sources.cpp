@@ -29,11 +29,13 @@ void for_each_part(std::string_view text, char separator, Visit visit) {
   }
 }
 
-void add_setting(std::vector<HintSetting>& settings, std::string_view part, std::string_view separators) {
+void add_setting(std::vector<HintSetting>& settings, std::string_view part,
+                 std::string_view separators) {
   const std::string_view text = trim(part);
   if (text.empty()) return;
   const std::size_t end = text.find_first_of(separators);
-  const std::string_view value = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  const std::string_view value =
+      end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
   settings.emplace_back(trim(text.substr(0, end)), trim(value));
 }
 
@@ -57,7 +59,8 @@ void apply_each(Hints& hints, std::span<const HintSetting> settings, std::string
     if (!known) {
       log(LogLevel::warn, "{}; ignored (from {})", known.error().what, source);
     } else if (!*known) {
-      log(LogLevel::info, "hint {}={} is not one of Shima's; ignored (from {})", key, value, source);
+      log(LogLevel::info, "hint {}={} is not one of Shima's; ignored (from {})", key, value,
+          source);
     }
   }
 }
@@ -83,7 +86,8 @@ const std::vector<HintSetting>& environment_hints() {
   return settings;
 }
 
-Hints resolve(const Hints& base, std::span<const HintSetting> program, std::span<const HintSetting> stronger) {
+Hints resolve(const Hints& base, std::span<const HintSetting> program,
+              std::span<const HintSetting> stronger) {
   Hints hints = base;
   apply_each(hints, program, "the program's info");
   apply_each(hints, stronger, "the environment");

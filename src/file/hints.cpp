@@ -17,13 +17,14 @@ constexpr std::int64_t max_bytes = std::int64_t{1} << 62;
 // A row of the table: how a key's text reads and writes the fields it stands for.
 struct Rule {
   std::string_view key;
-  std::string_view rule;                                    // "must be ..."
-  std::string_view example;                                 // a value that works
-  bool (*set)(Hints& hints, std::string_view value);        // false: the value breaks the rule
-  std::optional<std::string> (*get)(const Hints& hints);    // nothing: not set
+  std::string_view rule;                                  // "must be ..."
+  std::string_view example;                               // a value that works
+  bool (*set)(Hints& hints, std::string_view value);      // false: the value breaks the rule
+  std::optional<std::string> (*get)(const Hints& hints);  // nothing: not set
 };
 
-std::optional<std::int64_t> parse_number(std::string_view text, int base, std::int64_t lowest, std::int64_t highest) {
+std::optional<std::int64_t> parse_number(std::string_view text, int base, std::int64_t lowest,
+                                         std::int64_t highest) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
   if (error != std::errc{} || end != text.data() + text.size()) return {};
@@ -35,7 +36,8 @@ std::optional<std::int64_t> parse_number(std::string_view text, int base, std::i
 std::optional<std::int64_t> parse_bytes(std::string_view text) {
   constexpr std::string_view units = "KMG";
   const char last = text.empty() ? '\0' : text.back();
-  const std::size_t unit = units.find(last >= 'a' && last <= 'z' ? static_cast<char>(last - 'a' + 'A') : last);
+  const std::size_t unit =
+      units.find(last >= 'a' && last <= 'z' ? static_cast<char>(last - 'a' + 'A') : last);
   if (unit == std::string_view::npos) return parse_number(text, 10, 0, max_bytes);
   const int shift = 10 * (static_cast<int>(unit) + 1);
   const auto number = parse_number(text.substr(0, text.size() - 1), 10, 0, max_bytes >> shift);
@@ -49,8 +51,8 @@ struct Word {
   Value value;
 };
 
-constexpr std::array<Word<Toggle>, 3> toggles{{
-    {"automatic", Toggle::automatic}, {"enable", Toggle::enable}, {"disable", Toggle::disable}}};
+constexpr std::array<Word<Toggle>, 3> toggles{
+    {{"automatic", Toggle::automatic}, {"enable", Toggle::enable}, {"disable", Toggle::disable}}};
 constexpr std::array<Word<Movement>, 4> movements{{{"automatic", Movement::automatic},
                                                    {"pull", Movement::pull},
                                                    {"pack", Movement::pack},
@@ -137,7 +139,8 @@ constexpr std::string_view bytes_rule = "a number of bytes (K, M and G may follo
 
 // A later row wins where two speak about one field, so the summary comes before what it sums up.
 constexpr std::array rules{
-    Rule{"collective_buffering", "true or false", "true", set_collective_buffering, get_collective_buffering},
+    Rule{"collective_buffering", "true or false", "true", set_collective_buffering,
+         get_collective_buffering},
     Rule{"romio_cb_write", toggle_rule, "automatic", set_word<toggles, &Hints::romio_cb_write>,
          get_word<toggles, &Hints::romio_cb_write>},
     Rule{"romio_cb_read", toggle_rule, "automatic", set_word<toggles, &Hints::romio_cb_read>,
@@ -145,18 +148,21 @@ constexpr std::array rules{
     Rule{"romio_ds_write", toggle_rule, "disable", set_ds_write, get_ds_write},
     Rule{"romio_ds_read", toggle_rule, "automatic", set_word<toggles, &Hints::romio_ds_read>,
          get_word<toggles, &Hints::romio_ds_read>},
-    Rule{"cb_nodes", "a whole number, 0 or more", "4", set_int<&Hints::cb_nodes, 0>, get_number<&Hints::cb_nodes>},
-    Rule{"cb_buffer_size", bytes_rule, "4M", set_bytes<&Hints::cb_buffer_size>, get_number<&Hints::cb_buffer_size>},
+    Rule{"cb_nodes", "a whole number, 0 or more", "4", set_int<&Hints::cb_nodes, 0>,
+         get_number<&Hints::cb_nodes>},
+    Rule{"cb_buffer_size", bytes_rule, "4M", set_bytes<&Hints::cb_buffer_size>,
+         get_number<&Hints::cb_buffer_size>},
     Rule{"ind_rd_buffer_size", bytes_rule, "4M", set_bytes<&Hints::ind_rd_buffer_size>,
          get_number<&Hints::ind_rd_buffer_size>},
-    Rule{"striping_unit", bytes_rule, "1M", set_bytes<&Hints::striping_unit>, get_if_set<&Hints::striping_unit>},
+    Rule{"striping_unit", bytes_rule, "1M", set_bytes<&Hints::striping_unit>,
+         get_if_set<&Hints::striping_unit>},
     Rule{"striping_factor", "a whole number, 0 or more", "4", set_int<&Hints::striping_factor, 0>,
          get_if_set<&Hints::striping_factor>},
     Rule{"start_iodevice", "a whole number, -1 or more", "0", set_int<&Hints::start_iodevice, -1>,
          get_if_set<&Hints::start_iodevice>},
     Rule{"file_perm", "an octal mode from 0 to 7777", "0640", set_file_perm, get_file_perm},
-    Rule{"shima_reach", "automatic, pull, pack or message", "automatic", set_word<movements, &Hints::shima_reach>,
-         get_word<movements, &Hints::shima_reach>},
+    Rule{"shima_reach", "automatic, pull, pack or message", "automatic",
+         set_word<movements, &Hints::shima_reach>, get_word<movements, &Hints::shima_reach>},
 };
 
 }  // namespace
@@ -165,8 +171,9 @@ Result<bool> apply(Hints& hints, std::string_view key, std::string_view value) {
   for (const Rule& rule : rules) {
     if (rule.key != key) continue;
     if (rule.set(hints, value)) return true;
-    return fail(Code::bad_argument, fmt::format("hint {}=\"{}\": the value must be {}; for example {}={}", key, value,
-                                                rule.rule, key, rule.example));
+    return fail(Code::bad_argument,
+                fmt::format("hint {}=\"{}\": the value must be {}; for example {}={}", key, value,
+                            rule.rule, key, rule.example));
   }
   return false;
 }

@@ -2,8 +2,8 @@
 //
 // Keys and values are text, as in an MPI_Info; here they become typed fields, by one table in
 // hints.cpp that knows each key's rule, its text form and its meaning. Keys with a reserved or
-// customary meaning (MPI's, ROMIO's) keep it, Shima's own begin with "shima_". A field at its default
-// means that Shima chooses. Nothing here reads the environment (see hint_sources.h).
+// customary meaning (MPI's, ROMIO's) keep it, Shima's own begin with "shima_". A field at its
+// default means that Shima chooses. Nothing here reads the environment (see hint_sources.h).
 #pragma once
 
 #include <cstdint>

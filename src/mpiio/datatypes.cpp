@@ -115,9 +115,11 @@ Result<SharedMap> type_map_of(MPI_Datatype type) {
 
 Result<Slice> memory_slice(const TypeMap& map, const void* buffer, std::int64_t count) {
   std::uint64_t len = 0;
-  if (__builtin_mul_overflow(as_unsigned(count), map.size(), &len) || (len > 0 && len > map.tiled.len_bytes())) {
-    return fail(Code::bad_count, fmt::format("count {} of a datatype of {} bytes is more than memory holds", count,
-                                             map.size()));
+  if (__builtin_mul_overflow(as_unsigned(count), map.size(), &len) ||
+      (len > 0 && len > map.tiled.len_bytes())) {
+    return fail(Code::bad_count,
+                fmt::format("count {} of a datatype of {} bytes is more than memory holds", count,
+                            map.size()));
   }
   return Slice{.pattern = count == 1 ? map.pattern : map.tiled,
                .base = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(buffer)),

@@ -1,16 +1,24 @@
 // Error handlers of files.
 //
 // MPI's own file handlers cannot be used: an MPI calls them with its own file object. So a handler
-// that the program makes for files is a real MPI error handler (so that freeing and comparing it work)
-// made for communicators, with a function that is never called; the user's function is remembered
-// here by handle. A file keeps the MPI object alive after the program frees its handle: MPI has
-// no call to add a reference, but setting a handler on a communicator and asking for it again adds one.
+// that the program makes for files is a real MPI error handler (so that freeing and comparing it
+// work) made for communicators, with a function that is never called; the user's function is
+// remembered here by handle. A file keeps the MPI object alive after the program frees its handle:
+// MPI has no call to add a reference, but setting a handler on a communicator and asking for it
+// again adds one.
 #include <map>
 #include <mutex>
 
 #include "base/log.h"
 #include "mpiio/errors.h"
 #include "mpiio/private_comm.h"
+
+// New in Open MPI 5; with an older one at run time its address is null, which no handle equals.
+#ifdef OPEN_MPI
+extern "C" {
+#pragma weak ompi_mpi_errors_abort
+}
+#endif
 
 namespace shima {
 namespace {
@@ -39,7 +47,9 @@ bool is_abort(MPI_Errhandler handle) {
   return handle == MPI_ERRORS_ARE_FATAL;
 }
 
-bool is_predefined(MPI_Errhandler handle) { return handle == MPI_ERRORS_RETURN || is_abort(handle); }
+bool is_predefined(MPI_Errhandler handle) {
+  return handle == MPI_ERRORS_RETURN || is_abort(handle);
+}
 
 MPI_Errhandler add_reference(MPI_Errhandler handle) {
   if (is_predefined(handle)) return handle;
@@ -89,7 +99,8 @@ int ErrorHandler::call(MPI_File file, int error_code) const {
 }
 
 Result<MPI_Errhandler> create_error_handler(MPI_File_errhandler_function* function) {
-  if (function == nullptr) return fail(Code::bad_argument, "creating an error handler: no function was given");
+  if (function == nullptr)
+    return fail(Code::bad_argument, "creating an error handler: no function was given");
   MPI_Errhandler handle = MPI_ERRHANDLER_NULL;
   if (PMPI_Comm_create_errhandler(never_called, &handle) != MPI_SUCCESS)
     return fail(Code::internal, "creating an error handler");

@@ -66,12 +66,15 @@ void log_once(LogLevel level, const std::string& text) {
 
 int mpi_class_of(Code code) { return row_of(code).error_class; }
 
-int raise(MPI_File file, const Error& error) { return raise_class(file, mpi_class_of(error.code), error); }
+int raise(MPI_File file, const Error& error) {
+  return raise_class(file, mpi_class_of(error.code), error);
+}
 
 int raise_class(MPI_File file, int error_class, const Error& error) {
   log_once(row_of(error.code).level, describe(error));
   const OpenFile* open_file = find_open_file(file);
-  const ErrorHandler handler = open_file != nullptr ? open_file->error_handler() : default_error_handler();
+  const ErrorHandler handler =
+      open_file != nullptr ? open_file->error_handler() : default_error_handler();
   return handler.call(open_file != nullptr ? file : MPI_FILE_NULL, error_class);
 }
 

@@ -1,7 +1,7 @@
 // From Shima's errors to MPI's: classes, handlers, and the one place where an entry point may fail.
 //
-// MPI gives a number back and lets the file's error handler decide whether anybody hears of it; what
-// went wrong and how to mend it is in our message, which is logged once here.
+// MPI gives a number back and lets the file's error handler decide whether anybody hears of it;
+// what went wrong and how to mend it is in our message, which is logged once here.
 #pragma once
 
 #include <mpi.h>
@@ -46,9 +46,10 @@ int raise(MPI_File file, const Error& error);
 // The same for a class that Shima itself has no code for.
 int raise_class(MPI_File file, int error_class, const Error& error);
 
-// Runs the body of an entry point: a Status becomes what MPI returns, and nothing is thrown.
+// Runs the body of an entry point: a Status becomes what MPI returns, and nothing of ours is
+// thrown.
 template <class Body>
-int guarded(MPI_File file, Body body) noexcept {
+int guarded(MPI_File file, Body body) {
   Error error;
   try {
     const Status status = body();

@@ -31,8 +31,8 @@ Result<Envelope> envelope_of(MPI_Datatype type) {
   int error = MPI_SUCCESS;
   if (have_large_calls()) {
 #if MPI_VERSION >= 4
-    error = PMPI_Type_get_envelope_c(type, &envelope.ints, &envelope.addresses, &envelope.counts, &envelope.types,
-                                     &envelope.combiner);
+    error = PMPI_Type_get_envelope_c(type, &envelope.ints, &envelope.addresses, &envelope.counts,
+                                     &envelope.types, &envelope.combiner);
 #endif
   } else {
     int ints = 0;
@@ -47,16 +47,17 @@ Result<Envelope> envelope_of(MPI_Datatype type) {
   return envelope;
 }
 
-int read_contents(MPI_Datatype type, const Envelope& envelope, int* ints, MPI_Aint* addresses, MPI_Count* counts,
-                  MPI_Datatype* types) {
+int read_contents(MPI_Datatype type, const Envelope& envelope, int* ints, MPI_Aint* addresses,
+                  MPI_Count* counts, MPI_Datatype* types) {
 #if MPI_VERSION >= 4
   if (have_large_calls()) {
-    return PMPI_Type_get_contents_c(type, envelope.ints, envelope.addresses, envelope.counts, envelope.types, ints,
-                                    addresses, counts, types);
+    return PMPI_Type_get_contents_c(type, envelope.ints, envelope.addresses, envelope.counts,
+                                    envelope.types, ints, addresses, counts, types);
   }
 #endif
   static_cast<void>(counts);
-  return PMPI_Type_get_contents(type, static_cast<int>(envelope.ints), static_cast<int>(envelope.addresses),
+  return PMPI_Type_get_contents(type, static_cast<int>(envelope.ints),
+                                static_cast<int>(envelope.addresses),
                                 static_cast<int>(envelope.types), ints, addresses, types);
 }
 
@@ -65,11 +66,14 @@ bool is_predefined_combiner(int combiner) {
     case MPI_COMBINER_NAMED:
     case MPI_COMBINER_F90_REAL:
     case MPI_COMBINER_F90_COMPLEX:
-    case MPI_COMBINER_F90_INTEGER: return true;
+    case MPI_COMBINER_F90_INTEGER:
+      return true;
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-    case MPI_COMBINER_VALUE_INDEX: return true;
+    case MPI_COMBINER_VALUE_INDEX:
+      return true;
 #endif
-    default: return false;
+    default:
+      return false;
   }
 }
 

@@ -1,8 +1,9 @@
 // How one datatype was made: MPI_Type_get_envelope and get_contents behind one face.
 //
-// MPI keeps a constructor's arguments in up to three arrays: integers, addresses, and (types made by
-// a _c call) large counts. Which array an argument is in depends on the call and its age, but their
-// order does not, so they are read like a tape: next_int(), next_count(), next_displacement().
+// MPI keeps a constructor's arguments in up to three arrays: integers, addresses, and (types made
+// by a _c call) large counts. Which array an argument is in depends on the call and its age, but
+// their order does not, so they are read like a tape: next_int(), next_count(),
+// next_displacement().
 #pragma once
 
 #include <mpi.h>
@@ -26,7 +27,9 @@ class TypeContents {
   [[nodiscard]] const std::vector<MPI_Datatype>& types() const { return types_; }
 
   [[nodiscard]] std::int64_t next_int() { return ints_[next_int_++]; }
-  [[nodiscard]] std::int64_t next_count() { return counts_.empty() ? next_int() : counts_[next_count_++]; }
+  [[nodiscard]] std::int64_t next_count() {
+    return counts_.empty() ? next_int() : counts_[next_count_++];
+  }
   [[nodiscard]] std::int64_t next_displacement() {
     return addresses_.empty() ? next_count() : addresses_[next_address_++];
   }

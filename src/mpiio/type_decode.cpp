@@ -21,10 +21,12 @@ constexpr int hindexed_integer = -2;
 constexpr int struct_integer = -3;
 #endif
 
-// Predefined types are one piece of bytes, except those of a value and an index with a hole between.
+// Predefined types are one piece of bytes, except those of a value and an index with a hole
+// between.
 Result<TypeMap> decode_predefined(MPI_Datatype type) {
   int size = 0;
-  if (PMPI_Type_size(type, &size) != MPI_SUCCESS) return fail(Code::bad_type, "asking MPI for a datatype's size");
+  if (PMPI_Type_size(type, &size) != MPI_SUCCESS)
+    return fail(Code::bad_type, "asking MPI for a datatype's size");
   if (type != MPI_SHORT_INT) return typemap::element(static_cast<std::uint64_t>(size));
   return typemap::sequence({typemap::element(sizeof(short)),
                             typemap::shift(typemap::element(sizeof(int)), alignof(int))});
@@ -45,7 +47,8 @@ Result<TypeMap> decode_vector(TypeContents& contents, const TypeMap& child) {
   const std::int64_t count = contents.next_count();
   const std::int64_t block_len = contents.next_count();
   const bool in_bytes = contents.combiner() != MPI_COMBINER_VECTOR;
-  const std::int64_t stride = in_bytes ? contents.next_displacement() : contents.next_count() * child.extent;
+  const std::int64_t stride =
+      in_bytes ? contents.next_displacement() : contents.next_count() * child.extent;
   SHIMA_TRY_ASSIGN(const TypeMap block, typemap::repeat(child, block_len, child.extent));
   return typemap::repeat(block, count, stride);
 }
@@ -53,7 +56,8 @@ Result<TypeMap> decode_vector(TypeContents& contents, const TypeMap& child) {
 // indexed, hindexed and their forms with one block length for all.
 Result<TypeMap> decode_indexed(TypeContents& contents, const TypeMap& child) {
   const int combiner = contents.combiner();
-  const bool one_len = combiner == MPI_COMBINER_INDEXED_BLOCK || combiner == MPI_COMBINER_HINDEXED_BLOCK;
+  const bool one_len =
+      combiner == MPI_COMBINER_INDEXED_BLOCK || combiner == MPI_COMBINER_HINDEXED_BLOCK;
   const bool in_bytes = combiner != MPI_COMBINER_INDEXED && combiner != MPI_COMBINER_INDEXED_BLOCK;
   const std::int64_t count = contents.next_count();
   std::vector<std::int64_t> lens;
@@ -92,9 +96,11 @@ Result<TypeMap> decode_darray(TypeContents& contents, const TypeMap& child) {
   shape.rank = contents.next_int();
   const std::int64_t dimensions = contents.next_int();
   shape.sizes = contents.next_counts(dimensions);
-  for (const std::int64_t value : contents.next_ints(dimensions)) shape.distributions.push_back(distribution_of(value));
+  for (const std::int64_t value : contents.next_ints(dimensions))
+    shape.distributions.push_back(distribution_of(value));
   for (const std::int64_t value : contents.next_ints(dimensions)) {
-    shape.arguments.push_back(value == MPI_DISTRIBUTE_DFLT_DARG ? typemap::Darray::default_argument : value);
+    shape.arguments.push_back(value == MPI_DISTRIBUTE_DFLT_DARG ? typemap::Darray::default_argument
+                                                                : value);
   }
   shape.processes = contents.next_ints(dimensions);
   shape.c_order = is_c_order(contents.next_int());
@@ -123,21 +129,29 @@ Result<TypeMap> decode_with_child(TypeContents& contents) {
   SHIMA_TRY_ASSIGN(const TypeMap child, decode_type(contents.types().front()));
   switch (contents.combiner()) {
     case MPI_COMBINER_DUP:
-    case MPI_COMBINER_RESIZED: return child;
-    case MPI_COMBINER_CONTIGUOUS: return typemap::repeat(child, contents.next_count(), child.extent);
+    case MPI_COMBINER_RESIZED:
+      return child;
+    case MPI_COMBINER_CONTIGUOUS:
+      return typemap::repeat(child, contents.next_count(), child.extent);
     case MPI_COMBINER_VECTOR:
     case MPI_COMBINER_HVECTOR:
-    case hvector_integer: return decode_vector(contents, child);
+    case hvector_integer:
+      return decode_vector(contents, child);
     case MPI_COMBINER_INDEXED:
     case MPI_COMBINER_HINDEXED:
     case MPI_COMBINER_INDEXED_BLOCK:
     case MPI_COMBINER_HINDEXED_BLOCK:
-    case hindexed_integer: return decode_indexed(contents, child);
-    case MPI_COMBINER_SUBARRAY: return decode_subarray(contents, child);
-    case MPI_COMBINER_DARRAY: return decode_darray(contents, child);
-    default: break;
+    case hindexed_integer:
+      return decode_indexed(contents, child);
+    case MPI_COMBINER_SUBARRAY:
+      return decode_subarray(contents, child);
+    case MPI_COMBINER_DARRAY:
+      return decode_darray(contents, child);
+    default:
+      break;
   }
-  return fail(Code::bad_type, fmt::format("datatype constructor number {} is not known", contents.combiner()));
+  return fail(Code::bad_type,
+              fmt::format("datatype constructor number {} is not known", contents.combiner()));
 }
 
 Result<TypeMap> decode_constructor(MPI_Datatype type) {
@@ -146,13 +160,17 @@ Result<TypeMap> decode_constructor(MPI_Datatype type) {
     case MPI_COMBINER_NAMED:
     case MPI_COMBINER_F90_REAL:
     case MPI_COMBINER_F90_COMPLEX:
-    case MPI_COMBINER_F90_INTEGER: return decode_predefined(type);
+    case MPI_COMBINER_F90_INTEGER:
+      return decode_predefined(type);
     case MPI_COMBINER_STRUCT:
-    case struct_integer: return decode_struct(contents);
+    case struct_integer:
+      return decode_struct(contents);
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-    case MPI_COMBINER_VALUE_INDEX: return decode_value_index(contents);
+    case MPI_COMBINER_VALUE_INDEX:
+      return decode_value_index(contents);
 #endif
-    default: return decode_with_child(contents);
+    default:
+      return decode_with_child(contents);
   }
 }
 

@@ -16,7 +16,8 @@ std::vector<std::size_t> fastest_first(std::size_t dimensions, bool c_order) {
   return order;
 }
 
-// Element numbers first, first + step, ... in one dimension, in blocks of `block` and a shorter last.
+// Element numbers first, first + step, ... in one dimension, in blocks of `block` and a shorter
+// last.
 struct Blocks {
   std::int64_t first = 0;
   std::int64_t block = 0;
@@ -25,13 +26,15 @@ struct Blocks {
   std::int64_t rest = 0;
 };
 
-Blocks block_distribution(std::int64_t size, std::int64_t processes, std::int64_t coordinate, std::int64_t argument) {
+Blocks block_distribution(std::int64_t size, std::int64_t processes, std::int64_t coordinate,
+                          std::int64_t argument) {
   const std::int64_t block = argument > 0 ? argument : (size + processes - 1) / processes;
   const std::int64_t first = std::min(coordinate * block, size);
   return {.first = first, .rest = std::min(block, size - first)};
 }
 
-Blocks cyclic_distribution(std::int64_t size, std::int64_t processes, std::int64_t coordinate, std::int64_t argument) {
+Blocks cyclic_distribution(std::int64_t size, std::int64_t processes, std::int64_t coordinate,
+                           std::int64_t argument) {
   const std::int64_t block = argument > 0 ? argument : 1;
   const std::int64_t step = block * processes;
   const std::int64_t first = std::min(coordinate * block, size);
@@ -46,14 +49,18 @@ Blocks distribute(const Darray& shape, std::size_t dimension, std::int64_t coord
   const std::int64_t processes = shape.processes[dimension];
   const std::int64_t argument = shape.arguments[dimension];
   switch (shape.distributions[dimension]) {
-    case Distribution::block: return block_distribution(size, processes, coordinate, argument);
-    case Distribution::cyclic: return cyclic_distribution(size, processes, coordinate, argument);
-    case Distribution::none: break;
+    case Distribution::block:
+      return block_distribution(size, processes, coordinate, argument);
+    case Distribution::cyclic:
+      return cyclic_distribution(size, processes, coordinate, argument);
+    case Distribution::none:
+      break;
   }
   return {.rest = size};
 }
 
-// Where a rank stands in the process grid, which MPI always numbers with the last dimension fastest.
+// Where a rank stands in the process grid, which MPI always numbers with the last dimension
+// fastest.
 std::vector<std::int64_t> coordinates_of(const Darray& shape) {
   std::vector<std::int64_t> coordinates(shape.processes.size());
   std::int64_t rank = shape.rank;
@@ -96,8 +103,9 @@ Result<TypeMap> repeat(const TypeMap& map, std::int64_t count, std::int64_t stri
   if (count <= 0 || map.pattern.empty()) return TypeMap{};
   std::int64_t distance = 0;
   std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(count - 1, stride, &distance) || distance > max_bytes || distance < -max_bytes ||
-      __builtin_mul_overflow(count, as_signed(map.size()), &bytes) || bytes > max_bytes)
+  if (__builtin_mul_overflow(count - 1, stride, &distance) || distance > max_bytes ||
+      distance < -max_bytes || __builtin_mul_overflow(count, as_signed(map.size()), &bytes) ||
+      bytes > max_bytes)
     return fail(Code::bad_type, "the datatype spans more than 2^62 bytes");
   TypeMap repeated = map;
   repeated.pattern = Pattern::strided(as_unsigned(count), stride, map.pattern);
@@ -122,7 +130,8 @@ Result<TypeMap> sequence(std::vector<TypeMap> parts) {
     whole.last = part.last;
     patterns.push_back(part.pattern);
     bytes += part.size();
-    if (bytes > as_unsigned(max_bytes)) return fail(Code::bad_type, "the datatype has more than 2^62 bytes");
+    if (bytes > as_unsigned(max_bytes))
+      return fail(Code::bad_type, "the datatype has more than 2^62 bytes");
   }
   whole.pattern = Pattern::indexed(std::move(patterns));
   if (whole.pattern.depth() > Pattern::max_depth)
@@ -163,7 +172,8 @@ Result<TypeMap> darray(const TypeMap& map, const Darray& shape) {
   TypeMap part = map;
   std::int64_t stride = map.extent;
   for (const std::size_t dimension : fastest_first(shape.sizes.size(), shape.c_order)) {
-    SHIMA_TRY_ASSIGN(part, spread(part, distribute(shape, dimension, coordinates[dimension]), stride));
+    SHIMA_TRY_ASSIGN(part,
+                     spread(part, distribute(shape, dimension, coordinates[dimension]), stride));
     stride *= shape.sizes[dimension];
   }
   return part;

@@ -1,10 +1,9 @@
 // A datatype's meaning: which bytes, in which order, and how far apart its repetitions lie.
 //
 // The combinators below mirror MPI's type constructors one to one and build Patterns instead of
-// lists, so a datatype's TypeMap is as small as its description. Beside the bytes they keep what MPI's
-// rules for file views ask about and a Pattern no longer knows: whether the displacements of the
-// basic elements never decrease in typemap order.
-// Pure.
+// lists, so a datatype's TypeMap is as small as its description. Beside the bytes they keep what
+// MPI's rules for file views ask about and a Pattern no longer knows: whether the displacements of
+// the basic elements never decrease in typemap order. Pure.
 #pragma once
 
 #include <cstdint>

@@ -14,30 +14,39 @@ constexpr MPI_Offset max_displacement = MPI_Offset{1} << 61;
 Status check_datarep(std::string_view datarep) {
   if (datarep == "native" || datarep == "internal") return {};
   return fail(Code::unsupported_datarep,
-              fmt::format("setting a view: data representation \"{}\" is not there; use \"native\"", datarep));
+              fmt::format("setting a view: data representation \"{}\" is not there; use \"native\"",
+                          datarep));
 }
 
 Status check_displacement(MPI_Offset displacement) {
   if (displacement >= 0 && displacement <= max_displacement) return {};
-  return fail(Code::bad_argument,
-              fmt::format("setting a view: displacement {} is not between 0 and 2^61", displacement));
+  return fail(
+      Code::bad_argument,
+      fmt::format("setting a view: displacement {} is not between 0 and 2^61", displacement));
 }
 
 Status check_filetype(const TypeMap& etype, const TypeMap& filetype, const AccessMode& mode) {
   if (etype.size() == 0) return fail(Code::bad_type, "setting a view: the etype has no bytes");
   if (filetype.size() % etype.size() != 0) {
-    return fail(Code::bad_type, fmt::format("setting a view: the filetype's size {} is not a multiple of the etype's, {}",
-                                            filetype.size(), etype.size()));
+    return fail(
+        Code::bad_type,
+        fmt::format("setting a view: the filetype's size {} is not a multiple of the etype's, {}",
+                    filetype.size(), etype.size()));
   }
   if (filetype.pattern.lowest() < 0) {
-    return fail(Code::bad_type, fmt::format("setting a view: the filetype starts at byte {}, before its displacement",
-                                            filetype.pattern.lowest()));
+    return fail(
+        Code::bad_type,
+        fmt::format("setting a view: the filetype starts at byte {}, before its displacement",
+                    filetype.pattern.lowest()));
   }
   if (!filetype.nondecreasing) {
-    return fail(Code::bad_type, "setting a view: the filetype's displacements decrease; put its blocks in file order");
+    return fail(
+        Code::bad_type,
+        "setting a view: the filetype's displacements decrease; put its blocks in file order");
   }
   if (mode.write && !filetype.pattern.ordered()) {
-    return fail(Code::bad_type, "setting a view: blocks of the filetype overlap, and the file is open for writing");
+    return fail(Code::bad_type,
+                "setting a view: blocks of the filetype overlap, and the file is open for writing");
   }
   return {};
 }
@@ -70,10 +79,12 @@ Result<Slice> View::slice(ViewOffset first, std::uint64_t len) const {
   const std::uint64_t first_byte = as_unsigned(first.value);
   const std::uint64_t all = map_->tiled.len_bytes();
   if (len > 0 && (first_byte > all || len > all - first_byte)) {
-    return fail(Code::bad_argument, fmt::format("{} bytes at byte {} are beyond the end of the view", len, first_byte));
+    return fail(Code::bad_argument,
+                fmt::format("{} bytes at byte {} are beyond the end of the view", len, first_byte));
   }
   if (len > 0 && !map_->tiled.ordered()) return exact_slice(first_byte, len);
-  return Slice{.pattern = map_->tiled, .base = displacement_, .first_byte = first_byte, .len_bytes = len};
+  return Slice{
+      .pattern = map_->tiled, .base = displacement_, .first_byte = first_byte, .len_bytes = len};
 }
 
 // Where tiles interleave or overlap, the bounds of the endless pattern say nothing about those of a
@@ -90,7 +101,8 @@ Slice View::exact_slice(std::uint64_t first, std::uint64_t len) const {
 Result<ViewOffset> View::etype_start(MPI_Offset etypes) const {
   std::int64_t byte = 0;
   if (etypes < 0 || __builtin_mul_overflow(etypes, etype_size_, &byte))
-    return fail(Code::bad_argument, fmt::format("offset {} is not an offset of a file view", etypes));
+    return fail(Code::bad_argument,
+                fmt::format("offset {} is not an offset of a file view", etypes));
   return ViewOffset{byte};
 }
 

@@ -1,8 +1,8 @@
 // A file view: which bytes of the file a member sees, and how it counts them.
 //
 // The bytes are the filetype's, repeated every extent from the displacement on; positions count
-// etypes for the user and data bytes ("view bytes") in here. A View never changes: MPI_File_set_view
-// replaces the one an open file points to, and transfers under way keep theirs.
+// etypes for the user and data bytes ("view bytes") in here. A View never changes:
+// MPI_File_set_view replaces the one an open file points to, and transfers under way keep theirs.
 #pragma once
 
 #include <mpi.h>
@@ -29,7 +29,8 @@ class View {
   };
 
   // Checks a view by the rules of MPI-4.1, section 14.3, for a file opened in `mode`.
-  [[nodiscard]] static Result<std::shared_ptr<const View>> make(const Request& request, const AccessMode& mode);
+  [[nodiscard]] static Result<std::shared_ptr<const View>> make(const Request& request,
+                                                                const AccessMode& mode);
   View(const View&) = delete;
   View& operator=(const View&) = delete;
   ~View();

@@ -94,10 +94,15 @@ class Reader {
 
   Pattern node(const std::vector<Pattern>& table) {
     switch (word()) {
-      case 0: return contiguous();
-      case 1: return strided(table);
-      case 2: return indexed(table);
-      default: ok_ = false; return {};
+      case 0:
+        return contiguous();
+      case 1:
+        return strided(table);
+      case 2:
+        return indexed(table);
+      default:
+        ok_ = false;
+        return {};
     }
   }
   Pattern child(const std::vector<Pattern>& table) {
@@ -116,7 +121,9 @@ class Reader {
     const std::uint64_t count = word();
     const std::int64_t stride = displacement();
     const Pattern below = child(table);
-    require(count > 0 && fits(count, below.len_bytes()) && fits(count - 1, as_unsigned(std::abs(stride))));
+    if (!ok_) return {};
+    require(count > 0 && fits(count, below.len_bytes()) &&
+            fits(count - 1, as_unsigned(std::abs(stride))));
     if (!ok_) return {};
     const std::int64_t last = as_signed(count - 1) * stride;
     require(below.depth() < Pattern::max_depth && fits_moved(below, last));

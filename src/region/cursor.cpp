@@ -12,7 +12,8 @@ namespace {
 using Kind = PatternNode::Kind;
 
 // The first repetition of a strided node at `base` that reaches beyond `offset`.
-std::uint64_t first_repetition_beyond(const PatternNode& node, std::int64_t base, std::int64_t offset) {
+std::uint64_t first_repetition_beyond(const PatternNode& node, std::int64_t base,
+                                      std::int64_t offset) {
   const std::int64_t past_first = offset - (base + node.child.highest());
   if (past_first < 0 || node.stride_bytes <= 0) return 0;
   return std::min(as_unsigned(past_first / node.stride_bytes) + 1, node.count - 1);
@@ -123,9 +124,9 @@ std::uint64_t Cursor::byte_of_path() const {
   return byte;
 }
 
-// The current piece is passed, and `within_` counts from its start to the byte to stand at. Climbs to
-// the deepest level that holds that byte, and descends to it. Each level is left by one comparison,
-// so that a long step costs no more than the depth.
+// The current piece is passed, and `within_` counts from its start to the byte to stand at. Climbs
+// to the deepest level that holds that byte, and descends to it. Each level is left by one
+// comparison, so that a long step costs no more than the depth.
 void Cursor::climb() {
   std::uint64_t rest = within_;  // counted from the start of the level just left
   for (--depth_; depth_ > 0; --depth_) {
@@ -155,7 +156,8 @@ void Cursor::climb() {
 Strip clip_below(Strip strip, std::int64_t limit) {
   if (strip.offset >= limit) return {};
   const std::int64_t len = as_signed(strip.len_bytes);
-  const std::int64_t last_end = strip.offset + as_signed(strip.count - 1) * strip.stride_bytes + len;
+  const std::int64_t last_end =
+      strip.offset + as_signed(strip.count - 1) * strip.stride_bytes + len;
   if (last_end <= limit) return strip;
   if (strip.offset + len > limit) {
     strip.len_bytes = as_unsigned(limit - strip.offset);

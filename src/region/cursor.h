@@ -2,8 +2,9 @@
 //
 // A Cursor stands at one data byte and knows the path from the root to the piece that holds it. It
 // reports strips: a run of equal pieces at equal distances, so that copy loops and iovec builders
-// work on many pieces per call. It seeks to the n-th data byte, and in ordered patterns to the first
-// byte at or after an offset, in time proportional to the depth (and the logarithm of list lengths).
+// work on many pieces per call. It seeks to the n-th data byte, and in ordered patterns to the
+// first byte at or after an offset, in time proportional to the depth (and the logarithm of list
+// lengths).
 #pragma once
 
 #include <algorithm>
@@ -33,8 +34,8 @@ class Cursor {
   // The position, counted in data bytes from the start of the slice.
   [[nodiscard]] std::uint64_t byte() const { return byte_ - slice_.first_byte; }
   [[nodiscard]] std::uint64_t bytes_left() const { return end_byte_ - byte_; }
-  // The pieces from here on that are equal and equally spaced; the first may be the rest of a piece.
-  // Not to be called when done().
+  // The pieces from here on that are equal and equally spaced; the first may be the rest of a
+  // piece. Not to be called when done().
   [[nodiscard]] Strip strip() const;
 
   // Moves on by `len_bytes` data bytes, at most to the end.
@@ -98,10 +99,12 @@ inline bool Cursor::step_in_list() {
   Level& list = path_[static_cast<std::size_t>(depth_ - 2)];
   Level& piece = path_[static_cast<std::size_t>(depth_ - 1)];
   const std::uint64_t next = list.index + 1;
-  if (next >= list.node->children.size()) return false;  // also where the parent is strided: it has none
+  if (next >= list.node->children.size())
+    return false;  // also where the parent is strided: it has none
   const Pattern& child = list.node->children[next];
   const std::uint64_t rest = within_ - piece.node->len_bytes;
-  if (child.node()->kind != PatternNode::Kind::contiguous || rest >= child.node()->len_bytes) return false;
+  if (child.node()->kind != PatternNode::Kind::contiguous || rest >= child.node()->len_bytes)
+    return false;
   list.index = next;
   piece.node = child.node();
   piece.base = list.base + child.origin();
@@ -112,8 +115,8 @@ inline bool Cursor::step_in_list() {
 // The part of a strip that lies below `limit`: whole pieces, or the first bytes of one piece.
 [[nodiscard]] Strip clip_below(Strip strip, std::int64_t limit);
 
-// Calls visit(Strip) for the bytes of the slice from the cursor up to offset `limit`, and leaves the
-// cursor at the first byte at or after it. The pattern must be ordered.
+// Calls visit(Strip) for the bytes of the slice from the cursor up to offset `limit`, and leaves
+// the cursor at the first byte at or after it. The pattern must be ordered.
 template <class Visit>
 void for_each_strip_below(Cursor& cursor, std::int64_t limit, Visit visit) {
   while (!cursor.done()) {

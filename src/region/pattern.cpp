@@ -13,16 +13,22 @@ namespace {
 using Kind = PatternNode::Kind;
 constexpr std::int64_t max_offset = std::int64_t{1} << 62;
 
-std::uint64_t magnitude(std::int64_t value) { return value < 0 ? 0 - as_unsigned(value) : as_unsigned(value); }
+std::uint64_t magnitude(std::int64_t value) {
+  return value < 0 ? 0 - as_unsigned(value) : as_unsigned(value);
+}
 
-std::uint8_t depth_above(std::uint8_t depth) { return depth == 255 ? depth : static_cast<std::uint8_t>(depth + 1); }
+std::uint8_t depth_above(std::uint8_t depth) {
+  return depth == 255 ? depth : static_cast<std::uint8_t>(depth + 1);
+}
 
 std::uint64_t saturating_mul(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::uint64_t>::max() : product;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::uint64_t>::max()
+                                                : product;
 }
 
-// Whether the patterns differ only in where they begin. It is enough to find what was copied or is one piece.
+// Whether the patterns differ only in where they begin. It is enough to find what was copied or is
+// one piece.
 bool same_shape(const Pattern& a, const Pattern& b) {
   if (a.node() == b.node()) return true;
   return a.is_contiguous() && b.is_contiguous() && a.len_bytes() == b.len_bytes();
@@ -37,7 +43,8 @@ std::vector<Pattern> join_adjacent(std::vector<Pattern> children) {
     if (!joined.empty() && joined.back().is_contiguous() && child.is_contiguous() &&
         joined.back().highest() == child.lowest()) {
       const std::int64_t start = joined.back().lowest();
-      joined.back() = Pattern::contiguous(joined.back().len_bytes() + child.len_bytes()).shifted(start);
+      joined.back() =
+          Pattern::contiguous(joined.back().len_bytes() + child.len_bytes()).shifted(start);
     } else {
       joined.push_back(std::move(child));
     }
@@ -133,7 +140,8 @@ Pattern Pattern::indexed(std::vector<Pattern> children) {
   return {origin, std::move(node)};
 }
 
-Pattern Pattern::list(std::span<const std::int64_t> displacements, std::span<const std::uint64_t> lens_bytes) {
+Pattern Pattern::list(std::span<const std::int64_t> displacements,
+                      std::span<const std::uint64_t> lens_bytes) {
   std::vector<Pattern> children;
   children.reserve(displacements.size());
   Pattern piece;
@@ -167,11 +175,27 @@ bool Pattern::is_contiguous() const { return !empty() && node_->kind == Kind::co
 std::uint64_t Pattern::granule_bytes() const { return empty() ? 0 : node_->granule_bytes; }
 std::uint64_t Pattern::piece_count() const { return empty() ? 0 : node_->piece_count; }
 
+namespace {
+
+// For an unordered slice: of the repetitions at the root all those that it touches, so that little
+// of a pattern without end stays little.
+Bounds loose_bounds_of(const Slice& slice) {
+  const PatternNode& node = *slice.pattern.node();
+  const std::int64_t base = slice.base + slice.pattern.origin();
+  if (node.kind != Kind::strided) return {base + node.lowest, base + node.highest};
+  const PatternNode& below = *node.child.node();
+  const std::int64_t first = as_signed(slice.first_byte / below.len_bytes) * node.stride_bytes;
+  const std::uint64_t last_byte = slice.first_byte + slice.len_bytes - 1;
+  const std::int64_t last = as_signed(last_byte / below.len_bytes) * node.stride_bytes;
+  return {base + std::min(first, last) + below.lowest,
+          base + std::max(first, last) + below.highest};
+}
+
+}  // namespace
+
 Bounds bounds_of(const Slice& slice) {
   if (slice.len_bytes == 0) return {};
-  if (!slice.pattern.ordered()) {
-    return {slice.base + slice.pattern.lowest(), slice.base + slice.pattern.highest()};
-  }
+  if (!slice.pattern.ordered()) return loose_bounds_of(slice);
   Cursor cursor(slice);
   const std::int64_t lowest = cursor.strip().offset;
   cursor.seek_byte(slice.len_bytes - 1);

@@ -2,13 +2,13 @@
 //
 // It is a tree of three shapes: contiguous(n), strided(count, stride, child) and
 // indexed(children, each with its own displacement). PFF's stride and list requests, MPI datatypes
-// and views all normalise to it. A Pattern is never flattened: its size in memory and on the wire is
-// the size of its description, whatever the number of pieces. Constructors bring it to a normal
+// and views all normalise to it. A Pattern is never flattened: its size in memory and on the wire
+// is the size of its description, whatever the number of pieces. Constructors bring it to a normal
 // form, so that equal layouts written differently (a vector of adjacent blocks, a subarray that
 // covers whole rows) become the same small tree.
 //
-// Offsets are relative to an origin that the user of the Pattern chooses: a file offset or an address.
-// Immutable; copies share the tree; safe to use from several threads.
+// Offsets are relative to an origin that the user of the Pattern chooses: a file offset or an
+// address. Immutable; copies share the tree; safe to use from several threads.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,8 @@ class Pattern {
 
   [[nodiscard]] static Pattern contiguous(std::uint64_t len_bytes);
   // `child` repeated `count` times, `stride_bytes` apart.
-  [[nodiscard]] static Pattern strided(std::uint64_t count, std::int64_t stride_bytes, const Pattern& child);
+  [[nodiscard]] static Pattern strided(std::uint64_t count, std::int64_t stride_bytes,
+                                       const Pattern& child);
   // The children one after the other in data order, each at its own displacement (see shifted()).
   [[nodiscard]] static Pattern indexed(std::vector<Pattern> children);
   // Pieces of `lens_bytes[i]` at `displacements[i]`: PFF's list request. The spans have one length.
@@ -58,8 +59,8 @@ class Pattern {
   [[nodiscard]] std::int64_t origin() const { return origin_; }
   [[nodiscard]] const PatternNode* node() const { return node_.get(); }
 
-  // The levels of the tree; 0 if empty. Who builds a Pattern from somebody else's description checks
-  // that it is at most max_depth: deeper trees can be made, but neither walked nor decoded.
+  // The levels of the tree; 0 if empty. Who builds a Pattern from somebody else's description
+  // checks that it is at most max_depth: deeper trees can be made, but neither walked nor decoded.
   [[nodiscard]] int depth() const;
   static constexpr int max_depth = 64;
 
@@ -71,8 +72,9 @@ class Pattern {
   std::shared_ptr<const PatternNode> node_;
 };
 
-// One level of a Pattern. Everything derived is computed once, at construction. Offset 0 of a node is
-// its first byte in data order, so that no sum of origins on the way down leaves the offsets in use.
+// One level of a Pattern. Everything derived is computed once, at construction. Offset 0 of a node
+// is its first byte in data order, so that no sum of origins on the way down leaves the offsets in
+// use.
 struct PatternNode {
   enum class Kind : std::uint8_t { contiguous, strided, indexed };
 
@@ -99,7 +101,8 @@ struct Slice {
   std::uint64_t len_bytes = 0;
 };
 
-// The offsets between which a Slice lies; an empty Slice gives an empty range.
+// The offsets between which a Slice lies; an empty Slice gives an empty range. Exact if the pattern
+// is ordered.
 struct Bounds {
   std::int64_t lowest = 0;
   std::int64_t highest = 0;

@@ -43,12 +43,12 @@ Outcome<UsedMpi> choose(const std::string& program, const std::vector<fs::path>&
     without_build = library.filename();
   }
   if (without_build.empty())
-    return refuse(program, "uses no MPI",
-                  "start it without shima, or, if it starts MPI programs itself, " +
-                      std::string(say_which));
-  return refuse(
-      program, fmt::format("uses {}, and Shima has no build for it", without_build),
-      fmt::format("link it with an MPI that has one ({}; `shima info` lists them)", known_sonames()));
+    return refuse(
+        program, "uses no MPI",
+        "start it without shima, or, if it starts MPI programs itself, " + std::string(say_which));
+  return refuse(program, fmt::format("uses {}, and Shima has no build for it", without_build),
+                fmt::format("link it with an MPI that has one ({}; `shima info` lists them)",
+                            known_sonames()));
 }
 
 Outcome<UsedMpi> ask_loader(const std::string& program, const fs::path& path,
@@ -93,13 +93,15 @@ Outcome<UsedMpi> ask_python(const std::string& program, const fs::path& python) 
   for (std::string line; std::getline(lines, line);) {
     const auto colon = line.find(": ");
     if (line.starts_with("shima-error: "))
-      return refuse(program, fmt::format("its Python, {}, cannot import mpi4py ({})",
-                                         python.string(), line.substr(colon + 2)),
+      return refuse(program,
+                    fmt::format("its Python, {}, cannot import mpi4py ({})", python.string(),
+                                line.substr(colon + 2)),
                     fmt::format("install mpi4py there, or {}", say_which));
     if (line.starts_with("shima-library: ")) libraries.emplace_back(line.substr(colon + 2));
   }
   if (answer.status != 0)
-    return refuse(program, fmt::format("its Python, {}, does not answer", python.string()), say_which);
+    return refuse(program, fmt::format("its Python, {}, does not answer", python.string()),
+                  say_which);
   return choose(program, libraries);
 }
 

@@ -4,8 +4,8 @@
 //   shima exec   the same for one process of a job      launch.cpp
 //   shima info   what is here and what works            info.cpp
 //
-// Everything from the program's name on is the program's, also what looks like an option of ours, so
-// the command line is cut there before CLI11 sees it.
+// Everything from the program's name on is the program's, also what looks like an option of ours,
+// so the command line is cut there before CLI11 sees it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -51,7 +51,8 @@ void add_job_options(CLI::App& command, JobOptions& options) {
       ->check(CLI::Range(1, 1 << 24));
   command.add_flag("--stats", options.stats, "Print what was counted for each file at the end");
   command.add_option("--mpiexec", options.mpiexec, "The launcher to use")->type_name("PATH");
-  command.add_option("--mpi-arg", options.mpiexec_arguments, "An argument for mpiexec, again for more")
+  command
+      .add_option("--mpi-arg", options.mpiexec_arguments, "An argument for mpiexec, again for more")
       ->type_name("ARG")
       ->allow_extra_args(false);
   add_process_options(command, options.process);

@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <regex>
 #include <set>
@@ -35,12 +37,20 @@ int usable_cores() {
   return std::max(1, static_cast<int>(cores.size()));
 }
 
+// Debian's /lib and /bin are links into /usr; Open MPI takes the folder it is started from for its
+// installation, and does not accept "/".
+fs::path with_real_folder(const fs::path& path) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(path.parent_path(), error);
+  return error ? path : folder / path.filename();
+}
+
 std::vector<fs::path> candidates(const UsedMpi& mpi) {
   const std::string suffix = mpi.build->family == MpiFamily::mpich ? ".mpich" : ".openmpi";
   std::vector<fs::path> paths;
   if (!mpi.library.empty()) {
     // <prefix>/lib/libmpi.so and <prefix>/lib/x86_64-linux-gnu/openmpi/lib/libmpi.so
-    fs::path prefix = mpi.library.parent_path();
+    fs::path prefix = with_real_folder(mpi.library).parent_path();
     for (int up = 0; up < 4 && prefix.has_relative_path(); ++up) {
       prefix = prefix.parent_path();
       for (const std::string& name : {"mpiexec" + suffix, std::string("mpiexec")})
@@ -102,7 +112,8 @@ void add_openmpi_options(Command& command, const Mpiexec& mpiexec, int ranks,
 
 int Mpiexec::major() const { return std::atoi(version.c_str()); }
 
-Mpiexec identify_mpiexec(const fs::path& path) {
+Mpiexec identify_mpiexec(const fs::path& name) {
+  const fs::path path = with_real_folder(name);
   const Answer answer = ask({path.string(), "--version"}, {}, Stderr::capture);
   Mpiexec mpiexec{path, {}, {}};
   std::smatch match;
@@ -129,17 +140,16 @@ Outcome<Mpiexec> find_mpiexec(const UsedMpi& mpi, const std::string& from_user) 
     Mpiexec found = identify_mpiexec(path);
     if (found.family == mpi.build->family) return found;
   }
-  return refuse(mpi.library.empty() ? std::string(mpi.build->soname) : mpi.library.string(),
-                fmt::format("no mpiexec of {} was found beside it or in PATH",
-                            name_of(mpi.build->family)),
-                "name it with --mpiexec, or start the job by its own launcher: "
-                "`srun shima exec prog`");
+  return refuse(
+      mpi.library.empty() ? std::string(mpi.build->soname) : mpi.library.string(),
+      fmt::format("no mpiexec of {} was found beside it or in PATH", name_of(mpi.build->family)),
+      "name it with --mpiexec, or start the job by its own launcher: "
+      "`srun shima exec prog`");
 }
 
 Command launcher_command(const Mpiexec& mpiexec, int ranks, const std::vector<std::string>& extra) {
   Command command{mpiexec.path.string(), "-n", std::to_string(ranks)};
-  if (mpiexec.family == MpiFamily::openmpi)
-    add_openmpi_options(command, mpiexec, ranks, extra);
+  if (mpiexec.family == MpiFamily::openmpi) add_openmpi_options(command, mpiexec, ranks, extra);
   command.insert(command.end(), extra.begin(), extra.end());
   return command;
 }

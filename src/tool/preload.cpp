@@ -3,7 +3,8 @@
 //
 // The last is there because our library NEEDs libmpi by its soname, and the loader looks for it
 // along *our* search path: a libmpi that the program finds by its own RUNPATH would not be found.
-// Preloading that very file settles the soname, and it comes after us in the search order of symbols.
+// Preloading that very file settles the soname, and it comes after us in the search order of
+// symbols.
 #include "tool/preload.h"
 
 #include <algorithm>

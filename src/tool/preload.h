@@ -14,10 +14,10 @@ namespace shima::tool {
 enum class MpiFamily { mpich, openmpi };
 
 struct Build {
-  std::string_view name;     // of the build, as in libshima-<name>.so
-  std::string_view soname;   // of the libmpi it takes over
-  MpiFamily family;          // whose mpi.h it was compiled with, whose mpiexec starts it
-  std::string_view serves;   // for people
+  std::string_view name;    // of the build, as in libshima-<name>.so
+  std::string_view soname;  // of the libmpi it takes over
+  MpiFamily family;         // whose mpi.h it was compiled with, whose mpiexec starts it
+  std::string_view serves;  // for people
 };
 
 [[nodiscard]] std::span<const Build> known_builds();

@@ -57,7 +57,8 @@ TEST(Codec, ReadsOneDescriptionAfterAnother) {
 }
 
 TEST(Codec, KeepsFileViews) {
-  const Pattern tile = Pattern::list(std::vector<std::int64_t>{5, 100, 300}, std::vector<std::uint64_t>{7, 9, 11});
+  const Pattern tile =
+      Pattern::list(std::vector<std::int64_t>{5, 100, 300}, std::vector<std::uint64_t>{7, 9, 11});
   const Slice view{Pattern::tiled(tile, 512), 4096, std::uint64_t{1} << 40, 1000};
   const Wire wire = encoded(view);
   std::span<const std::byte> in(wire);
@@ -70,36 +71,43 @@ TEST(Codec, WritesSharedSubtreesOnce) {
   Pattern pattern = Pattern::contiguous(1);
   for (std::int64_t i = 0; i < 40; ++i) {
     const std::int64_t extent = pattern.highest();
-    pattern = Pattern::indexed({pattern, pattern.shifted(extent + 1), pattern.shifted(3 * extent + 7)});
+    pattern =
+        Pattern::indexed({pattern, pattern.shifted(extent + 1), pattern.shifted(3 * extent + 7)});
     if (extent > (std::int64_t{1} << 50)) break;
   }
   EXPECT_LT(encoded(whole(pattern)).size(), 8192U);
 }
 
 TEST(Codec, RefusesDamage) {
-  const Wire good = words({1, 0, 8, 0, 0, 0, 0, 8});  // one node: contiguous(8); root 0 at 0, bytes 0 to 8
+  const Wire good =
+      words({1, 0, 8, 0, 0, 0, 0, 8});  // one node: contiguous(8); root 0 at 0, bytes 0 to 8
   ASSERT_TRUE(accepted(good));
   for (std::size_t len = 0; len < good.size(); ++len)
     EXPECT_FALSE(accepted({good.begin(), good.begin() + as_signed(len)})) << len;
   const std::int64_t far = std::int64_t{1} << 62;
-  EXPECT_FALSE(accepted(words({1, 0, 0, 0, 0, 0, 0, 0})));                    // a piece of nothing
-  EXPECT_FALSE(accepted(words({1, 0, far + 1, 0, 0, 0, 0, 8})));              // too long
-  EXPECT_FALSE(accepted(words({1, 3, 8, 0, 0, 0, 0, 8})));                    // no such kind
-  EXPECT_FALSE(accepted(words({1, 0, 8, 1, 0, 0, 0, 8})));                    // no such root
-  EXPECT_FALSE(accepted(words({1, 0, 8, 0, 0, 0, 1, 8})));                    // more bytes than there are
-  EXPECT_FALSE(accepted(words({1, 0, 8, 0, 0, 0, -1, 2})));                   // the same, by overflow
-  EXPECT_FALSE(accepted(words({1, 0, 8, 0, far, 0, 0, 8})));                  // too far away
-  EXPECT_FALSE(accepted(words({1, 0, 8, 0, 0, 2 * (far - 1) + 1, 0, 8})));    // base and length overflow
-  EXPECT_FALSE(accepted(words({1, 1, 2, 8, 0, 0, 0, 0, 8})));                 // its own child
-  EXPECT_FALSE(accepted(words({2, 0, 8, 1, far, 8, 0, 1, 0, 0, 0, 8})));      // product of count and length
-  EXPECT_FALSE(accepted(words({2, 0, 8, 1, 9, far - 1, 0, 1, 0, 0, 0, 8})));  // product of count and stride
-  EXPECT_FALSE(accepted(words({2, 0, 8, 2, far, 0, 0, 1, 0, 0, 0, 8})));      // a list longer than its words
+  EXPECT_FALSE(accepted(words({1, 0, 0, 0, 0, 0, 0, 0})));        // a piece of nothing
+  EXPECT_FALSE(accepted(words({1, 0, far + 1, 0, 0, 0, 0, 8})));  // too long
+  EXPECT_FALSE(accepted(words({1, 3, 8, 0, 0, 0, 0, 8})));        // no such kind
+  EXPECT_FALSE(accepted(words({1, 0, 8, 1, 0, 0, 0, 8})));        // no such root
+  EXPECT_FALSE(accepted(words({1, 0, 8, 0, 0, 0, 1, 8})));        // more bytes than there are
+  EXPECT_FALSE(accepted(words({1, 0, 8, 0, 0, 0, -1, 2})));       // the same, by overflow
+  EXPECT_FALSE(accepted(words({1, 0, 8, 0, far, 0, 0, 8})));      // too far away
+  EXPECT_FALSE(
+      accepted(words({1, 0, 8, 0, 0, 2 * (far - 1) + 1, 0, 8})));  // base and length overflow
+  EXPECT_FALSE(accepted(words({1, 1, 2, 8, 0, 0, 0, 0, 8})));      // its own child
+  EXPECT_FALSE(
+      accepted(words({2, 0, 8, 1, far, 8, 0, 1, 0, 0, 0, 8})));  // product of count and length
+  EXPECT_FALSE(
+      accepted(words({2, 0, 8, 1, 9, far - 1, 0, 1, 0, 0, 0, 8})));  // product of count and stride
+  EXPECT_FALSE(
+      accepted(words({2, 0, 8, 2, far, 0, 0, 1, 0, 0, 0, 8})));  // a list longer than its words
 }
 
 TEST(Codec, RefusesWhatCannotBeWalked) {
   Pattern pattern = Pattern::contiguous(1);
   while (pattern.depth() < Pattern::max_depth)
-    pattern = Pattern::indexed({pattern, Pattern::contiguous(1).shifted(pattern.highest() + pattern.depth())});
+    pattern = Pattern::indexed(
+        {pattern, Pattern::contiguous(1).shifted(pattern.highest() + pattern.depth())});
   EXPECT_TRUE(accepted(encoded(whole(pattern))));
   EXPECT_EQ(walk(pattern).size(), pattern.len_bytes());
   pattern = Pattern::indexed({pattern, Pattern::contiguous(1).shifted(pattern.highest() + 99)});

@@ -144,7 +144,10 @@ void CollectiveTest::check_write(Random& random, const Scenario& scenario) {
     EXPECT_EQ(*moved, mine.file.len_bytes);
     EXPECT_TRUE(file->close().has_value());
   });
-  ASSERT_TRUE(contents() == expected);
+  const auto found = contents();
+  std::size_t at = 0;
+  while (at < found.size() && at < expected.size() && found[at] == expected[at]) ++at;
+  ASSERT_TRUE(found == expected) << "sizes " << found.size() << " and " << expected.size() << "; first difference at " << at;
 }
 
 void CollectiveTest::check_read(Random& random, const Scenario& scenario) {
@@ -232,7 +235,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, EveryWay,
                                          Way{"pack", Movement::pack, 1, true, true},
                                          Way{"message", Movement::message, 2, false, true},
                                          Way{"message_and_pull", Movement::message, 3, true, true}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& way) { return std::string(way.param.name); });
 
 }  // namespace
 }  // namespace shima

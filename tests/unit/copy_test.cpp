@@ -10,7 +10,9 @@ namespace {
 
 using Memory = std::vector<unsigned char>;
 
-std::uintptr_t address_of(const Memory& memory) { return reinterpret_cast<std::uintptr_t>(memory.data()); }
+std::uintptr_t address_of(const Memory& memory) {
+  return reinterpret_cast<std::uintptr_t>(memory.data());
+}
 
 // A slice, and memory that holds all its bytes from `lowest` on.
 struct Place {
@@ -45,8 +47,9 @@ TEST(CopyBetween, IsABytewiseCopy) {
     const Memory expected = copied_bytewise(to, from);
     Cursor to_cursor(to.modelled.slice);
     Cursor from_cursor(from.modelled.slice);
-    const std::uint64_t copied = copy_between(address_of(to.memory) - as_unsigned(to.lowest), to_cursor,
-                                              address_of(from.memory) - as_unsigned(from.lowest), from_cursor);
+    const std::uint64_t copied =
+        copy_between(address_of(to.memory) - as_unsigned(to.lowest), to_cursor,
+                     address_of(from.memory) - as_unsigned(from.lowest), from_cursor);
     EXPECT_EQ(copied, std::min(to.modelled.bytes.size(), from.modelled.bytes.size()));
     EXPECT_EQ(to_cursor.byte(), copied);
     EXPECT_EQ(from_cursor.byte(), copied);
@@ -69,7 +72,8 @@ TEST(CopyBetween, PacksAndUnpacks) {
     for (std::size_t i = 0; i < row.size(); ++i)
       ASSERT_EQ(row[i], place.memory[as_unsigned(place.modelled.bytes[i] - place.lowest)]);
     const Memory before = place.memory;
-    for (const std::int64_t byte : place.modelled.bytes) place.memory[as_unsigned(byte - place.lowest)] ^= 0xff;
+    for (const std::int64_t byte : place.modelled.bytes)
+      place.memory[as_unsigned(byte - place.lowest)] ^= 0xff;
     row_cursor.seek_byte(0);
     cursor.seek_byte(0);
     ASSERT_EQ(copy_between(0, cursor, 0, row_cursor), row.size());
@@ -81,12 +85,14 @@ TEST(CopyBetween, PacksAndUnpacks) {
 TEST(CopyBetween, HandlesEveryPieceLength) {
   for (std::uint64_t len = 1; len <= 300; ++len) {
     Memory from(len * 2 * 10);
-    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(i * 7 + i / 256);
+    for (std::size_t i = 0; i < from.size(); ++i)
+      from[i] = static_cast<unsigned char>(i * 7 + i / 256);
     Memory to(len * 10);
     Cursor from_cursor(whole(Pattern::strided(10, as_signed(len) * 2, Pattern::contiguous(len))));
     Cursor to_cursor(whole(Pattern::contiguous(to.size())));
     ASSERT_EQ(copy_between(address_of(to), to_cursor, address_of(from), from_cursor), to.size());
-    for (std::size_t i = 0; i < to.size(); ++i) ASSERT_EQ(to[i], from[i / len * 2 * len + i % len]) << len;
+    for (std::size_t i = 0; i < to.size(); ++i)
+      ASSERT_EQ(to[i], from[i / len * 2 * len + i % len]) << len;
   }
 }
 

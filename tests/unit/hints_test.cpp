@@ -45,11 +45,18 @@ TEST(Hints, UnknownKeysAreNotErrors) {
 }
 
 TEST(Hints, BadValuesNameKeyRuleAndMend) {
-  const std::vector<HintSetting> bad = {
-      {"cb_nodes", "-1"},       {"cb_nodes", "four"},        {"cb_nodes", ""},
-      {"cb_nodes", "2x"},       {"cb_nodes", "99999999999"}, {"cb_buffer_size", "K"},
-      {"cb_buffer_size", "-4K"}, {"cb_buffer_size", "9999999999G"}, {"romio_ds_write", "yes"},
-      {"file_perm", "0888"},    {"collective_buffering", "1"}, {"shima_reach", "telepathy"}};
+  const std::vector<HintSetting> bad = {{"cb_nodes", "-1"},
+                                        {"cb_nodes", "four"},
+                                        {"cb_nodes", ""},
+                                        {"cb_nodes", "2x"},
+                                        {"cb_nodes", "99999999999"},
+                                        {"cb_buffer_size", "K"},
+                                        {"cb_buffer_size", "-4K"},
+                                        {"cb_buffer_size", "9999999999G"},
+                                        {"romio_ds_write", "yes"},
+                                        {"file_perm", "0888"},
+                                        {"collective_buffering", "1"},
+                                        {"shima_reach", "telepathy"}};
   for (const auto& [key, value] : bad) {
     Hints hints;
     const auto result = apply(hints, key, value);
@@ -104,7 +111,8 @@ TEST(HintSources, Files) {
 }
 
 TEST(HintSources, TheStrongerSourceWins) {
-  const std::vector<HintSetting> program = {{"cb_nodes", "2"}, {"cb_buffer_size", "1M"}, {"romio_cb_read", "maybe"}};
+  const std::vector<HintSetting> program = {
+      {"cb_nodes", "2"}, {"cb_buffer_size", "1M"}, {"romio_cb_read", "maybe"}};
   const std::vector<HintSetting> environment = {{"cb_nodes", "7"}};
   const Hints hints = resolve(Hints{}, program, environment);
   EXPECT_EQ(hints.cb_nodes, 7);

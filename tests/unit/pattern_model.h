@@ -56,7 +56,9 @@ struct Modelled {
   Bytes bytes;
 
   [[nodiscard]] std::int64_t lowest() const { return bytes.empty() ? 0 : std::ranges::min(bytes); }
-  [[nodiscard]] std::int64_t highest() const { return bytes.empty() ? 0 : std::ranges::max(bytes) + 1; }
+  [[nodiscard]] std::int64_t highest() const {
+    return bytes.empty() ? 0 : std::ranges::max(bytes) + 1;
+  }
   [[nodiscard]] bool ordered() const {
     return std::ranges::adjacent_find(bytes, std::greater_equal<>()) == bytes.end();
   }
@@ -80,7 +82,8 @@ inline Modelled piece(std::uint64_t len_bytes) {
 
 inline Modelled repeated(std::uint64_t count, std::int64_t stride_bytes, const Modelled& child) {
   Modelled made{Pattern::strided(count, stride_bytes, child.pattern), {}};
-  for (std::int64_t i = 0; i < as_signed(count); ++i) append(made.bytes, child.bytes, i * stride_bytes);
+  for (std::int64_t i = 0; i < as_signed(count); ++i)
+    append(made.bytes, child.bytes, i * stride_bytes);
   return made;
 }
 
@@ -98,10 +101,13 @@ inline Modelled together(const std::vector<Modelled>& children) {
 // Makes random trees whose numbers are all multiples of `unit`.
 class Maker {
  public:
-  Maker(Random& random, bool ordered) : random_(random), ordered_(ordered), unit_(random.one_in(3) ? 8 : 1) {}
+  Maker(Random& random, bool ordered)
+      : random_(random), ordered_(ordered), unit_(random.one_in(3) ? 8 : 1) {}
 
   Modelled tree(int levels) {
-    Modelled made = levels == 0 || random_.one_in(6) ? leaf() : random_.one_in(2) ? stride(levels) : list(levels);
+    Modelled made = levels == 0 || random_.one_in(6) ? leaf()
+                    : random_.one_in(2)              ? stride(levels)
+                                                     : list(levels);
     return random_.one_in(3) ? moved(made, distance(200)) : made;
   }
 
@@ -111,7 +117,9 @@ class Maker {
 
   Modelled stride(int levels) {
     const Modelled child = tree(levels - 1);
-    const std::uint64_t most = std::max<std::uint64_t>(1, std::min<std::uint64_t>(6, 4000 / child.bytes.size()));
+    if (child.bytes.empty()) return child;
+    const std::uint64_t most =
+        std::max<std::uint64_t>(1, std::min<std::uint64_t>(6, 4000 / child.bytes.size()));
     return repeated(1 + random_.upto(most - 1), stride_over(child), child);
   }
   std::int64_t stride_over(const Modelled& child) {
@@ -119,10 +127,14 @@ class Maker {
     if (random_.one_in(3)) return extent;
     if (ordered_) return extent + unit_ * random_.between(0, 40);
     switch (random_.between(0, 3)) {
-      case 0: return 0;
-      case 1: return -extent;
-      case 2: return child.pattern.node()->stride_bytes * as_signed(child.pattern.node()->count);
-      default: return distance(300);
+      case 0:
+        return 0;
+      case 1:
+        return -extent;
+      case 2:
+        return child.pattern.node()->stride_bytes * as_signed(child.pattern.node()->count);
+      default:
+        return distance(300);
     }
   }
 
@@ -132,7 +144,9 @@ class Maker {
     const std::int64_t count = random_.between(1, 7);
     for (std::int64_t i = 0; i < count; ++i) {
       const bool again = !children.empty() && random_.one_in(3);
-      const Modelled child = again ? children.back() : random_.one_in(12) ? Modelled{} : tree(levels - 1);
+      const Modelled child = again                ? children.back()
+                             : random_.one_in(12) ? Modelled{}
+                                                  : tree(levels - 1);
       const std::int64_t gap = random_.one_in(3) ? 0 : unit_ * random_.between(0, 60);
       const std::int64_t start = ordered_ || random_.one_in(2) ? end + gap : distance(400);
       children.push_back(moved(child, start - child.lowest()));

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "unit/pattern_model.h"
 
 namespace shima::test {
@@ -49,19 +51,21 @@ TEST(Pattern, AnswersAsItsListOfBytesDoes) {
 }
 
 TEST(Pattern, OrderedTreesAreKnownAsSuch) {
-  for_each_seed(500, [](Random& random) { EXPECT_TRUE(random_pattern(random, true).pattern.ordered()); });
+  for_each_seed(
+      500, [](Random& random) { EXPECT_TRUE(random_pattern(random, true).pattern.ordered()); });
 }
 
 // Offset 0 of every node is its first byte, so that shifted copies share the tree.
 TEST(Pattern, NodesBeginAtTheirFirstByte) {
   for_each_seed(500, [](Random& random) {
     const Modelled made = random_pattern(random);
-    if (!made.bytes.empty()) EXPECT_EQ(made.pattern.origin(), made.bytes.front());
+    EXPECT_EQ(made.pattern.origin(), made.bytes.empty() ? 0 : made.bytes.front());
   });
 }
 
 TEST(Pattern, GranuleSeesWhereListsInListsBegin) {
-  const Pattern inner = Pattern::list(std::vector<std::int64_t>{4, 20, 100}, std::vector<std::uint64_t>{8, 8, 8});
+  const Pattern inner =
+      Pattern::list(std::vector<std::int64_t>{4, 20, 100}, std::vector<std::uint64_t>{8, 8, 8});
   EXPECT_EQ(inner.granule_bytes(), 8U);
   EXPECT_EQ(Pattern::indexed({Pattern::contiguous(8).shifted(-16), inner}).granule_bytes(), 4U);
 }
@@ -81,15 +85,18 @@ TEST(Pattern, NothingIsEmpty) {
 
 TEST(PatternNormalForm, AdjacentBlocksAreOnePiece) {
   EXPECT_TRUE(Pattern::strided(10, 8, Pattern::contiguous(8)).is_contiguous());
-  EXPECT_TRUE(Pattern::strided(4, 40, Pattern::strided(5, 8, Pattern::contiguous(8))).is_contiguous());
-  const Pattern list = Pattern::list(std::vector<std::int64_t>{8, 16, 16, 20}, std::vector<std::uint64_t>{8, 0, 4, 9});
+  EXPECT_TRUE(
+      Pattern::strided(4, 40, Pattern::strided(5, 8, Pattern::contiguous(8))).is_contiguous());
+  const Pattern list = Pattern::list(std::vector<std::int64_t>{8, 16, 16, 20},
+                                     std::vector<std::uint64_t>{8, 0, 4, 9});
   EXPECT_TRUE(list.is_contiguous());
   EXPECT_EQ(list.lowest(), 8);
   EXPECT_EQ(list.highest(), 29);
 }
 
 TEST(PatternNormalForm, EqualStepsAreOneStride) {
-  const Pattern list = Pattern::list(std::vector<std::int64_t>{100, 80, 60}, std::vector<std::uint64_t>{4, 4, 4});
+  const Pattern list =
+      Pattern::list(std::vector<std::int64_t>{100, 80, 60}, std::vector<std::uint64_t>{4, 4, 4});
   ASSERT_EQ(list.node()->kind, Kind::strided);
   EXPECT_EQ(list.node()->stride_bytes, -20);
   const Pattern nested = Pattern::strided(3, 200, Pattern::strided(10, 20, Pattern::contiguous(4)));
@@ -99,14 +106,16 @@ TEST(PatternNormalForm, EqualStepsAreOneStride) {
 }
 
 TEST(PatternNormalForm, OneOfSomethingIsThatThing) {
-  const Pattern inner = Pattern::list(std::vector<std::int64_t>{0, 9, 30}, std::vector<std::uint64_t>{4, 4, 4});
+  const Pattern inner =
+      Pattern::list(std::vector<std::int64_t>{0, 9, 30}, std::vector<std::uint64_t>{4, 4, 4});
   EXPECT_EQ(Pattern::strided(1, 500, inner).node(), inner.node());
   EXPECT_EQ(Pattern::indexed({Pattern{}, inner.shifted(3)}).node(), inner.node());
 }
 
 // Neighbours in offset order only are not joined: their data order differs.
 TEST(PatternNormalForm, DataOrderIsKept) {
-  const Pattern swapped = Pattern::list(std::vector<std::int64_t>{8, 0}, std::vector<std::uint64_t>{8, 8});
+  const Pattern swapped =
+      Pattern::list(std::vector<std::int64_t>{8, 0}, std::vector<std::uint64_t>{8, 8});
   EXPECT_FALSE(swapped.is_contiguous());
   EXPECT_FALSE(swapped.ordered());
   EXPECT_EQ(walk(swapped).front(), 8);
@@ -154,9 +163,23 @@ TEST(BoundsOf, HoldAllBytesOfASlice) {
       EXPECT_EQ(bounds.lowest, bounds.highest);
       return;
     }
-    EXPECT_EQ(bounds.lowest, std::ranges::min(bytes));
-    EXPECT_EQ(bounds.highest, std::ranges::max(bytes) + 1);
+    EXPECT_LE(bounds.lowest, std::ranges::min(bytes));
+    EXPECT_GT(bounds.highest, std::ranges::max(bytes));
+    EXPECT_GE(bounds.lowest, slice.base + made.lowest());
+    EXPECT_LE(bounds.highest, slice.base + made.highest());
+    if (!made.pattern.ordered()) return;
+    EXPECT_EQ(bounds.lowest, bytes.front());
+    EXPECT_EQ(bounds.highest, bytes.back() + 1);
   });
+}
+
+// A view whose tiles overlap, as a reader may set.
+TEST(BoundsOf, LittleOfAnEndlessPatternIsLittle) {
+  const Pattern tile =
+      Pattern::list(std::vector<std::int64_t>{0, 20}, std::vector<std::uint64_t>{10, 10});
+  const Bounds bounds = bounds_of({Pattern::tiled(tile, 16), 1000, 100, 40});
+  EXPECT_EQ(bounds.lowest, 1000 + 5 * 16);
+  EXPECT_EQ(bounds.highest, 1000 + 6 * 16 + 30);
 }
 
 }  // namespace

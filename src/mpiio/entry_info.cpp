@@ -1,0 +1,23 @@
+// Hints of open files.
+#include "mpiio/entry.h"
+#include "mpiio/info.h"
+
+using namespace shima;
+
+int MPI_File_set_info(MPI_File fh, MPI_Info info) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    const Hints hints = resolve(file.file().hints(), settings_of(info));
+    SHIMA_TRY(file.file().agree({}));
+    file.file().set_hints(hints);
+    return {};
+  });
+}
+SHIMA_EXPORT(File_set_info);
+
+int MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    SHIMA_TRY_ASSIGN(*info_used, make_info(effective(file.file().hints())));
+    return {};
+  });
+}
+SHIMA_EXPORT(File_get_info);

@@ -1,0 +1,134 @@
+// Views and positions.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "mpiio/access_mode.h"
+#include "mpiio/datatypes.h"
+#include "mpiio/entry.h"
+#include "mpiio/info.h"
+
+namespace shima {
+namespace {
+
+// The displacement that a file without a settable pointer stands for.
+MPI_Offset resolve_displacement(const OpenFile& file, MPI_Offset displacement) {
+  const bool current =
+      displacement == MPI_DISPLACEMENT_CURRENT && (file.amode() & MPI_MODE_SEQUENTIAL) != 0;
+  return current ? 0 : displacement;
+}
+
+Status set_view(OpenFile& file, View::Request request, MPI_Info info) {
+  request.displacement = resolve_displacement(file, request.displacement);
+  auto view = View::make(request, file.file().mode());
+  SHIMA_TRY(file.file().agree(view ? Status{} : std::unexpected(view.error())));
+  file.set_view(*std::move(view));
+  if (info != MPI_INFO_NULL) file.file().set_hints(resolve(file.file().hints(), settings_of(info)));
+  ++file.file().counters().views_set;
+  return {};
+}
+
+// Where a seek counts from, in view bytes.
+Result<ViewOffset> seek_base(OpenFile& file, const View& view, int whence) {
+  switch (whence) {
+    case MPI_SEEK_SET:
+      return ViewOffset{};
+    case MPI_SEEK_CUR:
+      return file.position();
+    case MPI_SEEK_END: {
+      SHIMA_TRY_ASSIGN(const FileOffset end, file.file().size());
+      return view.etype_start(view.etypes_before(end));
+    }
+    default:
+      return fail(Code::bad_argument,
+                  fmt::format("seeking: {} is not MPI_SEEK_SET, _CUR or _END", whence));
+  }
+}
+
+Status seek(OpenFile& file, MPI_Offset offset, int whence) {
+  SHIMA_TRY(check_not_sequential(file.file().mode()));
+  const std::shared_ptr<const View> view = file.view();
+  SHIMA_TRY_ASSIGN(const ViewOffset base, seek_base(file, *view, whence));
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(offset, view->etype_size(), &bytes) ||
+      __builtin_add_overflow(bytes, base.value, &bytes) || bytes < 0) {
+    return fail(Code::bad_argument,
+                fmt::format("seeking by {} leads before the start of the view", offset));
+  }
+  file.set_position(ViewOffset{bytes});
+  return {};
+}
+
+template <class Extent>
+int get_type_extent(MPI_File fh, MPI_Datatype datatype, Extent* extent) {
+  return on_file(fh, [&](OpenFile&) -> Status {
+    SHIMA_TRY_ASSIGN(const auto map, type_map_of(datatype));
+    *extent = map->extent;
+    return {};
+  });
+}
+
+}  // namespace
+}  // namespace shima
+
+using namespace shima;
+
+int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                      const char* datarep, MPI_Info info) {
+  return on_file(fh, [&](OpenFile& file) {
+    const View::Request request{disp, etype, filetype,
+                                datarep == nullptr ? std::string_view{} : datarep};
+    return set_view(file, request, info);
+  });
+}
+SHIMA_EXPORT(File_set_view);
+
+int MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype,
+                      char* datarep) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    const std::shared_ptr<const View> view = file.view();
+    *disp = view->displacement();
+    *etype = keep_type(view->etype());
+    *filetype = keep_type(view->filetype());
+    std::strcpy(datarep, view->datarep().c_str());  // the caller's array has MPI_MAX_DATAREP_STRING
+    return {};
+  });
+}
+SHIMA_EXPORT(File_get_view);
+
+int MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
+  return on_file(fh, [&](OpenFile& file) { return seek(file, offset, whence); });
+}
+SHIMA_EXPORT(File_seek);
+
+int MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    SHIMA_TRY(check_not_sequential(file.file().mode()));
+    *offset = file.position().value / file.view()->etype_size();
+    return {};
+  });
+}
+SHIMA_EXPORT(File_get_position);
+
+int MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    const std::shared_ptr<const View> view = file.view();
+    SHIMA_TRY_ASSIGN(const ViewOffset start, view->etype_start(offset));
+    SHIMA_TRY_ASSIGN(const FileOffset place, view->place_of(start));
+    *disp = place.value;
+    return {};
+  });
+}
+SHIMA_EXPORT(File_get_byte_offset);
+
+int MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* extent) {
+  return get_type_extent(fh, datatype, extent);
+}
+SHIMA_EXPORT(File_get_type_extent);
+
+#if SHIMA_LARGE_COUNTS
+int MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count* extent) {
+  return get_type_extent(fh, datatype, extent);
+}
+SHIMA_EXPORT(File_get_type_extent_c);
+#endif

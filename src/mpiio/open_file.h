@@ -1,0 +1,69 @@
+// What an MPI_File handle stands for.
+//
+// A handle is the address of an OpenFile, kept in one registry, so that any other address is told
+// apart from a file without being read. An OpenFile joins the engine's File to what only MPI knows:
+// the view, the individual file pointer, the group, the error handler.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <mutex>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "file/file.h"
+#include "mpiio/errors.h"
+#include "mpiio/view.h"
+
+namespace shima {
+
+class OpenFile {
+ public:
+  OpenFile(std::unique_ptr<File> file, MPI_Comm comm, int amode);
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile();
+
+  [[nodiscard]] File& file() { return *file_; }
+  [[nodiscard]] int amode() const { return amode_; }
+  [[nodiscard]] MPI_Group group() const { return group_; }
+
+  [[nodiscard]] ErrorHandler error_handler() const;
+  void set_error_handler(const ErrorHandler& handler);
+
+  [[nodiscard]] std::shared_ptr<const View> view() const;
+  // Replaces the view and puts the pointer at its start.
+  void set_view(std::shared_ptr<const View> view);
+
+  // The individual file pointer.
+  [[nodiscard]] ViewOffset position() const;
+  void set_position(ViewOffset position);
+
+  // The place of the next `len` view bytes at the individual pointer, which moves beyond them.
+  [[nodiscard]] Result<Slice> take(std::uint64_t len);
+  // The place of `len` view bytes at an offset in etypes.
+  [[nodiscard]] Result<Slice> at(MPI_Offset offset, std::uint64_t len) const;
+
+ private:
+  std::unique_ptr<File> file_;
+  int amode_;
+  MPI_Group group_ = MPI_GROUP_NULL;
+
+  mutable std::mutex lock_;  // for everything below
+  std::shared_ptr<const View> view_;
+  ViewOffset position_;
+  ErrorHandler error_handler_;
+};
+
+// The registry. Handles are also known by small numbers, for Fortran; 0 is MPI_FILE_NULL.
+[[nodiscard]] MPI_File register_open_file(std::unique_ptr<OpenFile> file);
+[[nodiscard]] std::unique_ptr<OpenFile> unregister_open_file(MPI_File handle);
+[[nodiscard]] OpenFile* find_open_file(MPI_File handle);
+[[nodiscard]] int number_of(MPI_File handle);
+[[nodiscard]] MPI_File handle_of(int number);
+
+// Like find_open_file, but with bad_handle where there is none.
+[[nodiscard]] Result<OpenFile*> open_file_of(MPI_File handle);
+
+}  // namespace shima
