@@ -4,6 +4,9 @@ JOBS   ?= $(shell nproc)
 PREFIX ?= /usr/local
 BUILD  := build/$(PRESET)
 
+# Always anew, as setup may have brought something; only the first time it has something to tell.
+CONFIGURE = cmake --preset $(PRESET) $(if $(wildcard $(BUILD)/build.ninja),>/dev/null)
+
 .NOTPARALLEL:
 .PHONY: help build run test bench check format install clean setup-run setup-test setup-check
 
@@ -11,13 +14,15 @@ help:           ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
 build: setup-run ## install what is missing, build into build/release (PRESET=debug|asan|tsan: build/that)
-	@cmake --preset $(PRESET) $(if $(wildcard $(BUILD)/build.ninja),>/dev/null)
-	@cmake --build --preset $(PRESET) -j$(JOBS)
+	@$(CONFIGURE)
+	@cmake --build --preset $(PRESET) -j$(JOBS) --target shima_product
 
 run: build      ## see it work: two stock MPI programs, with their MPI's own I/O and under Shima
 	@python3 bench/main_job.py
 
-test: setup-test build ## build, then every test
+test: setup-test ## build, then every test
+	@$(CONFIGURE)
+	@cmake --build --preset $(PRESET) -j$(JOBS)
 	@scripts/ci-test $(BUILD)
 
 bench: build    ## measure against stock MPICH, stock Open MPI and the machine's limit

@@ -16,6 +16,7 @@
 
 namespace shima {
 
+class Errands;
 class Messenger;
 class SharedWindows;
 class StagingPool;
@@ -55,6 +56,8 @@ class Channel {
   [[nodiscard]] virtual bool can_pull() const = 0;
   // Windows that members of one node share; null where there is no shared memory between all members.
   [[nodiscard]] virtual SharedWindows* windows() = 0;
+  // Independent writes that members carry out for each other; null where they cannot.
+  [[nodiscard]] virtual Errands* errands() = 0;
   // Messages between members; null where all share one node.
   [[nodiscard]] virtual Messenger* messenger() = 0;
 };

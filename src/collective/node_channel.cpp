@@ -13,7 +13,8 @@ Result<std::unique_ptr<NodeChannel>> NodeChannel::make(std::shared_ptr<const Nod
 }
 
 NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot)
-    : ground_(std::move(ground)), slot_(slot), windows_(*ground_->segment, slot, ground_->hooks) {}
+    : ground_(std::move(ground)), slot_(slot), windows_(*ground_->segment, slot, ground_->hooks),
+      errands_(*ground_->segment, slot, ground_->hooks) {}
 
 NodeChannel::~NodeChannel() { ground_->segment->leave(slot_); }
 

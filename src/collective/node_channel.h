@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "collective/channel.h"
+#include "collective/errands.h"
 #include "collective/shared_windows.h"
 #include "reach/node_segment.h"
 #include "reach/staging_pool.h"
@@ -35,6 +36,7 @@ class NodeChannel final : public Channel {
   [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
   [[nodiscard]] bool can_pull() const override { return ground_->segment->can_pull(); }
   [[nodiscard]] SharedWindows* windows() override { return &windows_; }
+  [[nodiscard]] Errands* errands() override { return can_pull() && size() > 1 ? &errands_ : nullptr; }
   [[nodiscard]] Messenger* messenger() override { return nullptr; }
 
  private:
@@ -47,6 +49,7 @@ class NodeChannel final : public Channel {
   std::shared_ptr<const NodeGround> ground_;
   Slot* slot_;
   SharedWindows windows_;
+  Errands errands_;
   SharedBuffer spill_;  // for a letter that does not fit the mailbox
 };
 

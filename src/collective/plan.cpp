@@ -70,10 +70,12 @@ Path gathering_path(const Totals& totals, const Terrain& terrain, Tuning::Force 
   return piece_bytes >= pull_piece_bytes ? Path::pull : Path::pack;
 }
 
-Path choose(const Totals& totals, Operation operation, const Terrain& terrain, const Tuning& tuning) {
-  if (totals.bytes == 0 || !totals.ordered || tuning.force == Tuning::Force::independent) return Path::independent;
-  if (tuning.force == Tuning::Force::automatic && owners_do_it_best(totals, operation)) return Path::independent;
-  return gathering_path(totals, terrain, tuning.force);
+Path choose(const Totals& totals, Operation operation, const Terrain& terrain, Tuning::Force force) {
+  // Members of one node have no messages; a wish for them cannot be granted there.
+  if (force == Tuning::Force::message && !terrain.can_message) force = Tuning::Force::automatic;
+  if (totals.bytes == 0 || !totals.ordered || force == Tuning::Force::independent) return Path::independent;
+  if (force == Tuning::Force::automatic && owners_do_it_best(totals, operation)) return Path::independent;
+  return gathering_path(totals, terrain, force);
 }
 
 // Takes `count` of `from`, evenly spread.
@@ -96,20 +98,6 @@ std::vector<int> pick_agents(std::span<const Member> members, int max_agents) {
   return max_agents > 0 ? spread(agents, static_cast<std::size_t>(max_agents)) : agents;
 }
 
-// A granule of every piece, every distance, and every end of a domain or window.
-std::uint64_t common_granule(std::span<const Post> posts) {
-  std::uint64_t granule = page_bytes;
-  for (const Post& post : posts) {
-    if (post.len_bytes == 0) continue;
-    granule = std::gcd(granule, post.file.pattern.granule_bytes());
-    // Where pieces start, and where the slice cuts its first and its last piece.
-    granule = std::gcd(granule, as_unsigned(std::abs(post.file.base + post.file.pattern.lowest())));
-    granule = std::gcd(granule, as_unsigned(post.bounds.lowest));
-    granule = std::gcd(granule, as_unsigned(post.bounds.highest));
-  }
-  return granule;
-}
-
 std::uint64_t domain_alignment(const FileRange& span, std::size_t agents, std::uint64_t window_bytes) {
   return span.len_bytes() >= 4 * agents * window_bytes ? window_bytes : page_bytes;
 }
@@ -126,14 +114,27 @@ const char* name_of(Path path) {
   return "unknown";
 }
 
+std::uint64_t common_granule(std::span<const Post> posts, std::uint64_t start) {
+  std::uint64_t granule = start;
+  for (const Post& post : posts) {
+    if (post.len_bytes == 0) continue;
+    granule = std::gcd(granule, post.file.pattern.granule_bytes());
+    // Where pieces start, and where the slice cuts its first and its last piece.
+    granule = std::gcd(granule, as_unsigned(std::abs(post.file.base + post.file.pattern.lowest())));
+    granule = std::gcd(granule, as_unsigned(post.bounds.lowest));
+    granule = std::gcd(granule, as_unsigned(post.bounds.highest));
+  }
+  return granule;
+}
+
 Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& terrain, const Tuning& tuning) {
   const Totals totals = add_up(posts);
   Plan plan;
-  plan.path = choose(totals, operation, terrain, tuning);
+  plan.path = choose(totals, operation, terrain, tuning.force);
   if (plan.path == Path::independent) return plan;
   const std::uint64_t wanted = tuning.window_bytes != 0 ? tuning.window_bytes : default_window_bytes;
   plan.window_bytes = (wanted + page_bytes - 1) / page_bytes * page_bytes;
-  plan.granule_bytes = common_granule(posts);
+  plan.granule_bytes = common_granule(posts, page_bytes);
   const std::vector<int> ranks = pick_agents(terrain.members, tuning.max_agents);
   const std::uint64_t alignment = domain_alignment(totals.span, ranks.size(), plan.window_bytes);
   const auto domains = cut_into_domains(totals.span, static_cast<int>(ranks.size()), alignment);

@@ -48,9 +48,13 @@ struct Plan {
 // What about the members' group matters for a plan.
 struct Terrain {
   std::span<const Member> members;
-  bool can_pull = false;   // process_vm_* works between members of a node
-  bool can_pack = false;   // all members share windows
+  bool can_pull = false;     // process_vm_* works between members of a node
+  bool can_pack = false;     // all members share windows
+  bool can_message = false;  // members can send each other messages
 };
+
+// A common divisor of `start`, of every piece and of every distance between pieces and to offset 0.
+[[nodiscard]] std::uint64_t common_granule(std::span<const Post> posts, std::uint64_t start);
 
 [[nodiscard]] Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& terrain,
                              const Tuning& tuning);

@@ -30,7 +30,8 @@ const Post* worst_of(std::span<const Post> posts) {
 
 Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
   const Span span(call.counters.plan_ns);
-  const Terrain terrain{call.channel.members(), call.channel.can_pull(), call.channel.windows() != nullptr};
+  const Terrain terrain{call.channel.members(), call.channel.can_pull(), call.channel.windows() != nullptr,
+                        call.channel.messenger() != nullptr};
   return make_plan(posts, call.operation, terrain, call.tuning);
 }
 

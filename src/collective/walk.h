@@ -23,6 +23,8 @@ class MemberWalk {
   MemberWalk(int rank, const Post& post, FileRange domain);
 
   [[nodiscard]] int rank() const { return rank_; }
+  // The position in the member's data.
+  [[nodiscard]] std::uint64_t byte() const { return file_.byte(); }
   // Where the member's next byte in the domain lies; the domain's end if there is none.
   [[nodiscard]] FileOffset next() const;
   // Whether the member has bytes below `end` that were not walked yet.

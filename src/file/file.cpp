@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "base/log.h"
+#include "collective/combine.h"
 #include "collective/run.h"
 #include "file/independent.h"
 #include "observe/stats.h"
@@ -113,6 +114,7 @@ class PlainFile final : public File {
   void tune();
   Result<std::uint64_t> move(Operation operation, const Transfer& transfer);
   Result<std::uint64_t> move_own(Operation operation, const Slice& file, const Slice& memory, Counters& counters);
+  Result<bool> combine(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> move_all(Operation operation, const Result<Transfer>& transfer);
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
   void count(const Counters& counters) {
@@ -128,6 +130,7 @@ class PlainFile final : public File {
   bool wants_stats_;
   Tuning write_tuning_;
   Tuning read_tuning_;
+  std::mutex combining_;
   std::mutex counters_mutex_;
   Counters counters_;
 };
@@ -152,10 +155,29 @@ void PlainFile::tune() {
 Result<std::uint64_t> PlainFile::move(Operation operation, const Transfer& transfer) {
   Counters counters;
   ++(operation == Operation::write ? counters.writes : counters.reads);
-  const auto moved = move_own(operation, transfer.file, transfer.memory, counters);
+  SHIMA_TRY_ASSIGN(const bool combined, operation == Operation::write ? combine(transfer, counters) : false);
+  const auto moved = combined ? Result<std::uint64_t>(transfer.file.len_bytes)
+                              : move_own(operation, transfer.file, transfer.memory, counters);
   if (moved) (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
   count(counters);
   return moved;
+}
+
+// Whether the write was done together with those of other members of the node.
+Result<bool> PlainFile::combine(const Transfer& transfer, Counters& counters) {
+  if (transfer.file.pattern.is_contiguous() || channel_->errands() == nullptr ||
+      request_.hints.shima_combine == Toggle::disable)
+    return false;
+  const Post post = make_post(transfer.file, transfer.memory);
+  const std::unique_lock alone(combining_, std::try_to_lock);  // one errand a member; other threads go their own way
+  if (!alone || !worth_combining(post)) return false;
+  const CombinedWrite write{*channel_, file_, counters, request_.hints.cb_buffer_size,
+                            [&](const Slice& file, const Slice& memory) {
+                              return move_own(Operation::write, file, memory, counters);
+                            }};
+  SHIMA_TRY_ASSIGN(const bool combined, write_combined(write, post));
+  if (combined) ++counters.combined_writes;
+  return combined;
 }
 
 Result<std::uint64_t> PlainFile::move_own(Operation operation, const Slice& file, const Slice& memory,

@@ -161,6 +161,8 @@ constexpr std::array rules{
     Rule{"start_iodevice", "a whole number, -1 or more", "0", set_int<&Hints::start_iodevice, -1>,
          get_if_set<&Hints::start_iodevice>},
     Rule{"file_perm", "an octal mode from 0 to 7777", "0640", set_file_perm, get_file_perm},
+    Rule{"shima_combine", toggle_rule, "automatic", set_word<toggles, &Hints::shima_combine>,
+         get_word<toggles, &Hints::shima_combine>},
     Rule{"shima_reach", "automatic, pull, pack or message", "automatic",
          set_word<movements, &Hints::shima_reach>, get_word<movements, &Hints::shima_reach>},
 };

@@ -146,10 +146,11 @@ Result<std::shared_ptr<NodeSegment>> share_memory(MPI_Comm comm, const Neighbour
   return all_attached ? *attached : nullptr;
 }
 
-// Lets messages of the MPI library move while this rank sleeps in a wait of ours.
+// Lets messages of the MPI library move while this rank sleeps in a wait of ours. Not on
+// MPI_COMM_SELF: MPICH 4.0 answers there from its own queue and moves nothing.
 void progress_mpi() {
   int flag = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
 
 WaitHooks hooks_for(const std::weak_ptr<NodeSegment>& segment, bool may_spin) {

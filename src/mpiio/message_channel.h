@@ -54,6 +54,7 @@ class MessageChannel final : public Channel {
   [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
   [[nodiscard]] bool can_pull() const override { return ground_->can_pull; }
   [[nodiscard]] SharedWindows* windows() override { return nullptr; }
+  [[nodiscard]] Errands* errands() override { return nullptr; }
   [[nodiscard]] Messenger* messenger() override { return &messenger_; }
 
  private:

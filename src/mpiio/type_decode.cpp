@@ -126,7 +126,7 @@ Result<TypeMap> decode_struct(TypeContents& contents) {
 
 // The types that are made of one other type.
 Result<TypeMap> decode_with_child(TypeContents& contents) {
-  SHIMA_TRY_ASSIGN(const TypeMap child, decode_type(contents.types().front()));
+  SHIMA_TRY_ASSIGN(TypeMap child, decode_type(contents.types().front()));
   switch (contents.combiner()) {
     case MPI_COMBINER_DUP:
     case MPI_COMBINER_RESIZED:

@@ -34,6 +34,8 @@ struct Counters {
   std::uint64_t path_pull = 0;
   std::uint64_t path_pack = 0;
   std::uint64_t path_message = 0;
+  // independent writes that were combined with others'
+  std::uint64_t combined_writes = 0;
   // nanoseconds
   std::uint64_t plan_ns = 0;
   std::uint64_t exchange_ns = 0;
@@ -50,6 +52,6 @@ struct CounterField {
 };
 
 // Every field, in the order of the struct.
-extern const std::array<CounterField, 23> counter_fields;
+extern const std::array<CounterField, 24> counter_fields;
 
 }  // namespace shima

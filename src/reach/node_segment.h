@@ -61,14 +61,24 @@ struct Board {
   SharedRef staging;
 };
 
+// A member's independent write that another member may carry out (see collective/combine.h).
+struct Errand {
+  enum State : std::uint32_t { none, posted, taken, done, failed };
+  std::atomic<std::uint32_t> state;
+  Mailbox letter;
+};
+
 struct alignas(64) SlotMember {
   Board board;
   Mailbox mailbox;
+  Errand errand;
 };
 
 struct alignas(64) Slot {
   Rendezvous rendezvous;
   alignas(64) Event event;  // windows opened, filled, closed
+  alignas(64) std::atomic<std::uint32_t> led;  // 1 while a member carries out errands
+  Event errands;                               // posted, done, leader gone
   std::atomic<std::uint32_t> departed;
 };
 

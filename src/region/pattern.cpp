@@ -155,7 +155,10 @@ Pattern Pattern::list(std::span<const std::int64_t> displacements,
 Pattern Pattern::tiled(const Pattern& tile, std::int64_t extent_bytes) {
   if (tile.empty()) return {};
   const std::uint64_t limit = as_unsigned(max_offset);
-  const std::uint64_t tile_reach = std::max(magnitude(tile.lowest()), magnitude(tile.highest()));
+  // Seen from both origins: the user's and the node's own, from which the decoder counts.
+  const PatternNode& node = *tile.node();
+  const std::uint64_t tile_reach = std::max({magnitude(tile.lowest()), magnitude(tile.highest()),
+                                             magnitude(node.lowest), magnitude(node.highest)});
   const std::uint64_t room = limit - std::min(limit, tile_reach);
   const std::uint64_t by_offset = extent_bytes == 0 ? limit : room / magnitude(extent_bytes);
   const std::uint64_t count = std::min(by_offset, limit / tile.len_bytes());

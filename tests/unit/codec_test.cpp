@@ -67,6 +67,16 @@ TEST(Codec, KeepsFileViews) {
   EXPECT_EQ(walk(Cursor(*back)), walk(Cursor(view)));
 }
 
+TEST(Codec, KeepsTilesThatReachBeyondTheirExtent) {
+  const Pattern tile =
+      Pattern::list(std::vector<std::int64_t>{-48, 60}, std::vector<std::uint64_t>{8, 4});
+  const Slice memory{Pattern::tiled(tile, 21), 1000, 0, 24};
+  const Wire wire = encoded(memory);
+  std::span<const std::byte> in(wire);
+  const Result<Slice> back = decode(in);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(walk(Cursor(*back)), walk(Cursor(memory)));
+}
 TEST(Codec, WritesSharedSubtreesOnce) {
   Pattern pattern = Pattern::contiguous(1);
   for (std::int64_t i = 0; i < 40; ++i) {

@@ -95,6 +95,7 @@ class SeveralNodesChannel final : public Channel {
   StagingPool& staging() override { return inner_->staging(); }
   bool can_pull() const override { return can_pull_; }
   SharedWindows* windows() override { return nullptr; }
+  Errands* errands() override { return nullptr; }
   Messenger* messenger() override { return &messenger_; }
 
  private:

@@ -1,0 +1,171 @@
+#include "collective/combine.h"
+
+#include <list>
+
+#include "base/clock.h"
+#include "collective/reach_member.h"
+#include "collective/walk.h"
+#include "collective/window_io.h"
+#include "reach/staging_pool.h"
+
+namespace shima {
+namespace {
+
+constexpr std::uint64_t default_window_bytes = std::uint64_t{2} << 20;
+constexpr std::uint64_t least_pieces = 16;
+constexpr std::uint64_t largest_piece_bytes = 256 * 1024;
+
+// A member on board of the sweep.
+struct Passenger {
+  int member;
+  Post post;
+  FileOffset joined;  // where the sweep was
+  MemberWalk walk;    // from there to the end, then from the beginning to there
+  bool second_round = false;
+
+  [[nodiscard]] FileRange range() const { return {{post.bounds.lowest}, {post.bounds.highest}}; }
+};
+
+class Leader {
+ public:
+  Leader(const CombinedWrite& write, Staging staging, Plan plan)
+      : write_(write),
+        errands_(*write.channel.errands()),
+        staging_(std::move(staging)),
+        plan_(std::move(plan)),
+        job_{Operation::write, plan_, {}, write.channel, write.file, write.counters},
+        io_(job_) {}
+
+  // Returns whether this member's own write was completed.
+  bool lead() {
+    bool own_done = false;
+    Status status;
+    while (status) {
+      if (!own_done) admit();
+      if (passengers_.empty()) break;
+      status = write_window(next_window());
+      own_done = let_off(own_done);
+    }
+    for (const Passenger& passenger : passengers_) errands_.finish(passenger.member, false);
+    errands_.stop_leading();
+    return own_done;
+  }
+
+ private:
+  void admit() {
+    for (int i = 0; i < errands_.size(); ++i) {
+      const auto letter = errands_.take(i);
+      if (!letter) continue;
+      auto post = decode_post(*letter);
+      if (!post) {
+        errands_.finish(i, false);
+        continue;
+      }
+      const FileRange range{{post->bounds.lowest}, {post->bounds.highest}};
+      const FileOffset joined = position_ < range.end ? std::max(position_, range.begin) : range.begin;
+      MemberWalk walk(i, *post, {joined, range.end});
+      passengers_.push_back({i, *std::move(post), joined, std::move(walk)});
+      plan_.granule_bytes = common_granule({&passengers_.back().post, 1}, plan_.granule_bytes);
+    }
+  }
+
+  // The next window ahead that somebody has bytes in; from the lowest one again when there is none.
+  FileRange next_window() {
+    std::optional<FileOffset> ahead;
+    std::optional<FileOffset> lowest;
+    for (const Passenger& passenger : passengers_) {
+      const FileOffset next = passenger.walk.next();
+      if (next >= position_ && (!ahead || next < *ahead)) ahead = next;
+      if (!lowest || next < *lowest) lowest = next;
+    }
+    const FileRange whole{{0}, no_end_of_file};
+    const FileRange window = window_at(ahead ? *ahead : *lowest, plan_.window_bytes, whole);
+    position_ = window.end;
+    return window;
+  }
+
+  Status write_window(FileRange window) {
+    std::vector<MemberWalk*> members;
+    for (Passenger& passenger : passengers_) {
+      const bool inside = passenger.walk.has_below(window.end) && passenger.walk.next() >= window.begin;
+      if (inside && passenger.walk.bytes_below(window.end) > 0) members.push_back(&passenger.walk);
+    }
+    if (members.size() == 1 && members.front()->rank() == errands_.index()) return write_alone(*members.front(), window.end);
+    io_.begin(window);
+    for (MemberWalk* member : members) {
+      member->look_below(window.end, [&](const Strip& strip) { io_.mark(strip); });
+      const Span span(write_.counters.gather_ns);
+      SHIMA_TRY(reach_member(job_, *member, window.end, Direction::read, {staging_.data(), window.begin}));
+    }
+    return io_.write_marked(staging_.data());
+  }
+
+  Status write_alone(MemberWalk& member, FileOffset end) {
+    const Post& post = passenger_of(member).post;
+    Slice file = post.file;
+    Slice memory = post.memory;
+    file.len_bytes = memory.len_bytes = member.bytes_below(end);
+    file.first_byte += member.byte();
+    memory.first_byte += member.byte();
+    member.skip_below(end);
+    const auto written = write_.write_own(file, memory);
+    return written ? Status{} : std::unexpected(written.error());
+  }
+
+  Passenger& passenger_of(const MemberWalk& walk) {
+    for (Passenger& passenger : passengers_)
+      if (&passenger.walk == &walk) return passenger;
+    std::unreachable();
+  }
+
+  // Lets those off whose bytes are all written; returns whether this member's own ones are.
+  bool let_off(bool own_done) {
+    for (auto passenger = passengers_.begin(); passenger != passengers_.end();) {
+      const FileRange range = passenger->range();
+      const FileOffset end = passenger->second_round ? passenger->joined : range.end;
+      if (passenger->walk.next() < end) {
+        ++passenger;
+      } else if (!passenger->second_round && passenger->joined > range.begin) {
+        passenger->second_round = true;
+        passenger->walk = MemberWalk(passenger->member, passenger->post, {range.begin, passenger->joined});
+      } else {
+        own_done = own_done || passenger->member == errands_.index();
+        errands_.finish(passenger->member, true);
+        passenger = passengers_.erase(passenger);
+      }
+    }
+    return own_done;
+  }
+
+  const CombinedWrite& write_;
+  Errands& errands_;
+  Staging staging_;
+  Plan plan_;
+  Job job_;
+  WindowIo io_;
+  std::list<Passenger> passengers_;
+  FileOffset position_{0};
+};
+
+}  // namespace
+
+bool worth_combining(const Post& post) {
+  return post.ordered && post.file_pieces >= least_pieces && post.len_bytes / post.file_pieces <= largest_piece_bytes;
+}
+
+Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
+  Errands& errands = *write.channel.errands();
+  Plan plan;
+  plan.window_bytes = write.window_bytes != 0 ? write.window_bytes : default_window_bytes;
+  SHIMA_TRY_ASSIGN(Staging staging, Staging::borrow(write.channel.staging(), plan.window_bytes));
+  if (!errands.post(encode_post(mine))) return false;
+  SHIMA_TRY_ASSIGN(const Errand::State state, errands.wait());
+  if (state != Errand::posted) return state == Errand::done;
+  plan.granule_bytes = common_granule({&mine, 1}, plan.window_bytes);
+  Leader leader(write, std::move(staging), std::move(plan));
+  const bool well = leader.lead();
+  std::ignore = errands.wait();
+  return well;
+}
+
+}  // namespace shima

@@ -1,0 +1,41 @@
+// Where members of one node leave independent writes for each other.
+//
+// A member posts its write and then either leads, carrying out its own and all that others have
+// posted, or sleeps until the leader has done it. At most one member of a file leads at a time.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "reach/node_segment.h"
+
+namespace shima {
+
+class Errands {
+ public:
+  Errands(NodeSegment& segment, Slot* slot, const WaitHooks& hooks) : segment_(segment), slot_(slot), hooks_(hooks) {}
+
+  [[nodiscard]] int index() const { return segment_.index(); }
+  [[nodiscard]] int size() const { return segment_.member_count(); }
+
+  // As one who wants something done. False if the letter is too long to be left.
+  [[nodiscard]] bool post(std::span<const std::byte> letter);
+  // Waits until this member's errand is over or it may lead; returns the state: done, failed or posted.
+  [[nodiscard]] Result<Errand::State> wait();
+
+  // As the leader. Takes an errand that was posted and not yet taken; its letter stays valid until
+  // finish().
+  [[nodiscard]] std::optional<std::span<const std::byte>> take(int member);
+  void finish(int member, bool well);
+  void stop_leading();
+
+ private:
+  [[nodiscard]] Errand& errand(int index) const { return segment_.member(slot_, index).errand; }
+  [[nodiscard]] bool start_leading();
+
+  NodeSegment& segment_;
+  Slot* slot_;
+  const WaitHooks& hooks_;
+};
+
+}  // namespace shima

@@ -1,0 +1,70 @@
+// RANKS: none
+// (compiled by full_disk.sh) Fills the file system of the current folder by every kind of call until it is full:
+// every rank must be told MPI_ERR_NO_SPACE, and what an earlier call reported as written must be there.
+#include "mpi_check.h"
+
+enum { piece_bytes = 4096, piece_count = 64, bytes = piece_bytes * piece_count, most_calls = 1000 };
+
+static unsigned char data[bytes];
+
+static MPI_File open_with(const char* key, const char* value) {
+  MPI_File file;
+  MPI_Datatype piece, pieces;
+  MPI_Info info = info_with(key, value);
+  CHECK(MPI_File_open(MPI_COMM_WORLD, "full.bin", MPI_MODE_RDWR | MPI_MODE_CREATE, info, &file));
+  MPI_Info_free(&info);
+  MPI_Type_contiguous(piece_bytes, MPI_BYTE, &piece);
+  MPI_Type_create_resized(piece, 0, (MPI_Aint)ranks * piece_bytes, &pieces);
+  MPI_Type_commit(&pieces);
+  MPI_Type_free(&piece);
+  CHECK(MPI_File_set_view(file, (MPI_Offset)here * piece_bytes, MPI_BYTE, pieces, "native", MPI_INFO_NULL));
+  MPI_Type_free(&pieces);
+  return file;
+}
+
+static unsigned char value_of(int rank, int call) { return (unsigned char)(1 + rank + 16 * (call % 8)); }
+
+// Returns how many calls succeeded before the one that failed.
+static int fill_disk(MPI_File file) {
+  for (int call = 0; call < most_calls; ++call) {
+    memset(data, value_of(here, call), bytes);
+    const int code = MPI_File_write_at_all(file, (MPI_Offset)call * bytes, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    int worst = 0, class = class_of(code);
+    MPI_Allreduce(&class, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    REQUIRE(class == worst);
+    if (class == MPI_SUCCESS) continue;
+    REQUIRE(class == MPI_ERR_NO_SPACE);
+    return call;
+  }
+  give_up("the disk does not fill", __LINE__);
+  return 0;
+}
+
+static void check_written(int calls) {
+  long long size = 0;
+  unsigned char* found = contents_of("full.bin", &size);
+  const long long per_call = (long long)bytes * ranks;
+  REQUIRE(size >= calls * per_call);
+  for (long long i = 0; i < calls * per_call; ++i)
+    REQUIRE(found[i] == value_of((int)(i / piece_bytes % ranks), (int)(i / per_call)));
+  free(found);
+}
+
+static void run(const char* key, const char* value) {
+  MPI_File file = open_with(key, value);
+  const int calls = fill_disk(file);
+  REQUIRE(calls > 0);
+  CHECK(MPI_File_close(&file));
+  if (here == 0) check_written(calls);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (here == 0) unlink("full.bin");
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+int main(int argc, char** argv) {
+  start_test(&argc, &argv, 60);
+  run("shima_reach", "pull");
+  run("shima_reach", "pack");
+  run("romio_cb_write", "disable");
+  return end_test();
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# TIMEOUT: 150
+"""Ranks on two hosts write and read the same file, and what crosses is counted on the cable.
+
+The hosts are namespaces with a cable between them (bench/two_hosts.py). The random accesses of
+random_access.cpp run over them; since all this happens on one kernel, the test asks the counters
+whether the bytes went by messages, and the cable whether anything crossed.
+"""
+
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SHIMA_SOURCE_DIR"], "bench"))
+from two_hosts import TwoHosts, Unavailable
+
+ROUNDS = 25
+SKIP = 77
+
+
+def program():
+    return os.path.join(os.environ["SHIMA_BUILD_DIR"], "tests/mpi", os.environ["MPI_FLAVOUR"], "random_access")
+
+
+def sum_of_counters(stats):
+    total = {}
+    for line in stats.read_text().splitlines():
+        for name, value in json.loads(line)["counters"].items():
+            total[name] = total.get(name, 0) + value
+    return total
+
+
+def complaints_of(counters, crossed):
+    if counters["path_message"] == 0:
+        yield "no collective call went by messages"
+    if counters["path_pull"] + counters["path_pack"] > 0:
+        yield "a collective call claims to have stayed on one host"
+    if counters["wire_bytes"] == 0:
+        yield "no byte is said to have crossed"
+    if crossed < counters["wire_bytes"]:
+        yield f"{counters['wire_bytes']} bytes are said to have crossed, but the cable saw {crossed}"
+
+
+def run(ranks, seed):
+    stats = pathlib.Path(f"stats.{ranks}.json").absolute()
+    os.environ["SHIMA_STATS"] = str(stats)
+    with TwoHosts() as hosts:
+        # The first host alone has the launcher's environment; `env` takes it to both.
+        command = ["env", f"SHIMA_STATS={stats}", os.environ["SHIMA"], "exec", program(), str(ROUNDS), str(seed)]
+        job = hosts.run_mpi(os.environ["MPIEXEC"], ranks, command, timeout=70)
+        crossed = hosts.bytes_on_wire()
+    if job.returncode != 0:
+        return [f"the job failed: {job.returncode}"]
+    counters = sum_of_counters(stats)
+    print(f"{ranks} ranks: {counters['path_message']} calls by messages, {counters['wire_bytes']} bytes of data, "
+          f"{crossed} bytes on the cable")
+    return list(complaints_of(counters, crossed))
+
+
+def main():
+    try:
+        complaints = run(4, 5000) + run(3, 6000)
+    except Unavailable as reason:
+        print(f"skipped: {reason}")
+        return SKIP
+    print("\n".join(complaints), file=sys.stderr)
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+// What the MPI test programs in C share: checks that end the whole job, and a value for every byte of a file.
+#ifndef SHIMA_TESTS_MPI_CHECK_H
+#define SHIMA_TESTS_MPI_CHECK_H
+
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int here;   // this rank
+static int ranks;  // how many there are
+
+#define CHECK(call) check_code((call), #call, __LINE__)
+#define REQUIRE(condition) ((condition) ? (void)0 : give_up(#condition " does not hold", __LINE__))
+
+static inline void give_up(const char* what, int line) {
+  fprintf(stderr, "rank %d, line %d: %s\n", here, line, what);
+  fflush(stderr);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  abort();
+}
+
+static inline void check_code(int code, const char* what, int line) {
+  char text[MPI_MAX_ERROR_STRING + 300];
+  int len = 0;
+  if (code == MPI_SUCCESS) return;
+  int used = snprintf(text, 300, "%.250s: ", what);
+  MPI_Error_string(code, text + used, &len);
+  give_up(text, line);
+}
+
+// A program that hangs is ended by SIGALRM after `seconds`.
+static inline void start_test(int* argc, char*** argv, unsigned seconds) {
+  alarm(seconds);
+  MPI_Init(argc, argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &here);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+}
+
+static inline int end_test(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}
+
+static inline int class_of(int code) {
+  int class = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+  return class;
+}
+
+// The byte that belongs at `offset` of a file; never 0, which is what a hole reads as.
+static inline unsigned char value_at(long long offset) {
+  return (unsigned char)(((unsigned long long)offset * 0x9e3779b97f4a7c15ULL) >> 56 | 1);
+}
+
+// The whole of a file, as other programs see it; *size is its length.
+static inline unsigned char* contents_of(const char* path, long long* size) {
+  struct stat facts;
+  int fd = open(path, O_RDONLY);
+  REQUIRE(fd >= 0 && fstat(fd, &facts) == 0);
+  unsigned char* bytes = malloc((size_t)facts.st_size + 1);
+  for (*size = 0; *size < facts.st_size;) {
+    ssize_t n = pread(fd, bytes + *size, (size_t)(facts.st_size - *size), *size);
+    REQUIRE(n > 0);
+    *size += n;
+  }
+  close(fd);
+  return bytes;
+}
+
+static inline MPI_Info info_with(const char* key, const char* value) {
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, key, value);
+  return info;
+}
+
+#endif

@@ -1,0 +1,42 @@
+# Sourced by the tests of the command: what they expect, and how they say that it was otherwise.
+# shellcheck shell=bash
+
+failures=0
+
+fail() {
+  echo "FAIL: $*" >&2
+  failures=$((failures + 1))
+}
+
+# expect_status STATUS WHAT command...: the output goes to the file "out".
+expect_status() {
+  local want=$1 what=$2 got=0
+  shift 2
+  "$@" >out 2>&1 </dev/null || got=$?
+  if [ "$got" != "$want" ]; then
+    fail "$what: exit status $got instead of $want"
+    cat out >&2
+  fi
+}
+
+# expect_output REGEX WHAT: of the last command.
+expect_output() {
+  grep -qE -- "$1" out && return
+  fail "$2: no '$1' in:"
+  cat out >&2
+}
+
+# expect_refusal REGEX WHAT command...: status 2 and one line, "shima: thing: rule; mend".
+expect_refusal() {
+  local pattern=$1 what=$2
+  shift 2
+  expect_status 2 "$what" "$@"
+  expect_output "$pattern" "$what"
+  expect_output '^shima: [^:]+.*: .*; .*$' "$what"
+  [ "$(wc -l <out)" = 1 ] || fail "$what: more than one line"
+}
+
+finish() {
+  [ $failures = 0 ] && echo "all as expected"
+  exit $((failures > 0))
+}

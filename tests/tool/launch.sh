@@ -1,0 +1,68 @@
+#!/bin/bash
+# What passes through `shima run` and `shima exec`: ranks, exit codes, stdin, signals, settings, and what is preloaded.
+set -euo pipefail
+# shellcheck source=tests/tool/common.sh
+. "$SHIMA_SOURCE_DIR/tests/tool/common.sh"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+"$MPICC" -o rank "$SHIMA_SOURCE_DIR/tests/tool/rank.c"
+
+expect_status 0 'three ranks' "$SHIMA" run -n 3 ./rank
+for rank in 0 1 2; do
+  expect_output "rank $rank of 3" 'three ranks'
+  expect_output "rank $rank has libshima-$MPI_FAMILY" 'three ranks'
+done
+
+expect_status 7 'exit code' "$SHIMA" run -n 2 ./rank exit 7
+expect_status 7 'exit code with --stats' "$SHIMA" run -n 2 --stats ./rank exit 7
+expect_output 'shima: statistics' 'report'
+expect_status 0 "the program's own options" "$SHIMA" run -n 1 -- ./rank --stats --help
+
+# The pipe stays open: some versions of Open MPI do not pass on its end.
+(echo hello; sleep 2) | "$SHIMA" run -n 2 ./rank read - >out 2>&1 || fail 'stdin: status'
+expect_output 'stdin: hello' 'stdin'
+
+expect_status 0 'hints' env SHIMA_HINTS=a=b "$SHIMA" run -n 1 --hint cb_nodes=2 --hint c=d ./rank getenv SHIMA_HINTS
+expect_output 'SHIMA_HINTS=a=b;cb_nodes=2;c=d$' 'hints'
+expect_status 0 'log' "$SHIMA" run -n 1 --log warn ./rank getenv SHIMA_LOG
+expect_output 'SHIMA_LOG=warn$' 'log'
+
+expect_status 0 'inside a launcher' "$MPIEXEC" -n 1 "$SHIMA" exec ./rank
+expect_output "rank 0 has libshima-$MPI_FAMILY" 'inside a launcher'
+
+# A tool that is preloaded already comes first, and we come once.
+echo 'int other_tool;' >other.c
+cc -shared -fPIC -o libother.so other.c
+libmpi=$(ldd ./rank | sed -n 's/.* => \(.*libmpi\(ch\)\?\.so\.[0-9]*\) .*/\1/p' | head -n 1)
+expect_status 0 'other tool' env LD_PRELOAD="$PWD/libother.so" \
+  "$SHIMA" exec --mpi "$libmpi" "$SHIMA" exec --mpi "$libmpi" ./rank getenv LD_PRELOAD
+expect_output 'LD_PRELOAD=.*libother.so:[^:]*libshima-' 'other tool'
+[ "$(sed -n 's/^LD_PRELOAD=//p' out | grep -o libshima- | wc -l)" = 1 ] || fail 'preloaded twice'
+
+# The ranks of this test that are still there: a launcher may have put them into sessions of their own.
+ranks_left() {
+  local process
+  for process in /proc/[0-9]*; do
+    [ "$(readlink "$process/cwd")" = "$PWD" ] && [ "$(cat "$process/comm")" = rank ] && echo "${process#/proc/}"
+  done 2>/dev/null || true
+}
+
+# SIGTERM to the command ends the ranks, with and without a report to wait for.  (Which status the launcher
+# then gives is its own affair: MPICH's gives 15 or, by chance, 0.)
+for stats in '' --stats; do
+  "$SHIMA" run -n 2 $stats ./rank sleep 100 >out 2>&1 </dev/null &
+  job=$!
+  for _ in $(seq 100); do
+    grep -q 'rank 1 of 2' out && grep -q 'rank 0 of 2' out && break
+    sleep 0.1
+  done
+  [ -n "$(ranks_left)" ] || fail "SIGTERM $stats: the ranks are not found"
+  kill -TERM $job
+  wait $job || true
+  for _ in $(seq 100); do
+    [ -n "$(ranks_left)" ] || break
+    sleep 0.1
+  done
+  [ -z "$(ranks_left)" ] || fail "SIGTERM $stats: ranks go on: $(ranks_left | tr '\n' ' ')"
+done
+finish

@@ -1,0 +1,143 @@
+// What members of a node share: the barrier that carries an outcome, the slots, the word of a death.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
+#include <thread>
+
+#include "reach/node_segment.h"
+
+namespace shima {
+namespace {
+
+std::vector<std::shared_ptr<NodeSegment>> members_of(const SharedBuffer& memory, int count) {
+  std::vector<std::shared_ptr<NodeSegment>> members;
+  for (int i = 0; i < count; ++i) members.push_back(NodeSegment::attach(memory.ref(), count, i).value());
+  return members;
+}
+
+// Runs body(member) in a thread each.
+template <class Body>
+void in_threads(int count, Body body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(body, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Rendezvous, EveryRoundBringsTheMaximaOfAll) {
+  constexpr std::uint32_t members = 8;
+  constexpr std::uint64_t rounds = 3000;
+  Rendezvous meeting{};
+  in_threads(members, [&](int me) {
+    for (std::uint64_t round = 1; round <= rounds; ++round) {
+      // The largest is another member's in each round, and smaller than in the round before.
+      const bool largest = round % members == static_cast<std::uint64_t>(me);
+      const std::uint64_t mine = (rounds - round) * 2 + (largest ? 1 : 0);
+      const auto all = meeting.arrive({mine, largest ? round : 0}, members, {});
+      ASSERT_TRUE(all.has_value());
+      ASSERT_EQ(all->first, (rounds - round) * 2 + 1);
+      ASSERT_EQ(all->second, round);
+    }
+  });
+}
+
+TEST(Rendezvous, NobodyLeavesBeforeTheLastArrives) {
+  constexpr int members = 5;
+  Rendezvous meeting{};
+  std::atomic<int> arrived{0};
+  in_threads(members, [&](int me) {
+    for (int round = 1; round <= 500; ++round) {
+      if (me == round % members) std::this_thread::yield();
+      ++arrived;
+      ASSERT_TRUE(meeting.arrive({}, members, {}).has_value());
+      ASSERT_GE(arrived.load(), round * members);
+      ASSERT_TRUE(meeting.arrive({}, members, {}).has_value());
+    }
+  });
+}
+
+TEST(NodeSegment, MembersMeetInTheSlotOfAKey) {
+  constexpr int count = 6;
+  const auto memory = NodeSegment::make(count).value();
+  const auto members = members_of(memory, count);
+  in_threads(count, [&](int me) {
+    NodeSegment& segment = *members[static_cast<std::size_t>(me)];
+    ASSERT_TRUE(segment.introduce({}).has_value());
+    for (std::uint64_t key = 1; key <= 400; ++key) {
+      Slot* const slot = segment.enter(key).value();
+      const auto all = slot->rendezvous.arrive({key * 10 + static_cast<std::uint64_t>(me), 0}, count, {});
+      ASSERT_EQ(all->first, key * 10 + count - 1);
+      segment.leave(slot);
+    }
+  });
+}
+
+// Several slots at once, entered and left by each member in an order of its own, by a thread a slot.
+TEST(NodeSegment, SlotsDoNotMeetEachOther) {
+  constexpr int count = 3;
+  constexpr int files = 5;
+  const auto memory = NodeSegment::make(count).value();
+  const auto members = members_of(memory, count);
+  in_threads(count * files, [&](int i) {
+    NodeSegment& segment = *members[static_cast<std::size_t>(i % count)];
+    for (std::uint64_t round = 0; round < 100; ++round) {
+      const std::uint64_t key = static_cast<std::uint64_t>(i / count + 1) * 1000 + round;
+      Slot* const slot = segment.enter(key).value();
+      ASSERT_EQ(slot->rendezvous.arrive({key, 0}, count, {})->first, key);
+      segment.leave(slot);
+    }
+  });
+}
+
+TEST(NodeSegment, AFullTableIsAnErrorAndPlacesAreUsedAgain) {
+  constexpr std::uint64_t most = 1024;
+  const auto memory = NodeSegment::make(1).value();
+  const auto segment = NodeSegment::attach(memory.ref(), 1, 0).value();
+  std::vector<Slot*> slots;
+  for (std::uint64_t key = 1; key <= most; ++key) slots.push_back(segment->enter(key).value());
+  EXPECT_EQ(std::set<Slot*>(slots.begin(), slots.end()).size(), most);
+  const auto refused = segment->enter(most + 1);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::no_memory);
+  EXPECT_NE(refused.error().what.find("1024"), std::string::npos) << refused.error().what;
+  segment->leave(slots[500]);
+  EXPECT_EQ(segment->enter(most + 1).value(), slots[500]);
+  EXPECT_FALSE(segment->enter(most + 2).has_value());
+}
+
+// Two processes; one arrives once and dies, the other is told when it waits for it again.
+TEST(NodeSegment, TheDeathOfAMemberIsNoticed) {
+  const auto memory = NodeSegment::make(2).value();
+  const pid_t child = fork();
+  const int me = child == 0 ? 1 : 0;
+  const auto segment = NodeSegment::attach(memory.ref(), 2, me).value();
+  const bool introduced = segment->introduce({}).has_value();
+  if (child == 0) _exit(introduced ? 0 : 1);
+  ASSERT_TRUE(introduced);
+  WaitHooks hooks;
+  hooks.peers = [&] { return segment->check_peers(); };
+  const auto met = segment->enter(5).value()->rendezvous.arrive({}, 2, hooks);
+  ASSERT_FALSE(met.has_value());
+  EXPECT_EQ(met.error().code, Code::peer_lost);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(NodeSegment, LeavesNoDescriptorBehind) {
+  const auto descriptors = [] {
+    const int next = dup(0);
+    close(next);
+    return next;
+  };
+  const int before = descriptors();
+  for (int i = 0; i < 20; ++i) {
+    const auto memory = NodeSegment::make(2).value();
+    members_of(memory, 2);
+  }
+  EXPECT_EQ(descriptors(), before);
+}
+
+}  // namespace
+}  // namespace shima

@@ -1,0 +1,208 @@
+// The plan of a collective call: a pure function of what was exchanged, sane for any input.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+#include <random>
+#include <set>
+
+#include "collective/plan.h"
+
+namespace shima {
+namespace {
+
+using Random = std::mt19937_64;
+constexpr std::uint64_t page = 4096;
+
+std::uint64_t pick(Random& random, std::uint64_t low, std::uint64_t high) {
+  return std::uniform_int_distribution<std::uint64_t>(low, high)(random);
+}
+
+// `count` pieces of `len` bytes, `stride` apart, from `base`; memory is one block.
+Post post_of(std::uint64_t count, std::uint64_t len, std::uint64_t stride, std::uint64_t base) {
+  const std::uint64_t bytes = count * len;
+  if (bytes == 0) return {};
+  const Slice file{Pattern::strided(count, as_signed(stride), Pattern::contiguous(len)), as_signed(base), 0, bytes};
+  return make_post(file, {Pattern::contiguous(bytes), 0, 0, bytes});
+}
+
+// The pieces of all members in turn.
+std::vector<Post> interleaved(std::uint64_t members, std::uint64_t count, std::uint64_t len) {
+  std::vector<Post> posts;
+  for (std::uint64_t i = 0; i < members; ++i) posts.push_back(post_of(count, len, members * len, i * len));
+  return posts;
+}
+
+std::vector<Member> members_on(int nodes, int count, int cores) {
+  std::vector<Member> members;
+  for (int i = 0; i < count; ++i) members.push_back({i * nodes / count, 100 + i, cores});
+  return members;
+}
+
+struct Situation {
+  std::vector<Post> posts;
+  std::vector<Member> members;
+  Tuning tuning{};
+  bool one_node = true;
+  bool can_pull = true;
+
+  [[nodiscard]] Plan plan(Operation operation = Operation::write) const {
+    return make_plan(posts, operation, {members, can_pull, one_node, !one_node}, tuning);
+  }
+};
+
+Situation random_situation(Random& random) {
+  Situation made;
+  const auto count = static_cast<int>(pick(random, 1, 12));
+  const auto nodes = static_cast<int>(pick(random, 1, static_cast<std::uint64_t>(count)));
+  made.one_node = nodes == 1;
+  made.can_pull = pick(random, 0, 3) != 0;
+  made.members = members_on(nodes, count, static_cast<int>(pick(random, 1, 8)));
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t len = pick(random, 1, 5000);
+    made.posts.push_back(pick(random, 0, 4) == 0 ? Post{} : post_of(pick(random, 1, 3000), len, len + pick(random, 0, 9000),
+                                                                    pick(random, 0, 1U << 20)));
+    made.posts.back().cached = pick(random, 0, 1) == 0;
+  }
+  made.tuning.force = static_cast<Tuning::Force>(pick(random, 0, 4));
+  made.tuning.max_agents = static_cast<int>(pick(random, 0, 5));
+  made.tuning.window_bytes = pick(random, 0, 1) * pick(random, 1, 3000000);
+  return made;
+}
+
+FileRange span_of(const std::vector<Post>& posts) {
+  FileRange span{{std::numeric_limits<std::int64_t>::max()}, {0}};
+  for (const Post& post : posts) {
+    if (post.len_bytes == 0) continue;
+    span = {{std::min(span.begin.value, post.bounds.lowest)}, {std::max(span.end.value, post.bounds.highest)}};
+  }
+  return span;
+}
+
+void expect_same(const Plan& a, const Plan& b) {
+  EXPECT_EQ(a.path, b.path);
+  EXPECT_EQ(a.window_bytes, b.window_bytes);
+  EXPECT_EQ(a.granule_bytes, b.granule_bytes);
+  ASSERT_EQ(a.agents.size(), b.agents.size());
+  for (std::size_t i = 0; i < a.agents.size(); ++i) {
+    EXPECT_EQ(a.agents[i].rank, b.agents[i].rank);
+    EXPECT_EQ(a.agents[i].domain, b.agents[i].domain);
+  }
+}
+
+void expect_domains_tile(const Plan& plan, FileRange span) {
+  FileOffset at = span.begin;
+  for (const Agent& agent : plan.agents) {
+    EXPECT_EQ(agent.domain.begin, at);
+    EXPECT_FALSE(agent.domain.empty());
+    at = agent.domain.end;
+    EXPECT_TRUE(at == span.end || at.value % static_cast<std::int64_t>(page) == 0) << at.value;
+  }
+  EXPECT_EQ(at, span.end);
+}
+
+void expect_agents_sane(const Plan& plan, const Situation& situation) {
+  std::set<int> seen;
+  std::map<int, int> on_node;
+  for (const Agent& agent : plan.agents) {
+    ASSERT_GE(agent.rank, 0);
+    ASSERT_LT(static_cast<std::size_t>(agent.rank), situation.members.size());
+    EXPECT_TRUE(seen.insert(agent.rank).second) << "rank " << agent.rank << " twice";
+    const Member& member = situation.members[static_cast<std::size_t>(agent.rank)];
+    EXPECT_LE(++on_node[member.node], member.cores);
+  }
+  const auto most = static_cast<std::size_t>(situation.tuning.max_agents);
+  EXPECT_TRUE(most == 0 || seen.size() <= most) << seen.size();
+}
+
+void expect_granule_divides(const Plan& plan, const std::vector<Post>& posts) {
+  ASSERT_GT(plan.granule_bytes, 0U);
+  EXPECT_EQ(plan.window_bytes % plan.granule_bytes, 0U);
+  for (const Post& post : posts) {
+    if (post.len_bytes == 0) continue;
+    EXPECT_EQ(as_unsigned(post.bounds.lowest) % plan.granule_bytes, 0U);
+    EXPECT_EQ(as_unsigned(post.bounds.highest) % plan.granule_bytes, 0U);
+    EXPECT_EQ(post.file.pattern.granule_bytes() % plan.granule_bytes, 0U);
+  }
+}
+
+TEST(Plan, IsSaneForAnyInput) {
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    const Situation situation = random_situation(random);
+    const Plan plan = situation.plan(pick(random, 0, 1) == 0 ? Operation::write : Operation::read);
+    if (plan.path == Path::independent) {
+      EXPECT_TRUE(plan.agents.empty());
+      continue;
+    }
+    EXPECT_GT(plan.window_bytes, 0U);
+    EXPECT_EQ(plan.window_bytes % page, 0U);
+    expect_domains_tile(plan, span_of(situation.posts));
+    expect_agents_sane(plan, situation);
+    expect_granule_divides(plan, situation.posts);
+    if (HasFailure()) return;
+  }
+}
+
+// Ranks see each other's posts as they were sent; the sender must plan with the same values.
+TEST(Plan, IsTheSameFromPostsThatTravelled) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    Situation situation = random_situation(random);
+    const Plan at_home = situation.plan();
+    for (Post& post : situation.posts) {
+      auto arrived = decode_post(encode_post(post));
+      ASSERT_TRUE(arrived.has_value());
+      post = *std::move(arrived);
+    }
+    expect_same(at_home, situation.plan());
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Plan, ChoosesThePathBySizeOfPieces) {
+  Situation situation{.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
+  EXPECT_EQ(situation.plan().path, Path::pull);
+  situation.posts = interleaved(4, 10000, 64);
+  EXPECT_EQ(situation.plan().path, Path::pack);
+  situation.posts = {post_of(1, 1U << 20, 0, 0), post_of(1, 1U << 20, 0, 1U << 20)};
+  EXPECT_EQ(situation.plan().path, Path::independent);
+  situation.posts = {Post{}, Post{}};
+  EXPECT_EQ(situation.plan().path, Path::independent);
+}
+
+TEST(Plan, CachedPiecesAreReadByTheirOwners) {
+  Situation situation{.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
+  EXPECT_EQ(situation.plan(Operation::read).path, Path::pull);
+  for (Post& post : situation.posts) post.cached = true;
+  EXPECT_EQ(situation.plan(Operation::read).path, Path::independent);
+  situation.posts.back().cached = false;  // one that must wait for the disk
+  EXPECT_EQ(situation.plan(Operation::read).path, Path::pull);
+}
+
+TEST(Plan, WishesAreHonouredWherePossible) {
+  Situation situation{.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
+  situation.tuning.force = Tuning::Force::pack;
+  EXPECT_EQ(situation.plan().path, Path::pack);
+  situation.tuning.force = Tuning::Force::independent;
+  EXPECT_EQ(situation.plan().path, Path::independent);
+  situation.tuning.force = Tuning::Force::message;  // there are none on one node
+  EXPECT_EQ(situation.plan().path, Path::pull);
+  situation.tuning.force = Tuning::Force::pull;
+  situation.can_pull = false;
+  EXPECT_EQ(situation.plan().path, Path::pack);
+  situation.one_node = false;
+  EXPECT_EQ(situation.plan().path, Path::message);
+}
+
+TEST(Plan, UnorderedAccessesAreNotGathered) {
+  Situation situation{.posts = interleaved(2, 100, 16384), .members = members_on(1, 2, 2)};
+  situation.tuning.force = Tuning::Force::pull;
+  situation.posts[1].ordered = false;
+  EXPECT_EQ(situation.plan().path, Path::independent);
+}
+
+}  // namespace
+}  // namespace shima

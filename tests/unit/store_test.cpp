@@ -1,0 +1,182 @@
+// A subfile moves all bytes or says why not, whatever the system calls below it do.
+#include <gtest/gtest.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <vector>
+
+#include "store/posix_subfile.h"
+
+namespace shima {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+Bytes counting(std::size_t count) {
+  Bytes bytes(count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(i * 7 + i / 256);
+  return bytes;
+}
+
+// Cuts bytes into pieces whose lengths repeat 1, 2, ... `longest`.
+std::vector<iovec> pieces_of(Bytes& bytes, std::size_t longest) {
+  std::vector<iovec> pieces;
+  for (std::size_t at = 0; at < bytes.size(); at += pieces.back().iov_len)
+    pieces.push_back({bytes.data() + at, std::min(pieces.size() % longest + 1, bytes.size() - at)});
+  return pieces;
+}
+
+// Calls that are interrupted, take a few bytes, and at the `stuck_at`th call take none at all.
+class Reluctant final : public FileSystemCalls {
+ public:
+  explicit Reluctant(int stuck_at = -1) : stuck_at_(stuck_at) {}
+  ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset) override {
+    return some(count, [&](int n) { return FileSystemCalls::pwritev(fd, pieces, n, offset); });
+  }
+  ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset) override {
+    return some(count, [&](int n) { return FileSystemCalls::preadv(fd, pieces, n, offset); });
+  }
+
+ private:
+  template <class Call>
+  ssize_t some(int count, Call call) {
+    if (++calls_ == stuck_at_) return 0;
+    if (calls_ % 3 == 0) {
+      errno = EINTR;
+      return -1;
+    }
+    return call(std::max(1, std::min(count, calls_ % 7)));
+  }
+  int stuck_at_;
+  int calls_ = 0;
+};
+
+class StoreTest : public testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  std::unique_ptr<Subfile> open(std::unique_ptr<FileSystemCalls> calls = std::make_unique<FileSystemCalls>()) {
+    auto file = open_posix_subfile({.path = path_, .read = true, .write = true, .create = true}, std::move(calls));
+    EXPECT_TRUE(file.has_value());
+    return *std::move(file);
+  }
+  std::unique_ptr<Subfile> faulty(const std::string& spec) { return open(make_faulty_calls(spec).value()); }
+  Bytes contents() {
+    const auto file = open();
+    Bytes bytes(file->size().value());
+    EXPECT_EQ(file->read(TargetOffset{0}, bytes.data(), bytes.size()).value(), bytes.size());
+    return bytes;
+  }
+
+  std::string path_ = (std::filesystem::temp_directory_path() / ("shima_store_" + std::to_string(::getpid()))).string();
+};
+
+TEST_F(StoreTest, WritesThatFallShortAreContinued) {
+  Bytes bytes = counting(20000);
+  ASSERT_TRUE(open(std::make_unique<Reluctant>())->write(TargetOffset{0}, pieces_of(bytes, 40)).has_value());
+  EXPECT_EQ(contents(), bytes);
+}
+
+TEST_F(StoreTest, ReadsThatFallShortAreContinued) {
+  const Bytes bytes = counting(20000);
+  ASSERT_TRUE(open()->write(TargetOffset{0}, bytes.data(), bytes.size()).has_value());
+  Bytes found(bytes.size());
+  EXPECT_EQ(open(std::make_unique<Reluctant>())->read(TargetOffset{0}, pieces_of(found, 40)).value(), bytes.size());
+  EXPECT_EQ(found, bytes);
+}
+
+TEST_F(StoreTest, AWriteThatMovesNothingIsAnError) {
+  Bytes bytes = counting(20000);
+  const Status status = open(std::make_unique<Reluctant>(5))->write(TargetOffset{0}, pieces_of(bytes, 40));
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, Code::io);
+}
+
+TEST_F(StoreTest, MorePiecesThanOneCallTakes) {
+  Bytes bytes = counting(3 * IOV_MAX);
+  std::vector<iovec> pieces;
+  for (unsigned char& byte : bytes) pieces.push_back({&byte, 1});
+  ASSERT_TRUE(open()->write(TargetOffset{5}, pieces).has_value());
+  Bytes found(bytes.size());
+  pieces.clear();
+  for (unsigned char& byte : found) pieces.push_back({&byte, 1});
+  EXPECT_EQ(open()->read(TargetOffset{5}, pieces).value(), bytes.size());
+  EXPECT_EQ(found, bytes);
+}
+
+TEST_F(StoreTest, AReadStopsAtTheEndOfTheFile) {
+  const auto file = open();
+  const Bytes bytes = counting(1000);
+  ASSERT_TRUE(file->write(TargetOffset{0}, bytes.data(), bytes.size()).has_value());
+  Bytes found(500, 0xEE);
+  EXPECT_EQ(file->read(TargetOffset{900}, found.data(), found.size()).value(), 100U);
+  EXPECT_TRUE(std::equal(found.begin(), found.begin() + 100, bytes.begin() + 900));
+  EXPECT_EQ(found[100], 0xEE);
+  EXPECT_EQ(file->read(TargetOffset{1000}, found.data(), found.size()).value(), 0U);
+  EXPECT_EQ(file->read(TargetOffset{5000}, found.data(), found.size()).value(), 0U);
+}
+
+TEST_F(StoreTest, FaultsComeWhereTheyWereOrdered) {
+  const Bytes bytes = counting(3000);
+  const auto file = faulty("write:ENOSPC:after=3000,read:EIO:after=6000,sync:EIO");
+  EXPECT_TRUE(file->write(TargetOffset{0}, bytes.data(), bytes.size()).has_value());
+  const Status full = file->write(TargetOffset{3000}, bytes.data(), 1);
+  ASSERT_FALSE(full.has_value());
+  EXPECT_EQ(full.error().code, Code::no_space);
+  EXPECT_EQ(full.error().sys_errno, ENOSPC);
+  Bytes found(3000);
+  EXPECT_EQ(file->read(TargetOffset{0}, found.data(), found.size()).value(), 3000U);
+  const auto broken = file->read(TargetOffset{0}, found.data(), 1);
+  ASSERT_FALSE(broken.has_value());
+  EXPECT_EQ(broken.error().code, Code::io);
+  EXPECT_EQ(file->sync().error().code, Code::io);
+}
+
+TEST_F(StoreTest, ShortFaultsLoseNothing) {
+  Bytes bytes = counting(100000);
+  ASSERT_TRUE(faulty("write:short")->write(TargetOffset{10}, pieces_of(bytes, 5000)).has_value());
+  Bytes found(bytes.size());
+  EXPECT_EQ(faulty("read:short")->read(TargetOffset{10}, pieces_of(found, 3000)).value(), bytes.size());
+  EXPECT_EQ(found, bytes);
+}
+
+TEST_F(StoreTest, AFaultThatIsNoneIsRefused) {
+  for (const char* spec : {"", "write", "write:EBAD", "seek:EIO", "write:EIO:after=", "write:EIO:after=1x", "write:EIO:x=1"})
+    EXPECT_FALSE(make_faulty_calls(spec).has_value()) << spec;
+}
+
+TEST_F(StoreTest, OpeningSaysWhyNot) {
+  const auto code = [](const SubfileOpen& request) {
+    const auto file = open_posix_subfile(request, std::make_unique<FileSystemCalls>());
+    return file ? Code::ok : file.error().code;
+  };
+  EXPECT_EQ(code({.path = path_, .read = true}), Code::no_such_file);
+  EXPECT_EQ(code({.path = path_ + "/x", .write = true, .create = true}), Code::no_such_file);
+  EXPECT_EQ(code({.path = "/tmp", .read = true}), Code::bad_file_name);
+  open();
+  EXPECT_EQ(code({.path = path_, .write = true, .create = true, .exclusive = true}), Code::file_exists);
+  EXPECT_EQ(code({.path = path_ + "/x", .write = true, .create = true}), Code::bad_file_name);
+}
+
+TEST_F(StoreTest, SizesAreSetAndNeverShrunkByPreallocation) {
+  const auto file = open();
+  ASSERT_TRUE(file->truncate(5000).has_value());
+  EXPECT_EQ(file->size().value(), 5000U);
+  ASSERT_TRUE(file->preallocate(100).has_value());
+  EXPECT_EQ(file->size().value(), 5000U);
+  ASSERT_TRUE(file->preallocate(9000).has_value());
+  EXPECT_EQ(file->size().value(), 9000U);
+  EXPECT_EQ(contents(), Bytes(9000, 0));
+}
+
+TEST_F(StoreTest, OneFileHasOneIdentity) {
+  const auto a = open();
+  const auto b = open();
+  EXPECT_EQ(a->identity().value(), b->identity().value());
+}
+
+}  // namespace
+}  // namespace shima
