@@ -2,7 +2,7 @@
 //
 // A Channel belongs to one open file: files may be used by several threads in different orders on
 // different ranks, so they share nothing. All collective work is built of two calls, exchange() and
-// agree(), used in turn; how data moves in between is chosen per call (see collective/run.h).
+// agree(); how data moves in between is chosen per call (see collective/run.h).
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,8 @@ class Channel {
   [[nodiscard]] virtual const std::vector<Member>& members() const = 0;
   [[nodiscard]] int size() const { return static_cast<int>(members().size()); }
 
-  // Gives every member's bytes to every member. Collective. The result stays valid until agree().
+  // Gives every member's bytes to every member. Collective. The result stays valid until
+  // the exchange after the next.
   [[nodiscard]] virtual Result<std::vector<std::span<const std::byte>>> exchange(std::span<const std::byte> mine) = 0;
   // Waits for all members and gives all the worst of their outcomes. Collective.
   [[nodiscard]] virtual Outcome agree(const Outcome& mine) = 0;

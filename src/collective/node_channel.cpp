@@ -19,7 +19,10 @@ NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot)
 NodeChannel::~NodeChannel() { ground_->segment->leave(slot_); }
 
 Result<Rendezvous::Maxima> NodeChannel::meet(Rendezvous::Maxima mine) {
-  return slot_->rendezvous.arrive(mine, static_cast<std::uint32_t>(size()), ground_->hooks);
+  SHIMA_TRY(lost_);
+  auto met = slot_->rendezvous.arrive(mine, static_cast<std::uint32_t>(size()), ground_->hooks);
+  if (!met) lost_ = std::unexpected(met.error());
+  return met;
 }
 
 Status NodeChannel::put_letter(std::span<const std::byte> letter) {
@@ -27,11 +30,11 @@ Status NodeChannel::put_letter(std::span<const std::byte> letter) {
   box.len_bytes = 0;
   std::byte* to = box.data.data();
   if (letter.size() > Mailbox::inline_bytes) {
-    if (spill_.bytes().size() < letter.size()) {
-      SHIMA_TRY_ASSIGN(spill_, SharedBuffer::make(letter.size() * 2, "shima-letter"));
+    if (spills_[turn_].bytes().size() < letter.size()) {
+      SHIMA_TRY_ASSIGN(spills_[turn_], SharedBuffer::make(letter.size() * 2, "shima-letter"));
     }
-    box.spill = spill_.ref();
-    to = spill_.bytes().data();
+    box.spill = spills_[turn_].ref();
+    to = spills_[turn_].bytes().data();
   }
   std::ranges::copy(letter, to);
   box.len_bytes = letter.size();
@@ -41,13 +44,14 @@ Status NodeChannel::put_letter(std::span<const std::byte> letter) {
 Result<std::span<const std::byte>> NodeChannel::letter_of(int index) const {
   const Mailbox& box = mailbox(index);
   if (box.len_bytes <= Mailbox::inline_bytes) return std::span(box.data).first(box.len_bytes);
-  if (index == rank()) return spill_.bytes().first(box.len_bytes);
+  if (index == rank()) return spills_[turn_].bytes().first(box.len_bytes);
   SHIMA_TRY_ASSIGN(const auto spilled, ground_->segment->peer_buffers().get(box.spill));
   return spilled.first(box.len_bytes);
 }
 
 Result<std::vector<std::span<const std::byte>>> NodeChannel::exchange(std::span<const std::byte> mine) {
   windows_.reset();
+  turn_ = 1 - turn_;
   // A member that cannot write its letter still has to show up.
   const Status put = put_letter(mine);
   SHIMA_TRY_ASSIGN(const Rendezvous::Maxima failed, meet({put ? 0U : 1U, 0}));

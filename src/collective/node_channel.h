@@ -41,7 +41,9 @@ class NodeChannel final : public Channel {
 
  private:
   NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot);
-  [[nodiscard]] Mailbox& mailbox(int index) const { return ground_->segment->member(slot_, index).mailbox; }
+  [[nodiscard]] Mailbox& mailbox(int index) const {
+    return ground_->segment->member(slot_, index).mailboxes[turn_];
+  }
   [[nodiscard]] Status put_letter(std::span<const std::byte> letter);
   [[nodiscard]] Result<std::span<const std::byte>> letter_of(int index) const;
   [[nodiscard]] Result<Rendezvous::Maxima> meet(Rendezvous::Maxima mine);
@@ -50,7 +52,9 @@ class NodeChannel final : public Channel {
   Slot* slot_;
   SharedWindows windows_;
   Errands errands_;
-  SharedBuffer spill_;  // for a letter that does not fit the mailbox
+  std::size_t turn_ = 0;                // which of the mailboxes holds the letters of this exchange
+  std::array<SharedBuffer, 2> spills_;  // for letters that do not fit the mailbox
+  Status lost_;         // once a meeting failed, all later ones fail: who gave up must not be counted twice
 };
 
 }  // namespace shima

@@ -36,6 +36,13 @@ struct OpenPost {
   std::uint64_t code = 0;
   std::uint64_t mode_bits = 0;
   std::uint64_t wants_stats = 0;
+  Hints hints;
+};
+
+// The hints that a member wants from now on, or why it cannot go on.
+struct HintsPost {
+  std::uint64_t code = 0;
+  Hints hints;
 };
 
 template <class T>
@@ -104,10 +111,7 @@ class PlainFile final : public File {
 
   const AccessMode& mode() const override { return request_.mode; }
   const Hints& hints() const override { return request_.hints; }
-  void set_hints(const Hints& hints) override {
-    request_.hints = hints;
-    tune();
-  }
+  Status set_hints(const Result<Hints>& hints) override;
   Counters& counters() override { return counters_; }
 
  private:
@@ -150,6 +154,24 @@ void PlainFile::tune() {
   const Hints& hints = request_.hints;
   write_tuning_ = {force_of(hints.romio_cb_write, hints.shima_reach), hints.cb_nodes, hints.cb_buffer_size};
   read_tuning_ = {force_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes, hints.cb_buffer_size};
+}
+
+// Members with different hints would choose differently and lose each other's data, so the first
+// member's hold for all.
+Status PlainFile::set_hints(const Result<Hints>& hints) {
+  HintsPost mine;
+  if (hints) mine.hints = *hints;
+  if (!hints) mine.code = static_cast<std::uint64_t>(hints.error().code);
+  SHIMA_TRY_ASSIGN(const auto posts, exchange_values(*channel_, mine));
+  const auto worst = std::ranges::max_element(posts, {}, &HintsPost::code);
+  if (worst->code == 0) {
+    request_.hints = posts.front().hints;
+    tune();
+    return {};
+  }
+  if (!hints && mine.code == worst->code) return std::unexpected(hints.error());
+  return fail(static_cast<Code>(worst->code),
+              fmt::format("{}: rank {} failed", request_.path, worst - posts.begin()));
 }
 
 Result<std::uint64_t> PlainFile::move(Operation operation, const Transfer& transfer) {
@@ -278,8 +300,10 @@ Status check_posts(std::span<const OpenPost> posts, const Result<OpenRequest>& r
 }  // namespace
 
 Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel, const Result<OpenRequest>& request) {
-  const OpenPost mine{request ? 0U : static_cast<std::uint64_t>(request.error().code),
-                      request ? bits_of(request->mode) : 0U, stats_wanted() ? 1U : 0U};
+  OpenPost mine{.wants_stats = stats_wanted() ? 1U : 0U, .hints = {}};
+  if (!request) mine.code = static_cast<std::uint64_t>(request.error().code);
+  if (request) mine.mode_bits = bits_of(request->mode);
+  if (request) mine.hints = request->hints;
   const auto posts = exchange_values(*channel, mine);
   Status status = posts ? check_posts(*posts, request) : Status(std::unexpected(posts.error()));
   // All members know alike whether the posts fit together, so all take the same steps.
@@ -300,7 +324,9 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel, const
   }
   SHIMA_TRY(agree_on(*channel, status, request ? "opening " + request->path : std::string("opening a file")));
   const bool wants_stats = std::ranges::any_of(*posts, [](const OpenPost& post) { return post.wants_stats != 0; });
-  return std::make_unique<PlainFile>(std::move(channel), std::move(subfile), *request, wants_stats);
+  OpenRequest agreed = *request;
+  agreed.hints = posts->front().hints;  // see PlainFile::set_hints
+  return std::make_unique<PlainFile>(std::move(channel), std::move(subfile), std::move(agreed), wants_stats);
 }
 
 Status remove_file(const std::string& path) {

@@ -78,9 +78,11 @@ class File {
   [[nodiscard]] virtual Status close() = 0;
 
   [[nodiscard]] virtual const AccessMode& mode() const = 0;
-  // The hints in effect; replacing them is local, the caller has agreed on them.
+  // The hints in effect, the same on all members.
   [[nodiscard]] virtual const Hints& hints() const = 0;
-  virtual void set_hints(const Hints& hints) = 0;
+  // Replaces the hints by the first member's. Collective; a member that holds an error takes part, and
+  // every member returns the worst code.
+  [[nodiscard]] virtual Status set_hints(const Result<Hints>& hints) = 0;
   [[nodiscard]] virtual Counters& counters() = 0;
 };
 

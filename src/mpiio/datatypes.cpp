@@ -40,7 +40,7 @@ int map_keyval() {
 SharedMap attached_map(MPI_Datatype type) {
   void* value = nullptr;
   int found = 0;
-  PMPI_Type_get_attr(type, map_keyval(), &value, &found);
+  PMPI_Type_get_attr(type, map_keyval(), static_cast<void*>(&value), &found);
   return found != 0 ? *static_cast<SharedMap*>(value) : nullptr;
 }
 
@@ -83,7 +83,7 @@ Result<SharedMap> derived_map(MPI_Datatype type) {
   if (!is_committed(type)) {
     return fail(Code::bad_type, "the datatype is not committed: call MPI_Type_commit first");
   }
-  SHIMA_TRY_ASSIGN(const SharedMap map, decode_shared(type));
+  SHIMA_TRY_ASSIGN(SharedMap map, decode_shared(type));
   PMPI_Type_set_attr(type, map_keyval(), new SharedMap(map));
   return map;
 }
@@ -108,7 +108,7 @@ Result<SharedMap> type_map_of(MPI_Datatype type) {
   if (recent.type == type) return recent.map;
   if (SharedMap map = attached_map(type)) return map;
   if (!is_predefined(type)) return derived_map(type);
-  SHIMA_TRY_ASSIGN(const SharedMap map, predefined_map(type));
+  SHIMA_TRY_ASSIGN(SharedMap map, predefined_map(type));
   recent = {type, map};
   return map;
 }

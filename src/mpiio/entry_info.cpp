@@ -6,10 +6,7 @@ using namespace shima;
 
 int MPI_File_set_info(MPI_File fh, MPI_Info info) {
   return on_file(fh, [&](OpenFile& file) -> Status {
-    const Hints hints = resolve(file.file().hints(), settings_of(info));
-    SHIMA_TRY(file.file().agree({}));
-    file.file().set_hints(hints);
-    return {};
+    return file.file().set_hints(resolve(file.file().hints(), settings_of(info)));
   });
 }
 SHIMA_EXPORT(File_set_info);

@@ -1,7 +1,7 @@
 // Views and positions.
 #include <fmt/format.h>
 
-#include <cstring>
+#include <cstdio>
 
 #include "mpiio/access_mode.h"
 #include "mpiio/datatypes.h"
@@ -21,9 +21,11 @@ MPI_Offset resolve_displacement(const OpenFile& file, MPI_Offset displacement) {
 Status set_view(OpenFile& file, View::Request request, MPI_Info info) {
   request.displacement = resolve_displacement(file, request.displacement);
   auto view = View::make(request, file.file().mode());
-  SHIMA_TRY(file.file().agree(view ? Status{} : std::unexpected(view.error())));
+  Result<Hints> hints = file.file().hints();
+  if (info != MPI_INFO_NULL) hints = resolve(file.file().hints(), settings_of(info));
+  if (!view) hints = std::unexpected(view.error());
+  SHIMA_TRY(file.file().set_hints(hints));
   file.set_view(*std::move(view));
-  if (info != MPI_INFO_NULL) file.file().set_hints(resolve(file.file().hints(), settings_of(info)));
   ++file.file().counters().views_set;
   return {};
 }
@@ -90,7 +92,7 @@ int MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Da
     *disp = view->displacement();
     *etype = keep_type(view->etype());
     *filetype = keep_type(view->filetype());
-    std::strcpy(datarep, view->datarep().c_str());  // the caller's array has MPI_MAX_DATAREP_STRING
+    std::snprintf(datarep, MPI_MAX_DATAREP_STRING, "%s", view->datarep().c_str());
     return {};
   });
 }

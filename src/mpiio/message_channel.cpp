@@ -76,13 +76,15 @@ Result<std::vector<std::span<const std::byte>>> MessageChannel::exchange(std::sp
                                              "exceed 2 GiB; use datatypes with fewer pieces");
   std::vector<int> starts(count);
   std::exclusive_scan(lens.begin(), lens.end(), starts.begin(), 0);
-  letters_.resize(static_cast<std::size_t>(sum));
-  SHIMA_TRY(checked(PMPI_Iallgatherv(mine.data(), len, MPI_BYTE, letters_.data(), lens.data(), starts.data(), MPI_BYTE,
+  turn_ = 1 - turn_;
+  std::vector<std::byte>& received = letters_[turn_];
+  received.resize(static_cast<std::size_t>(sum));
+  SHIMA_TRY(checked(PMPI_Iallgatherv(mine.data(), len, MPI_BYTE, received.data(), lens.data(), starts.data(), MPI_BYTE,
                                      comm_, &request), "exchanging requests"));
   SHIMA_TRY(await(request, "exchanging requests"));
   std::vector<std::span<const std::byte>> letters;
   for (std::size_t i = 0; i < count; ++i)
-    letters.push_back(std::span<const std::byte>(letters_).subspan(static_cast<std::size_t>(starts[i]),
+    letters.push_back(std::span<const std::byte>(received).subspan(static_cast<std::size_t>(starts[i]),
                                                                    static_cast<std::size_t>(lens[i])));
   return letters;
 }

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <vector>
@@ -64,7 +65,8 @@ class MessageChannel final : public Channel {
   MPI_Comm comm_;
   int rank_ = 0;
   MpiMessenger messenger_;
-  std::vector<std::byte> letters_;
+  std::array<std::vector<std::byte>, 2> letters_;  // of this exchange and of the one before
+  std::size_t turn_ = 0;
 };
 
 }  // namespace shima

@@ -36,10 +36,9 @@ MPI_File register_open_file(std::unique_ptr<OpenFile> file) {
   const std::unique_lock hold(all.lock);
   auto slot = std::find(all.slots.begin() + 1, all.slots.end(), MPI_FILE_NULL);
   if (slot == all.slots.end()) slot = all.slots.insert(slot, MPI_FILE_NULL);
-  const auto handle = reinterpret_cast<MPI_File>(file.get());
+  const auto handle = reinterpret_cast<MPI_File>(file.release());
   all.numbers.emplace(handle, static_cast<int>(slot - all.slots.begin()));
   *slot = handle;
-  static_cast<void>(file.release());
   return handle;
 }
 

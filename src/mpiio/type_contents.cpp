@@ -67,11 +67,10 @@ bool is_predefined_combiner(int combiner) {
     case MPI_COMBINER_F90_REAL:
     case MPI_COMBINER_F90_COMPLEX:
     case MPI_COMBINER_F90_INTEGER:
-      return true;
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
     case MPI_COMBINER_VALUE_INDEX:
-      return true;
 #endif
+      return true;
     default:
       return false;
   }

@@ -70,7 +70,7 @@ struct Errand {
 
 struct alignas(64) SlotMember {
   Board board;
-  Mailbox mailbox;
+  std::array<Mailbox, 2> mailboxes;  // used in turn: letters stay while the next ones are written
   Errand errand;
 };
 

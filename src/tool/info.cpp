@@ -31,6 +31,7 @@ ordered_json describe_mpis() {
   ordered_json list = ordered_json::array();
   for (const InstalledMpi& found : find_installed_mpis()) {
     const Build* build = found.mpi.build;
+    if (!found.mpiexec.family) continue;
     list.push_back({{"family", name_of(*found.mpiexec.family)},
                     {"version", found.mpiexec.version},
                     {"mpiexec", found.mpiexec.path.string()},

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <regex>
@@ -68,7 +69,7 @@ Outcome<Mpiexec> check_users_choice(const UsedMpi& mpi, const std::string& name)
   if (!path)
     return refuse("--mpiexec " + name, "there is no such executable file", "check the path");
   Mpiexec found = identify_mpiexec(*path);
-  if (found.family.value_or(mpi.build->family) != mpi.build->family)
+  if (found.family && *found.family != mpi.build->family)
     return refuse("--mpiexec " + name,
                   fmt::format("belongs to {}, and the program uses {}", name_of(*found.family),
                               name_of(mpi.build->family)),
@@ -110,7 +111,11 @@ void add_openmpi_options(Command& command, const Mpiexec& mpiexec, int ranks,
 
 }  // namespace
 
-int Mpiexec::major() const { return std::atoi(version.c_str()); }
+int Mpiexec::major() const {
+  int number = 0;
+  std::from_chars(version.data(), version.data() + version.size(), number);
+  return number;
+}
 
 Mpiexec identify_mpiexec(const fs::path& name) {
   const fs::path path = with_real_folder(name);

@@ -58,7 +58,7 @@ std::optional<fs::path> find_program(const std::string& name) {
   }
   std::istringstream folders(environment_value("PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
+    fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
     if (is_executable_file(candidate)) return candidate;
   }
   return std::nullopt;

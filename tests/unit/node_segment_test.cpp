@@ -3,9 +3,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <set>
 #include <thread>
 
+#include "collective/node_channel.h"
 #include "reach/node_segment.h"
 
 namespace shima {
@@ -123,6 +126,33 @@ TEST(NodeSegment, TheDeathOfAMemberIsNoticed) {
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+// A member that gave up in one meeting must not be counted in the next, or those who still wait would
+// take it for the dead one and go on.
+TEST(NodeChannel, WhoHasGivenUpIsNotCountedAgain) {
+  constexpr int count = 3;
+  const auto memory = NodeSegment::make(count).value();
+  const auto members = members_of(memory, count);
+  const pid_t child = fork();
+  if (child == 0) _exit(NodeSegment::attach(memory.ref(), count, 2).value()->introduce({}).has_value() ? 0 : 1);
+  in_threads(2, [&](int me) {
+    auto ground = std::make_shared<NodeGround>();
+    ground->segment = members[static_cast<std::size_t>(me)];
+    ASSERT_TRUE(ground->segment->introduce({}).has_value());
+    ground->staging = std::make_shared<StagingPool>();
+    ground->members.resize(count);
+    ground->hooks.peers = [segment = ground->segment, me]() -> Status {
+      if (me == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // notices later
+      return segment->check_peers();
+    };
+    const auto channel = NodeChannel::make(ground, 5).value();
+    const auto letters = channel->exchange({});
+    ASSERT_FALSE(letters.has_value());
+    EXPECT_EQ(letters.error().code, Code::peer_lost);
+    EXPECT_EQ(channel->agree({}).code, Code::peer_lost);
+  });
+  waitpid(child, nullptr, 0);
 }
 
 TEST(NodeSegment, LeavesNoDescriptorBehind) {
