@@ -88,7 +88,7 @@ function(shima_preload name)
   # Lazy binding (some distributions turn it off): our sources name calls that an older MPI of the same soname lacks.
   target_link_options(${target} PRIVATE
     -Wl,--no-as-needed $<TARGET_FILE:${stub}> -Wl,--as-needed -Wl,-z,lazy
-    -Wl,--exclude-libs,ALL -Wl,--version-script=${ARG_EXPORTS})
+    -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--version-script=${ARG_EXPORTS})
   if(NOT SHIMA_SANITIZE)  # a sanitizer intercepts __cxa_throw, and looks for it in a shared libstdc++
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   endif()

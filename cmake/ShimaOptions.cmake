@@ -1,7 +1,8 @@
 # Build type, language, warnings, sanitizers and the libraries of other people that all rooms share.
 #
 # The preload libraries are loaded into programs we do not know, so nothing in them may ask for a shared
-# library that such a program could also bring: fmt and spdlog are used header-only, liburing from its archive.
+# library that such a program could also bring: spdlog is used header-only, fmt is compiled in (fmt_once.cpp),
+# liburing comes from its archive.
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
@@ -38,10 +39,29 @@ add_library(shima_common INTERFACE)
 target_include_directories(shima_common INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_include_directories(shima_common SYSTEM INTERFACE ${SHIMA_FMT_INCLUDE} ${SHIMA_SPDLOG_INCLUDE}
                                                          ${SHIMA_JSON_INCLUDE})
-target_compile_definitions(shima_common INTERFACE _GNU_SOURCE FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL
-                                                  SHIMA_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(shima_common INTERFACE _GNU_SOURCE SPDLOG_FMT_EXTERNAL SHIMA_VERSION="${PROJECT_VERSION}")
 target_compile_options(shima_common INTERFACE -Wall -Wextra -Wconversion -Wshadow)
 target_link_libraries(shima_common INTERFACE Threads::Threads)
+
+# fmt, compiled once instead of in every source (fmt_once.cpp says how and why).
+set(fmt_once_flags -g0 -fno-inline -fkeep-inline-functions -ffunction-sections -fdata-sections)
+if(NOT DEFINED SHIMA_FMT_ONCE)
+  string(JOIN " " fmt_probe_flags ${fmt_once_flags})
+  try_compile(SHIMA_FMT_ONCE ${CMAKE_BINARY_DIR}/fmt_probe
+              SOURCES ${CMAKE_SOURCE_DIR}/cmake/fmt_probe.cpp ${CMAKE_SOURCE_DIR}/cmake/fmt_once.cpp
+              CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${SHIMA_FMT_INCLUDE} "-DCMAKE_CXX_FLAGS=-O1 ${fmt_probe_flags}"
+              CXX_STANDARD 23 OUTPUT_VARIABLE fmt_probe_output)
+  message(VERBOSE "${fmt_probe_output}")
+endif()
+if(SHIMA_FMT_ONCE)
+  add_library(shima_fmt STATIC ${CMAKE_SOURCE_DIR}/cmake/fmt_once.cpp)
+  target_include_directories(shima_fmt SYSTEM PRIVATE ${SHIMA_FMT_INCLUDE})
+  target_compile_options(shima_fmt PRIVATE ${fmt_once_flags})
+  target_link_libraries(shima_common INTERFACE shima_fmt)
+else()
+  message(STATUS "shima: this fmt has to be compiled in every source, which takes longer")
+  target_compile_definitions(shima_common INTERFACE FMT_HEADER_ONLY)
+endif()
 
 # liburing is optional: without it the store goes by preadv/pwritev only.
 if(SHIMA_URING_INCLUDE AND SHIMA_URING_ARCHIVE)

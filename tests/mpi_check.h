@@ -1,4 +1,5 @@
-// What the MPI test programs in C share: checks that end the whole job, and a value for every byte of a file.
+// What the MPI test programs in C share: checks that end the whole job, and a value for every byte
+// of a file.
 #ifndef SHIMA_TESTS_MPI_CHECK_H
 #define SHIMA_TESTS_MPI_CHECK_H
 
@@ -13,7 +14,7 @@
 static int here;   // this rank
 static int ranks;  // how many there are
 
-#define CHECK(call) check_code((call), #call, __LINE__)
+#define CHECK(call)        check_code((call), #call, __LINE__)
 #define REQUIRE(condition) ((condition) ? (void)0 : give_up(#condition " does not hold", __LINE__))
 
 static inline void give_up(const char* what, int line) {

@@ -12,10 +12,14 @@ namespace {
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   switch (level) {
-    case LogLevel::debug: return spdlog::level::debug;
-    case LogLevel::info: return spdlog::level::info;
-    case LogLevel::warn: return spdlog::level::warn;
-    case LogLevel::error: return spdlog::level::err;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
   }
   return spdlog::level::err;
 }
@@ -41,8 +45,6 @@ void log_line(LogLevel level, std::string_view text) {
   logger().log(spdlog_level(level), spdlog::string_view_t(text.data(), text.size()));
 }
 
-void log_set_rank(int rank) {
-  logger().set_pattern("shima[" + std::to_string(rank) + "]: %l: %v");
-}
+void log_set_rank(int rank) { logger().set_pattern("shima[" + std::to_string(rank) + "]: %l: %v"); }
 
 }  // namespace shima

@@ -66,18 +66,18 @@ using Status = Result<void>;
 }  // namespace shima
 
 // Hands the error of a Status or Result up to the caller.
-#define SHIMA_TRY(expression)                                                    \
-  do {                                                                           \
-    if (auto shima_try_status = (expression); !shima_try_status.has_value())     \
-      return std::unexpected(std::move(shima_try_status).error());               \
+#define SHIMA_TRY(expression)                                                \
+  do {                                                                       \
+    if (auto shima_try_status = (expression); !shima_try_status.has_value()) \
+      return std::unexpected(std::move(shima_try_status).error());           \
   } while (false)
 
 #define SHIMA_CONCAT_INNER(a, b) a##b
-#define SHIMA_CONCAT(a, b) SHIMA_CONCAT_INNER(a, b)
+#define SHIMA_CONCAT(a, b)       SHIMA_CONCAT_INNER(a, b)
 // Declares `declaration` from the value of a Result, or hands its error up.
 #define SHIMA_TRY_ASSIGN(declaration, expression) \
   SHIMA_TRY_ASSIGN_INNER(declaration, expression, SHIMA_CONCAT(shima_result_, __LINE__))
-#define SHIMA_TRY_ASSIGN_INNER(declaration, expression, name)              \
-  auto name = (expression);                                                \
-  if (!name.has_value()) return std::unexpected(std::move(name).error());  \
+#define SHIMA_TRY_ASSIGN_INNER(declaration, expression, name)             \
+  auto name = (expression);                                               \
+  if (!name.has_value()) return std::unexpected(std::move(name).error()); \
   declaration = *std::move(name)

@@ -41,6 +41,8 @@ using TargetRange = Range<TargetOffset>;
 
 // Signed and unsigned byte counts meet where offsets and lengths are added; both fit 63 bits.
 constexpr std::int64_t as_signed(std::uint64_t bytes) { return static_cast<std::int64_t>(bytes); }
-constexpr std::uint64_t as_unsigned(std::int64_t bytes) { return static_cast<std::uint64_t>(bytes); }
+constexpr std::uint64_t as_unsigned(std::int64_t bytes) {
+  return static_cast<std::uint64_t>(bytes);
+}
 
 }  // namespace shima

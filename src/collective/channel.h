@@ -47,7 +47,8 @@ class Channel {
 
   // Gives every member's bytes to every member. Collective. The result stays valid until
   // the exchange after the next.
-  [[nodiscard]] virtual Result<std::vector<std::span<const std::byte>>> exchange(std::span<const std::byte> mine) = 0;
+  [[nodiscard]] virtual Result<std::vector<std::span<const std::byte>>> exchange(
+      std::span<const std::byte> mine) = 0;
   // Waits for all members and gives all the worst of their outcomes. Collective.
   [[nodiscard]] virtual Outcome agree(const Outcome& mine) = 0;
 
@@ -55,7 +56,8 @@ class Channel {
   [[nodiscard]] virtual StagingPool& staging() = 0;
   // Whether members on this node can reach each other's memory with process_vm_readv/writev.
   [[nodiscard]] virtual bool can_pull() const = 0;
-  // Windows that members of one node share; null where there is no shared memory between all members.
+  // Windows that members of one node share; null where there is no shared memory between all
+  // members.
   [[nodiscard]] virtual SharedWindows* windows() = 0;
   // Independent writes that members carry out for each other; null where they cannot.
   [[nodiscard]] virtual Errands* errands() = 0;

@@ -62,7 +62,8 @@ class Leader {
         continue;
       }
       const FileRange range{{post->bounds.lowest}, {post->bounds.highest}};
-      const FileOffset joined = position_ < range.end ? std::max(position_, range.begin) : range.begin;
+      const FileOffset joined =
+          position_ < range.end ? std::max(position_, range.begin) : range.begin;
       MemberWalk walk(i, *post, {joined, range.end});
       passengers_.push_back({i, *std::move(post), joined, std::move(walk)});
       plan_.granule_bytes = common_granule({&passengers_.back().post, 1}, plan_.granule_bytes);
@@ -87,15 +88,18 @@ class Leader {
   Status write_window(FileRange window) {
     std::vector<MemberWalk*> members;
     for (Passenger& passenger : passengers_) {
-      const bool inside = passenger.walk.has_below(window.end) && passenger.walk.next() >= window.begin;
+      const bool inside =
+          passenger.walk.has_below(window.end) && passenger.walk.next() >= window.begin;
       if (inside && passenger.walk.bytes_below(window.end) > 0) members.push_back(&passenger.walk);
     }
-    if (members.size() == 1 && members.front()->rank() == errands_.index()) return write_alone(*members.front(), window.end);
+    if (members.size() == 1 && members.front()->rank() == errands_.index())
+      return write_alone(*members.front(), window.end);
     io_.begin(window);
     for (MemberWalk* member : members) {
       member->look_below(window.end, [&](const Strip& strip) { io_.mark(strip); });
       const Span span(write_.counters.gather_ns);
-      SHIMA_TRY(reach_member(job_, *member, window.end, Direction::read, {staging_.data(), window.begin}));
+      SHIMA_TRY(reach_member(job_, *member, window.end, Direction::read,
+                             {staging_.data(), window.begin}));
     }
     return io_.write_marked(staging_.data());
   }
@@ -127,7 +131,8 @@ class Leader {
         ++passenger;
       } else if (!passenger->second_round && passenger->joined > range.begin) {
         passenger->second_round = true;
-        passenger->walk = MemberWalk(passenger->member, passenger->post, {range.begin, passenger->joined});
+        passenger->walk =
+            MemberWalk(passenger->member, passenger->post, {range.begin, passenger->joined});
       } else {
         own_done = own_done || passenger->member == errands_.index();
         errands_.finish(passenger->member, true);
@@ -150,7 +155,8 @@ class Leader {
 }  // namespace
 
 bool worth_combining(const Post& post) {
-  return post.ordered && post.file_pieces >= least_pieces && post.len_bytes / post.file_pieces <= largest_piece_bytes;
+  return post.ordered && post.file_pieces >= least_pieces &&
+         post.len_bytes / post.file_pieces <= largest_piece_bytes;
 }
 
 Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {

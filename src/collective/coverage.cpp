@@ -33,7 +33,8 @@ void Coverage::mark(const Strip& strip) {
     return;
   }
   for (std::uint64_t i = 0; i < strip.count; ++i)
-    mark_bits((offset + i * as_unsigned(strip.stride_bytes)) / granule_bytes_, strip.len_bytes / granule_bytes_);
+    mark_bits((offset + i * as_unsigned(strip.stride_bytes)) / granule_bytes_,
+              strip.len_bytes / granule_bytes_);
 }
 
 void Coverage::mark_bits(std::uint64_t first, std::uint64_t count) {
@@ -51,7 +52,9 @@ std::uint64_t Coverage::next_bit(std::uint64_t from, bool value) const {
   std::uint64_t mask = ~std::uint64_t{0} << (from % word_bits);
   for (; word < words_.size(); ++word, mask = ~std::uint64_t{0}) {
     const std::uint64_t found = (value ? words_[word] : ~words_[word]) & mask;
-    if (found != 0) return std::min(word * word_bits + static_cast<std::uint64_t>(std::countr_zero(found)), bits_);
+    if (found != 0)
+      return std::min(word * word_bits + static_cast<std::uint64_t>(std::countr_zero(found)),
+                      bits_);
   }
   return bits_;
 }

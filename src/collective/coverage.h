@@ -2,9 +2,8 @@
 //
 // One bit per granule, where a granule divides every piece and every distance between pieces: a
 // window of 64-byte pieces needs one bit for each, a window of doubles one for eight bytes. Members
-// mark their pieces in any order; the runs come out in file order. This replaces a k-way merge, whose
-// cost per piece would exceed that of copying it.
-// Pure.
+// mark their pieces in any order; the runs come out in file order. This replaces a k-way merge,
+// whose cost per piece would exceed that of copying it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +44,9 @@ class Coverage {
   void mark_bits(std::uint64_t first, std::uint64_t count);
   // The first bit at or after `from` that has `value`; bits_ if none.
   [[nodiscard]] std::uint64_t next_bit(std::uint64_t from, bool value) const;
-  [[nodiscard]] FileOffset at(std::uint64_t bit) const { return window_.begin + as_signed(bit * granule_bytes_); }
+  [[nodiscard]] FileOffset at(std::uint64_t bit) const {
+    return window_.begin + as_signed(bit * granule_bytes_);
+  }
 
   FileRange window_;
   std::uint64_t granule_bytes_ = 1;

@@ -30,7 +30,8 @@ Result<Errand::State> Errands::wait() {
     return state == Errand::done || state == Errand::failed;
   };
   bool leading = false;
-  SHIMA_TRY(wait_until(slot_->errands, hooks_, [&] { return over() || (leading = start_leading()); }));
+  SHIMA_TRY(
+      wait_until(slot_->errands, hooks_, [&] { return over() || (leading = start_leading()); }));
   if (leading && over()) stop_leading();
   return over() ? static_cast<Errand::State>(mine.state.exchange(Errand::none)) : Errand::posted;
 }
@@ -38,7 +39,8 @@ Result<Errand::State> Errands::wait() {
 std::optional<std::span<const std::byte>> Errands::take(int member) {
   Errand& asked = errand(member);
   std::uint32_t state = Errand::posted;
-  if (!asked.state.compare_exchange_strong(state, Errand::taken, std::memory_order_acquire)) return std::nullopt;
+  if (!asked.state.compare_exchange_strong(state, Errand::taken, std::memory_order_acquire))
+    return std::nullopt;
   return std::span<const std::byte>(asked.letter.data).first(asked.letter.len_bytes);
 }
 

@@ -13,14 +13,16 @@ namespace shima {
 
 class Errands {
  public:
-  Errands(NodeSegment& segment, Slot* slot, const WaitHooks& hooks) : segment_(segment), slot_(slot), hooks_(hooks) {}
+  Errands(NodeSegment& segment, Slot* slot, const WaitHooks& hooks)
+      : segment_(segment), slot_(slot), hooks_(hooks) {}
 
   [[nodiscard]] int index() const { return segment_.index(); }
   [[nodiscard]] int size() const { return segment_.member_count(); }
 
   // As one who wants something done. False if the letter is too long to be left.
   [[nodiscard]] bool post(std::span<const std::byte> letter);
-  // Waits until this member's errand is over or it may lead; returns the state: done, failed or posted.
+  // Waits until this member's errand is over or it may lead; returns the state: done, failed or
+  // posted.
   [[nodiscard]] Result<Errand::State> wait();
 
   // As the leader. Takes an errand that was posted and not yet taken; its letter stays valid until

@@ -19,7 +19,8 @@ class Messenger {
   // Between two members messages keep their order. Neither call blocks.
   [[nodiscard]] virtual Result<Ticket> send(int to, std::span<const std::byte> data) = 0;
   [[nodiscard]] virtual Result<Ticket> receive(int from, std::span<std::byte> data) = 0;
-  // Whether the message has left or arrived; if so `len_bytes` is its length and the ticket is spent.
+  // Whether the message has left or arrived; if so `len_bytes` is its length and the ticket is
+  // spent.
   [[nodiscard]] virtual Result<bool> done(Ticket ticket, std::uint64_t& len_bytes) = 0;
   // Rests between two looks that found nothing; longer after each until moved() is called.
   virtual void rest() = 0;

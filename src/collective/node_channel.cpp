@@ -7,13 +7,16 @@
 
 namespace shima {
 
-Result<std::unique_ptr<NodeChannel>> NodeChannel::make(std::shared_ptr<const NodeGround> ground, std::uint64_t key) {
+Result<std::unique_ptr<NodeChannel>> NodeChannel::make(std::shared_ptr<const NodeGround> ground,
+                                                       std::uint64_t key) {
   SHIMA_TRY_ASSIGN(Slot* const slot, ground->segment->enter(key));
   return std::unique_ptr<NodeChannel>(new NodeChannel(std::move(ground), slot));
 }
 
 NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot)
-    : ground_(std::move(ground)), slot_(slot), windows_(*ground_->segment, slot, ground_->hooks),
+    : ground_(std::move(ground)),
+      slot_(slot),
+      windows_(*ground_->segment, slot, ground_->hooks),
       errands_(*ground_->segment, slot, ground_->hooks) {}
 
 NodeChannel::~NodeChannel() { ground_->segment->leave(slot_); }
@@ -49,14 +52,16 @@ Result<std::span<const std::byte>> NodeChannel::letter_of(int index) const {
   return spilled.first(box.len_bytes);
 }
 
-Result<std::vector<std::span<const std::byte>>> NodeChannel::exchange(std::span<const std::byte> mine) {
+Result<std::vector<std::span<const std::byte>>> NodeChannel::exchange(
+    std::span<const std::byte> mine) {
   windows_.reset();
   turn_ = 1 - turn_;
   // A member that cannot write its letter still has to show up.
   const Status put = put_letter(mine);
   SHIMA_TRY_ASSIGN(const Rendezvous::Maxima failed, meet({put ? 0U : 1U, 0}));
   SHIMA_TRY(put);
-  if (failed.first != 0) return fail(Code::no_memory, "exchanging requests: another rank could not send its own");
+  if (failed.first != 0)
+    return fail(Code::no_memory, "exchanging requests: another rank could not send its own");
   std::vector<std::span<const std::byte>> letters;
   letters.reserve(static_cast<std::size_t>(size()));
   for (int i = 0; i < size(); ++i) {

@@ -23,20 +23,23 @@ struct NodeGround {
 class NodeChannel final : public Channel {
  public:
   // Enters the slot of `key`; every member of the segment makes the channel of each key once.
-  [[nodiscard]] static Result<std::unique_ptr<NodeChannel>> make(std::shared_ptr<const NodeGround> ground,
-                                                                 std::uint64_t key);
+  [[nodiscard]] static Result<std::unique_ptr<NodeChannel>> make(
+      std::shared_ptr<const NodeGround> ground, std::uint64_t key);
   NodeChannel(const NodeChannel&) = delete;
   NodeChannel& operator=(const NodeChannel&) = delete;
   ~NodeChannel() override;
 
   [[nodiscard]] int rank() const override { return ground_->segment->index(); }
   [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
-  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(std::span<const std::byte> mine) override;
+  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(
+      std::span<const std::byte> mine) override;
   [[nodiscard]] Outcome agree(const Outcome& mine) override;
   [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
   [[nodiscard]] bool can_pull() const override { return ground_->segment->can_pull(); }
   [[nodiscard]] SharedWindows* windows() override { return &windows_; }
-  [[nodiscard]] Errands* errands() override { return can_pull() && size() > 1 ? &errands_ : nullptr; }
+  [[nodiscard]] Errands* errands() override {
+    return can_pull() && size() > 1 ? &errands_ : nullptr;
+  }
   [[nodiscard]] Messenger* messenger() override { return nullptr; }
 
  private:
@@ -54,7 +57,8 @@ class NodeChannel final : public Channel {
   Errands errands_;
   std::size_t turn_ = 0;                // which of the mailboxes holds the letters of this exchange
   std::array<SharedBuffer, 2> spills_;  // for letters that do not fit the mailbox
-  Status lost_;         // once a meeting failed, all later ones fail: who gave up must not be counted twice
+  Status
+      lost_;  // once a meeting failed, all later ones fail: who gave up must not be counted twice
 };
 
 }  // namespace shima

@@ -1,9 +1,11 @@
-// Members on several nodes: agents reach the members of their own node, the others send and receive.
+// Members on several nodes: agents reach the members of their own node, the others send and
+// receive.
 //
 // Windows lie on a grid, so both ends of a message know which bytes it holds and nothing but data
 // travels: for each window of an agent in which a remote member has bytes there is one message, in
-// file order. A member keeps at most two per agent under way; an agent works on one window while the
-// messages of the next arrive. Everybody goes round what he has to do and rests when nothing moved.
+// file order. A member keeps at most two per agent under way; an agent works on one window while
+// the messages of the next arrive. Everybody goes round what he has to do and rests when nothing
+// moved.
 #include <array>
 #include <deque>
 
@@ -23,7 +25,8 @@ constexpr std::size_t messages_under_way = 2;
 bool needs_messages(const Job& job, int a, int b) {
   if (a == b) return false;
   const auto& members = job.channel.members();
-  const bool one_node = members[static_cast<std::size_t>(a)].node == members[static_cast<std::size_t>(b)].node;
+  const bool one_node =
+      members[static_cast<std::size_t>(a)].node == members[static_cast<std::size_t>(b)].node;
   return !one_node || !job.channel.can_pull();
 }
 
@@ -43,9 +46,14 @@ struct Parcel {
 class Client {
  public:
   Client(Job& job, const Agent& agent)
-      : job_(job), agent_(agent), walk_(job.channel.rank(), job.mine(), agent.domain), posted_(walk_) {}
+      : job_(job),
+        agent_(agent),
+        walk_(job.channel.rank(), job.mine(), agent.domain),
+        posted_(walk_) {}
 
-  [[nodiscard]] bool done() const { return parcels_.empty() && posted_.next() >= agent_.domain.end; }
+  [[nodiscard]] bool done() const {
+    return parcels_.empty() && posted_.next() >= agent_.domain.end;
+  }
 
   Result<bool> step() {
     bool busy = false;
@@ -55,7 +63,8 @@ class Client {
     }
     if (parcels_.empty()) return busy;
     std::uint64_t len_bytes = 0;
-    SHIMA_TRY_ASSIGN(const bool done, job_.channel.messenger()->done(parcels_.front().ticket, len_bytes));
+    SHIMA_TRY_ASSIGN(const bool done,
+                     job_.channel.messenger()->done(parcels_.front().ticket, len_bytes));
     if (!done) return busy;
     if (job_.operation == Operation::read) unpack(parcels_.front(), len_bytes);
     parcels_.pop_front();
@@ -67,7 +76,9 @@ class Client {
     Parcel& parcel = next_parcel();
     auto to = reinterpret_cast<std::uintptr_t>(parcel.data.data());
     SHIMA_TRY(posted_.walk_below(parcel.window.end, [&](const StripPair& pair) -> Status {
-      copy_strips(to, 0, {0, pair.b_offset, as_signed(pair.len_bytes), pair.b_stride_bytes, pair.len_bytes, pair.count});
+      copy_strips(to, 0,
+                  {0, pair.b_offset, as_signed(pair.len_bytes), pair.b_stride_bytes, pair.len_bytes,
+                   pair.count});
       to += pair.len_bytes * pair.count;
       return {};
     }));
@@ -85,7 +96,8 @@ class Client {
 
   Parcel& next_parcel() {
     const FileRange window = window_at(posted_.next(), job_.plan.window_bytes, agent_.domain);
-    return parcels_.emplace_back(std::vector<std::byte>(posted_.bytes_below(window.end)), 0, window);
+    return parcels_.emplace_back(std::vector<std::byte>(posted_.bytes_below(window.end)), 0,
+                                 window);
   }
 
   // Puts what came into memory; a message that is short ends where the file does.
@@ -194,7 +206,8 @@ class Server {
 
   Status receive(Side& side) {
     for (Side::Guest& guest : side.guests) {
-      SHIMA_TRY_ASSIGN(guest.ticket, job_.channel.messenger()->receive(guest.walk.rank(), guest.data));
+      SHIMA_TRY_ASSIGN(guest.ticket,
+                       job_.channel.messenger()->receive(guest.walk.rank(), guest.data));
       guest.under_way = true;
     }
     return {};
@@ -204,7 +217,8 @@ class Server {
     const WindowMemory window{data(), side.window.begin};
     {
       const Span span(job_.counters.gather_ns);
-      for (MemberWalk& local : side.locals) SHIMA_TRY(reach_member(job_, local, side.window.end, Direction::read, window));
+      for (MemberWalk& local : side.locals)
+        SHIMA_TRY(reach_member(job_, local, side.window.end, Direction::read, window));
       for (const Side::Guest& guest : side.guests) copy_guest(guest, side.window.end, window, true);
     }
     return side.io.write_marked(data());
@@ -236,10 +250,13 @@ class Server {
   }
 
   // Between a guest's message, which is contiguous, and the window.
-  static void copy_guest(const Side::Guest& guest, FileOffset end, const WindowMemory& window, bool into_window) {
+  static void copy_guest(const Side::Guest& guest, FileOffset end, const WindowMemory& window,
+                         bool into_window) {
     auto message = reinterpret_cast<std::uintptr_t>(guest.data.data());
     guest.walk.look_below(end, [&](const Strip& strip) {
-      const StripPair pair{strip.offset, 0, strip.stride_bytes, as_signed(strip.len_bytes), strip.len_bytes, strip.count};
+      const StripPair pair{strip.offset,       0,
+                           strip.stride_bytes, as_signed(strip.len_bytes),
+                           strip.len_bytes,    strip.count};
       if (into_window) {
         copy_strips(window.base(), message, pair);
       } else {

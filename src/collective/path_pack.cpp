@@ -1,10 +1,10 @@
 // Members copy between their own memory and the agents' shared windows, in parallel and without
 // system calls: for small pieces, and where process_vm_* is forbidden.
 //
-// Every member goes round: serve each newly opened window that holds bytes of mine; if I am an agent,
-// move my finished windows to or from the file and open the next. When a round finds nothing to do,
-// sleep until something changes. Agents and members are the same tasks, so nobody may block inside a
-// step.
+// Every member goes round: serve each newly opened window that holds bytes of mine; if I am an
+// agent, move my finished windows to or from the file and open the next. When a round finds nothing
+// to do, sleep until something changes. Agents and members are the same tasks, so nobody may block
+// inside a step.
 #include <array>
 
 #include "base/clock.h"
@@ -22,7 +22,10 @@ namespace {
 class Client {
  public:
   Client(Job& job, SharedWindows& windows, const Agent& agent, int agent_index)
-      : job_(job), windows_(windows), agent_(agent_index), walk_(job.channel.rank(), job.mine(), agent.domain) {}
+      : job_(job),
+        windows_(windows),
+        agent_(agent_index),
+        walk_(job.channel.rank(), job.mine(), agent.domain) {}
 
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] const Status& status() const { return status_; }
@@ -79,7 +82,10 @@ class Client {
 class Server {
  public:
   Server(Job& job, SharedWindows& windows, FileRange domain)
-      : job_(job), windows_(windows), walk_(job.posts, job.plan, domain), sides_{Side(job), Side(job)} {}
+      : job_(job),
+        windows_(windows),
+        walk_(job.posts, job.plan, domain),
+        sides_{Side(job), Side(job)} {}
 
   void start() {
     auto staging = Staging::borrow(job_.channel.staging(), 2 * job_.plan.window_bytes);
@@ -99,7 +105,8 @@ class Server {
   bool step() {
     if (done_ || !windows_.finished(turn_)) return false;
     Side& side = sides_[static_cast<std::size_t>(turn_)];
-    if (side.open && job_.operation == Operation::write && status_) status_ = side.io.write_marked(data());
+    if (side.open && job_.operation == Operation::write && status_)
+      status_ = side.io.write_marked(data());
     side.open = false;
     if (!status_) exhausted_ = true;
     if (!exhausted_) side.open = open_next(side);
@@ -120,7 +127,9 @@ class Server {
     windows_.close();
   }
 
-  std::byte* data() { return staging_.data() + static_cast<std::size_t>(turn_) * job_.plan.window_bytes; }
+  std::byte* data() {
+    return staging_.data() + static_cast<std::size_t>(turn_) * job_.plan.window_bytes;
+  }
 
   // Opens the next window on this side; returns false when there is none left.
   bool open_next(Side& side) {
@@ -129,7 +138,8 @@ class Server {
     if (exhausted_) return false;
     side.io.begin(*window);
     const std::vector<MemberWalk*> members = walk_.members_in(*window);
-    for (const MemberWalk* member : members) member->look_below(window->end, [&](const Strip& s) { side.io.mark(s); });
+    for (const MemberWalk* member : members)
+      member->look_below(window->end, [&](const Strip& s) { side.io.mark(s); });
     FileRange range = *window;
     if (job_.operation == Operation::read && !read_ahead(side, range)) return false;
     std::uint32_t count = 0;

@@ -20,7 +20,8 @@ class Puller {
   Result<FileOffset> move(FileRange window, DomainWalk& walk) {
     const std::vector<MemberWalk*> members = walk.members_in(window);
     io_.begin(window);
-    for (const MemberWalk* member : members) member->look_below(window.end, [&](const Strip& s) { io_.mark(s); });
+    for (const MemberWalk* member : members)
+      member->look_below(window.end, [&](const Strip& s) { io_.mark(s); });
     return job_.operation == Operation::write ? write(window, members) : read(window, members);
   }
 
@@ -55,7 +56,8 @@ Result<FileOffset> run_pull(Job& job) {
   ++job.counters.path_pull;
   const FileRange* domain = job.my_domain();
   if (domain == nullptr) return no_end_of_file;
-  SHIMA_TRY_ASSIGN(const Staging staging, Staging::borrow(job.channel.staging(), job.plan.window_bytes));
+  SHIMA_TRY_ASSIGN(const Staging staging,
+                   Staging::borrow(job.channel.staging(), job.plan.window_bytes));
   Puller puller(job, staging.data());
   DomainWalk walk(job.posts, job.plan, *domain);
   while (const auto window = walk.next_window()) {

@@ -1,9 +1,9 @@
 // The chooser and the cutting of the file into domains.
 //
-// The thresholds were measured (docs/architecture.md says how): a pull costs about a microsecond per
-// batch and some tens of nanoseconds per piece, so below a few KiB a piece the members copy faster
-// themselves; a cached read needs no merging, because nothing is saved by it; contiguous blocks need
-// none either.
+// The thresholds were measured (docs/architecture.md says how): a pull costs about a microsecond
+// per batch and some tens of nanoseconds per piece, so below a few KiB a piece the members copy
+// faster themselves; a cached read needs no merging, because nothing is saved by it; contiguous
+// blocks need none either.
 #include "collective/plan.h"
 
 #include <algorithm>
@@ -20,10 +20,12 @@ namespace {
 
 constexpr std::uint64_t default_window_bytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t page_bytes = 4096;
-constexpr std::uint64_t pull_piece_bytes = 2048;          // smaller pieces are packed by their owners
-constexpr std::uint64_t own_read_piece_bytes = 4096;      // cached pieces of this size are read by their owners
-constexpr std::uint64_t own_block_bytes = 256 * 1024;     // contiguous blocks of this size are their owners'
-constexpr std::uint64_t few_bytes = 16 * 1024;            // per member: not worth gathering
+constexpr std::uint64_t pull_piece_bytes = 2048;  // smaller pieces are packed by their owners
+constexpr std::uint64_t own_read_piece_bytes =
+    4096;  // cached pieces of this size are read by their owners
+constexpr std::uint64_t own_block_bytes =
+    256 * 1024;                                 // contiguous blocks of this size are their owners'
+constexpr std::uint64_t few_bytes = 16 * 1024;  // per member: not worth gathering
 
 // Sums over the posts.
 struct Totals {
@@ -57,7 +59,8 @@ Totals add_up(std::span<const Post> posts) {
 bool owners_do_it_best(const Totals& totals, Operation operation) {
   if (totals.members <= 1 && totals.file_pieces <= 1) return true;
   const std::uint64_t piece_bytes = totals.bytes / totals.file_pieces;
-  if (totals.most_file_pieces <= 1) return piece_bytes >= own_block_bytes || totals.bytes <= few_bytes * totals.members;
+  if (totals.most_file_pieces <= 1)
+    return piece_bytes >= own_block_bytes || totals.bytes <= few_bytes * totals.members;
   if (operation == Operation::read && totals.cached) return piece_bytes >= own_read_piece_bytes;
   return false;
 }
@@ -66,15 +69,19 @@ Path gathering_path(const Totals& totals, const Terrain& terrain, Tuning::Force 
   if (!terrain.can_pack || force == Tuning::Force::message) return Path::message;
   if (!terrain.can_pull || force == Tuning::Force::pack) return Path::pack;
   if (force == Tuning::Force::pull) return Path::pull;
-  const std::uint64_t piece_bytes = totals.bytes / std::max(totals.file_pieces, totals.memory_pieces);
+  const std::uint64_t piece_bytes =
+      totals.bytes / std::max(totals.file_pieces, totals.memory_pieces);
   return piece_bytes >= pull_piece_bytes ? Path::pull : Path::pack;
 }
 
-Path choose(const Totals& totals, Operation operation, const Terrain& terrain, Tuning::Force force) {
+Path choose(const Totals& totals, Operation operation, const Terrain& terrain,
+            Tuning::Force force) {
   // Members of one node have no messages; a wish for them cannot be granted there.
   if (force == Tuning::Force::message && !terrain.can_message) force = Tuning::Force::automatic;
-  if (totals.bytes == 0 || !totals.ordered || force == Tuning::Force::independent) return Path::independent;
-  if (force == Tuning::Force::automatic && owners_do_it_best(totals, operation)) return Path::independent;
+  if (totals.bytes == 0 || !totals.ordered || force == Tuning::Force::independent)
+    return Path::independent;
+  if (force == Tuning::Force::automatic && owners_do_it_best(totals, operation))
+    return Path::independent;
   return gathering_path(totals, terrain, force);
 }
 
@@ -86,10 +93,12 @@ std::vector<int> spread(const std::vector<int>& from, std::size_t count) {
   return taken;
 }
 
-// The ranks that act as agents: on each node as many as it has cores, evenly spread over its members.
+// The ranks that act as agents: on each node as many as it has cores, evenly spread over its
+// members.
 std::vector<int> pick_agents(std::span<const Member> members, int max_agents) {
   std::map<int, std::vector<int>> ranks_of_node;
-  for (std::size_t i = 0; i < members.size(); ++i) ranks_of_node[members[i].node].push_back(static_cast<int>(i));
+  for (std::size_t i = 0; i < members.size(); ++i)
+    ranks_of_node[members[i].node].push_back(static_cast<int>(i));
   std::vector<int> agents;
   for (const auto& [node, ranks] : ranks_of_node) {
     const int cores = std::max(members[static_cast<std::size_t>(ranks.front())].cores, 1);
@@ -98,7 +107,8 @@ std::vector<int> pick_agents(std::span<const Member> members, int max_agents) {
   return max_agents > 0 ? spread(agents, static_cast<std::size_t>(max_agents)) : agents;
 }
 
-std::uint64_t domain_alignment(const FileRange& span, std::size_t agents, std::uint64_t window_bytes) {
+std::uint64_t domain_alignment(const FileRange& span, std::size_t agents,
+                               std::uint64_t window_bytes) {
   return span.len_bytes() >= 4 * agents * window_bytes ? window_bytes : page_bytes;
 }
 
@@ -106,10 +116,14 @@ std::uint64_t domain_alignment(const FileRange& span, std::size_t agents, std::u
 
 const char* name_of(Path path) {
   switch (path) {
-    case Path::independent: return "independent";
-    case Path::pull: return "pull";
-    case Path::pack: return "pack";
-    case Path::message: return "message";
+    case Path::independent:
+      return "independent";
+    case Path::pull:
+      return "pull";
+    case Path::pack:
+      return "pack";
+    case Path::message:
+      return "message";
   }
   return "unknown";
 }
@@ -127,12 +141,14 @@ std::uint64_t common_granule(std::span<const Post> posts, std::uint64_t start) {
   return granule;
 }
 
-Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& terrain, const Tuning& tuning) {
+Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& terrain,
+               const Tuning& tuning) {
   const Totals totals = add_up(posts);
   Plan plan;
   plan.path = choose(totals, operation, terrain, tuning.force);
   if (plan.path == Path::independent) return plan;
-  const std::uint64_t wanted = tuning.window_bytes != 0 ? tuning.window_bytes : default_window_bytes;
+  const std::uint64_t wanted =
+      tuning.window_bytes != 0 ? tuning.window_bytes : default_window_bytes;
   plan.window_bytes = (wanted + page_bytes - 1) / page_bytes * page_bytes;
   plan.granule_bytes = common_granule(posts, page_bytes);
   const std::vector<int> ranks = pick_agents(terrain.members, tuning.max_agents);

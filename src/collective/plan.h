@@ -1,7 +1,7 @@
 // What a collective call is going to do, decided alike by every member.
 //
-// make_plan is a pure function of exchanged values: anything one rank alone knows must be in its post
-// first, or ranks would choose differently and wait for each other for ever.
+// make_plan is a pure function of exchanged values: anything one rank alone knows must be in its
+// post first, or ranks would choose differently and wait for each other for ever.
 #pragma once
 
 #include <span>
@@ -56,7 +56,7 @@ struct Terrain {
 // A common divisor of `start`, of every piece and of every distance between pieces and to offset 0.
 [[nodiscard]] std::uint64_t common_granule(std::span<const Post> posts, std::uint64_t start);
 
-[[nodiscard]] Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& terrain,
-                             const Tuning& tuning);
+[[nodiscard]] Plan make_plan(std::span<const Post> posts, Operation operation,
+                             const Terrain& terrain, const Tuning& tuning);
 
 }  // namespace shima

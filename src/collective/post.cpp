@@ -8,8 +8,10 @@ namespace {
 
 std::uint64_t estimate_pieces(const Slice& slice) {
   if (slice.len_bytes == 0) return 0;
-  const double share = static_cast<double>(slice.len_bytes) / static_cast<double>(slice.pattern.len_bytes());
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(share * static_cast<double>(slice.pattern.piece_count())));
+  const double share =
+      static_cast<double>(slice.len_bytes) / static_cast<double>(slice.pattern.len_bytes());
+  return std::max<std::uint64_t>(
+      1, static_cast<std::uint64_t>(share * static_cast<double>(slice.pattern.piece_count())));
 }
 
 // The fixed part of a post on the wire; the two slices follow.
@@ -52,7 +54,8 @@ std::vector<std::byte> encode_post(const Post& post) {
 
 Result<Post> decode_post(std::span<const std::byte> bytes) {
   Header header{};
-  if (bytes.size() < sizeof header) return fail(Code::internal, "decoding a member's post: too short");
+  if (bytes.size() < sizeof header)
+    return fail(Code::internal, "decoding a member's post: too short");
   std::memcpy(&header, bytes.data(), sizeof header);
   bytes = bytes.subspan(sizeof header);
   Post post{.code = static_cast<Code>(header.code),

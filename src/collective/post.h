@@ -15,7 +15,7 @@ struct Post {
   bool ordered = true;   // the file slice is in offset order, no byte twice
   bool cached = false;   // its first and last bytes were in the page cache (reads)
   std::uint64_t len_bytes = 0;
-  std::uint64_t file_pieces = 0;    // estimates
+  std::uint64_t file_pieces = 0;  // estimates
   std::uint64_t memory_pieces = 0;
   Bounds bounds;  // of the file slice
   Slice file;

@@ -32,7 +32,8 @@ Status reach_member(const Job& job, MemberWalk& member, FileOffset end, Directio
   if (member.rank() == job.channel.rank()) return copy_own(member, end, direction, window.base());
   const Member& owner = job.channel.members()[static_cast<std::size_t>(member.rank())];
   RemoteTransfer transfer(owner.pid, direction);
-  SHIMA_TRY(member.walk_below(end, [&](const StripPair& pair) { return add_pieces(transfer, pair, window.base()); }));
+  SHIMA_TRY(member.walk_below(
+      end, [&](const StripPair& pair) { return add_pieces(transfer, pair, window.base()); }));
   return transfer.flush();
 }
 

@@ -21,7 +21,7 @@ struct WindowMemory {
 };
 
 // read: from the member's memory into the window; write: back. Moves the walk past `end`.
-[[nodiscard]] Status reach_member(const Job& job, MemberWalk& member, FileOffset end, Direction direction,
-                                  const WindowMemory& window);
+[[nodiscard]] Status reach_member(const Job& job, MemberWalk& member, FileOffset end,
+                                  Direction direction, const WindowMemory& window);
 
 }  // namespace shima

@@ -30,8 +30,8 @@ const Post* worst_of(std::span<const Post> posts) {
 
 Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
   const Span span(call.counters.plan_ns);
-  const Terrain terrain{call.channel.members(), call.channel.can_pull(), call.channel.windows() != nullptr,
-                        call.channel.messenger() != nullptr};
+  const Terrain terrain{call.channel.members(), call.channel.can_pull(),
+                        call.channel.windows() != nullptr, call.channel.messenger() != nullptr};
   return make_plan(posts, call.operation, terrain, call.tuning);
 }
 
@@ -55,13 +55,16 @@ Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const 
   if (plan.path == Path::independent) {
     ++call.counters.path_independent;
     const Post& mine = posts[static_cast<std::size_t>(call.channel.rank())];
-    const auto moved = mine.len_bytes == 0 ? Result<std::uint64_t>(0) : call.move_own(mine.file, mine.memory);
+    const auto moved =
+        mine.len_bytes == 0 ? Result<std::uint64_t>(0) : call.move_own(mine.file, mine.memory);
     if (moved) part.own_bytes = *moved;
     if (!moved) part.status = std::unexpected(moved.error());
     return part;
   }
   Job job{call.operation, plan, posts, call.channel, call.file, call.counters};
-  const auto end = plan.path == Path::pull ? run_pull(job) : plan.path == Path::pack ? run_pack(job) : run_message(job);
+  const auto end = plan.path == Path::pull   ? run_pull(job)
+                   : plan.path == Path::pack ? run_pack(job)
+                                             : run_message(job);
   if (end) part.end_of_file = *end;
   if (!end) part.status = std::unexpected(end.error());
   return part;
@@ -79,8 +82,10 @@ Status agree_on(const CollectiveCall& call, Part& part) {
   part.end_of_file = FileOffset{all.end_of_file};
   if (all.code == Code::ok) return {};
   if (!part.status && part.status.error().code == all.code) return part.status;
-  return fail(all.code, fmt::format("a collective {}: rank {} failed",
-                                    call.operation == Operation::write ? "write" : "read", all.rank), all.sys_errno);
+  return fail(all.code,
+              fmt::format("a collective {}: rank {} failed",
+                          call.operation == Operation::write ? "write" : "read", all.rank),
+              all.sys_errno);
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ struct CollectiveCall {
   std::function<Result<std::uint64_t>(const Slice& file, const Slice& memory)> move_own;
 };
 
-// Moves this member's bytes together with all others'. Collective; a post that carries an error makes
-// every member fail with that code before anything is moved. Returns the data bytes moved.
+// Moves this member's bytes together with all others'. Collective; a post that carries an error
+// makes every member fail with that code before anything is moved. Returns the data bytes moved.
 [[nodiscard]] Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& mine);
 
 }  // namespace shima

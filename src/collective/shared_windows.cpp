@@ -23,7 +23,8 @@ void SharedWindows::open(int side, FileRange range, std::uint32_t members) {
 }
 
 bool SharedWindows::finished(int side) const {
-  return mine().windows[static_cast<std::size_t>(side)].missing.load(std::memory_order_acquire) == 0;
+  return mine().windows[static_cast<std::size_t>(side)].missing.load(std::memory_order_acquire) ==
+         0;
 }
 
 void SharedWindows::close() {
@@ -35,12 +36,15 @@ std::optional<OpenWindow> SharedWindows::look(int agent, int side, std::uint32_t
   const WindowState& window = board(agent).windows[static_cast<std::size_t>(side)];
   const std::uint32_t serial = window.opened.load(std::memory_order_seq_cst);
   if (serial == seen || serial % 2 == 1) return std::nullopt;
-  const FileRange range{{window.begin.load(std::memory_order_seq_cst)}, {window.end.load(std::memory_order_seq_cst)}};
+  const FileRange range{{window.begin.load(std::memory_order_seq_cst)},
+                        {window.end.load(std::memory_order_seq_cst)}};
   if (window.opened.load(std::memory_order_seq_cst) != serial) return std::nullopt;
   return OpenWindow{agent, side, serial, range};
 }
 
-bool SharedWindows::closed(int agent) const { return board(agent).closed.load(std::memory_order_acquire) != 0; }
+bool SharedWindows::closed(int agent) const {
+  return board(agent).closed.load(std::memory_order_acquire) != 0;
+}
 
 Result<std::span<std::byte>> SharedWindows::memory(int agent) {
   return segment_.peer_buffers().get(board(agent).staging);

@@ -1,8 +1,8 @@
 // Windows that the members of one node fill or empty themselves.
 //
-// Every agent has two. It opens one by showing its range and how many members have bytes there; each
-// of these copies and finishes it, and the last one to finish wakes the agent. A member that has no
-// bytes in a window never holds it up, and may miss it altogether.
+// Every agent has two. It opens one by showing its range and how many members have bytes there;
+// each of these copies and finishes it, and the last one to finish wakes the agent. A member that
+// has no bytes in a window never holds it up, and may miss it altogether.
 #pragma once
 
 #include <optional>
@@ -44,8 +44,12 @@ class SharedWindows {
   void finish(const OpenWindow& window);
 
   // Sleeping until something changes: take the state, look around, and sleep if there was nothing.
-  [[nodiscard]] std::uint32_t state() const { return slot_->event.word.load(std::memory_order_seq_cst); }
-  [[nodiscard]] Status sleep(Sleeper& sleeper, std::uint32_t state) { return sleeper.slice(slot_->event, state); }
+  [[nodiscard]] std::uint32_t state() const {
+    return slot_->event.word.load(std::memory_order_seq_cst);
+  }
+  [[nodiscard]] Status sleep(Sleeper& sleeper, std::uint32_t state) {
+    return sleeper.slice(slot_->event, state);
+  }
   [[nodiscard]] const WaitHooks& hooks() const { return hooks_; }
   [[nodiscard]] int index() const { return segment_.index(); }
 

@@ -31,7 +31,9 @@ DomainWalk::DomainWalk(std::span<const Post> posts, const Plan& plan, FileRange 
     : window_bytes_(plan.window_bytes), domain_(domain) {
   for (std::size_t i = 0; i < posts.size(); ++i) {
     const Bounds& bounds = posts[i].bounds;
-    if (posts[i].len_bytes == 0 || bounds.lowest >= domain.end.value || bounds.highest <= domain.begin.value) continue;
+    if (posts[i].len_bytes == 0 || bounds.lowest >= domain.end.value ||
+        bounds.highest <= domain.begin.value)
+      continue;
     members_.emplace_back(static_cast<int>(i), posts[i], domain);
   }
 }

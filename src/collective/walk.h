@@ -1,9 +1,9 @@
-// An agent's way through its domain: window by window, over holes, with the members' pieces in each.
+// An agent's way through its domain: window by window, over holes, with the members' pieces in
+// each.
 //
 // Windows lie on a grid of the file (multiples of the window size), so that an agent and a member
-// name the same window without talking. Each member whose bytes touch the domain has a cursor in the
-// file and one in its memory; both only move forward.
-// Pure.
+// name the same window without talking. Each member whose bytes touch the domain has a cursor in
+// the file and one in its memory; both only move forward. Pure.
 #pragma once
 
 #include <optional>
@@ -39,8 +39,8 @@ class MemberWalk {
     for_each_strip_below(ahead, std::min(end, domain_.end).value, visit);
   }
 
-  // Calls visit(StripPair{file side a, memory side b}) for the pieces below `end`, and moves past them.
-  // A visit returns a Status; the first error ends the walk.
+  // Calls visit(StripPair{file side a, memory side b}) for the pieces below `end`, and moves past
+  // them. A visit returns a Status; the first error ends the walk.
   template <class Visit>
   [[nodiscard]] Status walk_below(FileOffset end, Visit visit) {
     const std::int64_t limit = std::min(end, domain_.end).value;

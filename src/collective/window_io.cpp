@@ -28,8 +28,9 @@ Result<FileOffset> WindowIo::read_marked(std::byte* data) {
   SHIMA_TRY(coverage_.for_each_run(sieve_gap_bytes, [&](FileRange run) -> Status {
     if (run.begin >= end) return {};
     ++job_.counters.runs;
-    SHIMA_TRY_ASSIGN(const std::uint64_t n,
-                     job_.file.read(run.begin, data + (run.begin - window_.begin), run.len_bytes()));
+    SHIMA_TRY_ASSIGN(
+        const std::uint64_t n,
+        job_.file.read(run.begin, data + (run.begin - window_.begin), run.len_bytes()));
     job_.counters.disk_bytes_read += n;
     if (n < run.len_bytes()) end = run.begin + as_signed(n);
     return {};

@@ -1,4 +1,5 @@
-// Between an agent's window and the file: only what members asked for, in runs as long as they come.
+// Between an agent's window and the file: only what members asked for, in runs as long as they
+// come.
 #pragma once
 
 #include <cstddef>

@@ -24,8 +24,9 @@ namespace shima {
 namespace {
 
 unsigned bits_of(const AccessMode& mode) {
-  const bool flags[] = {mode.read,      mode.write,          mode.create,     mode.exclusive,
-                        mode.delete_on_close, mode.unique_open, mode.sequential, mode.append};
+  const bool flags[] = {mode.read,       mode.write,           mode.create,
+                        mode.exclusive,  mode.delete_on_close, mode.unique_open,
+                        mode.sequential, mode.append};
   unsigned bits = 0;
   for (const bool flag : flags) bits = bits << 1 | (flag ? 1U : 0U);
   return bits;
@@ -55,7 +56,8 @@ Result<std::vector<T>> exchange_values(Channel& channel, const T& mine) {
   SHIMA_TRY_ASSIGN(const auto letters, channel.exchange(bytes_of(mine)));
   std::vector<T> values(letters.size());
   for (std::size_t i = 0; i < letters.size(); ++i) {
-    if (letters[i].size() != sizeof(T)) return fail(Code::internal, "ranks run different builds of Shima");
+    if (letters[i].size() != sizeof(T))
+      return fail(Code::internal, "ranks run different builds of Shima");
     std::memcpy(&values[i], letters[i].data(), sizeof(T));
   }
   return values;
@@ -80,13 +82,21 @@ Status agree_on(Channel& channel, const Status& mine, const std::string& doing) 
 
 class PlainFile final : public File {
  public:
-  PlainFile(std::unique_ptr<Channel> channel, std::unique_ptr<Subfile> subfile, OpenRequest request, bool wants_stats)
-      : channel_(std::move(channel)), file_(std::move(subfile)), request_(std::move(request)), wants_stats_(wants_stats) {
+  PlainFile(std::unique_ptr<Channel> channel, std::unique_ptr<Subfile> subfile, OpenRequest request,
+            bool wants_stats)
+      : channel_(std::move(channel)),
+        file_(std::move(subfile)),
+        request_(std::move(request)),
+        wants_stats_(wants_stats) {
     tune();
   }
 
-  Result<std::uint64_t> write(const Transfer& transfer) override { return move(Operation::write, transfer); }
-  Result<std::uint64_t> read(const Transfer& transfer) override { return move(Operation::read, transfer); }
+  Result<std::uint64_t> write(const Transfer& transfer) override {
+    return move(Operation::write, transfer);
+  }
+  Result<std::uint64_t> read(const Transfer& transfer) override {
+    return move(Operation::read, transfer);
+  }
   Result<std::uint64_t> write_all(const Result<Transfer>& transfer) override {
     return move_all(Operation::write, transfer);
   }
@@ -100,13 +110,17 @@ class PlainFile final : public File {
   }
 
   Status set_size(const Result<FileOffset>& size) override {
-    return first_member_does("setting the size of", size, [&] { return file_.master().truncate(as_unsigned(size->value)); });
+    return first_member_does("setting the size of", size,
+                             [&] { return file_.master().truncate(as_unsigned(size->value)); });
   }
   Status preallocate(const Result<FileOffset>& size) override {
-    return first_member_does("preallocating", size, [&] { return file_.master().preallocate(as_unsigned(size->value)); });
+    return first_member_does("preallocating", size,
+                             [&] { return file_.master().preallocate(as_unsigned(size->value)); });
   }
   Status agree(const Status& mine) override { return agree_on(*channel_, mine, request_.path); }
-  Status sync() override { return agree_on(*channel_, file_.master().sync(), "syncing " + request_.path); }
+  Status sync() override {
+    return agree_on(*channel_, file_.master().sync(), "syncing " + request_.path);
+  }
   Status close() override;
 
   const AccessMode& mode() const override { return request_.mode; }
@@ -117,7 +131,8 @@ class PlainFile final : public File {
  private:
   void tune();
   Result<std::uint64_t> move(Operation operation, const Transfer& transfer);
-  Result<std::uint64_t> move_own(Operation operation, const Slice& file, const Slice& memory, Counters& counters);
+  Result<std::uint64_t> move_own(Operation operation, const Slice& file, const Slice& memory,
+                                 Counters& counters);
   Result<bool> combine(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> move_all(Operation operation, const Result<Transfer>& transfer);
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
@@ -125,7 +140,8 @@ class PlainFile final : public File {
     const std::lock_guard lock(counters_mutex_);
     counters_.add(counters);
   }
-  Status first_member_does(const char* doing, const Result<FileOffset>& size, const std::function<Status()>& action);
+  Status first_member_does(const char* doing, const Result<FileOffset>& size,
+                           const std::function<Status()>& action);
   void report();
 
   std::unique_ptr<Channel> channel_;
@@ -142,18 +158,24 @@ class PlainFile final : public File {
 Tuning::Force force_of(Toggle collective_buffering, Movement movement) {
   if (collective_buffering == Toggle::disable) return Tuning::Force::independent;
   switch (movement) {
-    case Movement::pull: return Tuning::Force::pull;
-    case Movement::pack: return Tuning::Force::pack;
-    case Movement::message: return Tuning::Force::message;
-    case Movement::automatic: break;
+    case Movement::pull:
+      return Tuning::Force::pull;
+    case Movement::pack:
+      return Tuning::Force::pack;
+    case Movement::message:
+      return Tuning::Force::message;
+    case Movement::automatic:
+      break;
   }
   return Tuning::Force::automatic;
 }
 
 void PlainFile::tune() {
   const Hints& hints = request_.hints;
-  write_tuning_ = {force_of(hints.romio_cb_write, hints.shima_reach), hints.cb_nodes, hints.cb_buffer_size};
-  read_tuning_ = {force_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes, hints.cb_buffer_size};
+  write_tuning_ = {force_of(hints.romio_cb_write, hints.shima_reach), hints.cb_nodes,
+                   hints.cb_buffer_size};
+  read_tuning_ = {force_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes,
+                  hints.cb_buffer_size};
 }
 
 // Members with different hints would choose differently and lose each other's data, so the first
@@ -177,10 +199,12 @@ Status PlainFile::set_hints(const Result<Hints>& hints) {
 Result<std::uint64_t> PlainFile::move(Operation operation, const Transfer& transfer) {
   Counters counters;
   ++(operation == Operation::write ? counters.writes : counters.reads);
-  SHIMA_TRY_ASSIGN(const bool combined, operation == Operation::write ? combine(transfer, counters) : false);
+  SHIMA_TRY_ASSIGN(const bool combined,
+                   operation == Operation::write ? combine(transfer, counters) : false);
   const auto moved = combined ? Result<std::uint64_t>(transfer.file.len_bytes)
                               : move_own(operation, transfer.file, transfer.memory, counters);
-  if (moved) (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
+  if (moved)
+    (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
   count(counters);
   return moved;
 }
@@ -191,7 +215,8 @@ Result<bool> PlainFile::combine(const Transfer& transfer, Counters& counters) {
       request_.hints.shima_combine == Toggle::disable)
     return false;
   const Post post = make_post(transfer.file, transfer.memory);
-  const std::unique_lock alone(combining_, std::try_to_lock);  // one errand a member; other threads go their own way
+  const std::unique_lock alone(
+      combining_, std::try_to_lock);  // one errand a member; other threads go their own way
   if (!alone || !worth_combining(post)) return false;
   const CombinedWrite write{*channel_, file_, counters, request_.hints.cb_buffer_size,
                             [&](const Slice& file, const Slice& memory) {
@@ -202,8 +227,8 @@ Result<bool> PlainFile::combine(const Transfer& transfer, Counters& counters) {
   return combined;
 }
 
-Result<std::uint64_t> PlainFile::move_own(Operation operation, const Slice& file, const Slice& memory,
-                                          Counters& counters) {
+Result<std::uint64_t> PlainFile::move_own(Operation operation, const Slice& file,
+                                          const Slice& memory, Counters& counters) {
   const IndependentRequest request{operation, file, memory, request_.hints.ind_rd_buffer_size,
                                    request_.hints.romio_ds_read != Toggle::disable};
   return move_independently(request, file_, counters);
@@ -222,13 +247,17 @@ Result<std::uint64_t> PlainFile::move_all(Operation operation, const Result<Tran
   if (operation == Operation::read && post.len_bytes > 0) post.cached = seems_cached(post.bounds);
   counters.file_pieces += post.file_pieces;
   counters.memory_pieces += post.memory_pieces;
-  const CollectiveCall call{operation, *channel_, file_, counters,
+  const CollectiveCall call{operation,
+                            *channel_,
+                            file_,
+                            counters,
                             operation == Operation::write ? write_tuning_ : read_tuning_,
                             [&](const Slice& file, const Slice& memory) {
                               return move_own(operation, file, memory, counters);
                             }};
   const auto moved = run_collective(call, post);
-  if (moved) (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
+  if (moved)
+    (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
   count(counters);
   return transfer ? moved : std::unexpected(transfer.error());
 }
@@ -240,7 +269,8 @@ Status PlainFile::first_member_does(const char* doing, const Result<FileOffset>&
     std::uint64_t code;
     std::int64_t size;
   };
-  const SizePost mine{size ? 0U : static_cast<std::uint64_t>(size.error().code), size ? size->value : 0};
+  const SizePost mine{size ? 0U : static_cast<std::uint64_t>(size.error().code),
+                      size ? size->value : 0};
   const auto posts = exchange_values(*channel_, mine);
   Status status;
   if (!posts) {
@@ -249,8 +279,10 @@ Status PlainFile::first_member_does(const char* doing, const Result<FileOffset>&
     status = std::unexpected(size.error());
   } else if (std::ranges::any_of(*posts, [](const SizePost& post) { return post.code != 0; })) {
     status = {};  // the member with the error reports it
-  } else if (std::ranges::any_of(*posts, [&](const SizePost& post) { return post.size != mine.size; })) {
-    status = fail(Code::not_same, fmt::format("{} {}: ranks gave different sizes", doing, request_.path));
+  } else if (std::ranges::any_of(*posts,
+                                 [&](const SizePost& post) { return post.size != mine.size; })) {
+    status = fail(Code::not_same,
+                  fmt::format("{} {}: ranks gave different sizes", doing, request_.path));
   } else if (channel_->rank() == 0) {
     status = action();
   }
@@ -276,30 +308,35 @@ Status PlainFile::close() {
   return status ? removed : status;
 }
 
-Result<std::unique_ptr<Subfile>> open_own(const OpenRequest& request, bool creates, bool exclusive) {
+Result<std::unique_ptr<Subfile>> open_own(const OpenRequest& request, bool creates,
+                                          bool exclusive) {
   return open_subfile({.path = request.path,
                        .read = request.mode.read,
                        .write = request.mode.write,
                        .create = creates,
                        .exclusive = exclusive,
-                       .permissions = request.hints.file_perm >= 0 ? static_cast<unsigned>(request.hints.file_perm)
-                                                                   : 0666U});
+                       .permissions = request.hints.file_perm >= 0
+                                          ? static_cast<unsigned>(request.hints.file_perm)
+                                          : 0666U});
 }
 
 // An error if the members cannot open together what they ask for.
 Status check_posts(std::span<const OpenPost> posts, const Result<OpenRequest>& request) {
   if (!request) return std::unexpected(request.error());
   for (const OpenPost& post : posts) {
-    if (post.code != 0) return fail(static_cast<Code>(post.code), "opening a file: another rank could not take part");
+    if (post.code != 0)
+      return fail(static_cast<Code>(post.code), "opening a file: another rank could not take part");
     if (post.mode_bits != bits_of(request->mode))
-      return fail(Code::not_same, fmt::format("opening {}: ranks gave different access modes", request->path));
+      return fail(Code::not_same,
+                  fmt::format("opening {}: ranks gave different access modes", request->path));
   }
   return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel, const Result<OpenRequest>& request) {
+Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
+                                         const Result<OpenRequest>& request) {
   OpenPost mine{.wants_stats = stats_wanted() ? 1U : 0U, .hints = {}};
   if (!request) mine.code = static_cast<std::uint64_t>(request.error().code);
   if (request) mine.mode_bits = bits_of(request->mode);
@@ -322,11 +359,14 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel, const
   } else {
     open_if_well(request && request->mode.create, false);
   }
-  SHIMA_TRY(agree_on(*channel, status, request ? "opening " + request->path : std::string("opening a file")));
-  const bool wants_stats = std::ranges::any_of(*posts, [](const OpenPost& post) { return post.wants_stats != 0; });
+  SHIMA_TRY(agree_on(*channel, status,
+                     request ? "opening " + request->path : std::string("opening a file")));
+  const bool wants_stats =
+      std::ranges::any_of(*posts, [](const OpenPost& post) { return post.wants_stats != 0; });
   OpenRequest agreed = *request;
   agreed.hints = posts->front().hints;  // see PlainFile::set_hints
-  return std::make_unique<PlainFile>(std::move(channel), std::move(subfile), std::move(agreed), wants_stats);
+  return std::make_unique<PlainFile>(std::move(channel), std::move(subfile), std::move(agreed),
+                                     wants_stats);
 }
 
 Status remove_file(const std::string& path) {

@@ -1,8 +1,8 @@
 // An open file: independent and collective access to plain files.
 //
 // Everything above a File speaks in Slices: which bytes of the file, which bytes of memory, in one
-// data order. A File cuts them by the layout into subfile ranges and moves them, alone (independent)
-// or together with the other members of its channel (collective).
+// data order. A File cuts them by the layout into subfile ranges and moves them, alone
+// (independent) or together with the other members of its channel (collective).
 #pragma once
 
 #include <cstdint>
@@ -80,8 +80,8 @@ class File {
   [[nodiscard]] virtual const AccessMode& mode() const = 0;
   // The hints in effect, the same on all members.
   [[nodiscard]] virtual const Hints& hints() const = 0;
-  // Replaces the hints by the first member's. Collective; a member that holds an error takes part, and
-  // every member returns the worst code.
+  // Replaces the hints by the first member's. Collective; a member that holds an error takes part,
+  // and every member returns the worst code.
   [[nodiscard]] virtual Status set_hints(const Result<Hints>& hints) = 0;
   [[nodiscard]] virtual Counters& counters() = 0;
 };

@@ -1,10 +1,12 @@
 // Three ways, from the cheapest:
 //
 // - direct: the file side and the memory side are both one piece: one call.
-// - batched: the two patterns are walked together; pieces of memory that belong to one contiguous run
-//   of the file go into one vectored call. Where the pieces of memory are tiny they are copied through
-//   a buffer instead, because a vector entry costs the kernel more than the copy.
-// - sieved (reads only): where the file's pieces are small and close together, whole windows are read
+// - batched: the two patterns are walked together; pieces of memory that belong to one contiguous
+// run
+//   of the file go into one vectored call. Where the pieces of memory are tiny they are copied
+//   through a buffer instead, because a vector entry costs the kernel more than the copy.
+// - sieved (reads only): where the file's pieces are small and close together, whole windows are
+// read
 //   and the pieces copied out. Writes never do this: bytes between the pieces are not ours.
 #include "file/independent.h"
 
@@ -22,8 +24,8 @@ namespace {
 
 constexpr std::uint64_t bounce_bytes = 256 * 1024;
 constexpr std::uint64_t default_sieve_bytes = 1024 * 1024;
-constexpr std::uint64_t tiny_piece_bytes = 256;   // below, a copy is cheaper than an iovec entry
-constexpr std::uint64_t sieve_pitch_bytes = 4096; // pieces closer than this are sieved
+constexpr std::uint64_t tiny_piece_bytes = 256;    // below, a copy is cheaper than an iovec entry
+constexpr std::uint64_t sieve_pitch_bytes = 4096;  // pieces closer than this are sieved
 
 std::uintptr_t address_of(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
 
@@ -82,7 +84,8 @@ class Run {
   bool ended_ = false;
 };
 
-Result<std::uint64_t> move_batched(const IndependentRequest& request, LogicalFile& file, Counters& counters) {
+Result<std::uint64_t> move_batched(const IndependentRequest& request, LogicalFile& file,
+                                   Counters& counters) {
   Run run(request, file, counters);
   Cursor in_file(request.file);
   Cursor in_memory(request.memory);
@@ -101,11 +104,13 @@ Result<std::uint64_t> move_batched(const IndependentRequest& request, LogicalFil
 
 // A contiguous piece of `len_bytes` at `address`, as the other side of a copy.
 Cursor contiguous_at(const std::byte* address, std::uint64_t len_bytes) {
-  return Cursor({Pattern::contiguous(len_bytes), static_cast<std::int64_t>(address_of(address)), 0, len_bytes});
+  return Cursor({Pattern::contiguous(len_bytes), static_cast<std::int64_t>(address_of(address)), 0,
+                 len_bytes});
 }
 
 // Through a buffer, a chunk of data bytes at a time: memory in tiny pieces.
-Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFile& file, Counters& counters) {
+Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFile& file,
+                                   Counters& counters) {
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(bounce_bytes);
   Cursor in_memory(request.memory);
   std::uint64_t moved = 0;
@@ -114,10 +119,12 @@ Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFil
     Slice chunk = request.file;
     chunk.first_byte += moved;
     chunk.len_bytes = len;
-    const Slice bounce{Pattern::contiguous(len), static_cast<std::int64_t>(address_of(buffer.get())), 0, len};
+    const Slice bounce{Pattern::contiguous(len),
+                       static_cast<std::int64_t>(address_of(buffer.get())), 0, len};
     Cursor packed(bounce);
     if (request.operation == Operation::write) copy_between(0, packed, 0, in_memory);
-    SHIMA_TRY_ASSIGN(const std::uint64_t n, move_batched({request.operation, chunk, bounce}, file, counters));
+    SHIMA_TRY_ASSIGN(const std::uint64_t n,
+                     move_batched({request.operation, chunk, bounce}, file, counters));
     if (request.operation == Operation::read) {
       Cursor arrived = contiguous_at(buffer.get(), n);
       copy_between(0, in_memory, 0, arrived);
@@ -129,8 +136,10 @@ Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFil
 }
 
 // Whole windows of the file are read, and the pieces in them copied out.
-Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile& file, Counters& counters) {
-  const std::uint64_t window_bytes = request.sieve_bytes != 0 ? request.sieve_bytes : default_sieve_bytes;
+Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile& file,
+                                  Counters& counters) {
+  const std::uint64_t window_bytes =
+      request.sieve_bytes != 0 ? request.sieve_bytes : default_sieve_bytes;
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(window_bytes);
   const std::int64_t highest = bounds_of(request.file).highest;
   Cursor in_file(request.file);
@@ -147,9 +156,11 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
     counters.disk_bytes_read += n;
     for_each_strip_below(in_file, begin + as_signed(n), [&](const Strip& strip) {
       const std::uint64_t bytes = strip.len_bytes * strip.count;
-      Cursor found({Pattern::strided(strip.count, strip.stride_bytes, Pattern::contiguous(strip.len_bytes)),
-                    strip.offset, 0, bytes});
-      copy_between(0, in_memory, address_of(buffer.get()) - static_cast<std::uintptr_t>(begin), found);
+      Cursor found(
+          {Pattern::strided(strip.count, strip.stride_bytes, Pattern::contiguous(strip.len_bytes)),
+           strip.offset, 0, bytes});
+      copy_between(0, in_memory, address_of(buffer.get()) - static_cast<std::uintptr_t>(begin),
+                   found);
     });
     if (n < len) break;
   }
@@ -157,11 +168,14 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
 }
 
 bool worth_sieving(const IndependentRequest& request) {
-  if (request.operation != Operation::read || !request.may_sieve || !request.file.pattern.ordered()) return false;
+  if (request.operation != Operation::read || !request.may_sieve || !request.file.pattern.ordered())
+    return false;
   const Bounds bounds = bounds_of(request.file);
-  const double share = static_cast<double>(request.file.len_bytes) / static_cast<double>(request.file.pattern.len_bytes());
+  const double share = static_cast<double>(request.file.len_bytes) /
+                       static_cast<double>(request.file.pattern.len_bytes());
   const double pieces = share * static_cast<double>(request.file.pattern.piece_count());
-  return pieces > 2 && static_cast<double>(bounds.highest - bounds.lowest) / pieces < static_cast<double>(sieve_pitch_bytes);
+  return pieces > 2 && static_cast<double>(bounds.highest - bounds.lowest) / pieces <
+                           static_cast<double>(sieve_pitch_bytes);
 }
 
 bool has_tiny_pieces(const Slice& memory) {
@@ -170,10 +184,11 @@ bool has_tiny_pieces(const Slice& memory) {
 
 }  // namespace
 
-Result<std::uint64_t> move_independently(const IndependentRequest& request, LogicalFile& file, Counters& counters) {
+Result<std::uint64_t> move_independently(const IndependentRequest& request, LogicalFile& file,
+                                         Counters& counters) {
   if (request.file.len_bytes == 0) return 0;
-  std::uint64_t& disk_bytes =
-      request.operation == Operation::write ? counters.disk_bytes_written : counters.disk_bytes_read;
+  std::uint64_t& disk_bytes = request.operation == Operation::write ? counters.disk_bytes_written
+                                                                    : counters.disk_bytes_read;
   Result<std::uint64_t> moved = 0;
   if (request.file.pattern.is_contiguous() && request.memory.pattern.is_contiguous()) {
     moved = move_batched(request, file, counters);

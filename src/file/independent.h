@@ -18,7 +18,7 @@ struct IndependentRequest {
 };
 
 // Blocks; returns the data bytes moved. A read stops at the end of the file.
-[[nodiscard]] Result<std::uint64_t> move_independently(const IndependentRequest& request, LogicalFile& file,
-                                                       Counters& counters);
+[[nodiscard]] Result<std::uint64_t> move_independently(const IndependentRequest& request,
+                                                       LogicalFile& file, Counters& counters);
 
 }  // namespace shima

@@ -29,7 +29,8 @@ class Layout {
   [[nodiscard]] Extent locate(FileOffset offset, std::uint64_t len_bytes) const;
 
  private:
-  Layout(std::uint64_t unit_bytes, int subfile_count) : unit_bytes_(unit_bytes), subfile_count_(subfile_count) {}
+  Layout(std::uint64_t unit_bytes, int subfile_count)
+      : unit_bytes_(unit_bytes), subfile_count_(subfile_count) {}
 
   std::uint64_t unit_bytes_;  // 0: without end
   int subfile_count_;
@@ -37,6 +38,7 @@ class Layout {
 
 // Cuts `range` into at most `count` consecutive ranges of about one size whose inner boundaries are
 // multiples of `alignment_bytes`. Empty ranges are left out.
-[[nodiscard]] std::vector<FileRange> cut_into_domains(FileRange range, int count, std::uint64_t alignment_bytes);
+[[nodiscard]] std::vector<FileRange> cut_into_domains(FileRange range, int count,
+                                                      std::uint64_t alignment_bytes);
 
 }  // namespace shima

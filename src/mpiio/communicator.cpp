@@ -71,7 +71,7 @@ std::uint64_t node_identity() {
   ::gethostname(host, sizeof host - 1);
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat namespace_facts {};
+  struct stat namespace_facts{};
   ::stat("/proc/self/ns/pid", &namespace_facts);
   return std::hash<std::string>{}(fmt::format("{}/{}/{}", host, boot, namespace_facts.st_ino));
 }
@@ -92,8 +92,9 @@ Result<std::vector<T>> gather_all(MPI_Comm comm, const T& mine) {
   PMPI_Comm_size(comm, &size);
   std::vector<T> all(static_cast<std::size_t>(size));
   MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(PMPI_Iallgather(&mine, sizeof(T), MPI_BYTE, all.data(), sizeof(T), MPI_BYTE, comm, &request),
-                    "introducing ranks to each other"));
+  SHIMA_TRY(checked(
+      PMPI_Iallgather(&mine, sizeof(T), MPI_BYTE, all.data(), sizeof(T), MPI_BYTE, comm, &request),
+      "introducing ranks to each other"));
   SHIMA_TRY(await(request, "introducing ranks to each other"));
   return all;
 }
@@ -124,14 +125,16 @@ Result<Neighbourhood> look_around(MPI_Comm comm) {
   const int here = around.members[static_cast<std::size_t>(around.rank)].node;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (around.members[i].node != here) continue;
-    if (static_cast<int>(i) == around.rank) around.local_index = static_cast<int>(around.local_ranks.size());
+    if (static_cast<int>(i) == around.rank)
+      around.local_index = static_cast<int>(around.local_ranks.size());
     around.local_ranks.push_back(static_cast<int>(i));
   }
   around.node_count = static_cast<int>(nodes.size());
   return around;
 }
 
-// The memory that this rank's node shares; null, on all ranks alike, where some node cannot share any.
+// The memory that this rank's node shares; null, on all ranks alike, where some node cannot share
+// any.
 Result<std::shared_ptr<NodeSegment>> share_memory(MPI_Comm comm, const Neighbourhood& around) {
   const int local_count = static_cast<int>(around.local_ranks.size());
   SharedBuffer made;  // the first rank of each node makes it; open until all have mapped it
@@ -139,9 +142,11 @@ Result<std::shared_ptr<NodeSegment>> share_memory(MPI_Comm comm, const Neighbour
     if (auto buffer = NodeSegment::make(local_count)) made = *std::move(buffer);
   }
   SHIMA_TRY_ASSIGN(const auto refs, gather_all(comm, made.ref()));
-  auto attached = NodeSegment::attach(refs[static_cast<std::size_t>(around.local_ranks.front())], local_count,
-                                      around.local_index);
-  if (!attached) log(LogLevel::warn, "no shared memory with the other ranks of this node: {}", describe(attached.error()));
+  auto attached = NodeSegment::attach(refs[static_cast<std::size_t>(around.local_ranks.front())],
+                                      local_count, around.local_index);
+  if (!attached)
+    log(LogLevel::warn, "no shared memory with the other ranks of this node: {}",
+        describe(attached.error()));
   SHIMA_TRY_ASSIGN(const bool all_attached, all_agree(comm, attached.has_value()));
   return all_attached ? *attached : nullptr;
 }
@@ -168,7 +173,8 @@ Status settle_on_one_node(CommState& state, Neighbourhood around) {
   ground->staging = std::make_shared<StagingPool>();
   ground->members = std::move(around.members);
   for (Member& member : ground->members) member.cores = state.segment->usable_cores();
-  ground->hooks = hooks_for(state.segment, state.segment->member_count() <= state.segment->usable_cores());
+  ground->hooks =
+      hooks_for(state.segment, state.segment->member_count() <= state.segment->usable_cores());
   state.node = std::move(ground);
   return {};
 }
@@ -192,9 +198,11 @@ Status settle_on_several_nodes(MPI_Comm comm, CommState& state, Neighbourhood ar
 void announce(const Neighbourhood& around, const CommState& state) {
   if (around.rank != 0) return;
   const bool can_pull = state.segment && state.segment->can_pull();
-  log(LogLevel::info, "{} ranks on {} nodes; {}; ranks reach each other's memory {}", around.members.size(),
-      around.node_count, state.segment ? "shared memory on each node" : "no shared memory: everything by messages",
-      can_pull ? "with process_vm_readv/writev" : "through shared windows (process_vm_readv is forbidden here)");
+  log(LogLevel::info, "{} ranks on {} nodes; {}; ranks reach each other's memory {}",
+      around.members.size(), around.node_count,
+      state.segment ? "shared memory on each node" : "no shared memory: everything by messages",
+      can_pull ? "with process_vm_readv/writev"
+               : "through shared windows (process_vm_readv is forbidden here)");
 }
 
 Result<std::unique_ptr<CommState>> make_state(MPI_Comm comm) {
@@ -214,10 +222,12 @@ Result<std::unique_ptr<CommState>> make_state(MPI_Comm comm) {
 Result<CommState*> state_of(MPI_Comm comm) {
   void* known = nullptr;
   int found = 0;
-  SHIMA_TRY(checked(PMPI_Comm_get_attr(comm, state_keyval(), &known, &found), "asking a communicator"));
+  SHIMA_TRY(
+      checked(PMPI_Comm_get_attr(comm, state_keyval(), &known, &found), "asking a communicator"));
   if (found != 0) return static_cast<CommState*>(known);
   SHIMA_TRY_ASSIGN(std::unique_ptr<CommState> made, make_state(comm));
-  SHIMA_TRY(checked(PMPI_Comm_set_attr(comm, state_keyval(), made.get()), "remembering a communicator's node"));
+  SHIMA_TRY(checked(PMPI_Comm_set_attr(comm, state_keyval(), made.get()),
+                    "remembering a communicator's node"));
   return made.release();
 }
 

@@ -2,8 +2,8 @@
 //
 // What the members of a communicator need of each other (who runs where, the node segment) is found
 // out once, with a few MPI collectives, and kept as an attribute of the communicator. Duplicates
-// inherit it, because libraries duplicate the communicator at every open. On one node, opening a file
-// then costs no MPI call at all.
+// inherit it, because libraries duplicate the communicator at every open. On one node, opening a
+// file then costs no MPI call at all.
 #pragma once
 
 #include <mpi.h>

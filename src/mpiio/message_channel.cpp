@@ -15,7 +15,8 @@ constexpr int data_tag = 1;
 
 Result<Messenger::Ticket> MpiMessenger::send(int to, std::span<const std::byte> data) {
   MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(PMPI_Isend(data.data(), static_cast<int>(data.size()), MPI_BYTE, to, data_tag, comm_, &request),
+  SHIMA_TRY(checked(PMPI_Isend(data.data(), static_cast<int>(data.size()), MPI_BYTE, to, data_tag,
+                               comm_, &request),
                     "sending to another node"));
   under_way_[next_] = request;
   return next_++;
@@ -23,7 +24,8 @@ Result<Messenger::Ticket> MpiMessenger::send(int to, std::span<const std::byte> 
 
 Result<Messenger::Ticket> MpiMessenger::receive(int from, std::span<std::byte> data) {
   MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(PMPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_BYTE, from, data_tag, comm_, &request),
+  SHIMA_TRY(checked(PMPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_BYTE, from, data_tag,
+                               comm_, &request),
                     "receiving from another node"));
   under_way_[next_] = request;
   return next_++;
@@ -33,7 +35,8 @@ Result<bool> MpiMessenger::done(Ticket ticket, std::uint64_t& len_bytes) {
   const auto found = under_way_.find(ticket);
   MPI_Status status;
   int flag = 0;
-  SHIMA_TRY(checked(PMPI_Test(&found->second, &flag, &status), "waiting for a message of another node"));
+  SHIMA_TRY(
+      checked(PMPI_Test(&found->second, &flag, &status), "waiting for a message of another node"));
   if (flag == 0) return false;
   int count = 0;
   PMPI_Get_count(&status, MPI_BYTE, &count);
@@ -42,8 +45,8 @@ Result<bool> MpiMessenger::done(Ticket ticket, std::uint64_t& len_bytes) {
   return true;
 }
 
-Result<std::unique_ptr<MessageChannel>> MessageChannel::make(std::shared_ptr<const MessageGround> ground,
-                                                             MPI_Comm comm) {
+Result<std::unique_ptr<MessageChannel>> MessageChannel::make(
+    std::shared_ptr<const MessageGround> ground, MPI_Comm comm) {
   MPI_Comm own = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   SHIMA_TRY(checked(PMPI_Comm_idup(comm, &own, &request), "duplicating a communicator"));
@@ -63,29 +66,33 @@ MessageChannel::~MessageChannel() {
   if (finalized == 0) PMPI_Comm_free(&comm_);
 }
 
-Result<std::vector<std::span<const std::byte>>> MessageChannel::exchange(std::span<const std::byte> mine) {
+Result<std::vector<std::span<const std::byte>>> MessageChannel::exchange(
+    std::span<const std::byte> mine) {
   const auto count = static_cast<std::size_t>(size());
   std::vector<int> lens(count);
   const int len = static_cast<int>(mine.size());
   MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(PMPI_Iallgather(&len, 1, MPI_INT, lens.data(), 1, MPI_INT, comm_, &request), "exchanging sizes"));
+  SHIMA_TRY(checked(PMPI_Iallgather(&len, 1, MPI_INT, lens.data(), 1, MPI_INT, comm_, &request),
+                    "exchanging sizes"));
   SHIMA_TRY(await(request, "exchanging sizes"));
   const auto sum = std::accumulate(lens.begin(), lens.end(), std::int64_t{0});
   if (sum > std::numeric_limits<int>::max())
-    return fail(Code::unsupported_operation, "a collective on several nodes: the descriptions of all accesses "
-                                             "exceed 2 GiB; use datatypes with fewer pieces");
+    return fail(Code::unsupported_operation,
+                "a collective on several nodes: the descriptions of all accesses "
+                "exceed 2 GiB; use datatypes with fewer pieces");
   std::vector<int> starts(count);
   std::exclusive_scan(lens.begin(), lens.end(), starts.begin(), 0);
   turn_ = 1 - turn_;
   std::vector<std::byte>& received = letters_[turn_];
   received.resize(static_cast<std::size_t>(sum));
-  SHIMA_TRY(checked(PMPI_Iallgatherv(mine.data(), len, MPI_BYTE, received.data(), lens.data(), starts.data(), MPI_BYTE,
-                                     comm_, &request), "exchanging requests"));
+  SHIMA_TRY(checked(PMPI_Iallgatherv(mine.data(), len, MPI_BYTE, received.data(), lens.data(),
+                                     starts.data(), MPI_BYTE, comm_, &request),
+                    "exchanging requests"));
   SHIMA_TRY(await(request, "exchanging requests"));
   std::vector<std::span<const std::byte>> letters;
   for (std::size_t i = 0; i < count; ++i)
-    letters.push_back(std::span<const std::byte>(received).subspan(static_cast<std::size_t>(starts[i]),
-                                                                   static_cast<std::size_t>(lens[i])));
+    letters.push_back(std::span<const std::byte>(received).subspan(
+        static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(lens[i])));
   return letters;
 }
 
@@ -94,7 +101,9 @@ Outcome MessageChannel::agree(const Outcome& mine) {
   const std::array<std::uint64_t, 2> in{words.first, words.second};
   std::array<std::uint64_t, 2> out{};
   MPI_Request request = MPI_REQUEST_NULL;
-  Status met = checked(PMPI_Iallreduce(in.data(), out.data(), 2, MPI_UINT64_T, MPI_MAX, comm_, &request), "agreeing");
+  Status met =
+      checked(PMPI_Iallreduce(in.data(), out.data(), 2, MPI_UINT64_T, MPI_MAX, comm_, &request),
+              "agreeing");
   if (met) met = await(request, "agreeing");
   if (!met) return {.code = met.error().code, .rank = rank_};
   return outcome_of({out[0], out[1]});

@@ -42,15 +42,16 @@ struct MessageGround {
 class MessageChannel final : public Channel {
  public:
   // Duplicates `comm`. Collective over it.
-  [[nodiscard]] static Result<std::unique_ptr<MessageChannel>> make(std::shared_ptr<const MessageGround> ground,
-                                                                    MPI_Comm comm);
+  [[nodiscard]] static Result<std::unique_ptr<MessageChannel>> make(
+      std::shared_ptr<const MessageGround> ground, MPI_Comm comm);
   MessageChannel(const MessageChannel&) = delete;
   MessageChannel& operator=(const MessageChannel&) = delete;
   ~MessageChannel() override;
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
-  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(std::span<const std::byte> mine) override;
+  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(
+      std::span<const std::byte> mine) override;
   [[nodiscard]] Outcome agree(const Outcome& mine) override;
   [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
   [[nodiscard]] bool can_pull() const override { return ground_->can_pull; }

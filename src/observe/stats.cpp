@@ -30,8 +30,9 @@ nlohmann::json to_json(const FileStats& stats) {
   }
   nlohmann::json hints = nlohmann::json::object();
   for (const auto& [key, value] : stats.hints) hints[key] = value;
-  return {{"file", stats.path},     {"comm_size", stats.member_count}, {"counters", counters},
-          {"times_us", times_us},   {"hints", hints},                  {"advice", advice_for(stats)}};
+  return {{"file", stats.path},   {"comm_size", stats.member_count},
+          {"counters", counters}, {"times_us", times_us},
+          {"hints", hints},       {"advice", advice_for(stats)}};
 }
 
 }  // namespace
@@ -55,13 +56,18 @@ std::vector<std::string> advice_for(const FileStats& stats) {
   constexpr std::uint64_t small_bytes = 64 * 1024;
   const Counters& sum = stats.sum;
   std::vector<std::string> advice;
-  const auto small_calls = [&](std::uint64_t calls, std::uint64_t all_bytes, const char* verb, const char* call) {
+  const auto small_calls = [&](std::uint64_t calls, std::uint64_t all_bytes, const char* verb,
+                               const char* call) {
     if (calls < many_calls || all_bytes / calls > small_bytes) return;
-    advice.push_back(fmt::format("{} independent calls {} {} bytes each on average: describe the whole access with "
-                                 "MPI_File_set_view and make one {} call", calls, verb, all_bytes / calls, call));
+    advice.push_back(fmt::format(
+        "{} independent calls {} {} bytes each on average: describe the whole access with "
+        "MPI_File_set_view and make one {} call",
+        calls, verb, all_bytes / calls, call));
   };
-  if (sum.collective_writes == 0) small_calls(sum.writes, sum.bytes_written, "wrote", "MPI_File_write_all");
-  if (sum.collective_reads == 0) small_calls(sum.reads, sum.bytes_read, "read", "MPI_File_read_all");
+  if (sum.collective_writes == 0)
+    small_calls(sum.writes, sum.bytes_written, "wrote", "MPI_File_write_all");
+  if (sum.collective_reads == 0)
+    small_calls(sum.reads, sum.bytes_read, "read", "MPI_File_read_all");
   return advice;
 }
 

@@ -38,7 +38,8 @@ bool is_gone(pid_t pid) {
 
 }  // namespace
 
-Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_count, const WaitHooks& hooks) {
+Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_count,
+                                              const WaitHooks& hooks) {
   const std::uint32_t before = generation.load(std::memory_order_acquire);
   raise_to(first, mine.first);
   raise_to(second, mine.second);
@@ -50,23 +51,28 @@ Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_
     event.post();
     return result;
   }
-  SHIMA_TRY(wait_until(event, hooks, [&] { return generation.load(std::memory_order_acquire) != before; }));
+  SHIMA_TRY(wait_until(event, hooks,
+                       [&] { return generation.load(std::memory_order_acquire) != before; }));
   return result;
 }
 
 std::size_t NodeSegment::slots_start(int member_count) {
-  return round_up(sizeof(Header) + static_cast<std::size_t>(member_count) * sizeof(Peer), page_bytes);
+  return round_up(sizeof(Header) + static_cast<std::size_t>(member_count) * sizeof(Peer),
+                  page_bytes);
 }
 
 std::size_t NodeSegment::slot_bytes(int member_count) {
-  return round_up(sizeof(Slot) + static_cast<std::size_t>(member_count) * sizeof(SlotMember), page_bytes);
+  return round_up(sizeof(Slot) + static_cast<std::size_t>(member_count) * sizeof(SlotMember),
+                  page_bytes);
 }
 
 Result<SharedBuffer> NodeSegment::make(int member_count) {
-  return SharedBuffer::make(slots_start(member_count) + slot_count * slot_bytes(member_count), "shima-node");
+  return SharedBuffer::make(slots_start(member_count) + slot_count * slot_bytes(member_count),
+                            "shima-node");
 }
 
-Result<std::shared_ptr<NodeSegment>> NodeSegment::attach(const SharedRef& ref, int member_count, int index) {
+Result<std::shared_ptr<NodeSegment>> NodeSegment::attach(const SharedRef& ref, int member_count,
+                                                         int index) {
   SHIMA_TRY_ASSIGN(Mapping mapping, map_shared(ref));
   return std::shared_ptr<NodeSegment>(new NodeSegment(std::move(mapping), member_count, index));
 }
@@ -74,7 +80,9 @@ Result<std::shared_ptr<NodeSegment>> NodeSegment::attach(const SharedRef& ref, i
 NodeSegment::NodeSegment(Mapping mapping, int member_count, int index)
     : mapping_(std::move(mapping)), member_count_(member_count), index_(index) {}
 
-NodeSegment::Header& NodeSegment::header() const { return *reinterpret_cast<Header*>(mapping_.bytes().data()); }
+NodeSegment::Header& NodeSegment::header() const {
+  return *reinterpret_cast<Header*>(mapping_.bytes().data());
+}
 
 NodeSegment::Peer& NodeSegment::peer(int index) const {
   return reinterpret_cast<Peer*>(mapping_.bytes().data() + sizeof(Header))[index];
@@ -90,7 +98,8 @@ SlotMember& NodeSegment::member(Slot* slot, int index) const {
 
 Status NodeSegment::introduce(const WaitHooks& hooks) {
   allow_reach();
-  if (::getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_) nonce_ = static_cast<std::uint64_t>(::getpid());
+  if (::getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_)
+    nonce_ = static_cast<std::uint64_t>(::getpid());
   Peer& me = peer(index_);
   me.pid = ::getpid();
   me.nonce_address = reinterpret_cast<std::uintptr_t>(&nonce_);
@@ -115,7 +124,8 @@ Status NodeSegment::introduce(const WaitHooks& hooks) {
 bool NodeSegment::reach_all() const {
   for (int i = 0; i < member_count_; ++i) {
     const Peer& other = peer(i);
-    if (i != index_ && !prove_reach(other.pid, other.nonce_address, other.nonce.load())) return false;
+    if (i != index_ && !prove_reach(other.pid, other.nonce_address, other.nonce.load()))
+      return false;
   }
   return true;
 }
@@ -123,7 +133,8 @@ bool NodeSegment::reach_all() const {
 Status NodeSegment::check_peers() const {
   for (int i = 0; i < member_count_; ++i) {
     if (i != index_ && is_gone(peer(i).pid))
-      return fail(Code::peer_lost, fmt::format("waiting for process {}: it has ended", peer(i).pid));
+      return fail(Code::peer_lost,
+                  fmt::format("waiting for process {}: it has ended", peer(i).pid));
   }
   return {};
 }
@@ -152,8 +163,9 @@ Result<Slot*> NodeSegment::enter(std::uint64_t key) {
   if (place < slot_count) table.keys[place] = key;
   unlock();
   if (place == slot_count)
-    return fail(Code::no_memory, fmt::format("opening a file: {} are open on this communicator already; close some",
-                                             slot_count));
+    return fail(Code::no_memory,
+                fmt::format("opening a file: {} are open on this communicator already; close some",
+                            slot_count));
   return reinterpret_cast<Slot*>(slot_at(place));
 }
 

@@ -35,7 +35,8 @@ struct Rendezvous {
   Event event;
 
   // Waits for `member_count` arrivals.
-  [[nodiscard]] Result<Maxima> arrive(Maxima mine, std::uint32_t member_count, const WaitHooks& hooks);
+  [[nodiscard]] Result<Maxima> arrive(Maxima mine, std::uint32_t member_count,
+                                      const WaitHooks& hooks);
 };
 
 // One member's letter to all others; long ones lie in a SharedBuffer of the sender.
@@ -76,7 +77,7 @@ struct alignas(64) SlotMember {
 
 struct alignas(64) Slot {
   Rendezvous rendezvous;
-  alignas(64) Event event;  // windows opened, filled, closed
+  alignas(64) Event event;                     // windows opened, filled, closed
   alignas(64) std::atomic<std::uint32_t> led;  // 1 while a member carries out errands
   Event errands;                               // posted, done, leader gone
   std::atomic<std::uint32_t> departed;
@@ -87,9 +88,11 @@ class NodeSegment {
   // Makes the memory for `member_count` members; one member of the node does so.
   [[nodiscard]] static Result<SharedBuffer> make(int member_count);
   // Maps the memory that `ref` names, as member `index`. Calls no MPI; waits for nobody.
-  [[nodiscard]] static Result<std::shared_ptr<NodeSegment>> attach(const SharedRef& ref, int member_count, int index);
+  [[nodiscard]] static Result<std::shared_ptr<NodeSegment>> attach(const SharedRef& ref,
+                                                                   int member_count, int index);
 
-  // Shows this process to the others and learns who can be reached. Collective over the node; call once.
+  // Shows this process to the others and learns who can be reached. Collective over the node; call
+  // once.
   [[nodiscard]] Status introduce(const WaitHooks& hooks);
 
   [[nodiscard]] int member_count() const { return member_count_; }

@@ -35,7 +35,8 @@ RemoteTransfer::RemoteTransfer(pid_t pid, Direction direction) : pid_(pid), dire
   remote_.reserve(batch_pieces);
 }
 
-void RemoteTransfer::append(std::vector<iovec>& side, std::uintptr_t address, std::uint64_t len_bytes) {
+void RemoteTransfer::append(std::vector<iovec>& side, std::uintptr_t address,
+                            std::uint64_t len_bytes) {
   if (!side.empty()) {
     iovec& last = side.back();
     if (reinterpret_cast<std::uintptr_t>(last.iov_base) + last.iov_len == address) {
@@ -47,7 +48,8 @@ void RemoteTransfer::append(std::vector<iovec>& side, std::uintptr_t address, st
 }
 
 Status RemoteTransfer::add(std::uintptr_t local, std::uintptr_t remote, std::uint64_t len_bytes) {
-  if (local_.size() == batch_pieces || remote_.size() == batch_pieces || pending_bytes_ > batch_bytes)
+  if (local_.size() == batch_pieces || remote_.size() == batch_pieces ||
+      pending_bytes_ > batch_bytes)
     SHIMA_TRY(flush());
   append(local_, local, len_bytes);
   append(remote_, remote, len_bytes);
@@ -64,9 +66,13 @@ Status RemoteTransfer::flush() {
     if (moved < 0 && errno == EINTR) continue;
     if (moved <= 0) {
       const int sys_errno = moved == 0 ? EFAULT : errno;
-      return fail(sys_errno == ESRCH ? Code::peer_lost : Code::bad_argument,
-                  fmt::format("reaching {} bytes in the memory of process {}: its buffer is not mapped, or the "
-                              "process is gone", pending_bytes_, pid_), sys_errno);
+      return fail(
+          sys_errno == ESRCH ? Code::peer_lost : Code::bad_argument,
+          fmt::format(
+              "reaching {} bytes in the memory of process {}: its buffer is not mapped, or the "
+              "process is gone",
+              pending_bytes_, pid_),
+          sys_errno);
     }
     pending_bytes_ -= static_cast<std::uint64_t>(moved);
     drop_front(local, static_cast<std::uint64_t>(moved));

@@ -12,13 +12,15 @@ namespace shima {
 namespace {
 
 Result<Mapping> map_fd(int fd, std::size_t len_bytes) {
-  void* data = ::mmap(nullptr, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  if (data == MAP_FAILED) return fail_errno(errno, fmt::format("mapping {} bytes of shared memory", len_bytes));
+  void* data =
+      ::mmap(nullptr, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (data == MAP_FAILED)
+    return fail_errno(errno, fmt::format("mapping {} bytes of shared memory", len_bytes));
   return Mapping(static_cast<std::byte*>(data), len_bytes);
 }
 
 Result<std::uint64_t> inode_of(int fd) {
-  struct stat facts {};
+  struct stat facts{};
   if (::fstat(fd, &facts) != 0) return fail_errno(errno, "identifying shared memory");
   return static_cast<std::uint64_t>(facts.st_ino);
 }
@@ -58,12 +60,15 @@ SharedBuffer::~SharedBuffer() {
 Result<Mapping> map_shared(const SharedRef& ref) {
   const std::string path = fmt::format("/proc/{}/fd/{}", ref.pid, ref.fd);
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return fail_errno(errno, fmt::format("opening the shared memory of process {}", ref.pid));
+  if (fd < 0)
+    return fail_errno(errno, fmt::format("opening the shared memory of process {}", ref.pid));
   const auto inode = inode_of(fd);
   auto mapping = inode && *inode == ref.inode
                      ? map_fd(fd, ref.len_bytes)
-                     : Result<Mapping>(fail(Code::peer_lost, fmt::format("process {} is not the one that made the "
-                                                                         "shared memory", ref.pid)));
+                     : Result<Mapping>(fail(Code::peer_lost,
+                                            fmt::format("process {} is not the one that made the "
+                                                        "shared memory",
+                                                        ref.pid)));
   ::close(fd);
   return mapping;
 }

@@ -70,7 +70,8 @@ class PeerBuffers {
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::pair<SharedRef, Mapping>> mapped_;  // by pid and fd
+  std::map<std::pair<std::int32_t, std::int32_t>, std::pair<SharedRef, Mapping>>
+      mapped_;  // by pid and fd
 };
 
 }  // namespace shima

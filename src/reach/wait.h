@@ -1,9 +1,9 @@
 // Waiting for another task without taking the core it needs.
 //
-// A wait spins briefly only where every task can have a core of its own; then it yields a few times,
-// then it sleeps on a futex in slices that grow from 50 us to 2 ms. Between slices it calls the
-// progress hook, because a rank asleep in our call would otherwise hold up the messages of the MPI
-// library, and now and then it asks whether the peers still live.
+// A wait spins briefly only where every task can have a core of its own; then it yields a few
+// times, then it sleeps on a futex in slices that grow from 50 us to 2 ms. Between slices it calls
+// the progress hook, because a rank asleep in our call would otherwise hold up the messages of the
+// MPI library, and now and then it asks whether the peers still live.
 #pragma once
 
 #include <sched.h>
@@ -18,9 +18,9 @@
 namespace shima {
 
 struct WaitHooks {
-  std::function<void()> progress;   // lets the MPI library handle messages; may be empty
-  std::function<Status()> peers;    // an error once a peer is gone; may be empty
-  bool may_spin = false;            // no more tasks than cores
+  std::function<void()> progress;  // lets the MPI library handle messages; may be empty
+  std::function<Status()> peers;   // an error once a peer is gone; may be empty
+  bool may_spin = false;           // no more tasks than cores
 };
 
 // A word that waiters of one node sleep on, and how many do.

@@ -28,14 +28,16 @@ class FaultyCalls final : public FileSystemCalls {
   explicit FaultyCalls(std::vector<Fault> faults) : faults_(std::move(faults)) {}
 
   ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset) override {
-    return moved(Fault::Call::write, pieces, [&](const iovec* first, int n) {
-      return FileSystemCalls::pwritev(fd, first, n, offset);
-    }, count);
+    return moved(
+        Fault::Call::write, pieces,
+        [&](const iovec* first, int n) { return FileSystemCalls::pwritev(fd, first, n, offset); },
+        count);
   }
   ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset) override {
-    return moved(Fault::Call::read, pieces, [&](const iovec* first, int n) {
-      return FileSystemCalls::preadv(fd, first, n, offset);
-    }, count);
+    return moved(
+        Fault::Call::read, pieces,
+        [&](const iovec* first, int n) { return FileSystemCalls::preadv(fd, first, n, offset); },
+        count);
   }
   int fsync(int fd) override {
     for (const Fault& fault : faults_) {
@@ -90,16 +92,21 @@ bool parse_outcome(std::string_view text, Fault& fault) {
 bool parse_fault(std::string_view text, Fault& fault) {
   const auto parts = split(text, ':');
   if (parts.size() < 2 || parts.size() > 3) return false;
-  if (parts[0] == "write") fault.call = Fault::Call::write;
-  else if (parts[0] == "read") fault.call = Fault::Call::read;
-  else if (parts[0] == "sync") fault.call = Fault::Call::sync;
-  else return false;
+  if (parts[0] == "write")
+    fault.call = Fault::Call::write;
+  else if (parts[0] == "read")
+    fault.call = Fault::Call::read;
+  else if (parts[0] == "sync")
+    fault.call = Fault::Call::sync;
+  else
+    return false;
   if (!parse_outcome(parts[1], fault)) return false;
   if (parts.size() == 2) return true;
   constexpr std::string_view key = "after=";
   if (!parts[2].starts_with(key)) return false;
   const std::string_view number = parts[2].substr(key.size());
-  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), fault.after_bytes);
+  const auto parsed =
+      std::from_chars(number.data(), number.data() + number.size(), fault.after_bytes);
   return parsed.ec == std::errc{} && parsed.ptr == number.data() + number.size();
 }
 
@@ -110,9 +117,12 @@ Result<std::unique_ptr<FileSystemCalls>> make_faulty_calls(const std::string& sp
   for (const std::string_view part : split(spec, ',')) {
     Fault fault;
     if (!parse_fault(part, fault))
-      return fail(Code::bad_argument,
-                  fmt::format("SHIMA_FAULT: '{}' is not CALL:OUTCOME[:after=BYTES] with CALL write, read or sync "
-                              "and OUTCOME short, ENOSPC, EIO or EDQUOT", part));
+      return fail(
+          Code::bad_argument,
+          fmt::format(
+              "SHIMA_FAULT: '{}' is not CALL:OUTCOME[:after=BYTES] with CALL write, read or sync "
+              "and OUTCOME short, ENOSPC, EIO or EDQUOT",
+              part));
     faults.push_back(fault);
   }
   return std::make_unique<FaultyCalls>(std::move(faults));

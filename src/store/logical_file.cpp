@@ -30,8 +30,8 @@ std::vector<iovec> take(std::span<const iovec>& pieces, iovec& partial, std::uin
 // Calls move(extent, pieces) for each part of the pieces that lies in one subfile, until one moves
 // less than all of its bytes; returns the sum.
 template <class Move>
-Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset, std::span<const iovec> pieces,
-                                     Move move) {
+Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset,
+                                     std::span<const iovec> pieces, Move move) {
   std::uint64_t left = sum_of(pieces);
   Extent extent = layout.locate(offset, left);
   if (extent.len_bytes == left) return move(extent, pieces);
@@ -55,18 +55,21 @@ LogicalFile::LogicalFile(std::unique_ptr<Subfile> subfile) : layout_(Layout::pla
 }
 
 Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
-  const auto moved = move_by_extent(layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {
-    const Status status = subfiles_[static_cast<std::size_t>(extent.subfile)]->write(extent.begin, part);
-    return status ? Result<std::uint64_t>(extent.len_bytes) : std::unexpected(status.error());
-  });
+  const auto moved = move_by_extent(
+      layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {
+        const Status status =
+            subfiles_[static_cast<std::size_t>(extent.subfile)]->write(extent.begin, part);
+        return status ? Result<std::uint64_t>(extent.len_bytes) : std::unexpected(status.error());
+      });
   if (!moved) return std::unexpected(moved.error());
   return {};
 }
 
 Result<std::uint64_t> LogicalFile::read(FileOffset offset, std::span<const iovec> pieces) {
-  return move_by_extent(layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {
-    return subfiles_[static_cast<std::size_t>(extent.subfile)]->read(extent.begin, part);
-  });
+  return move_by_extent(
+      layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {
+        return subfiles_[static_cast<std::size_t>(extent.subfile)]->read(extent.begin, part);
+      });
 }
 
 Status LogicalFile::write(FileOffset offset, const void* data, std::uint64_t len_bytes) {

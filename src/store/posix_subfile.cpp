@@ -1,7 +1,8 @@
 // Batched positional I/O on a file descriptor.
 //
-// The kernel may take fewer bytes than it was given (a signal, a full disk, a 2 GiB limit). The loop
-// below goes on where it stopped; a second attempt that moves nothing turns into the error it was.
+// The kernel may take fewer bytes than it was given (a signal, a full disk, a 2 GiB limit). The
+// loop below goes on where it stopped; a second attempt that moves nothing turns into the error it
+// was.
 #include "store/posix_subfile.h"
 
 #include <fcntl.h>
@@ -76,7 +77,7 @@ class PosixSubfile final : public Subfile {
   }
 
   Result<std::uint64_t> size() override {
-    struct stat facts {};
+    struct stat facts{};
     if (::fstat(fd_, &facts) != 0) return failure(errno, "asking the size of");
     return static_cast<std::uint64_t>(facts.st_size);
   }
@@ -105,7 +106,7 @@ class PosixSubfile final : public Subfile {
   }
 
   Result<FileIdentity> identity() override {
-    struct stat facts {};
+    struct stat facts{};
     if (::fstat(fd_, &facts) != 0) return failure(errno, "identifying");
     return FileIdentity{facts.st_dev, facts.st_ino};
   }
@@ -129,15 +130,16 @@ class PosixSubfile final : public Subfile {
     return moved;
   }
 
-  Result<std::uint64_t> move_batch(TargetOffset offset, std::span<const iovec> batch, std::uint64_t wanted,
-                                   bool writing) {
+  Result<std::uint64_t> move_batch(TargetOffset offset, std::span<const iovec> batch,
+                                   std::uint64_t wanted, bool writing) {
     std::uint64_t moved = 0;
     std::vector<iovec> rest;
     while (moved < wanted) {
       const ssize_t n = call_once(offset + as_signed(moved), batch, writing);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return io_failure(errno, offset + as_signed(moved), wanted - moved, writing);
-      if (n == 0 && writing) return io_failure(EIO, offset + as_signed(moved), wanted - moved, writing);
+      if (n == 0 && writing)
+        return io_failure(EIO, offset + as_signed(moved), wanted - moved, writing);
       if (n == 0) break;
       moved += static_cast<std::uint64_t>(n);
       if (moved < wanted) {
@@ -155,11 +157,11 @@ class PosixSubfile final : public Subfile {
                    : calls_->preadv(fd_, batch.data(), count, offset.value);
   }
 
-  [[nodiscard]] std::unexpected<Error> io_failure(int sys_errno, TargetOffset offset, std::uint64_t len_bytes,
-                                                  bool writing) const {
+  [[nodiscard]] std::unexpected<Error> io_failure(int sys_errno, TargetOffset offset,
+                                                  std::uint64_t len_bytes, bool writing) const {
     return fail_errno(sys_errno,
-                      fmt::format("{} {} bytes at {} of {}", writing ? "writing" : "reading", len_bytes,
-                                  offset.value, path_));
+                      fmt::format("{} {} bytes at {} of {}", writing ? "writing" : "reading",
+                                  len_bytes, offset.value, path_));
   }
 
   int fd_;
@@ -184,7 +186,7 @@ Result<std::unique_ptr<Subfile>> open_posix_subfile(const SubfileOpen& request,
     fd = ::open(request.path.c_str(), open_flags(request), request.permissions);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return fail_errno(errno, fmt::format("opening {}", request.path));
-  struct stat facts {};
+  struct stat facts{};
   if (::fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode)) {
     ::close(fd);
     return fail_errno(EISDIR, fmt::format("opening {}", request.path));
@@ -204,7 +206,8 @@ Result<std::uint64_t> Subfile::read(TargetOffset offset, void* data, std::uint64
 
 Result<std::unique_ptr<Subfile>> open_subfile(const SubfileOpen& request) {
   const char* fault = std::getenv("SHIMA_FAULT");
-  if (fault == nullptr || *fault == '\0') return open_posix_subfile(request, std::make_unique<FileSystemCalls>());
+  if (fault == nullptr || *fault == '\0')
+    return open_posix_subfile(request, std::make_unique<FileSystemCalls>());
   auto calls = make_faulty_calls(fault);
   if (!calls) return std::unexpected(calls.error());
   return open_posix_subfile(request, *std::move(calls));

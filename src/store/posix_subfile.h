@@ -16,8 +16,8 @@ class FileSystemCalls {
   virtual int fsync(int fd);
 };
 
-[[nodiscard]] Result<std::unique_ptr<Subfile>> open_posix_subfile(const SubfileOpen& request,
-                                                                  std::unique_ptr<FileSystemCalls> calls);
+[[nodiscard]] Result<std::unique_ptr<Subfile>> open_posix_subfile(
+    const SubfileOpen& request, std::unique_ptr<FileSystemCalls> calls);
 
 // Calls that fail as `spec` says: "write:ENOSPC:after=1048576", "read:EIO:after=0", "write:short",
 // "sync:EIO"; several are separated by commas. `after` counts bytes moved before the fault.

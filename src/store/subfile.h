@@ -32,7 +32,8 @@ class Subfile {
   // Writes all pieces one after the other from `offset`.
   [[nodiscard]] virtual Status write(TargetOffset offset, std::span<const iovec> pieces) = 0;
   // Fills the pieces from `offset`; returns fewer bytes only at the end of the file.
-  [[nodiscard]] virtual Result<std::uint64_t> read(TargetOffset offset, std::span<const iovec> pieces) = 0;
+  [[nodiscard]] virtual Result<std::uint64_t> read(TargetOffset offset,
+                                                   std::span<const iovec> pieces) = 0;
   // Whether a byte at `offset` can be read without waiting for a disk; false where unknown.
   [[nodiscard]] virtual bool cached(TargetOffset offset) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> size() = 0;
@@ -45,7 +46,8 @@ class Subfile {
   [[nodiscard]] virtual Result<FileIdentity> identity() = 0;
 
   [[nodiscard]] Status write(TargetOffset offset, const void* data, std::uint64_t len_bytes);
-  [[nodiscard]] Result<std::uint64_t> read(TargetOffset offset, void* data, std::uint64_t len_bytes);
+  [[nodiscard]] Result<std::uint64_t> read(TargetOffset offset, void* data,
+                                           std::uint64_t len_bytes);
 };
 
 struct SubfileOpen {

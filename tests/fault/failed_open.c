@@ -1,5 +1,6 @@
 // RANKS: 1 4
-// An open that fails does so on every rank, with the class that says why, and leaves nothing behind.
+// An open that fails does so on every rank, with the class that says why, and leaves nothing
+// behind.
 #include <sys/fsuid.h>
 #include <sys/resource.h>
 
@@ -12,7 +13,8 @@ static const int new_file = MPI_MODE_RDWR | MPI_MODE_CREATE;
 static void expect(int class, const char* path, int amode, int line) {
   MPI_File file = MPI_FILE_NULL;
   const int found = class_of(MPI_File_open(MPI_COMM_WORLD, path, amode, MPI_INFO_NULL, &file));
-  if (found != class) fprintf(stderr, "rank %d: %s: class %d instead of %d\n", here, path, found, class);
+  if (found != class)
+    fprintf(stderr, "rank %d: %s: class %d instead of %d\n", here, path, found, class);
   if (found != class || file != MPI_FILE_NULL) give_up("wrong outcome of an open", line);
 }
 
@@ -77,7 +79,8 @@ static void ranks_disagree(void) {
   expect(MPI_ERR_NOT_SAME, "there", here == 0 ? MPI_MODE_RDWR : MPI_MODE_RDONLY, __LINE__);
   MPI_File file;  // one rank brings an error of its own
   const int amode = here == 0 ? MPI_MODE_RDONLY | MPI_MODE_WRONLY : MPI_MODE_RDONLY;
-  REQUIRE(class_of(MPI_File_open(MPI_COMM_WORLD, "there", amode, MPI_INFO_NULL, &file)) == MPI_ERR_AMODE);
+  REQUIRE(class_of(MPI_File_open(MPI_COMM_WORLD, "there", amode, MPI_INFO_NULL, &file)) ==
+          MPI_ERR_AMODE);
 }
 
 int main(int argc, char** argv) {

@@ -1,6 +1,7 @@
 // RANKS: none
-// (compiled by full_disk.sh) Fills the file system of the current folder by every kind of call until it is full:
-// every rank must be told MPI_ERR_NO_SPACE, and what an earlier call reported as written must be there.
+// (compiled by full_disk.sh) Fills the file system of the current folder by every kind of call
+// until it is full: every rank must be told MPI_ERR_NO_SPACE, and what an earlier call reported as
+// written must be there.
 #include "mpi_check.h"
 
 enum { piece_bytes = 4096, piece_count = 64, bytes = piece_bytes * piece_count, most_calls = 1000 };
@@ -17,18 +18,22 @@ static MPI_File open_with(const char* key, const char* value) {
   MPI_Type_create_resized(piece, 0, (MPI_Aint)ranks * piece_bytes, &pieces);
   MPI_Type_commit(&pieces);
   MPI_Type_free(&piece);
-  CHECK(MPI_File_set_view(file, (MPI_Offset)here * piece_bytes, MPI_BYTE, pieces, "native", MPI_INFO_NULL));
+  CHECK(MPI_File_set_view(file, (MPI_Offset)here * piece_bytes, MPI_BYTE, pieces, "native",
+                          MPI_INFO_NULL));
   MPI_Type_free(&pieces);
   return file;
 }
 
-static unsigned char value_of(int rank, int call) { return (unsigned char)(1 + rank + 16 * (call % 8)); }
+static unsigned char value_of(int rank, int call) {
+  return (unsigned char)(1 + rank + 16 * (call % 8));
+}
 
 // Returns how many calls succeeded before the one that failed.
 static int fill_disk(MPI_File file) {
   for (int call = 0; call < most_calls; ++call) {
     memset(data, value_of(here, call), bytes);
-    const int code = MPI_File_write_at_all(file, (MPI_Offset)call * bytes, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    const int code = MPI_File_write_at_all(file, (MPI_Offset)call * bytes, data, bytes, MPI_BYTE,
+                                           MPI_STATUS_IGNORE);
     int worst = 0, class = class_of(code);
     MPI_Allreduce(&class, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     REQUIRE(class == worst);

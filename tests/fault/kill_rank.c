@@ -1,7 +1,8 @@
 // RANKS: none
-// (compiled by kill_rank.py) Writes and reads the same file together for ever; rank 1 is killed by itself: as the
-// argument says, "before" a call that the others go into, or "during" one, by a thread that sleeps first. A rank that
-// lives on and gets an error from a call leaves a file "told.RANK".
+// (compiled by kill_rank.py) Writes and reads the same file together for ever; rank 1 is killed by
+// itself: as the argument says, "before" a call that the others go into, or "during" one, by a
+// thread that sleeps first. A rank that lives on and gets an error from a call leaves a file
+// "told.RANK".
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -19,10 +20,12 @@ static void* killer(void* ignored) {
 static MPI_File open_with_view(void) {
   MPI_File file;
   MPI_Datatype pieces;
-  CHECK(MPI_File_open(MPI_COMM_WORLD, "data.bin", MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file));
+  CHECK(MPI_File_open(MPI_COMM_WORLD, "data.bin", MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL,
+                      &file));
   MPI_Type_vector(piece_count, piece_bytes, ranks * piece_bytes, MPI_BYTE, &pieces);
   MPI_Type_commit(&pieces);
-  CHECK(MPI_File_set_view(file, (MPI_Offset)here * piece_bytes, MPI_BYTE, pieces, "native", MPI_INFO_NULL));
+  CHECK(MPI_File_set_view(file, (MPI_Offset)here * piece_bytes, MPI_BYTE, pieces, "native",
+                          MPI_INFO_NULL));
   MPI_Type_free(&pieces);
   return file;
 }
@@ -31,7 +34,9 @@ int main(int argc, char** argv) {
   static unsigned char data[bytes];
   pthread_t thread;
   start_test(&argc, &argv, 40);
-  signal(SIGUSR1, SIG_IGN);  // so MPICH's launcher tells the others; it would end them
+  // The launcher of MPICH tells the others so, or goes and leaves their output without a reader.
+  signal(SIGUSR1, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
   const int during = argc > 1 && strcmp(argv[1], "during") == 0;
   MPI_File file = open_with_view();
   if (here == 1 && during) pthread_create(&thread, NULL, killer, NULL);

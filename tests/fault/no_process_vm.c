@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
   };
   const struct sock_fprog filter = {sizeof program / sizeof *program, program};
   if (argc < 2) return 2;
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
     perror("no_process_vm: a filter for system calls");
     return 77;
   }

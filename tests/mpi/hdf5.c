@@ -1,7 +1,8 @@
 // RANKS: none
 // (compiled by hdf5.sh) Parallel HDF5 on top of MPI-IO:  hdf5 write FILE | hdf5 read FILE.
-// Three data sets of one three-dimensional field: by collective hyperslabs, by independent ones, and with strides in
-// all dimensions. Nothing in the file depends on the time or on what memory held before.
+// Three data sets of one three-dimensional field: by collective hyperslabs, by independent ones,
+// and with strides in all dimensions. Nothing in the file depends on the time or on what memory
+// held before.
 #include <hdf5.h>
 
 #include "mpi_check.h"
@@ -17,7 +18,9 @@ static long long check_h5(long long result, const char* what, int line) {
   return result;
 }
 
-static int value_of(hsize_t x, hsize_t y, hsize_t z) { return (int)((x * ny + y) * nz + z) * 7 + 1; }
+static int value_of(hsize_t x, hsize_t y, hsize_t z) {
+  return (int)((x * ny + y) * nz + z) * 7 + 1;
+}
 
 typedef struct {
   hsize_t start[3], stride[3], count[3];
@@ -26,20 +29,25 @@ typedef struct {
 // This rank's part of the field; the parts of all ranks cover it.
 static Part part_of(Shape shape) {
   const hsize_t n = (hsize_t)ranks, r = (hsize_t)here;
-  if (shape == rows) return (Part){{r * nx / n, 0, 0}, {1, 1, 1}, {(r + 1) * nx / n - r * nx / n, ny, nz}};
-  if (shape == columns) return (Part){{0, 0, r * nz / n}, {1, 1, 1}, {nx, ny, (r + 1) * nz / n - r * nz / n}};
+  if (shape == rows)
+    return (Part){{r * nx / n, 0, 0}, {1, 1, 1}, {(r + 1) * nx / n - r * nx / n, ny, nz}};
+  if (shape == columns)
+    return (Part){{0, 0, r * nz / n}, {1, 1, 1}, {nx, ny, (r + 1) * nz / n - r * nz / n}};
   return (Part){{0, r, 0}, {1, n, 1}, {nx, (ny - r + n - 1) / n, nz}};
 }
 
-static size_t size_of(const Part* part) { return (size_t)(part->count[0] * part->count[1] * part->count[2]); }
+static size_t size_of(const Part* part) {
+  return (size_t)(part->count[0] * part->count[1] * part->count[2]);
+}
 
 static int* values_of(const Part* part) {
   int *values = malloc(size_of(part) * sizeof *values), *next = values;
   for (hsize_t x = 0; x < part->count[0]; ++x)
     for (hsize_t y = 0; y < part->count[1]; ++y)
       for (hsize_t z = 0; z < part->count[2]; ++z)
-        *next++ = value_of(part->start[0] + x * part->stride[0], part->start[1] + y * part->stride[1],
-                           part->start[2] + z * part->stride[2]);
+        *next++ =
+            value_of(part->start[0] + x * part->stride[0], part->start[1] + y * part->stride[1],
+                     part->start[2] + z * part->stride[2]);
   return values;
 }
 
@@ -50,7 +58,8 @@ static hid_t dataset(hid_t file, const char* name, int writing) {
   const hid_t creation = (hid_t)CHECK_H5(H5Pcreate(H5P_DATASET_CREATE));
   CHECK_H5(H5Pset_obj_track_times(creation, 0));
   CHECK_H5(H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER));
-  const hid_t set = (hid_t)CHECK_H5(H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+  const hid_t set = (hid_t)CHECK_H5(
+      H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, creation, H5P_DEFAULT));
   H5Pclose(creation);
   H5Sclose(space);
   return set;
@@ -63,7 +72,8 @@ static void move(hid_t file, Shape shape, int writing) {
   const hid_t set = dataset(file, names[shape], writing);
   const hid_t in_file = H5Dget_space(set), in_memory = H5Screate_simple(1, &count, NULL);
   const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
-  CHECK_H5(H5Pset_dxpl_mpio(transfer, shape == rows ? H5FD_MPIO_INDEPENDENT : H5FD_MPIO_COLLECTIVE));
+  CHECK_H5(
+      H5Pset_dxpl_mpio(transfer, shape == rows ? H5FD_MPIO_INDEPENDENT : H5FD_MPIO_COLLECTIVE));
   CHECK_H5(H5Sselect_hyperslab(in_file, H5S_SELECT_SET, part.start, part.stride, part.count, NULL));
   if (writing) {
     CHECK_H5(H5Dwrite(set, H5T_NATIVE_INT, in_memory, in_file, transfer, values));

@@ -1,11 +1,11 @@
 // RANKS: 1 2 3 5 8
 // Random views, memory types, counts and calls against a byte-array model.
 //
-// Each type is generated twice at once: as an MPI datatype and as the plain list of its byte offsets,
-// made by arithmetic that shares nothing with Shima. What is written is a function of the file
-// offset, over a background, so that a byte nobody asked for and that changed is seen. Every rank
-// computes the accesses of all ranks; after each write, rank 0 compares the whole file through POSIX
-// calls, and every read compares the whole buffer, gaps included.
+// Each type is generated twice at once: as an MPI datatype and as the plain list of its byte
+// offsets, made by arithmetic that shares nothing with Shima. What is written is a function of the
+// file offset, over a background, so that a byte nobody asked for and that changed is seen. Every
+// rank computes the accesses of all ranks; after each write, rank 0 compares the whole file through
+// POSIX calls, and every read compares the whole buffer, gaps included.
 #include <fcntl.h>
 #include <mpi.h>
 #include <sys/stat.h>
@@ -50,7 +50,8 @@ Type named(Random& random) {
   return type;
 }
 
-// `child` at each displacement in bytes; the MPI handle is made by the caller from the same numbers.
+// `child` at each displacement in bytes; the MPI handle is made by the caller from the same
+// numbers.
 Type placed(const Type& child, const std::vector<std::int64_t>& displacements) {
   Type type;
   for (const std::int64_t at : displacements)
@@ -107,9 +108,12 @@ Type make_subarray(Random& random, Type child) {
   std::vector<std::int64_t> at;
   for (int i = 0; i < parts[outer]; ++i)
     for (int j = 0; j < parts[inner]; ++j)
-      at.push_back(((starts[outer] + i) * static_cast<std::int64_t>(sizes[inner]) + starts[inner] + j) * child.extent);
+      at.push_back(
+          ((starts[outer] + i) * static_cast<std::int64_t>(sizes[inner]) + starts[inner] + j) *
+          child.extent);
   Type type = placed(child, at);
-  MPI_Type_create_subarray(2, sizes, parts, starts, c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN, child.handle, &type.handle);
+  MPI_Type_create_subarray(2, sizes, parts, starts, c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN,
+                           child.handle, &type.handle);
   return type;
 }
 
@@ -144,11 +148,21 @@ Type random_type(Random& random, int depth) {
   Type child = random_type(random, depth - 1);
   Type type;
   switch (pick(random, 0, 4)) {
-    case 0: type = make_vector(random, child); break;
-    case 1: type = make_indexed(random, child); break;
-    case 2: type = make_subarray(random, child); break;
-    case 3: type = make_struct(random, child); break;
-    default: type = make_resized(random, child); break;
+    case 0:
+      type = make_vector(random, child);
+      break;
+    case 1:
+      type = make_indexed(random, child);
+      break;
+    case 2:
+      type = make_subarray(random, child);
+      break;
+    case 3:
+      type = make_struct(random, child);
+      break;
+    default:
+      type = make_resized(random, child);
+      break;
   }
   finish(type);
   MPI_Type_free(&child.handle);
@@ -159,7 +173,8 @@ Type random_type(Random& random, int depth) {
 Type usable_type(Random& random) {
   while (true) {
     Type type = random_type(random, static_cast<int>(pick(random, 0, 3)));
-    const bool fits = !type.bytes.empty() && *std::ranges::max_element(type.bytes) < type.extent && type.extent < 4000;
+    const bool fits = !type.bytes.empty() && *std::ranges::max_element(type.bytes) < type.extent &&
+                      type.extent < 4000;
     if (fits) {
       MPI_Type_commit(&type.handle);
       return type;
@@ -175,17 +190,22 @@ struct Access {
   Type memory;
   int count = 0;
 
-  [[nodiscard]] std::int64_t len() const { return static_cast<std::int64_t>(memory.bytes.size()) * count; }
+  [[nodiscard]] std::int64_t len() const {
+    return static_cast<std::int64_t>(memory.bytes.size()) * count;
+  }
   [[nodiscard]] std::int64_t file_byte(std::int64_t i) const {
     const auto per_tile = static_cast<std::int64_t>(file.bytes.size());
     const std::int64_t at = offset + i;
-    return displacement + at / per_tile * file.extent + file.bytes[static_cast<std::size_t>(at % per_tile)];
+    return displacement + at / per_tile * file.extent +
+           file.bytes[static_cast<std::size_t>(at % per_tile)];
   }
   [[nodiscard]] std::int64_t memory_byte(std::int64_t i) const {
     const auto per_item = static_cast<std::int64_t>(memory.bytes.size());
     return i / per_item * memory.extent + memory.bytes[static_cast<std::size_t>(i % per_item)];
   }
-  [[nodiscard]] std::size_t buffer_bytes() const { return static_cast<std::size_t>(memory.extent * count + 16); }
+  [[nodiscard]] std::size_t buffer_bytes() const {
+    return static_cast<std::size_t>(memory.extent * count + 16);
+  }
 };
 
 Access random_access(Random& random) {
@@ -194,7 +214,8 @@ Access random_access(Random& random) {
   access.file = usable_type(random);
   access.memory = usable_type(random);
   access.offset = pick(random, 0, 200);
-  const auto most = std::max<std::int64_t>(1, 20000 / static_cast<std::int64_t>(access.memory.bytes.size()));
+  const auto most =
+      std::max<std::int64_t>(1, 20000 / static_cast<std::int64_t>(access.memory.bytes.size()));
   access.count = pick(random, 0, 7) == 0 ? 0 : static_cast<int>(pick(random, 1, most));
   return access;
 }
@@ -208,8 +229,8 @@ int rank_here, rank_count;
 std::uint64_t seed_here;
 
 [[noreturn]] void give_up(const char* what, std::int64_t at) {
-  std::fprintf(stderr, "rank %d: seed %llu: %s at %lld\n", rank_here, static_cast<unsigned long long>(seed_here), what,
-               static_cast<long long>(at));
+  std::fprintf(stderr, "rank %d: seed %llu: %s at %lld\n", rank_here,
+               static_cast<unsigned long long>(seed_here), what, static_cast<long long>(at));
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::abort();
 }
@@ -229,30 +250,52 @@ void check_count(MPI_Status& status, const Access& access, std::int64_t expected
   if (bytes != expected) give_up("status count", bytes);
   int count = 0;
   MPI_Get_count(&status, access.memory.handle, &count);
-  if (expected == access.len() && access.len() > 0 && count != access.count) give_up("status items", count);
+  if (expected == access.len() && access.len() > 0 && count != access.count)
+    give_up("status items", count);
 }
 
 enum class Call { at_all, all, at, pointer };
 
-void write_with(Call call, MPI_File file, const Access& mine, const Byte* buffer, MPI_Status& status) {
+void write_with(Call call, MPI_File file, const Access& mine, const Byte* buffer,
+                MPI_Status& status) {
   const auto& type = mine.memory.handle;
-  if (call == Call::all || call == Call::pointer) check(MPI_File_seek(file, mine.offset, MPI_SEEK_SET), "seek");
+  if (call == Call::all || call == Call::pointer)
+    check(MPI_File_seek(file, mine.offset, MPI_SEEK_SET), "seek");
   switch (call) {
-    case Call::at_all: check(MPI_File_write_at_all(file, mine.offset, buffer, mine.count, type, &status), "write_at_all"); break;
-    case Call::all: check(MPI_File_write_all(file, buffer, mine.count, type, &status), "write_all"); break;
-    case Call::at: check(MPI_File_write_at(file, mine.offset, buffer, mine.count, type, &status), "write_at"); break;
-    case Call::pointer: check(MPI_File_write(file, buffer, mine.count, type, &status), "write"); break;
+    case Call::at_all:
+      check(MPI_File_write_at_all(file, mine.offset, buffer, mine.count, type, &status),
+            "write_at_all");
+      break;
+    case Call::all:
+      check(MPI_File_write_all(file, buffer, mine.count, type, &status), "write_all");
+      break;
+    case Call::at:
+      check(MPI_File_write_at(file, mine.offset, buffer, mine.count, type, &status), "write_at");
+      break;
+    case Call::pointer:
+      check(MPI_File_write(file, buffer, mine.count, type, &status), "write");
+      break;
   }
 }
 
 void read_with(Call call, MPI_File file, const Access& mine, Byte* buffer, MPI_Status& status) {
   const auto& type = mine.memory.handle;
-  if (call == Call::all || call == Call::pointer) check(MPI_File_seek(file, mine.offset, MPI_SEEK_SET), "seek");
+  if (call == Call::all || call == Call::pointer)
+    check(MPI_File_seek(file, mine.offset, MPI_SEEK_SET), "seek");
   switch (call) {
-    case Call::at_all: check(MPI_File_read_at_all(file, mine.offset, buffer, mine.count, type, &status), "read_at_all"); break;
-    case Call::all: check(MPI_File_read_all(file, buffer, mine.count, type, &status), "read_all"); break;
-    case Call::at: check(MPI_File_read_at(file, mine.offset, buffer, mine.count, type, &status), "read_at"); break;
-    case Call::pointer: check(MPI_File_read(file, buffer, mine.count, type, &status), "read"); break;
+    case Call::at_all:
+      check(MPI_File_read_at_all(file, mine.offset, buffer, mine.count, type, &status),
+            "read_at_all");
+      break;
+    case Call::all:
+      check(MPI_File_read_all(file, buffer, mine.count, type, &status), "read_all");
+      break;
+    case Call::at:
+      check(MPI_File_read_at(file, mine.offset, buffer, mine.count, type, &status), "read_at");
+      break;
+    case Call::pointer:
+      check(MPI_File_read(file, buffer, mine.count, type, &status), "read");
+      break;
   }
 }
 
@@ -265,7 +308,7 @@ void check_pointer(Call call, MPI_File file, const Access& mine, std::int64_t as
 
 std::vector<Byte> contents_of(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY);
-  struct stat facts {};
+  struct stat facts{};
   if (fd < 0 || fstat(fd, &facts) != 0) give_up("cannot open the file", 0);
   std::vector<Byte> bytes(static_cast<std::size_t>(facts.st_size));
   std::size_t done = 0;
@@ -291,8 +334,12 @@ void apply_to_model(std::vector<Byte>& model, const std::vector<Access>& all) {
 
 MPI_File open_with_view(const std::string& path, const Access& mine) {
   MPI_File file;
-  check(MPI_File_open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file), "open");
-  check(MPI_File_set_view(file, mine.displacement, MPI_BYTE, mine.file.handle, "native", MPI_INFO_NULL), "set_view");
+  check(MPI_File_open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL,
+                      &file),
+        "open");
+  check(MPI_File_set_view(file, mine.displacement, MPI_BYTE, mine.file.handle, "native",
+                          MPI_INFO_NULL),
+        "set_view");
   return file;
 }
 
@@ -337,8 +384,10 @@ void read_and_compare(Random& random, const std::string& path, const std::vector
   std::vector<Byte> buffer(mine.buffer_bytes(), 0xAA);
   std::vector<Byte> expected = buffer;
   std::int64_t present = 0;
-  for (; present < mine.len() && mine.file_byte(present) < static_cast<std::int64_t>(model.size()); ++present)
-    expected[static_cast<std::size_t>(mine.memory_byte(present))] = model[static_cast<std::size_t>(mine.file_byte(present))];
+  for (; present < mine.len() && mine.file_byte(present) < static_cast<std::int64_t>(model.size());
+       ++present)
+    expected[static_cast<std::size_t>(mine.memory_byte(present))] =
+        model[static_cast<std::size_t>(mine.file_byte(present))];
 
   MPI_File file = open_with_view(path, mine);
   MPI_Status status;
@@ -347,7 +396,8 @@ void read_and_compare(Random& random, const std::string& path, const std::vector
   check_pointer(call, file, mine, mine.len());  // by what was asked for, MPI-4.1 section 14.4.1
   check(MPI_File_close(&file), "close");
   if (buffer != expected)
-    give_up("wrong byte in memory", std::mismatch(buffer.begin(), buffer.end(), expected.begin()).first - buffer.begin());
+    give_up("wrong byte in memory",
+            std::mismatch(buffer.begin(), buffer.end(), expected.begin()).first - buffer.begin());
   release(mine);
 }
 
@@ -360,8 +410,10 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 150;
   const std::uint64_t first_seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1000;
   const std::string path = "random_access.bin";
-  if (rank_here == 0) std::printf("seeds %llu to %llu\n", static_cast<unsigned long long>(first_seed),
-                                  static_cast<unsigned long long>(first_seed) + static_cast<unsigned long long>(rounds) - 1);
+  if (rank_here == 0)
+    std::printf(
+        "seeds %llu to %llu\n", static_cast<unsigned long long>(first_seed),
+        static_cast<unsigned long long>(first_seed) + static_cast<unsigned long long>(rounds) - 1);
   std::vector<Byte> model;
   for (int round = 0; round < rounds; ++round) {
     seed_here = first_seed + static_cast<std::uint64_t>(round);

@@ -374,8 +374,8 @@ inline Type random_type(int depth, bool ascending) {
   return small ? made : child;
 }
 
-// Whether MPI_Pack takes the bytes from where the type says; true where it cannot be asked. Open MPI
-// cannot: its packing disagrees with its own extents where bytes overlap or are out of order.
+// Whether MPI_Pack takes the bytes from where the type says; true where it cannot be asked. Open
+// MPI cannot: its packing disagrees with its own extents where bytes overlap or are out of order.
 inline bool confirm_by_packing(const Type& type) {
 #ifdef OPEN_MPI
   return true;

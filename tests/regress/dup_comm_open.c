@@ -24,8 +24,10 @@ static void use(MPI_File file, MPI_Comm comm, int tag) {
   MPI_Comm_size(comm, &size);
   const int next = (rank + 1) % size;
   memset(mine, 16 * tag + rank + 1, block);
-  CHECK(MPI_File_write_at_all(file, (MPI_Offset)rank * block, mine, block, MPI_BYTE, MPI_STATUS_IGNORE));
-  CHECK(MPI_File_read_at_all(file, (MPI_Offset)next * block, found, block, MPI_BYTE, MPI_STATUS_IGNORE));
+  CHECK(MPI_File_write_at_all(file, (MPI_Offset)rank * block, mine, block, MPI_BYTE,
+                              MPI_STATUS_IGNORE));
+  CHECK(MPI_File_read_at_all(file, (MPI_Offset)next * block, found, block, MPI_BYTE,
+                             MPI_STATUS_IGNORE));
   memset(mine, 16 * tag + next + 1, block);
   REQUIRE(memcmp(mine, found, block) == 0);
 }
@@ -54,7 +56,8 @@ static void duplicates(void) {
   MPI_Comm_free(&late);
 }
 
-// Halves, and each rank alone, while a file of all is open; ranks turn to their files in different orders.
+// Halves, and each rank alone, while a file of all is open; ranks turn to their files in different
+// orders.
 static void splits(void) {
   MPI_Comm half;
   char half_name[32], own_name[32];
@@ -107,7 +110,8 @@ static void leaves_nothing_behind(void) {
   cycle(warm_up);
   const int descriptors_before = open_descriptors(), mappings_before = mappings();
   cycle(cycles);
-  const int more_descriptors = open_descriptors() - descriptors_before, more_mappings = mappings() - mappings_before;
+  const int more_descriptors = open_descriptors() - descriptors_before,
+            more_mappings = mappings() - mappings_before;
   if (more_descriptors > 0 || more_mappings > 20)  // the heap and the MPI may grow a little
     fprintf(stderr, "%d more descriptors, %d more mappings\n", more_descriptors, more_mappings);
   REQUIRE(more_descriptors <= 0 && more_mappings <= 20);

@@ -12,15 +12,18 @@ static void send_and_write(MPI_File file, const void* block, unsigned char* mess
   MPI_Request request;
   memset(message, here + 1, message_bytes);
   CHECK(MPI_Isend(message, message_bytes, MPI_BYTE, here + 1, 0, MPI_COMM_WORLD, &request));
-  CHECK(MPI_File_write_at_all(file, (MPI_Offset)here * block_bytes, block, block_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+  CHECK(MPI_File_write_at_all(file, (MPI_Offset)here * block_bytes, block, block_bytes, MPI_BYTE,
+                              MPI_STATUS_IGNORE));
   CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
-static void receive_and_write(MPI_File file, const void* block, unsigned char* message, unsigned late_s) {
+static void receive_and_write(MPI_File file, const void* block, unsigned char* message,
+                              unsigned late_s) {
   sleep(late_s);
   CHECK(MPI_Recv(message, message_bytes, MPI_BYTE, here - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   REQUIRE(message[0] == here && message[message_bytes - 1] == here);
-  CHECK(MPI_File_write_at_all(file, (MPI_Offset)here * block_bytes, block, block_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+  CHECK(MPI_File_write_at_all(file, (MPI_Offset)here * block_bytes, block, block_bytes, MPI_BYTE,
+                              MPI_STATUS_IGNORE));
 }
 
 int main(int argc, char** argv) {
@@ -29,10 +32,13 @@ int main(int argc, char** argv) {
   static unsigned char block[block_bytes];
   memset(block, here + 1, sizeof block);
   MPI_File file;
-  CHECK(MPI_File_open(MPI_COMM_WORLD, "isend.bin", MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file));
+  CHECK(MPI_File_open(MPI_COMM_WORLD, "isend.bin", MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL,
+                      &file));
   for (unsigned late_s = 0; late_s < 2; ++late_s) {
-    if (here % 2 == 0) send_and_write(file, block, message);
-    else receive_and_write(file, block, message, late_s);
+    if (here % 2 == 0)
+      send_and_write(file, block, message);
+    else
+      receive_and_write(file, block, message, late_s);
   }
   CHECK(MPI_File_close(&file));
   free(message);

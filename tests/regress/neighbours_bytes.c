@@ -1,9 +1,9 @@
 // RANKS: 4
 // Bytes between the pieces of a view belong to somebody else and may change at any time.
 //
-// The last rank is that somebody: through POSIX calls, without any lock, it writes the even pieces of
-// the file while all others write the odd ones through MPI-IO. A writer that reads a block, changes
-// its pieces and writes the block back would bring old even pieces back sooner or later.
+// The last rank is that somebody: through POSIX calls, without any lock, it writes the even pieces
+// of the file while all others write the odd ones through MPI-IO. A writer that reads a block,
+// changes its pieces and writes the block back would bring old even pieces back sooner or later.
 #include "mpi_check.h"
 
 enum { piece_bytes = 500, piece_count = 2000, rounds = 8 };
@@ -26,8 +26,10 @@ static void write_odd(MPI_File file, int round, int collective) {
   static unsigned char data[piece_bytes * piece_count];
   memset(data, 100 + round, sizeof data);
   const int bytes = sizeof data;
-  if (collective) CHECK(MPI_File_write_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
-  else CHECK(MPI_File_write_at(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+  if (collective)
+    CHECK(MPI_File_write_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+  else
+    CHECK(MPI_File_write_at(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
 static void check_round(int round) {
@@ -49,7 +51,8 @@ static MPI_File open_odd(MPI_Info info) {
   CHECK(MPI_File_open(writers, path, MPI_MODE_RDWR | MPI_MODE_CREATE, info, &file));
   MPI_Type_vector(piece_count, piece_bytes, 2 * (ranks - 1) * piece_bytes, MPI_BYTE, &odd);
   MPI_Type_commit(&odd);
-  CHECK(MPI_File_set_view(file, (MPI_Offset)(2 * here + 1) * piece_bytes, MPI_BYTE, odd, "native", MPI_INFO_NULL));
+  CHECK(MPI_File_set_view(file, (MPI_Offset)(2 * here + 1) * piece_bytes, MPI_BYTE, odd, "native",
+                          MPI_INFO_NULL));
   MPI_Type_free(&odd);
   return file;
 }
@@ -61,14 +64,18 @@ static void run(const char* key, const char* value, int collective) {
   int fd = posix_writer ? open(path, O_RDWR | O_CREAT, 0644) : -1;
   for (int round = 0; round < rounds; ++round) {
     MPI_Barrier(MPI_COMM_WORLD);
-    if (posix_writer) write_even(fd, round);
-    else write_odd(file, round, collective);
+    if (posix_writer)
+      write_even(fd, round);
+    else
+      write_odd(file, round, collective);
     MPI_Barrier(MPI_COMM_WORLD);
     if (posix_writer) check_round(round);
   }
   MPI_Info_free(&info);
-  if (posix_writer) close(fd);
-  else CHECK(MPI_File_close(&file));
+  if (posix_writer)
+    close(fd);
+  else
+    CHECK(MPI_File_close(&file));
 }
 
 int main(int argc, char** argv) {

@@ -22,9 +22,12 @@ static long long file_offset(const Case* c, int rank, int i) {
 
 static MPI_Datatype filetype_of(const Case* c) {
   MPI_Datatype type;
-  if (!has_data(c, here) && c->empty == 2) MPI_Type_indexed(0, NULL, NULL, MPI_BYTE, &type);
-  else if (c->strided) MPI_Type_vector(piece_count, piece_bytes, ranks * piece_bytes, MPI_BYTE, &type);
-  else MPI_Type_contiguous(bytes, MPI_BYTE, &type);
+  if (!has_data(c, here) && c->empty == 2)
+    MPI_Type_indexed(0, NULL, NULL, MPI_BYTE, &type);
+  else if (c->strided)
+    MPI_Type_vector(piece_count, piece_bytes, ranks * piece_bytes, MPI_BYTE, &type);
+  else
+    MPI_Type_contiguous(bytes, MPI_BYTE, &type);
   MPI_Type_commit(&type);
   return type;
 }
@@ -32,9 +35,10 @@ static MPI_Datatype filetype_of(const Case* c) {
 static MPI_File open_with_view(const Case* c) {
   MPI_File file;
   MPI_Datatype type = filetype_of(c);
-  CHECK(MPI_File_open(MPI_COMM_WORLD, "no_data.bin", MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file));
-  CHECK(MPI_File_set_view(file, (MPI_Offset)here * (c->strided ? piece_bytes : bytes), MPI_BYTE, type, "native",
-                          MPI_INFO_NULL));
+  CHECK(MPI_File_open(MPI_COMM_WORLD, "no_data.bin", MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL,
+                      &file));
+  CHECK(MPI_File_set_view(file, (MPI_Offset)here * (c->strided ? piece_bytes : bytes), MPI_BYTE,
+                          type, "native", MPI_INFO_NULL));
   MPI_Type_free(&type);
   return file;
 }
@@ -50,8 +54,10 @@ static void move(const Case* c, unsigned char* buffer, int writing) {
   if (count == 0 && c->empty == 1) type = empty_type;
   int items = type == empty_type ? 5 : count;
   if (count == 0) buffer = NULL;
-  if (writing) CHECK(MPI_File_write_all(file, buffer, items, type, &status));
-  else CHECK(MPI_File_read_all(file, buffer, items, type, &status));
+  if (writing)
+    CHECK(MPI_File_write_all(file, buffer, items, type, &status));
+  else
+    CHECK(MPI_File_read_all(file, buffer, items, type, &status));
   CHECK(MPI_Get_elements(&status, MPI_BYTE, &moved));
   REQUIRE(moved == count);
   MPI_Type_free(&empty_type);
@@ -63,7 +69,8 @@ static void check_file(const Case* c) {
   unsigned char* found = contents_of("no_data.bin", &size);
   for (int rank = 0; rank < ranks; ++rank) {
     if (!has_data(c, rank)) continue;
-    for (int i = 0; i < bytes; ++i) REQUIRE(found[file_offset(c, rank, i)] == value_at(file_offset(c, rank, i)));
+    for (int i = 0; i < bytes; ++i)
+      REQUIRE(found[file_offset(c, rank, i)] == value_at(file_offset(c, rank, i)));
     if (file_offset(c, rank, bytes - 1) >= expected) expected = file_offset(c, rank, bytes - 1) + 1;
     for (int i = 0; i < bytes; ++i) found[file_offset(c, rank, i)] = 0;
   }

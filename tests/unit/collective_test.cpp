@@ -1,7 +1,7 @@
 // Collective transfers of random patterns against a byte-array model, over every path.
 //
-// What is written is a function of the file offset, so overlapping writes do not matter; the file is
-// filled with a background first, so that a byte nobody asked to write and that changed is seen.
+// What is written is a function of the file offset, so overlapping writes do not matter; the file
+// is filled with a background first, so that a byte nobody asked to write and that changed is seen.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,7 +23,8 @@ std::uint64_t pick(Random& random, std::uint64_t low, std::uint64_t high) {
 }
 
 std::byte value_at(std::int64_t offset) {
-  return static_cast<std::byte>((static_cast<std::uint64_t>(offset) * 0x9e3779b97f4a7c15U) >> 56 | 1);
+  return static_cast<std::byte>((static_cast<std::uint64_t>(offset) * 0x9e3779b97f4a7c15U) >> 56 |
+                                1);
 }
 constexpr auto background = std::byte{0};
 
@@ -57,11 +58,12 @@ Access random_access(Random& random) {
   Access access;
   const Pattern tile = random_tile(random);
   const auto extent = tile.highest() + static_cast<std::int64_t>(pick(random, 0, 2000));
-  access.file = {Pattern::tiled(tile, extent), static_cast<std::int64_t>(pick(random, 0, 5000)), pick(random, 0, 300),
-                 pick(random, 0, 9) == 0 ? 0 : pick(random, 1, 60000)};
+  access.file = {Pattern::tiled(tile, extent), static_cast<std::int64_t>(pick(random, 0, 5000)),
+                 pick(random, 0, 300), pick(random, 0, 9) == 0 ? 0 : pick(random, 1, 60000)};
   const std::uint64_t len = access.file.len_bytes;
   const Pattern element = pick(random, 0, 1) == 0 ? Pattern::contiguous(8) : random_tile(random);
-  const auto step = element.highest() + static_cast<std::int64_t>(pick(random, 0, 1) * pick(random, 0, 100));
+  const auto step =
+      element.highest() + static_cast<std::int64_t>(pick(random, 0, 1) * pick(random, 0, 100));
   const Pattern memory = Pattern::strided(len / element.len_bytes() + 1, step, element);
   access.memory = {memory, 0, 0, len};
   access.buffer.resize(static_cast<std::size_t>(memory.highest()), std::byte{0xAA});
@@ -73,7 +75,8 @@ template <class Visit>
 void each_byte(const Access& access, Visit visit) {
   Cursor file(access.file);
   Cursor memory(access.memory);
-  for (; !file.done(); file.advance(1), memory.advance(1)) visit(file.strip().offset, memory.strip().offset);
+  for (; !file.done(); file.advance(1), memory.advance(1))
+    visit(file.strip().offset, memory.strip().offset);
 }
 
 struct Scenario {
@@ -85,14 +88,17 @@ struct Scenario {
 
 Transfer transfer_of(Access& access) {
   Transfer transfer{access.file, access.memory};
-  transfer.memory.base = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(access.buffer.data()));
+  transfer.memory.base =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(access.buffer.data()));
   return transfer;
 }
 
 class CollectiveTest : public testing::Test {
  protected:
   void SetUp() override {
-    path_ = (std::filesystem::temp_directory_path() / ("shima_collective_" + std::to_string(::getpid()))).string();
+    path_ = (std::filesystem::temp_directory_path() /
+             ("shima_collective_" + std::to_string(::getpid())))
+                .string();
   }
   void TearDown() override { std::filesystem::remove(path_); }
 
@@ -132,14 +138,17 @@ void CollectiveTest::check_write(Random& random, const Scenario& scenario) {
   write_background(expected.size());
   for (Access& access : accesses) {
     each_byte(access, [&](std::int64_t file, std::int64_t memory) {
-      if (static_cast<std::size_t>(file) >= expected.size()) expected.resize(static_cast<std::size_t>(file) + 1);
-      expected[static_cast<std::size_t>(file)] = access.buffer[static_cast<std::size_t>(memory)] = value_at(file);
+      if (static_cast<std::size_t>(file) >= expected.size())
+        expected.resize(static_cast<std::size_t>(file) + 1);
+      expected[static_cast<std::size_t>(file)] = access.buffer[static_cast<std::size_t>(memory)] =
+          value_at(file);
     });
   }
   test::run_members(scenario.world, [&](std::unique_ptr<Channel> channel) {
     Access& mine = accesses[static_cast<std::size_t>(channel->rank())];
     const auto file = open(std::move(channel), scenario);
-    const auto moved = scenario.collective ? file->write_all(transfer_of(mine)) : file->write(transfer_of(mine));
+    const auto moved =
+        scenario.collective ? file->write_all(transfer_of(mine)) : file->write(transfer_of(mine));
     ASSERT_TRUE(moved.has_value()) << describe(moved.error());
     EXPECT_EQ(*moved, mine.file.len_bytes);
     EXPECT_TRUE(file->close().has_value());
@@ -147,7 +156,8 @@ void CollectiveTest::check_write(Random& random, const Scenario& scenario) {
   const auto found = contents();
   std::size_t at = 0;
   while (at < found.size() && at < expected.size() && found[at] == expected[at]) ++at;
-  ASSERT_TRUE(found == expected) << "sizes " << found.size() << " and " << expected.size() << "; first difference at " << at;
+  ASSERT_TRUE(found == expected) << "sizes " << found.size() << " and " << expected.size()
+                                 << "; first difference at " << at;
 }
 
 void CollectiveTest::check_read(Random& random, const Scenario& scenario) {
@@ -166,7 +176,8 @@ void CollectiveTest::check_read(Random& random, const Scenario& scenario) {
       ++present;
     });
     const auto file = open(std::move(channel), scenario);
-    const auto moved = scenario.collective ? file->read_all(transfer_of(mine)) : file->read(transfer_of(mine));
+    const auto moved =
+        scenario.collective ? file->read_all(transfer_of(mine)) : file->read(transfer_of(mine));
     ASSERT_TRUE(moved.has_value()) << describe(moved.error());
     EXPECT_EQ(*moved, present);
     EXPECT_TRUE(mine.buffer == expected);

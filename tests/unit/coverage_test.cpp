@@ -1,4 +1,5 @@
-// The bitmap of a window against an array of bools: whatever was marked comes out as runs, in order.
+// The bitmap of a window against an array of bools: whatever was marked comes out as runs, in
+// order.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -23,15 +24,18 @@ struct Model {
   void mark(const Strip& strip) {
     for (std::uint64_t i = 0; i < strip.count; ++i)
       for (std::uint64_t b = 0; b < strip.len_bytes; ++b)
-        marked[as_unsigned(strip.offset + as_signed(i) * strip.stride_bytes + as_signed(b) - window.begin.value)] = true;
+        marked[as_unsigned(strip.offset + as_signed(i) * strip.stride_bytes + as_signed(b) -
+                           window.begin.value)] = true;
   }
   [[nodiscard]] std::vector<FileRange> runs(std::int64_t join_gap) const {
     std::vector<FileRange> found;
     for (std::size_t i = 0; i < marked.size(); ++i) {
       if (!marked[i]) continue;
       const FileOffset at = window.begin + static_cast<std::int64_t>(i);
-      if (!found.empty() && (found.back().end == at || at - found.back().end < join_gap)) found.back().end = at + 1;
-      else found.push_back({at, at + 1});
+      if (!found.empty() && (found.back().end == at || at - found.back().end < join_gap))
+        found.back().end = at + 1;
+      else
+        found.push_back({at, at + 1});
     }
     return found;
   }
@@ -39,21 +43,26 @@ struct Model {
 
 std::vector<FileRange> runs_of(const Coverage& coverage, std::uint64_t join_gap) {
   std::vector<FileRange> found;
-  EXPECT_TRUE(coverage.for_each_run(join_gap, [&](FileRange run) -> Status {
-    found.push_back(run);
-    return {};
-  }).has_value());
+  EXPECT_TRUE(coverage
+                  .for_each_run(join_gap,
+                                [&](FileRange run) -> Status {
+                                  found.push_back(run);
+                                  return {};
+                                })
+                  .has_value());
   return found;
 }
 
 // A strip inside a window of `granules`, in multiples of `granule` bytes.
 Strip random_strip(Random& random, const Model& model, std::int64_t granule) {
   const auto granules = as_signed(model.window.len_bytes()) / granule;
-  const std::int64_t len = pick(random, 0, 2) == 0 ? 1 : pick(random, 1, std::min<std::int64_t>(granules, 90));
+  const std::int64_t len =
+      pick(random, 0, 2) == 0 ? 1 : pick(random, 1, std::min<std::int64_t>(granules, 90));
   const std::int64_t stride = len + pick(random, 0, 70);
   const std::int64_t first = pick(random, 0, granules - len);
   const std::int64_t count = pick(random, 1, (granules - len - first) / stride + 1);
-  return {model.window.begin.value + first * granule, as_unsigned(len * granule), stride * granule, as_unsigned(count)};
+  return {model.window.begin.value + first * granule, as_unsigned(len * granule), stride * granule,
+          as_unsigned(count)};
 }
 
 TEST(Coverage, RunsAreWhatWasMarked) {
@@ -61,7 +70,8 @@ TEST(Coverage, RunsAreWhatWasMarked) {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
-    const std::int64_t granule = std::array<std::int64_t, 4>{1, 3, 8, 512}[as_unsigned(pick(random, 0, 3))];
+    const std::int64_t granule =
+        std::array<std::int64_t, 4>{1, 3, 8, 512}[as_unsigned(pick(random, 0, 3))];
     const FileOffset begin{granule * pick(random, 0, 100)};
     Model model{{begin, begin + granule * pick(random, 1, 700)}, {}};
     model.marked.resize(model.window.len_bytes());

@@ -1,4 +1,5 @@
-// Where bytes lie: every logical byte has one place, every place one byte, and domains tile a range.
+// Where bytes lie: every logical byte has one place, every place one byte, and domains tile a
+// range.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +52,8 @@ TEST(Layout, NoTwoBytesShareAPlaceAndSubfilesHaveNoHoles) {
   std::array<std::set<std::int64_t>, 3> places;
   for (std::int64_t at = 0; at < 210; ++at) {
     const Extent extent = layout.locate(FileOffset{at}, 1);
-    EXPECT_TRUE(places[static_cast<std::size_t>(extent.subfile)].insert(extent.begin.value).second) << at;
+    EXPECT_TRUE(places[static_cast<std::size_t>(extent.subfile)].insert(extent.begin.value).second)
+        << at;
   }
   for (const auto& taken : places) {
     EXPECT_EQ(taken.size(), 70U);
@@ -63,7 +65,8 @@ void check_domains(Random& random) {
   const FileOffset begin{pick(random, 0, 1 << 30)};
   const FileRange range{begin, begin + pick(random, 0, 1 << pick(random, 0, 30))};
   const int count = static_cast<int>(pick(random, 1, 20));
-  const std::int64_t alignment = std::array<std::int64_t, 4>{1, 1000, 4096, 1 << 21}[as_unsigned(pick(random, 0, 3))];
+  const std::int64_t alignment =
+      std::array<std::int64_t, 4>{1, 1000, 4096, 1 << 21}[as_unsigned(pick(random, 0, 3))];
   const auto domains = cut_into_domains(range, count, as_unsigned(alignment));
   EXPECT_LE(domains.size(), static_cast<std::size_t>(count));
   FileOffset at = range.begin;
@@ -72,7 +75,8 @@ void check_domains(Random& random) {
     EXPECT_FALSE(domain.empty());
     at = domain.end;
     EXPECT_TRUE(at == range.end || at.value % alignment == 0) << at.value;
-    EXPECT_LE(as_signed(domain.len_bytes()), as_signed(range.len_bytes()) / count + 2 * alignment + 1);
+    EXPECT_LE(as_signed(domain.len_bytes()),
+              as_signed(range.len_bytes()) / count + 2 * alignment + 1);
   }
   EXPECT_EQ(at, range.empty() ? range.begin : range.end);
 }

@@ -84,11 +84,16 @@ class QueueMessenger final : public Messenger {
 // A node channel that claims its members live on several nodes.
 class SeveralNodesChannel final : public Channel {
  public:
-  SeveralNodesChannel(std::unique_ptr<NodeChannel> inner, std::vector<Member> members, PostOffice& office, bool can_pull)
-      : inner_(std::move(inner)), members_(std::move(members)), messenger_(office, inner_->rank()), can_pull_(can_pull) {}
+  SeveralNodesChannel(std::unique_ptr<NodeChannel> inner, std::vector<Member> members,
+                      PostOffice& office, bool can_pull)
+      : inner_(std::move(inner)),
+        members_(std::move(members)),
+        messenger_(office, inner_->rank()),
+        can_pull_(can_pull) {}
   int rank() const override { return inner_->rank(); }
   const std::vector<Member>& members() const override { return members_; }
-  Result<std::vector<std::span<const std::byte>>> exchange(std::span<const std::byte> mine) override {
+  Result<std::vector<std::span<const std::byte>>> exchange(
+      std::span<const std::byte> mine) override {
     return inner_->exchange(mine);
   }
   Outcome agree(const Outcome& mine) override { return inner_->agree(mine); }
@@ -113,7 +118,8 @@ struct World {
 };
 
 // Runs `body` as each member in a thread of its own, with a channel of its own.
-inline void run_members(const World& world, const std::function<void(std::unique_ptr<Channel>)>& body) {
+inline void run_members(const World& world,
+                        const std::function<void(std::unique_ptr<Channel>)>& body) {
   auto memory = NodeSegment::make(world.members);
   ASSERT_TRUE(memory.has_value());
   PostOffice office;
@@ -131,7 +137,8 @@ inline void run_members(const World& world, const std::function<void(std::unique
       auto channel = NodeChannel::make(ground, 7);
       ASSERT_TRUE(channel.has_value());
       if (world.nodes == 1) return body(*std::move(channel));
-      body(std::make_unique<SeveralNodesChannel>(*std::move(channel), ground->members, office, world.can_pull_across));
+      body(std::make_unique<SeveralNodesChannel>(*std::move(channel), ground->members, office,
+                                                 world.can_pull_across));
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -1,4 +1,5 @@
-// What members of a node share: the barrier that carries an outcome, the slots, the word of a death.
+// What members of a node share: the barrier that carries an outcome, the slots, the word of a
+// death.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +17,8 @@ namespace {
 
 std::vector<std::shared_ptr<NodeSegment>> members_of(const SharedBuffer& memory, int count) {
   std::vector<std::shared_ptr<NodeSegment>> members;
-  for (int i = 0; i < count; ++i) members.push_back(NodeSegment::attach(memory.ref(), count, i).value());
+  for (int i = 0; i < count; ++i)
+    members.push_back(NodeSegment::attach(memory.ref(), count, i).value());
   return members;
 }
 
@@ -69,14 +71,16 @@ TEST(NodeSegment, MembersMeetInTheSlotOfAKey) {
     ASSERT_TRUE(segment.introduce({}).has_value());
     for (std::uint64_t key = 1; key <= 400; ++key) {
       Slot* const slot = segment.enter(key).value();
-      const auto all = slot->rendezvous.arrive({key * 10 + static_cast<std::uint64_t>(me), 0}, count, {});
+      const auto all =
+          slot->rendezvous.arrive({key * 10 + static_cast<std::uint64_t>(me), 0}, count, {});
       ASSERT_EQ(all->first, key * 10 + count - 1);
       segment.leave(slot);
     }
   });
 }
 
-// Several slots at once, entered and left by each member in an order of its own, by a thread a slot.
+// Several slots at once, entered and left by each member in an order of its own, by a thread a
+// slot.
 TEST(NodeSegment, SlotsDoNotMeetEachOther) {
   constexpr int count = 3;
   constexpr int files = 5;
@@ -128,14 +132,15 @@ TEST(NodeSegment, TheDeathOfAMemberIsNoticed) {
   EXPECT_EQ(status, 0);
 }
 
-// A member that gave up in one meeting must not be counted in the next, or those who still wait would
-// take it for the dead one and go on.
+// A member that gave up in one meeting must not be counted in the next, or those who still wait
+// would take it for the dead one and go on.
 TEST(NodeChannel, WhoHasGivenUpIsNotCountedAgain) {
   constexpr int count = 3;
   const auto memory = NodeSegment::make(count).value();
   const auto members = members_of(memory, count);
   const pid_t child = fork();
-  if (child == 0) _exit(NodeSegment::attach(memory.ref(), count, 2).value()->introduce({}).has_value() ? 0 : 1);
+  if (child == 0)
+    _exit(NodeSegment::attach(memory.ref(), count, 2).value()->introduce({}).has_value() ? 0 : 1);
   in_threads(2, [&](int me) {
     auto ground = std::make_shared<NodeGround>();
     ground->segment = members[static_cast<std::size_t>(me)];

@@ -22,14 +22,16 @@ std::uint64_t pick(Random& random, std::uint64_t low, std::uint64_t high) {
 Post post_of(std::uint64_t count, std::uint64_t len, std::uint64_t stride, std::uint64_t base) {
   const std::uint64_t bytes = count * len;
   if (bytes == 0) return {};
-  const Slice file{Pattern::strided(count, as_signed(stride), Pattern::contiguous(len)), as_signed(base), 0, bytes};
+  const Slice file{Pattern::strided(count, as_signed(stride), Pattern::contiguous(len)),
+                   as_signed(base), 0, bytes};
   return make_post(file, {Pattern::contiguous(bytes), 0, 0, bytes});
 }
 
 // The pieces of all members in turn.
 std::vector<Post> interleaved(std::uint64_t members, std::uint64_t count, std::uint64_t len) {
   std::vector<Post> posts;
-  for (std::uint64_t i = 0; i < members; ++i) posts.push_back(post_of(count, len, members * len, i * len));
+  for (std::uint64_t i = 0; i < members; ++i)
+    posts.push_back(post_of(count, len, members * len, i * len));
   return posts;
 }
 
@@ -60,8 +62,10 @@ Situation random_situation(Random& random) {
   made.members = members_on(nodes, count, static_cast<int>(pick(random, 1, 8)));
   for (int i = 0; i < count; ++i) {
     const std::uint64_t len = pick(random, 1, 5000);
-    made.posts.push_back(pick(random, 0, 4) == 0 ? Post{} : post_of(pick(random, 1, 3000), len, len + pick(random, 0, 9000),
-                                                                    pick(random, 0, 1U << 20)));
+    made.posts.push_back(pick(random, 0, 4) == 0
+                             ? Post{}
+                             : post_of(pick(random, 1, 3000), len, len + pick(random, 0, 9000),
+                                       pick(random, 0, 1U << 20)));
     made.posts.back().cached = pick(random, 0, 1) == 0;
   }
   made.tuning.force = static_cast<Tuning::Force>(pick(random, 0, 4));
@@ -74,7 +78,8 @@ FileRange span_of(const std::vector<Post>& posts) {
   FileRange span{{std::numeric_limits<std::int64_t>::max()}, {0}};
   for (const Post& post : posts) {
     if (post.len_bytes == 0) continue;
-    span = {{std::min(span.begin.value, post.bounds.lowest)}, {std::max(span.end.value, post.bounds.highest)}};
+    span = {{std::min(span.begin.value, post.bounds.lowest)},
+            {std::max(span.end.value, post.bounds.highest)}};
   }
   return span;
 }

@@ -31,7 +31,8 @@ TEST(Counters, AddUpFieldByField) {
   sum.add(more);
   sum.add(more);
   value = 1;
-  for (const CounterField& field : counter_fields) EXPECT_EQ(sum.*field.value, 2 * value++) << field.name;
+  for (const CounterField& field : counter_fields)
+    EXPECT_EQ(sum.*field.value, 2 * value++) << field.name;
 }
 
 class StatsFile : public testing::Test {
@@ -41,7 +42,9 @@ class StatsFile : public testing::Test {
     unsetenv("SHIMA_STATS");
     std::filesystem::remove(path_);
   }
-  std::string path_ = (std::filesystem::temp_directory_path() / ("shima_stats_" + std::to_string(::getpid()))).string();
+  std::string path_ =
+      (std::filesystem::temp_directory_path() / ("shima_stats_" + std::to_string(::getpid())))
+          .string();
 };
 
 TEST_F(StatsFile, HoldsALineOfJsonPerFile) {

@@ -58,12 +58,16 @@ class StoreTest : public testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }
 
-  std::unique_ptr<Subfile> open(std::unique_ptr<FileSystemCalls> calls = std::make_unique<FileSystemCalls>()) {
-    auto file = open_posix_subfile({.path = path_, .read = true, .write = true, .create = true}, std::move(calls));
+  std::unique_ptr<Subfile> open(
+      std::unique_ptr<FileSystemCalls> calls = std::make_unique<FileSystemCalls>()) {
+    auto file = open_posix_subfile({.path = path_, .read = true, .write = true, .create = true},
+                                   std::move(calls));
     EXPECT_TRUE(file.has_value());
     return *std::move(file);
   }
-  std::unique_ptr<Subfile> faulty(const std::string& spec) { return open(make_faulty_calls(spec).value()); }
+  std::unique_ptr<Subfile> faulty(const std::string& spec) {
+    return open(make_faulty_calls(spec).value());
+  }
   Bytes contents() {
     const auto file = open();
     Bytes bytes(file->size().value());
@@ -71,12 +75,16 @@ class StoreTest : public testing::Test {
     return bytes;
   }
 
-  std::string path_ = (std::filesystem::temp_directory_path() / ("shima_store_" + std::to_string(::getpid()))).string();
+  std::string path_ =
+      (std::filesystem::temp_directory_path() / ("shima_store_" + std::to_string(::getpid())))
+          .string();
 };
 
 TEST_F(StoreTest, WritesThatFallShortAreContinued) {
   Bytes bytes = counting(20000);
-  ASSERT_TRUE(open(std::make_unique<Reluctant>())->write(TargetOffset{0}, pieces_of(bytes, 40)).has_value());
+  ASSERT_TRUE(open(std::make_unique<Reluctant>())
+                  ->write(TargetOffset{0}, pieces_of(bytes, 40))
+                  .has_value());
   EXPECT_EQ(contents(), bytes);
 }
 
@@ -84,13 +92,16 @@ TEST_F(StoreTest, ReadsThatFallShortAreContinued) {
   const Bytes bytes = counting(20000);
   ASSERT_TRUE(open()->write(TargetOffset{0}, bytes.data(), bytes.size()).has_value());
   Bytes found(bytes.size());
-  EXPECT_EQ(open(std::make_unique<Reluctant>())->read(TargetOffset{0}, pieces_of(found, 40)).value(), bytes.size());
+  EXPECT_EQ(
+      open(std::make_unique<Reluctant>())->read(TargetOffset{0}, pieces_of(found, 40)).value(),
+      bytes.size());
   EXPECT_EQ(found, bytes);
 }
 
 TEST_F(StoreTest, AWriteThatMovesNothingIsAnError) {
   Bytes bytes = counting(20000);
-  const Status status = open(std::make_unique<Reluctant>(5))->write(TargetOffset{0}, pieces_of(bytes, 40));
+  const Status status =
+      open(std::make_unique<Reluctant>(5))->write(TargetOffset{0}, pieces_of(bytes, 40));
   ASSERT_FALSE(status.has_value());
   EXPECT_EQ(status.error().code, Code::io);
 }
@@ -139,12 +150,14 @@ TEST_F(StoreTest, ShortFaultsLoseNothing) {
   Bytes bytes = counting(100000);
   ASSERT_TRUE(faulty("write:short")->write(TargetOffset{10}, pieces_of(bytes, 5000)).has_value());
   Bytes found(bytes.size());
-  EXPECT_EQ(faulty("read:short")->read(TargetOffset{10}, pieces_of(found, 3000)).value(), bytes.size());
+  EXPECT_EQ(faulty("read:short")->read(TargetOffset{10}, pieces_of(found, 3000)).value(),
+            bytes.size());
   EXPECT_EQ(found, bytes);
 }
 
 TEST_F(StoreTest, AFaultThatIsNoneIsRefused) {
-  for (const char* spec : {"", "write", "write:EBAD", "seek:EIO", "write:EIO:after=", "write:EIO:after=1x", "write:EIO:x=1"})
+  for (const char* spec : {"", "write", "write:EBAD", "seek:EIO",
+                           "write:EIO:after=", "write:EIO:after=1x", "write:EIO:x=1"})
     EXPECT_FALSE(make_faulty_calls(spec).has_value()) << spec;
 }
 
@@ -157,7 +170,8 @@ TEST_F(StoreTest, OpeningSaysWhyNot) {
   EXPECT_EQ(code({.path = path_ + "/x", .write = true, .create = true}), Code::no_such_file);
   EXPECT_EQ(code({.path = "/tmp", .read = true}), Code::bad_file_name);
   open();
-  EXPECT_EQ(code({.path = path_, .write = true, .create = true, .exclusive = true}), Code::file_exists);
+  EXPECT_EQ(code({.path = path_, .write = true, .create = true, .exclusive = true}),
+            Code::file_exists);
   EXPECT_EQ(code({.path = path_ + "/x", .write = true, .create = true}), Code::bad_file_name);
 }
 
