@@ -46,10 +46,9 @@ target_link_libraries(shima_common INTERFACE Threads::Threads)
 # fmt, compiled once instead of in every source (fmt_once.cpp says how and why).
 set(fmt_once_flags -g0 -fno-inline -fkeep-inline-functions -ffunction-sections -fdata-sections)
 if(NOT DEFINED SHIMA_FMT_ONCE)
-  string(JOIN " " fmt_probe_flags ${fmt_once_flags})
   try_compile(SHIMA_FMT_ONCE ${CMAKE_BINARY_DIR}/fmt_probe
               SOURCES ${CMAKE_SOURCE_DIR}/cmake/fmt_probe.cpp ${CMAKE_SOURCE_DIR}/cmake/fmt_once.cpp
-              CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${SHIMA_FMT_INCLUDE} "-DCMAKE_CXX_FLAGS=-O1 ${fmt_probe_flags}"
+              CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${SHIMA_FMT_INCLUDE} COMPILE_DEFINITIONS -O1 ${fmt_once_flags}
               CXX_STANDARD 23 OUTPUT_VARIABLE fmt_probe_output)
   message(VERBOSE "${fmt_probe_output}")
 endif()

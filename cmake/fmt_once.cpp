@@ -17,6 +17,7 @@ namespace shima::fmt_once {
   out += fmt::to_string(number) + fmt::to_string(small_number);
   fmt::format_to(std::back_inserter(out), "{:{}}", number, 8);
   fmt::print(stderr, "{}", out);
+  fmt::print("{}", out);
   fmt::memory_buffer buffer;
   fmt::format_to(fmt::appender(buffer), "{}", std::string_view(out));
 }

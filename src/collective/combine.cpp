@@ -72,15 +72,16 @@ class Leader {
 
   // The next window ahead that somebody has bytes in; from the lowest one again when there is none.
   FileRange next_window() {
-    std::optional<FileOffset> ahead;
-    std::optional<FileOffset> lowest;
+    FileOffset ahead = no_end_of_file;
+    FileOffset lowest = no_end_of_file;
     for (const Passenger& passenger : passengers_) {
       const FileOffset next = passenger.walk.next();
-      if (next >= position_ && (!ahead || next < *ahead)) ahead = next;
-      if (!lowest || next < *lowest) lowest = next;
+      lowest = std::min(lowest, next);
+      if (next >= position_) ahead = std::min(ahead, next);
     }
     const FileRange whole{{0}, no_end_of_file};
-    const FileRange window = window_at(ahead ? *ahead : *lowest, plan_.window_bytes, whole);
+    const FileOffset next = ahead == no_end_of_file ? lowest : ahead;
+    const FileRange window = window_at(next, plan_.window_bytes, whole);
     position_ = window.end;
     return window;
   }

@@ -30,8 +30,11 @@ Result<Errand::State> Errands::wait() {
     return state == Errand::done || state == Errand::failed;
   };
   bool leading = false;
-  SHIMA_TRY(
-      wait_until(slot_->errands, hooks_, [&] { return over() || (leading = start_leading()); }));
+  SHIMA_TRY(wait_until(slot_->errands, hooks_, [&] {
+    if (over()) return true;
+    leading = start_leading();
+    return leading;
+  }));
   if (leading && over()) stop_leading();
   return over() ? static_cast<Errand::State>(mine.state.exchange(Errand::none)) : Errand::posted;
 }

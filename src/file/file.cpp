@@ -349,8 +349,11 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   const auto open_if_well = [&](bool creates, bool exclusive) {
     if (!status) return;
     auto opened = open_own(*request, creates, exclusive);
-    if (opened) subfile = *std::move(opened);
-    if (!opened) status = std::unexpected(opened.error());
+    if (opened) {
+      subfile = *std::move(opened);
+    } else {
+      status = std::unexpected(opened.error());
+    }
   };
   if (one_creates) {
     if (channel->rank() == 0) open_if_well(true, true);
