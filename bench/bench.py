@@ -3,8 +3,8 @@
 
 How figures are taken. Everything runs on one machine in one go. In each repetition the cells come
 in a random order (the seed is printed), and inside a cell all subjects follow each other, in random
-order too, so that a slow minute of the machine hits all alike. Dirty pages are written out before
-each. Tables show the median (and the best); verdicts use medians. A job that takes longer than
+order too, so that a slow minute of the machine hits all alike. Before each, dirty pages are written
+out and free memory is touched. Tables show the median (and the best); verdicts use medians. A job that takes longer than
 --slow seconds is not repeated, and its figure says n=1.
 
     make bench          everything; half an hour and more
@@ -47,19 +47,11 @@ def parse():
 
 
 def compile_everything(flavours):
-    subjects.compile_program("limit")
+    for program in subjects.PLAIN:
+        subjects.compile_program(program)
     for flavour in flavours:
-        for program in subjects.SOURCES:
-            if program != "limit":
-                subjects.compile_program(program, flavour)
-
-
-def warm_up(context):
-    """The first use of a page of a virtual machine is several times dearer than all later ones."""
-    size = context.size_mib(4096)
-    path = context.directory / "warm-up.dat"
-    runner.run([str(subjects.binary("limit")), "--size-mib", str(size), "--file", str(path)])
-    path.unlink(missing_ok=True)
+        for program in subjects.SOURCES.keys() - subjects.PLAIN.keys():
+            subjects.compile_program(program, flavour)
 
 
 def shuffled_jobs(section, context, dice):
@@ -76,8 +68,7 @@ def shuffled_jobs(section, context, dice):
 
 
 def measure_section(section, context, options, dice):
-    columns = (["limit"] if section.limit else []) + [s.name for s in context.subjects]
-    results, slow = Results(section.title, columns), set()
+    results, slow = Results(section.title, section.columns(context)), set()
     for repetition in range(options.reps):
         for job in shuffled_jobs(section, context, dice):
             if (job.group, job.subject) in slow:
@@ -124,7 +115,6 @@ def measure_all(options, flavours, directory):
         print("quick: an eighth of the data and 20 steps, whatever the titles below say")
     if not subjects.shima_is_built() or options.stock_only:
         print("without Shima: only the stock side is measured")
-    warm_up(context)
     dice, all_results = random.Random(options.seed), {}
     for section in chosen:
         reason = section.skip_reason()

@@ -46,7 +46,7 @@ def parse():
 # --- running ----------------------------------------------------------------------------------
 
 def start(subject, options, program, arguments):
-    runner.drain()
+    runner.quieten(subjects.binary("limit"))
     outcome = runner.run(subject.command(options.ranks, program, arguments),
                          subject.flavour.environment(), options.timeout)
     if outcome.problem:
@@ -79,15 +79,13 @@ def run_steps(subject, options, directory, figures):
 
 
 def run_limit(options, directory):
-    """What the machine can do at all. The first pass is for warmth only: fresh pages are dear."""
-    rates, path = {}, directory / "limit.dat"
-    for _ in range(2):
-        runner.drain()
-        outcome = runner.run([str(subjects.binary("limit")), "--json", "--file", str(path),
-                              "--size-mib", str(max(options.size_mib, 64))])
-        rates = {record["op"]: record["open_close_mib_s"] for record in outcome.records}
+    """What the machine can do at all."""
+    path = directory / "limit.dat"
+    runner.quieten(subjects.binary("limit"))
+    outcome = runner.run([str(subjects.binary("limit")), "--json", "--file", str(path),
+                          "--size-mib", str(max(options.size_mib, 64))])
     path.unlink(missing_ok=True)
-    return rates
+    return {record["op"]: record["open_close_mib_s"] for record in outcome.records}
 
 
 # --- comparing files --------------------------------------------------------------------------

@@ -20,6 +20,7 @@ class Sample:
     better: str = HIGHER
     problem: str = ""  # why the row fails although there is a figure, or why there is none
     note: str = ""     # worth telling, but no failure
+    subject: str = ""  # whose figure it is, if not that of the job
 
 
 @dataclasses.dataclass
@@ -51,7 +52,8 @@ class Results:
 
     def add(self, subject, samples):
         for sample in samples:
-            self.samples.setdefault(sample.row, {}).setdefault(subject, []).append(sample)
+            column = sample.subject or subject
+            self.samples.setdefault(sample.row, {}).setdefault(column, []).append(sample)
 
     def arrange(self, names):
         """Puts the rows into this order; jobs ran in a random one."""

@@ -1,7 +1,8 @@
 """Runs one program as a measurement: on a quiet machine, within a time limit, leaving nothing.
 
-Dirty pages of earlier runs disturb every later figure, so drain() writes them out first. A job
-that exceeds its time is ended with all its processes, also those that a launcher moved out of its
+Dirty pages of earlier runs disturb every later figure, so quieten() writes them out first. It then
+touches free memory: where the host takes freed pages back, the first program to use them again
+pays for it, several times over, and that must not be the one that is measured. A job that exceeds its time is ended with all its processes, also those that a launcher moved out of its
 process group: they still share the session that was made for the job.
 """
 
@@ -46,6 +47,20 @@ def drain(limit_mib=16, patience_s=60):
     deadline = time.monotonic() + patience_s
     while unwritten_mib() > limit_mib and time.monotonic() < deadline:
         time.sleep(0.05)
+
+
+def available_mib():
+    for line in pathlib.Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) // 1024
+    return 0
+
+
+def quieten(toucher, most_mib=3584):
+    """`toucher`: bench/limit, compiled."""
+    drain()
+    size_mib = min(most_mib, available_mib() // 2)
+    subprocess.run([str(toucher), "--op", "none", "--size-mib", str(max(size_mib, 4))], check=True)
 
 
 # --- one job ----------------------------------------------------------------------------------
@@ -129,10 +144,23 @@ def paths_taken(stats):
 
 def wrong_path(stats, expected):
     """What to complain of, if calls were served by a path that the row is not about."""
-    strange = {path: count for path, count in paths_taken(stats).items() if path not in expected}
-    if not expected or not strange:
+    taken = paths_taken(stats)
+    strange = {path: count for path, count in taken.items() if path not in expected}
+    if not expected:
+        return ""
+    if not taken:
+        return "Shima counted no collective call: it did not serve the program"
+    if not strange:
         return ""
     return "other path: " + ", ".join(f"{path} {count}x" for path, count in strange.items())
+
+
+def not_combined(stats):
+    """What to complain of, if no independent write was done by a sweep (collective/combine.h)."""
+    counters = [record.get("counters", {}) for record in stats]
+    writes = sum(counter.get("writes", 0) for counter in counters)
+    combined = sum(counter.get("combined_writes", 0) for counter in counters)
+    return "" if combined else f"none of {writes} independent writes was combined"
 
 
 # --- where ------------------------------------------------------------------------------------

@@ -30,6 +30,11 @@ COLLECTIVE_PATHS = {
 }
 
 
+# Sizes from which pieces of a file are pulled, and cached ones read by their owners
+# (src/collective/plan.cpp).
+PULL_PIECE_BYTES, OWN_READ_PIECE_BYTES = 2048, 4096
+
+
 @dataclasses.dataclass
 class Context:
     subjects: list   # of Subject
@@ -46,7 +51,7 @@ class Context:
         return usual // 8 if self.quick else usual
 
     def start(self, subject, np, program, arguments):
-        runner.drain()
+        runner.quieten(binary("limit"))
         return runner.run(subject.command(np, program, arguments), subject.flavour.environment(),
                           self.timeout_s)
 
@@ -80,7 +85,7 @@ def limit_job(context, group, size_mib, rows):
         path = context.directory / "limit.dat"
         samples = []
         for op in OPS:
-            runner.drain()
+            runner.quieten(binary("limit"))
             outcome = runner.run([str(binary("limit")), "--json", "--op", op, "--file", str(path),
                                   "--size-mib", str(size_mib)], timeout_s=context.timeout_s)
             figure = outcome.records[0]["open_close_mib_s"] if outcome.records else None
@@ -98,6 +103,9 @@ class Section:
 
     def skip_reason(self):
         return None
+
+    def columns(self, context):
+        return (["limit"] if self.limit else []) + [subject.name for subject in context.subjects]
 
 
 class Columns(Section):
@@ -129,7 +137,10 @@ class Columns(Section):
             outcome = context.start(subject, np, "columns", [
                 "--way", way, "--op", op, "--size-mib", size_mib, "--file", path, "--json"])
             expected = COLLECTIVE_PATHS["large", op] if way == "COL" else frozenset()
-            samples.append(rate(self.row(np, way, op), outcome, subject, expected))
+            sample = rate(self.row(np, way, op), outcome, subject, expected)
+            if subject.shima and way == "FV" and op == "write" and not sample.problem:
+                sample.problem = runner.not_combined(outcome.stats)
+            samples.append(sample)
         path.unlink(missing_ok=True)
         return samples
 
@@ -286,17 +297,26 @@ class Random(Section):
         path.unlink(missing_ok=True)
         by_row = {(record["seed"], record["op"]): record for record in outcome.records}
         # A job that broke off keeps the figures of the patterns that it finished.
-        return [self.sample(row, by_row.get((seed, op)), outcome, subject)
+        # One file is closed a record, in the same order.
+        stats_of = dict(zip(by_row, outcome.stats))
+        return [self.sample(row, by_row.get((seed, op)), outcome, subject, stats_of.get((seed, op)))
                 for seed, op, row in self.rows(context, np)]
 
-    def sample(self, row, record, outcome, subject):
+    def expected(self, record):
+        """Pieces in memory may be smaller than those in the file, so that large ones are packed."""
+        paths = {"pack"} | ({"pull"} if record["mean_piece_bytes"] >= PULL_PIECE_BYTES else set())
+        if record["op"] == "read" and record["mean_piece_bytes"] >= OWN_READ_PIECE_BYTES:
+            paths.add("independent")
+        return paths
+
+    def sample(self, row, record, outcome, subject, stats):
         if record is None:
             return Sample(row, None, problem=outcome.problem or "no result")
-        done = dataclasses.replace(outcome, problem="")
+        done = dataclasses.replace(outcome, problem="", stats=[stats] if stats else [])
         holes = record.get("hole_bytes_written", 0)
         note = f"writes {holes} bytes into holes" if holes and not subject.shima else ""
         return Sample(row, record["open_close_mib_s"], note=note,
-                      problem=problem_of(done, record, subject, frozenset()))
+                      problem=problem_of(done, record, subject, self.expected(record)))
 
     def targets(self, results, context):
         for np in context.nps([3, 8]):
@@ -331,6 +351,8 @@ class TwoHosts(Section):
                 "--way", "COL", "--op", op, "--size-mib", context.size_mib(1024), "--file", path,
                 "--json"])
             sample = rate(f"np {np} {op}", outcome, subject, COLLECTIVE_PATHS["hosts", op])
+            if subject.shima and wire_mib is not None and wire_mib < context.size_mib(1024) / 4:
+                sample.problem = f"only {wire_mib:.0f} MiB went over the wire"
             samples += [sample, Sample(f"np {np} {op}, on the wire", wire_mib, "MiB", LOWER)]
         path.unlink(missing_ok=True)
         return samples
@@ -339,7 +361,7 @@ class TwoHosts(Section):
         program = [str(binary("columns", subject.flavour)), *map(str, arguments)]
         if subject.shima:
             program = [str(TOOL), "exec", *program]
-        runner.drain()
+        runner.quieten(binary("limit"))
         environment = subject.flavour.environment() | two_hosts.ROOT_ENVIRONMENT
         try:
             with two_hosts.TwoHosts() as hosts:
@@ -362,4 +384,38 @@ class TwoHosts(Section):
                 results.require(wire, 1.05, "what had to move", [wire], ["to move"])
 
 
-SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts()]
+class ListIo(Section):
+    name = "list_io"
+    title = "One process moves separate pieces of a cached file: a call each, or io_uring"
+    lead = "nanoseconds a piece, every eighth place of the file; what independent access should use"
+    limit = False
+    methods = ("one call each", "io_uring")
+
+    def columns(self, context):
+        return list(self.methods)
+
+    def row_names(self, context):
+        return [self.row(size, op) for size in (64, 4096, 16384) for op in OPS]
+
+    def row(self, piece_bytes, op):
+        return f"pieces of {piece_bytes} bytes, {op}"
+
+    def jobs(self, context):
+        for size in (64, 4096, 16384):
+            yield Job(f"pieces of {size} bytes", self.methods[0],
+                      lambda s=size: self.measure(context, s))
+
+    def measure(self, context, piece_bytes):
+        path = context.directory / "list.dat"
+        runner.quieten(binary("limit"))
+        pieces = context.size_mib(64) * 2**20 // max(piece_bytes, 1024)
+        outcome = runner.run([str(binary("list_io")), str(path), str(piece_bytes), str(pieces)])
+        path.unlink(missing_ok=True)
+        return [Sample(self.row(piece_bytes, record["op"]), record["ns_per_piece"], "ns", LOWER,
+                       outcome.problem, subject=record["method"]) for record in outcome.records]
+
+    def targets(self, results, context):
+        pass
+
+
+SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo()]

@@ -24,7 +24,9 @@ SOURCES = {
     "random_patterns": ["bench/random_patterns.c", "bench/random_types.c", "bench/measure.h",
                         "bench/random_patterns.h"],
     "limit": ["bench/limit.cpp"],
+    "list_io": ["bench/list_io.cpp"],
 }
+PLAIN = {"limit": [], "list_io": ["-luring"]}  # programs without MPI: what they link
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +115,8 @@ def compile_command(program, flavour):
     else:
         compiler = [os.environ.get("CXX", "c++"), "-pthread"]
     standard = "-std=c++17" if cxx else "-std=c11"
-    return [*compiler, standard, "-O2", "-o", str(binary(program, flavour)), *map(str, sources)]
+    return [*compiler, standard, "-O2", "-o", str(binary(program, flavour)), *map(str, sources),
+            *PLAIN.get(program, [])]
 
 
 def compile_program(program, flavour=None):

@@ -34,7 +34,7 @@ struct Counters {
   std::uint64_t path_pull = 0;
   std::uint64_t path_pack = 0;
   std::uint64_t path_message = 0;
-  // independent writes that were combined with others'
+  // independent writes done by sweeps that take along those of others
   std::uint64_t combined_writes = 0;
   // nanoseconds
   std::uint64_t plan_ns = 0;
