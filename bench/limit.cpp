@@ -7,8 +7,7 @@
 //
 // --memory cold (the default) moves the data from and to one buffer as big as the file, as a
 // program with real data must; --memory hot uses the same 4 MiB again and again, so that the
-// caches of the processor flatter the figure. --op none only touches that much memory: a virtual
-// machine whose host takes freed pages back pays for the first use of each, whoever comes first.
+// caches of the processor flatter the figure.
 
 #include <algorithm>
 #include <atomic>
@@ -40,7 +39,7 @@ struct Options {
 };
 
 const char* const usage =
-    "usage: limit [--threads T] [--files K] [--size-mib N] [--op write|read|both|none]\n"
+    "usage: limit [--threads T] [--files K] [--size-mib N] [--op write|read|both]\n"
     "             [--file PATH] [--memory cold|hot] [--sync-first] [--json]\n";
 
 [[noreturn]] void fail(const char* what) {

@@ -24,6 +24,7 @@ from lib.table import format_table, number
 
 WAYS, OPS = ("UT", "FV", "COL"), ("write", "read")
 RANKS = 8
+DOUBLES = 100000  # that a rank of steps holds
 FREE_GIB = 4  # three files of the array at a time, and what else is written meanwhile
 
 
@@ -45,10 +46,10 @@ def parse():
 
 # --- running ----------------------------------------------------------------------------------
 
-def start(subject, options, program, arguments):
-    runner.quieten(subjects.binary("limit"))
-    outcome = runner.run(subject.command(options.ranks, program, arguments),
-                         subject.flavour.environment(), options.timeout)
+def start(subject, options, directory, program, arguments):
+    outcome = runner.measure(subjects.binary("warm_memory"), directory,
+                             subject.command(options.ranks, program, arguments),
+                             subject.flavour.environment(), options.timeout)
     if outcome.problem:
         raise Differ(f"{subject.label()}: {program} failed: {outcome.problem}")
     return outcome.records[0]
@@ -61,7 +62,7 @@ def run_columns(subject, options, directory, figures):
         path = directory / f"columns-{subject.name.replace('/', '-')}-{way}.dat"
         files.append(path)
         for op in OPS:
-            record = start(subject, options, "columns", [
+            record = start(subject, options, directory, "columns", [
                 "--way", way, "--op", op, "--size-mib", options.size_mib, "--file", path, "--json"])
             rate = figures[way, op][subject.name] = record["open_close_mib_s"]
             runner.say(f"  {subject.label():22} {way:3} {op:5} {rate:9,.0f} MiB/s")
@@ -69,23 +70,31 @@ def run_columns(subject, options, directory, figures):
 
 
 def run_steps(subject, options, directory, figures):
-    record = start(subject, options, "steps", [
-        "--steps", options.steps, "--dir", directory, "--sync-first", "--verify", "--json"])
+    """The halves are jobs of their own: the first must not leave the second a worse machine."""
     for half in ("mpi", "naive"):
+        record = start(subject, options, directory, "steps", [
+            "--steps", options.steps, "--count", DOUBLES, "--dir", directory, "--half", half, "--sync-first", "--json"])
         figures["steps", half][subject.name] = record[f"{half}_s"]
-    runner.say(f"  {subject.label():22} steps: MPI-IO {record['mpi_s']:.2f} s, naive "
-               f"{record['naive_s']:.2f} s")
-    return sorted(directory.glob("step*.mpi"))
+    figures["steps", "drawing"][subject.name] = record["drawing_s"]
+    runner.say(f"  {subject.label():22} steps: MPI-IO {figures['steps', 'mpi'][subject.name]:.2f} s, "
+               f"naive {figures['steps', 'naive'][subject.name]:.2f} s")
+    return sorted(directory.glob("step*"))
 
 
 def run_limit(options, directory):
     """What the machine can do at all."""
     path = directory / "limit.dat"
-    runner.quieten(subjects.binary("limit"))
-    outcome = runner.run([str(subjects.binary("limit")), "--json", "--file", str(path),
-                          "--size-mib", str(max(options.size_mib, 64))])
+    outcome = runner.measure(subjects.binary("warm_memory"), directory,
+                             [str(subjects.binary("limit")), "--json", "--file", str(path),
+                              "--size-mib", str(max(options.size_mib, 64))])
     path.unlink(missing_ok=True)
     return {record["op"]: record["open_close_mib_s"] for record in outcome.records}
+
+
+def steps_limit(options, figures, limit):
+    """Seconds to draw the numbers, and then to write them as fast as the machine can."""
+    written_mib = options.steps * options.ranks * DOUBLES * 8 / 2**20
+    return min(figures["steps", "drawing"].values()) + written_mib / limit["write"]
 
 
 # --- comparing files --------------------------------------------------------------------------
@@ -119,7 +128,7 @@ def expect_same(sums, what):
 def measure(options, chosen, directory):
     """All figures, {(what, which): {subject: value}}, after checking that all files agree."""
     figures = {(way, op): {} for way in WAYS for op in OPS}
-    figures |= {("steps", half): {} for half in ("mpi", "naive")}
+    figures |= {("steps", half): {} for half in ("mpi", "naive", "drawing")}
     columns_sums, steps_sums = [], []
     for number_, subject in enumerate(chosen, 1):
         runner.say(f"[{number_}/{len(chosen)}] {subject.label()}")
@@ -127,8 +136,9 @@ def measure(options, chosen, directory):
         columns_sums += hash_and_remove(files, "columns")
         expect_same(columns_sums, f"columns, up to {subject.label()}")
         files = run_steps(subject, options, directory, figures)
-        steps_sums.append(tuple(hash_and_remove(files, "steps")))
-        if steps_sums[0] != steps_sums[-1]:
+        sums = hash_and_remove(files, "steps")
+        steps_sums += [sums[0::2], sums[1::2]]  # of the MPI and the naive half
+        if any(other != steps_sums[0] for other in steps_sums):
             raise Differ(f"steps: {subject.label()} wrote other files than {chosen[0].label()}")
         for left in directory.glob("step*"):
             left.unlink()
@@ -157,7 +167,7 @@ def make_table(figures, chosen, limit):
     rows = []
     for key, name in cell_names().items():
         steps = key[0] == "steps"
-        row = [name, "s" if steps else "MiB/s", "-" if steps else number(limit.get(key[1]))]
+        row = [name, "s" if steps else "MiB/s", number(limit.get(key if steps else key[1]))]
         row += [number(figures[key].get(s.name)) for s in chosen]
         row += [f"{gain(key, figures, s):.1f}x" for s in chosen if gain(key, figures, s)]
         rows.append(row)
@@ -225,7 +235,8 @@ def prepare():
     flavours = subjects.find_flavours()
     if not flavours:
         sys.exit("no MPI found; scripts/setup brings both")
-    subjects.compile_program("limit")
+    for program in ("limit", "warm_memory"):
+        subjects.compile_program(program)
     for flavour in flavours:
         runner.say(f"{flavour.label()} {flavour.version}: compiling with {flavour.mpicc}")
         for program in ("columns", "steps"):
@@ -245,6 +256,7 @@ def main():
         facts = runner.machine_facts(directory, flavours)
         limit = run_limit(options, directory)
         figures, digest = measure(options, chosen, directory)
+        limit["steps", "mpi"] = steps_limit(options, figures, limit)
     except Differ as difference:
         print(f"FAILED: {difference}")
         return 1

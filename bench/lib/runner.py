@@ -1,8 +1,7 @@
 """Runs one program as a measurement: on a quiet machine, within a time limit, leaving nothing.
 
-Dirty pages of earlier runs disturb every later figure, so quieten() writes them out first. It then
-touches free memory: where the host takes freed pages back, the first program to use them again
-pays for it, several times over, and that must not be the one that is measured. A job that exceeds its time is ended with all its processes, also those that a launcher moved out of its
+Dirty pages of earlier runs disturb every later figure, so measure() writes them out first. It also
+has memory ready that is not dear to its next user (bench/warm_memory.cpp says why). A job that exceeds its time is ended with all its processes, also those that a launcher moved out of its
 process group: they still share the session that was made for the job.
 """
 
@@ -18,6 +17,7 @@ import sys
 import tempfile
 import time
 
+WARM_MIB = 3584
 REAL_FILE_SYSTEMS_NOT = {"tmpfs", "ramfs", "devtmpfs", "proc", "sysfs"}
 
 
@@ -54,13 +54,6 @@ def available_mib():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) // 1024
     return 0
-
-
-def quieten(toucher, most_mib=3584):
-    """`toucher`: bench/limit, compiled."""
-    drain()
-    size_mib = min(most_mib, available_mib() // 2)
-    subprocess.run([str(toucher), "--op", "none", "--size-mib", str(max(size_mib, 4))], check=True)
 
 
 # --- one job ----------------------------------------------------------------------------------
@@ -127,6 +120,19 @@ def run(command, environment=None, timeout_s=600):
             say("    " + "\n    ".join(errors.strip().splitlines()[-6:]))
         written = json_lines(stats.read_text()) if stats.exists() else []
         return Outcome(records, written, seconds, problem)
+
+
+def measure(warmer, directory, command, environment=None, timeout_s=600):
+    """run() on a quiet machine. `warmer`: bench/warm_memory, compiled; it waits for a new file."""
+    drain()
+    size_mib = min(WARM_MIB, available_mib() // 2)
+    with subprocess.Popen([str(warmer), str(size_mib), str(directory)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as holder:
+        holder.stdout.readline()
+        try:
+            return run(command, environment, timeout_s)
+        finally:
+            holder.kill()
 
 
 # --- which path Shima took --------------------------------------------------------------------

@@ -8,6 +8,7 @@ that its calls went another way. An empty set means that any way is right.
 """
 
 import dataclasses
+import filecmp
 import typing
 
 import two_hosts
@@ -50,10 +51,12 @@ class Context:
     def size_mib(self, usual):
         return usual // 8 if self.quick else usual
 
+    def measure(self, command, environment=None):
+        return runner.measure(binary("warm_memory"), self.directory, command, environment,
+                              self.timeout_s)
+
     def start(self, subject, np, program, arguments):
-        runner.quieten(binary("limit"))
-        return runner.run(subject.command(np, program, arguments), subject.flavour.environment(),
-                          self.timeout_s)
+        return self.measure(subject.command(np, program, arguments), subject.flavour.environment())
 
 
 @dataclasses.dataclass
@@ -85,9 +88,8 @@ def limit_job(context, group, size_mib, rows):
         path = context.directory / "limit.dat"
         samples = []
         for op in OPS:
-            runner.quieten(binary("limit"))
-            outcome = runner.run([str(binary("limit")), "--json", "--op", op, "--file", str(path),
-                                  "--size-mib", str(size_mib)], timeout_s=context.timeout_s)
+            outcome = context.measure([str(binary("limit")), "--json", "--op", op,
+                                       "--file", str(path), "--size-mib", str(size_mib)])
             figure = outcome.records[0]["open_close_mib_s"] if outcome.records else None
             samples += [Sample(row, figure, problem=outcome.problem) for row in rows[op]]
         path.unlink(missing_ok=True)
@@ -161,10 +163,11 @@ class Columns(Section):
 class Steps(Section):
     name = "steps"
     title = "A new file every step: MPI-IO against the naive program"
-    lead = "seconds for 100 steps of 100 000 doubles a rank, as the user timed it; less is better"
+    lead = ("seconds for 100 steps of 100 000 doubles a rank, as the user timed it; less is better. "
+            "Both halves draw random numbers at each step; 'drawing' is that alone")
     limit = False
     figures = (("MPI-IO half", "mpi_s", "s"), ("naive half", "naive_s", "s"),
-               ("MPI-IO / naive", "ratio", "ratio"))
+               ("drawing", "drawing_s", "s"), ("MPI-IO / naive", "ratio", "ratio"))
 
     def row_names(self, context):
         return [f"np {np} {label}" for np in context.nps([2, 8, 24])
@@ -177,16 +180,31 @@ class Steps(Section):
                           lambda n=np, s=subject: self.measure(context, s, n))
 
     def measure(self, context, subject, np):
-        steps = 20 if context.quick else 100
-        outcome = context.start(subject, np, "steps", [
-            "--steps", steps, "--dir", context.directory, "--sync-first", "--verify", "--clean",
-            "--json"])
+        """The halves are jobs of their own: the first must not leave the second a worse machine."""
+        mpi, problem = self.half(context, subject, np, "mpi")
+        naive, other_problem = self.half(context, subject, np, "naive")
+        problem = problem or other_problem or self.difference(context)
         for left in context.directory.glob("step*"):
             left.unlink()
-        record = outcome.records[0] if outcome.records else {}
-        problem = problem_of(outcome, record or None, subject, frozenset())
+        if not mpi or not naive:
+            return [Sample(f"np {np} {label}", None, unit, LOWER, problem)
+                    for label, _, unit in self.figures]
+        record = mpi | {"naive_s": naive["naive_s"], "ratio": mpi["mpi_s"] / naive["naive_s"]}
         return [Sample(f"np {np} {label}", record.get(key), unit, LOWER, problem)
                 for label, key, unit in self.figures]
+
+    def half(self, context, subject, np, half):
+        steps = 20 if context.quick else 100
+        outcome = context.start(subject, np, "steps", [
+            "--steps", steps, "--dir", context.directory, "--half", half, "--sync-first", "--json"])
+        record = outcome.records[0] if outcome.records else None
+        return record, problem_of(outcome, record, subject, frozenset())
+
+    def difference(self, context):
+        for path in sorted(context.directory.glob("step*.mpi")):
+            if not filecmp.cmp(path, path.with_suffix(".naive"), shallow=False):
+                return f"WRONG DATA in {path.name}"
+        return ""
 
     def targets(self, results, context):
         for np in context.nps([2, 8, 24]):
@@ -361,12 +379,11 @@ class TwoHosts(Section):
         program = [str(binary("columns", subject.flavour)), *map(str, arguments)]
         if subject.shima:
             program = [str(TOOL), "exec", *program]
-        runner.quieten(binary("limit"))
         environment = subject.flavour.environment() | two_hosts.ROOT_ENVIRONMENT
         try:
             with two_hosts.TwoHosts() as hosts:
                 command = hosts.mpi_command(subject.flavour.mpiexec, np, program)
-                outcome = runner.run(command, environment, context.timeout_s)
+                outcome = context.measure(command, environment)
                 return outcome, hosts.bytes_on_wire() / 2**20
         except two_hosts.Unavailable as reason:
             return runner.Outcome([], [], 0.0, str(reason)), None
@@ -407,9 +424,8 @@ class ListIo(Section):
 
     def measure(self, context, piece_bytes):
         path = context.directory / "list.dat"
-        runner.quieten(binary("limit"))
         pieces = context.size_mib(64) * 2**20 // max(piece_bytes, 1024)
-        outcome = runner.run([str(binary("list_io")), str(path), str(piece_bytes), str(pieces)])
+        outcome = context.measure([str(binary("list_io")), str(path), str(piece_bytes), str(pieces)])
         path.unlink(missing_ok=True)
         return [Sample(self.row(piece_bytes, record["op"]), record["ns_per_piece"], "ns", LOWER,
                        outcome.problem, subject=record["method"]) for record in outcome.records]
