@@ -44,7 +44,7 @@ function(shima_add_test name)
   endif()
   if(SHIMA_SANITIZE)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 3")
-    list(APPEND ARG_ENV ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+    list(APPEND ARG_ENV ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:verify_asan_link_order=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
                         "TSAN_OPTIONS=halt_on_error=1:suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp")
   endif()
   math(EXPR kill_after "${ARG_TIMEOUT} + 15")
