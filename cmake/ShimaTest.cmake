@@ -45,7 +45,9 @@ function(shima_add_test name)
   if(SHIMA_SANITIZE)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 3")
     list(APPEND ARG_ENV ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:verify_asan_link_order=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-                        "TSAN_OPTIONS=halt_on_error=1:suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp")
+                        "TSAN_OPTIONS=halt_on_error=1:suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp"
+                        # UCX's memory hooks run in threads that TSan has already left; PMIx wants addresses TSan owns.
+                        UCX_MEM_EVENTS=no UCX_MEM_MMAP_HOOK_MODE=none PMIX_MCA_gds=hash)
   endif()
   math(EXPR kill_after "${ARG_TIMEOUT} + 15")
   add_test(NAME ${name}
