@@ -3,8 +3,11 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace shima {
@@ -24,14 +27,24 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   return spdlog::level::err;
 }
 
+std::optional<spdlog::level::level_enum> level_named(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto level = spdlog::level::from_str(text);  // "off" also for words it does not know
+  if (level == spdlog::level::off && text != "off") return {};
+  return level;
+}
+
 // Made at first use and never destroyed: lines may be logged while the process is exiting.
 spdlog::logger& logger() {
   static auto* instance = [] {
     auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
     auto* made = new spdlog::logger("shima", std::move(sink));
     const char* wanted = std::getenv("SHIMA_LOG");
-    made->set_level(wanted != nullptr ? spdlog::level::from_str(wanted) : spdlog::level::warn);
+    const auto level = level_named(wanted == nullptr ? "" : wanted);
+    made->set_level(level.value_or(spdlog::level::warn));
     made->set_pattern("shima: %l: %v");
+    if (wanted != nullptr && *wanted != '\0' && !level)
+      made->warn("SHIMA_LOG={}: it must be error, warn, info or debug; taken as warn", wanted);
     return made;
   }();
   return *instance;

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <expected>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -62,6 +64,18 @@ using Status = Result<void>;
 
 // The short name of a code, for logs and messages.
 [[nodiscard]] const char* name_of(Code code);
+
+// What `body` returns, a Result; what it throws becomes an error too.
+template <class Body>
+[[nodiscard]] auto caught(Body body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return fail(Code::no_memory, "out of memory");
+  } catch (const std::exception& exception) {
+    return fail(Code::internal, exception.what());
+  }
+}
 
 }  // namespace shima
 

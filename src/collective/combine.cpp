@@ -11,7 +11,6 @@
 namespace shima {
 namespace {
 
-constexpr std::uint64_t default_window_bytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t least_pieces = 16;
 constexpr std::uint64_t largest_piece_bytes = 256 * 1024;
 
@@ -43,7 +42,7 @@ class Leader {
     while (status) {
       if (!own_done) admit();
       if (passengers_.empty()) break;
-      status = write_window(next_window());
+      status = caught([&] { return write_window(next_window()); });
       own_done = let_off(own_done);
     }
     for (const Passenger& passenger : passengers_) errands_.finish(passenger.member, false);
@@ -56,18 +55,20 @@ class Leader {
     for (int i = 0; i < errands_.size(); ++i) {
       const auto letter = errands_.take(i);
       if (!letter) continue;
-      auto post = decode_post(*letter);
-      if (!post) {
-        errands_.finish(i, false);
-        continue;
-      }
-      const FileRange range{{post->bounds.lowest}, {post->bounds.highest}};
-      const FileOffset joined =
-          position_ < range.end ? std::max(position_, range.begin) : range.begin;
-      MemberWalk walk(i, *post, {joined, range.end});
-      passengers_.push_back({i, *std::move(post), joined, std::move(walk)});
-      plan_.granule_bytes = common_granule({&passengers_.back().post, 1}, plan_.granule_bytes);
+      const Status admitted = caught([&] { return admit(i, *letter); });
+      if (!admitted) errands_.finish(i, false);
     }
+  }
+
+  Status admit(int member, std::span<const std::byte> letter) {
+    SHIMA_TRY_ASSIGN(Post post, decode_post(letter));
+    const FileRange range{{post.bounds.lowest}, {post.bounds.highest}};
+    const FileOffset joined =
+        position_ < range.end ? std::max(position_, range.begin) : range.begin;
+    MemberWalk walk(member, post, {joined, range.end});
+    passengers_.push_back({member, std::move(post), joined, std::move(walk)});
+    plan_.granule_bytes = common_granule({&passengers_.back().post, 1}, plan_.granule_bytes);
+    return {};
   }
 
   // The next window ahead that somebody has bytes in; from the lowest one again when there is none.
@@ -163,13 +164,14 @@ bool worth_combining(const Post& post) {
 Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
   Errands& errands = *write.channel.errands();
   Plan plan;
-  plan.window_bytes = write.window_bytes != 0 ? write.window_bytes : default_window_bytes;
-  SHIMA_TRY_ASSIGN(Staging staging, Staging::borrow(write.channel.staging(), plan.window_bytes));
+  plan.window_bytes = window_size(write.window_bytes);
+  auto staging = Staging::borrow(write.channel.staging(), plan.window_bytes);
+  if (!staging) return false;
   if (!errands.post(encode_post(mine))) return false;
   SHIMA_TRY_ASSIGN(const Errand::State state, errands.wait());
   if (state != Errand::posted) return state == Errand::done;
   plan.granule_bytes = common_granule({&mine, 1}, plan.window_bytes);
-  Leader leader(write, std::move(staging), std::move(plan));
+  Leader leader(write, *std::move(staging), std::move(plan));
   const bool well = leader.lead();
   std::ignore = errands.wait();
   return well;

@@ -58,10 +58,20 @@ Result<std::vector<std::span<const std::byte>>> NodeChannel::exchange(
   turn_ = 1 - turn_;
   // A member that cannot write its letter still has to show up.
   const Status put = put_letter(mine);
-  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima failed, meet({put ? 0U : 1U, 0}));
+  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima sent, meet({put ? 0U : 1U, mine.size()}));
   SHIMA_TRY(put);
-  if (failed.first != 0)
+  if (sent.first != 0)
     return fail(Code::no_memory, "exchanging requests: another rank could not send its own");
+  auto letters = read_letters();
+  if (sent.second <= Mailbox::inline_bytes) return letters;
+  // Long letters lie in memory that has to be mapped, which may fail on one member alone.
+  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima read, meet({letters ? 0U : 1U, 0}));
+  if (letters && read.first != 0)
+    return fail(Code::no_memory, "exchanging requests: another rank could not read them");
+  return letters;
+}
+
+Result<std::vector<std::span<const std::byte>>> NodeChannel::read_letters() const {
   std::vector<std::span<const std::byte>> letters;
   letters.reserve(static_cast<std::size_t>(size()));
   for (int i = 0; i < size(); ++i) {

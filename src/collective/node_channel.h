@@ -49,6 +49,7 @@ class NodeChannel final : public Channel {
   }
   [[nodiscard]] Status put_letter(std::span<const std::byte> letter);
   [[nodiscard]] Result<std::span<const std::byte>> letter_of(int index) const;
+  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> read_letters() const;
   [[nodiscard]] Result<Rendezvous::Maxima> meet(Rendezvous::Maxima mine);
 
   std::shared_ptr<const NodeGround> ground_;

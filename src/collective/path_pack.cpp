@@ -46,7 +46,7 @@ class Client {
       busy = true;
       if (status_) status_ = copy(*window);
       if (!status_) walk_.skip_below(window->range.end);
-      windows_.finish(*window);
+      windows_.finish(*window, status_.has_value());
     }
     done_ = was_closed && !busy;
     return busy;
@@ -106,7 +106,7 @@ class Server {
     if (done_ || !windows_.finished(turn_)) return false;
     Side& side = sides_[static_cast<std::size_t>(turn_)];
     if (side.open && job_.operation == Operation::write && status_)
-      status_ = side.io.write_marked(data());
+      status_ = windows_.spoiled(turn_) ? lacks_bytes() : side.io.write_marked(data());
     side.open = false;
     if (!status_) exhausted_ = true;
     if (!exhausted_) side.open = open_next(side);
@@ -125,6 +125,10 @@ class Server {
   void finish() {
     done_ = true;
     windows_.close();
+  }
+
+  static Status lacks_bytes() {
+    return fail(Code::no_memory, "a collective write: another rank could not hand over its bytes");
   }
 
   std::byte* data() {

@@ -19,6 +19,7 @@ namespace shima {
 namespace {
 
 constexpr std::uint64_t default_window_bytes = std::uint64_t{2} << 20;
+constexpr std::uint64_t largest_window_bytes = std::uint64_t{1} << 30;  // one message each
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t pull_piece_bytes = 2048;  // smaller pieces are packed by their owners
 constexpr std::uint64_t own_read_piece_bytes =
@@ -128,6 +129,12 @@ const char* name_of(Path path) {
   return "unknown";
 }
 
+std::uint64_t window_size(std::uint64_t wanted_bytes) {
+  if (wanted_bytes == 0) return default_window_bytes;
+  const std::uint64_t len = std::min(wanted_bytes, largest_window_bytes);
+  return (len + page_bytes - 1) / page_bytes * page_bytes;
+}
+
 std::uint64_t common_granule(std::span<const Post> posts, std::uint64_t start) {
   std::uint64_t granule = start;
   for (const Post& post : posts) {
@@ -147,9 +154,7 @@ Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& 
   Plan plan;
   plan.path = choose(totals, operation, terrain, tuning.force);
   if (plan.path == Path::independent) return plan;
-  const std::uint64_t wanted =
-      tuning.window_bytes != 0 ? tuning.window_bytes : default_window_bytes;
-  plan.window_bytes = (wanted + page_bytes - 1) / page_bytes * page_bytes;
+  plan.window_bytes = window_size(tuning.window_bytes);
   plan.granule_bytes = common_granule(posts, page_bytes);
   const std::vector<int> ranks = pick_agents(terrain.members, tuning.max_agents);
   const std::uint64_t alignment = domain_alignment(totals.span, ranks.size(), plan.window_bytes);

@@ -53,6 +53,9 @@ struct Terrain {
   bool can_message = false;  // members can send each other messages
 };
 
+// The bytes of a window, from what was wished for; 0: no wish.
+[[nodiscard]] std::uint64_t window_size(std::uint64_t wanted_bytes);
+
 // A common divisor of `start`, of every piece and of every distance between pieces and to offset 0.
 [[nodiscard]] std::uint64_t common_granule(std::span<const Post> posts, std::uint64_t start);
 

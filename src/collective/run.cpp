@@ -13,13 +13,15 @@ namespace {
 Result<std::vector<Post>> exchange_posts(const CollectiveCall& call, const Post& mine) {
   const Span span(call.counters.exchange_ns);
   SHIMA_TRY_ASSIGN(const auto letters, call.channel.exchange(encode_post(mine)));
-  std::vector<Post> posts;
-  posts.reserve(letters.size());
-  for (const auto letter : letters) {
-    SHIMA_TRY_ASSIGN(Post post, decode_post(letter));
-    posts.push_back(std::move(post));
-  }
-  return posts;
+  return caught([&]() -> Result<std::vector<Post>> {
+    std::vector<Post> posts;
+    posts.reserve(letters.size());
+    for (const auto letter : letters) {
+      SHIMA_TRY_ASSIGN(Post post, decode_post(letter));
+      posts.push_back(std::move(post));
+    }
+    return posts;
+  });
 }
 
 // The worst error that a member brought along.
@@ -50,21 +52,26 @@ struct Part {
   std::uint64_t own_bytes = 0;
 };
 
+// Memory that runs out on one member must not leave the others waiting, so nothing is thrown from
+// here on.
 Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const Post> posts) {
   Part part;
   if (plan.path == Path::independent) {
     ++call.counters.path_independent;
     const Post& mine = posts[static_cast<std::size_t>(call.channel.rank())];
-    const auto moved =
-        mine.len_bytes == 0 ? Result<std::uint64_t>(0) : call.move_own(mine.file, mine.memory);
+    const auto moved = caught([&] {
+      return mine.len_bytes == 0 ? Result<std::uint64_t>(0) : call.move_own(mine.file, mine.memory);
+    });
     if (moved) part.own_bytes = *moved;
     if (!moved) part.status = std::unexpected(moved.error());
     return part;
   }
   Job job{call.operation, plan, posts, call.channel, call.file, call.counters};
-  const auto end = plan.path == Path::pull   ? run_pull(job)
-                   : plan.path == Path::pack ? run_pack(job)
-                                             : run_message(job);
+  const auto end = caught([&] {
+    return plan.path == Path::pull   ? run_pull(job)
+           : plan.path == Path::pack ? run_pack(job)
+                                     : run_message(job);
+  });
   if (end) part.end_of_file = *end;
   if (!end) part.status = std::unexpected(end.error());
   return part;

@@ -17,6 +17,7 @@ void SharedWindows::open(int side, FileRange range, std::uint32_t members) {
   window.opened.fetch_add(1, std::memory_order_seq_cst);
   window.begin.store(range.begin.value, std::memory_order_seq_cst);
   window.end.store(range.end.value, std::memory_order_seq_cst);
+  window.spoiled.store(0, std::memory_order_relaxed);
   window.missing.store(members, std::memory_order_seq_cst);
   window.opened.fetch_add(1, std::memory_order_seq_cst);
   slot_->event.post();
@@ -50,8 +51,14 @@ Result<std::span<std::byte>> SharedWindows::memory(int agent) {
   return segment_.peer_buffers().get(board(agent).staging);
 }
 
-void SharedWindows::finish(const OpenWindow& window) {
+bool SharedWindows::spoiled(int side) const {
+  return mine().windows[static_cast<std::size_t>(side)].spoiled.load(std::memory_order_relaxed) !=
+         0;
+}
+
+void SharedWindows::finish(const OpenWindow& window, bool copied) {
   WindowState& state = board(window.agent).windows[static_cast<std::size_t>(window.side)];
+  if (!copied) state.spoiled.store(1, std::memory_order_relaxed);
   if (state.missing.fetch_sub(1, std::memory_order_acq_rel) == 1) slot_->event.post();
 }
 

@@ -33,6 +33,8 @@ class SharedWindows {
   void show_staging(const SharedRef& staging) { mine().staging = staging; }
   void open(int side, FileRange range, std::uint32_t members);
   [[nodiscard]] bool finished(int side) const;
+  // Whether a finished window lacks the bytes of a member that failed.
+  [[nodiscard]] bool spoiled(int side) const;
   // No more windows from this agent in this call.
   void close();
 
@@ -41,7 +43,7 @@ class SharedWindows {
   [[nodiscard]] bool closed(int agent) const;
   // The memory of an agent's two windows.
   [[nodiscard]] Result<std::span<std::byte>> memory(int agent);
-  void finish(const OpenWindow& window);
+  void finish(const OpenWindow& window, bool copied);
 
   // Sleeping until something changes: take the state, look around, and sleep if there was nothing.
   [[nodiscard]] std::uint32_t state() const {

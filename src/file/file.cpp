@@ -259,7 +259,10 @@ Result<std::uint64_t> PlainFile::move_all(Operation operation, const Result<Tran
   if (moved)
     (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
   count(counters);
-  return transfer ? moved : std::unexpected(transfer.error());
+  // This member's own words, unless another member's error is the one that all return.
+  if (!transfer && !moved && transfer.error().code == moved.error().code)
+    return std::unexpected(transfer.error());
+  return moved;
 }
 
 // All give one value, the first member acts, all learn how it went.
@@ -343,12 +346,14 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   if (request) mine.hints = request->hints;
   const auto posts = exchange_values(*channel, mine);
   Status status = posts ? check_posts(*posts, request) : Status(std::unexpected(posts.error()));
+  OpenRequest agreed = request ? *request : OpenRequest{};
+  if (posts) agreed.hints = posts->front().hints;  // see PlainFile::set_hints
   // All members know alike whether the posts fit together, so all take the same steps.
   const bool one_creates = status && request->mode.create && request->mode.exclusive;
   std::unique_ptr<Subfile> subfile;
   const auto open_if_well = [&](bool creates, bool exclusive) {
     if (!status) return;
-    auto opened = open_own(*request, creates, exclusive);
+    auto opened = open_own(agreed, creates, exclusive);
     if (opened) {
       subfile = *std::move(opened);
     } else {
@@ -366,8 +371,6 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
                      request ? "opening " + request->path : std::string("opening a file")));
   const bool wants_stats =
       std::ranges::any_of(*posts, [](const OpenPost& post) { return post.wants_stats != 0; });
-  OpenRequest agreed = *request;
-  agreed.hints = posts->front().hints;  // see PlainFile::set_hints
   return std::make_unique<PlainFile>(std::move(channel), std::move(subfile), std::move(agreed),
                                      wants_stats);
 }

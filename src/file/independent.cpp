@@ -138,10 +138,11 @@ Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFil
 // Whole windows of the file are read, and the pieces in them copied out.
 Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile& file,
                                   Counters& counters) {
+  const auto [lowest, highest] = bounds_of(request.file);
   const std::uint64_t window_bytes =
-      request.sieve_bytes != 0 ? request.sieve_bytes : default_sieve_bytes;
+      std::min(request.sieve_bytes != 0 ? request.sieve_bytes : default_sieve_bytes,
+               as_unsigned(highest - lowest));
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(window_bytes);
-  const std::int64_t highest = bounds_of(request.file).highest;
   Cursor in_file(request.file);
   Cursor in_memory(request.memory);
   while (!in_file.done()) {

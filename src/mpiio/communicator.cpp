@@ -17,6 +17,7 @@
 #include "collective/node_channel.h"
 #include "mpiio/await.h"
 #include "mpiio/message_channel.h"
+#include "mpiio/private_comm.h"
 
 namespace shima {
 namespace {
@@ -154,6 +155,7 @@ Result<std::shared_ptr<NodeSegment>> share_memory(MPI_Comm comm, const Neighbour
 // Lets messages of the MPI library move while this rank sleeps in a wait of ours. Not on
 // MPI_COMM_SELF: MPICH 4.0 answers there from its own queue and moves nothing.
 void progress_mpi() {
+  if (!has_world()) return;
   int flag = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
@@ -234,6 +236,12 @@ Result<CommState*> state_of(MPI_Comm comm) {
 }  // namespace
 
 Result<std::unique_ptr<Channel>> make_channel(MPI_Comm comm) {
+  // Threads like to open files of their own on MPI_COMM_SELF at once. There every step is local, so
+  // that taking turns cannot block; on larger communicators MPI asks the program for an order.
+  static std::mutex turn;
+  int size = 0;
+  PMPI_Comm_size(comm, &size);
+  const auto alone = size == 1 ? std::unique_lock(turn) : std::unique_lock<std::mutex>();
   SHIMA_TRY_ASSIGN(CommState* const state, state_of(comm));
   const std::uint64_t key = child_key(state->key, ++state->opens, 0);
   if (state->node) {

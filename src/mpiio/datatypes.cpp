@@ -54,6 +54,8 @@ bool is_committed(MPI_Datatype type) {
 Result<SharedMap> decode_shared(MPI_Datatype type) {
   SHIMA_TRY_ASSIGN(TypeMap map, decode_type(type));
   map.tiled = Pattern::tiled(map.pattern, map.extent);
+  if (map.tiled.depth() > Pattern::max_depth)
+    return fail(Code::bad_type, "the datatype is nested too deeply: merge some of its levels");
   return std::make_shared<const TypeMap>(std::move(map));
 }
 

@@ -9,6 +9,7 @@
 #include "mpiio/communicator.h"
 #include "mpiio/entry.h"
 #include "mpiio/info.h"
+#include "mpiio/private_comm.h"
 
 namespace shima {
 namespace {
@@ -41,6 +42,7 @@ Result<OpenRequest> request_of(const char* filename, int amode, MPI_Info info) {
 
 void name_rank_in_log() {
   static const bool named = [] {
+    if (!has_world()) return false;
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     log_set_rank(rank);

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "mpiio/access_mode.h"
+#include "mpiio/await.h"
 #include "mpiio/datatypes.h"
 #include "mpiio/entry.h"
 #include "mpiio/info.h"
@@ -64,8 +65,14 @@ Status seek(OpenFile& file, MPI_Offset offset, int whence) {
 template <class Extent>
 int get_type_extent(MPI_File fh, MPI_Datatype datatype, Extent* extent) {
   return on_file(fh, [&](OpenFile&) -> Status {
-    SHIMA_TRY_ASSIGN(const auto map, type_map_of(datatype));
-    *extent = map->extent;
+    if (datatype == MPI_DATATYPE_NULL)
+      return fail(Code::bad_type, "asking for an extent: the datatype is MPI_DATATYPE_NULL");
+    // Every representation that is there keeps extents as they are in memory.
+    MPI_Count lower_bound = 0;
+    MPI_Count in_memory = 0;
+    SHIMA_TRY(checked(PMPI_Type_get_extent_x(datatype, &lower_bound, &in_memory),
+                      "asking for a datatype's extent"));
+    *extent = static_cast<Extent>(in_memory);
     return {};
   });
 }

@@ -51,12 +51,23 @@ bool is_predefined(MPI_Errhandler handle) {
   return handle == MPI_ERRORS_RETURN || is_abort(handle);
 }
 
+// A communicator that only carries a handler from set to get: nothing is ever called on it, so a
+// fatal handler does no harm there.
+MPI_Comm carrier() {
+  static const MPI_Comm comm = [] {
+    MPI_Comm made = MPI_COMM_NULL;
+    PMPI_Comm_split(private_comm(), 0, 0, &made);
+    return made;
+  }();
+  return comm;
+}
+
+// Predefined handlers are counted too: a program frees what it was given.
 MPI_Errhandler add_reference(MPI_Errhandler handle) {
-  if (is_predefined(handle)) return handle;
   MPI_Errhandler reference = MPI_ERRHANDLER_NULL;
-  PMPI_Comm_set_errhandler(private_comm(), handle);
-  PMPI_Comm_get_errhandler(private_comm(), &reference);
-  PMPI_Comm_set_errhandler(private_comm(), MPI_ERRORS_RETURN);
+  PMPI_Comm_set_errhandler(carrier(), handle);
+  PMPI_Comm_get_errhandler(carrier(), &reference);
+  PMPI_Comm_set_errhandler(carrier(), MPI_ERRORS_RETURN);
   return reference;
 }
 

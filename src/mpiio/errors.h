@@ -6,9 +6,7 @@
 
 #include <mpi.h>
 
-#include <exception>
 #include <memory>
-#include <new>
 
 #include "base/result.h"
 
@@ -50,17 +48,8 @@ int raise_class(MPI_File file, int error_class, const Error& error);
 // thrown.
 template <class Body>
 int guarded(MPI_File file, Body body) {
-  Error error;
-  try {
-    const Status status = body();
-    if (status) return MPI_SUCCESS;
-    error = status.error();
-  } catch (const std::bad_alloc&) {
-    error.code = Code::no_memory;
-  } catch (const std::exception& exception) {
-    error.code = Code::internal;
-  }
-  return raise(file, error);
+  const Status status = caught([&]() -> Status { return body(); });
+  return status ? MPI_SUCCESS : raise(file, status.error());
 }
 
 }  // namespace shima

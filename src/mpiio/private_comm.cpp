@@ -13,4 +13,12 @@ MPI_Comm private_comm() {
   return comm;
 }
 
+bool has_world() {
+  int initialized = 0;
+  int finalized = 0;
+  PMPI_Initialized(&initialized);
+  PMPI_Finalized(&finalized);
+  return initialized != 0 && finalized == 0;
+}
+
 }  // namespace shima

@@ -76,13 +76,14 @@ View::~View() {
 }
 
 Result<Slice> View::slice(ViewOffset first, std::uint64_t len) const {
+  if (len == 0) return Slice{};
   const std::uint64_t first_byte = as_unsigned(first.value);
   const std::uint64_t all = map_->tiled.len_bytes();
-  if (len > 0 && (first_byte > all || len > all - first_byte)) {
+  if (first_byte > all || len > all - first_byte) {
     return fail(Code::bad_argument,
                 fmt::format("{} bytes at byte {} are beyond the end of the view", len, first_byte));
   }
-  if (len > 0 && !map_->tiled.ordered()) return exact_slice(first_byte, len);
+  if (!map_->tiled.ordered()) return exact_slice(first_byte, len);
   return Slice{
       .pattern = map_->tiled, .base = displacement_, .first_byte = first_byte, .len_bytes = len};
 }

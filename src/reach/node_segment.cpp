@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t slot_count = 1024;
+constexpr std::size_t most_entered = slot_count - 64;  // the rest is for files just closed
 constexpr std::uint64_t introduction_key = ~std::uint64_t{0};
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
@@ -144,7 +145,23 @@ void NodeSegment::lock() {
 }
 void NodeSegment::unlock() { header().lock.store(0, std::memory_order_release); }
 
+// Whether there is room must be judged alike by all members: by how many files this one has open,
+// not by the table, where slower members still hold slots that faster ones have left. They leave
+// them without waiting for anybody, and there are spare slots for some.
 Result<Slot*> NodeSegment::enter(std::uint64_t key) {
+  if (entered_.fetch_add(1) >= most_entered) {
+    entered_.fetch_sub(1);
+    return fail(Code::no_memory,
+                fmt::format("opening a file: {} are open on this communicator already; close some",
+                            most_entered));
+  }
+  while (true) {
+    if (Slot* const slot = find_slot(key); slot != nullptr) return slot;
+    ::usleep(100);
+  }
+}
+
+Slot* NodeSegment::find_slot(std::uint64_t key) {
   lock();
   Header& table = header();
   const std::uint32_t used = table.used_slots.load(std::memory_order_relaxed);
@@ -162,14 +179,11 @@ Result<Slot*> NodeSegment::enter(std::uint64_t key) {
   }
   if (place < slot_count) table.keys[place] = key;
   unlock();
-  if (place == slot_count)
-    return fail(Code::no_memory,
-                fmt::format("opening a file: {} are open on this communicator already; close some",
-                            slot_count));
-  return reinterpret_cast<Slot*>(slot_at(place));
+  return place < slot_count ? reinterpret_cast<Slot*>(slot_at(place)) : nullptr;
 }
 
 void NodeSegment::leave(Slot* slot) {
+  entered_.fetch_sub(1);
   lock();
   if (slot->departed.fetch_add(1) + 1 == static_cast<std::uint32_t>(member_count_)) {
     slot->departed.store(0);

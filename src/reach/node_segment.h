@@ -51,6 +51,7 @@ struct Mailbox {
 struct WindowState {
   std::atomic<std::uint32_t> opened;   // how many windows were opened here so far
   std::atomic<std::uint32_t> missing;  // members that still have to finish with it
+  std::atomic<std::uint32_t> spoiled;  // a member finished without having copied
   std::atomic<std::int64_t> begin;
   std::atomic<std::int64_t> end;
 };
@@ -127,6 +128,7 @@ class NodeSegment {
   [[nodiscard]] Header& header() const;
   [[nodiscard]] Peer& peer(int index) const;
   [[nodiscard]] std::byte* slot_at(std::size_t place) const;
+  [[nodiscard]] Slot* find_slot(std::uint64_t key);
   static std::size_t slots_start(int member_count);
   static std::size_t slot_bytes(int member_count);
   void lock();
@@ -138,6 +140,7 @@ class NodeSegment {
   int index_;
   bool can_pull_ = false;
   int usable_cores_ = 1;
+  std::atomic<std::size_t> entered_{0};
   std::uint64_t nonce_ = 0;
   PeerBuffers peer_buffers_;
 };

@@ -52,6 +52,15 @@ class Sleeper {
   Clock::time_point next_peer_check_ = Clock::now() + std::chrono::milliseconds(100);
 };
 
+// Tells the processor that this is a spin.
+inline void relax_core() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 // Waits until `ready()` holds; whoever makes it hold posts `event`.
 template <class Ready>
 [[nodiscard]] Status wait_until(Event& event, const WaitHooks& hooks, Ready ready) {
@@ -59,7 +68,7 @@ template <class Ready>
   constexpr int yields = 3;
   for (int i = 0; hooks.may_spin && i < spins; ++i) {
     if (ready()) return {};
-    __builtin_ia32_pause();
+    relax_core();
   }
   for (int i = 0; i < yields; ++i) {
     if (ready()) return {};

@@ -89,7 +89,8 @@ class PosixSubfile final : public Subfile {
 
   Status preallocate(std::uint64_t size_bytes) override {
     if (size_bytes == 0) return {};
-    const int error = ::posix_fallocate(fd_, 0, as_signed(size_bytes));
+    int error = EINTR;
+    while (error == EINTR) error = ::posix_fallocate(fd_, 0, as_signed(size_bytes));
     if (error != 0) return failure(error, "preallocating");
     return {};
   }

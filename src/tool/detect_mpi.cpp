@@ -147,6 +147,8 @@ Outcome<UsedMpi> mpi_from_user(const std::string& name_or_library) {
   if (const Build* build = build_named(name_or_library)) return UsedMpi{build, {}};
   const fs::path library(name_or_library);
   const Build* build = build_for_library(library.filename().native());
+  if (std::error_code none; build == nullptr)  // a link for compilers, as libmpi.so
+    build = build_for_library(fs::weakly_canonical(library, none).filename().native());
   if (library.has_parent_path() && fs::exists(library) && build != nullptr)
     return UsedMpi{build, fs::absolute(library)};
   return refuse("--mpi " + name_or_library, "is neither a build of Shima nor the path of a libmpi",

@@ -61,7 +61,9 @@ void add_job_options(CLI::App& command, JobOptions& options) {
 // Where the program's name is in the command line of `command`, whose words begin at `first`; an
 // option that takes a value, and does not bring it with a '=', is followed by it.
 int find_program_word(const CLI::App& command, int first, int argc, char** argv) {
+  static char long_np[] = "--np";
   for (int i = first; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "-np") argv[i] = long_np;  // as mpirun has it
     const std::string word = argv[i];
     if (word == "--" || !word.starts_with('-')) return i;
     const auto* option = command.get_option_no_throw(word);

@@ -94,11 +94,21 @@ void forward_settings(Command& command) {
   }
 }
 
+// Whether the ranks go to nodes that somebody chose, whose cores are not ours to count.
+bool chooses_nodes(const std::vector<std::string>& extra) {
+  if (has_any(extra, {"--host", "-host", "-H", "--hostfile", "-hostfile", "--machinefile",
+                      "-machinefile", "--default-hostfile"}))
+    return true;
+  for (const char* scheduler : {"SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE"})
+    if (std::getenv(scheduler) != nullptr) return true;
+  return false;
+}
+
 void add_openmpi_options(Command& command, const Mpiexec& mpiexec, int ranks,
                          const std::vector<std::string>& extra) {
   if (geteuid() == 0) command.emplace_back("--allow-run-as-root");
   forward_settings(command);
-  if (ranks <= usable_cores()) return;
+  if (ranks <= usable_cores() || chooses_nodes(extra)) return;
   if (!has_any(extra, {"--map-by", "-map-by", "--oversubscribe", "--rankfile", "--ppr"})) {
     if (mpiexec.major() >= 5)
       command.insert(command.end(), {"--map-by", ":OVERSUBSCRIBE"});

@@ -53,9 +53,14 @@ int wait_and_hand_on(pid_t child, const sigset_t& watched) {
 Outcome<int> supervise(const Command& command) {
   const sigset_t watched = watched_signals();
   sigset_t before;
+  // A parent that ignores SIGCHLD hands that on, and then nobody is told that the job has ended.
+  const auto disposition = std::signal(SIGCHLD, SIG_DFL);
   sigprocmask(SIG_BLOCK, &watched, &before);
   const pid_t child = fork();
-  if (child == 0) be_launcher(command, before);
+  if (child == 0) {
+    std::signal(SIGCHLD, disposition);
+    be_launcher(command, before);
+  }
   if (child < 0)
     return refuse(command.front(), std::string("cannot fork (") + std::strerror(errno) + ")",
                   "look at the limits on processes and memory");

@@ -163,6 +163,13 @@ static void test_error_handlers(void) {
   MPI_File failed;
   EXPECT_OK(MPI_File_get_errhandler(fh, &got));
   EXPECT(got == MPI_ERRORS_RETURN);
+  for (int i = 0; i < 100; ++i) { /* what is got is freed, predefined or not */
+    EXPECT_OK(MPI_File_get_errhandler(fh, &got));
+    EXPECT_OK(MPI_File_set_errhandler(fh, got));
+    EXPECT_OK(MPI_Errhandler_free(&got));
+    EXPECT_OK(MPI_File_get_errhandler(MPI_FILE_NULL, &got));
+    EXPECT_OK(MPI_Errhandler_free(&got));
+  }
   EXPECT_OK(MPI_File_create_errhandler(count_call, &mine));
   EXPECT_OK(MPI_File_set_errhandler(fh, mine));
   EXPECT_OK(MPI_File_get_errhandler(fh, &got));

@@ -98,7 +98,7 @@ TEST(NodeSegment, SlotsDoNotMeetEachOther) {
 }
 
 TEST(NodeSegment, AFullTableIsAnErrorAndPlacesAreUsedAgain) {
-  constexpr std::uint64_t most = 1024;
+  constexpr std::uint64_t most = 960;  // of 1024: some may still be held by slower members
   const auto memory = NodeSegment::make(1).value();
   const auto segment = NodeSegment::attach(memory.ref(), 1, 0).value();
   std::vector<Slot*> slots;
@@ -107,7 +107,7 @@ TEST(NodeSegment, AFullTableIsAnErrorAndPlacesAreUsedAgain) {
   const auto refused = segment->enter(most + 1);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, Code::no_memory);
-  EXPECT_NE(refused.error().what.find("1024"), std::string::npos) << refused.error().what;
+  EXPECT_NE(refused.error().what.find("960"), std::string::npos) << refused.error().what;
   segment->leave(slots[500]);
   EXPECT_EQ(segment->enter(most + 1).value(), slots[500]);
   EXPECT_FALSE(segment->enter(most + 2).has_value());
