@@ -45,8 +45,16 @@ while [ "${{1#-}}" != "$1" ]; do
 done
 pid=$(cat '{state}'/"$1".pid) || exit 255
 shift
-exec nsenter -t "$pid" -n -u -m sh -c "cd '$PWD' && $*" </dev/null
+nsenter -t "$pid" -n -u -m sh -c "cd '$PWD' && $*" </dev/null
+status=$?
+echo $status >>'{state}/{daemons}'
+exit $status
 """
+
+# The file in the state directory where the stand-in for ssh leaves the exit codes of daemons.
+DAEMONS = "daemons"
+# Open MPI 5's daemon (PRTE_ERR_SILENT, -43) when it could not start; no rank has run then.
+DAEMON_DID_NOT_START = "213"
 
 # UCX takes the kernel's boot id for a machine's name and would use shared memory between "hosts"
 # that have the same one; it finds network devices in /sys, which shows those of the mounter.
@@ -112,7 +120,7 @@ class TwoHosts:
         for name in NAMES:
             (self.state / f"{name}.boot_id").write_text(f"{uuid.uuid4()}\n")
         ssh = self.state / "ssh"
-        ssh.write_text(SSH_STAND_IN.format(state=self.state))
+        ssh.write_text(SSH_STAND_IN.format(state=self.state, daemons=DAEMONS))
         ssh.chmod(0o755)
         (self.state / "README").write_text(
             f"nsenter -t $(cat {self.state}/{NAMES[0]}.pid) -n -u -m   enters the first host\n")
@@ -189,13 +197,24 @@ class TwoHosts:
         old = "(Open MPI) 4" in version or "OpenRTE" in version
         agent = (["--mca", "plm_rsh_agent"] if old else ["--prtemca", "plm_ssh_agent"])
         # One subnet, no way round it: keeps a daemon from announcing an address nobody can reach.
-        return ["--hostfile", str(hostfile), *agent, f"{self.state}/ssh",
+        # --leave-session-attached: or nobody hears what a daemon has to say.
+        return ["--hostfile", str(hostfile), *agent, f"{self.state}/ssh", "--leave-session-attached",
                 "--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
 
     def run_mpi(self, mpiexec, ranks, command, **options):
-        """subprocess.run of mpi_command; Open MPI's objection to root is answered."""
-        env = dict(options.pop("env", os.environ), **ROOT_ENVIRONMENT)
-        return subprocess.run(self.mpi_command(mpiexec, ranks, command), env=env, **options)
+        """subprocess.run of mpi_command, again if Open MPI's daemon, as about one in some hundred does,
+        gives up before it has started anything; Open MPI's objection to root is answered."""
+        env = dict(options.pop("env", os.environ), **ROOT_ENVIRONMENT, TMPDIR=str(self.state))
+        whole = self.mpi_command(mpiexec, ranks, command)
+        job = subprocess.run(whole, env=env, **options)
+        if job.returncode != 0 and self._daemon_did_not_start():
+            print("two_hosts: the launcher's daemon did not start; once more", file=sys.stderr)
+            job = subprocess.run(whole, env=env, **options)
+        return job
+
+    def _daemon_did_not_start(self):
+        daemons = self.state / DAEMONS
+        return daemons.exists() and DAEMON_DID_NOT_START in daemons.read_text().split()
 
 
 ROOT_ENVIRONMENT = {name: "1" for name in (
