@@ -1,7 +1,11 @@
 #include "collective/combine.h"
 
+#include <algorithm>
+#include <array>
 #include <list>
+#include <optional>
 
+#include "base/aside.h"
 #include "base/clock.h"
 #include "collective/reach_member.h"
 #include "collective/walk.h"
@@ -21,19 +25,28 @@ struct Passenger {
   FileOffset joined;  // where the sweep was
   MemberWalk walk;    // from there to the end, then from the beginning to there
   bool second_round = false;
+  std::uint64_t last_window = 0;  // number of the last window that took bytes of it
 
   [[nodiscard]] FileRange range() const { return {{post.bounds.lowest}, {post.bounds.highest}}; }
+  [[nodiscard]] FileOffset end() const { return second_round ? joined : range().end; }
+  [[nodiscard]] bool has_bytes() const { return walk.next() < end(); }
+};
+
+// A window on its way from the members' memory to the file.
+struct Flight {
+  Staging staging;
+  WindowIo io;
 };
 
 class Leader {
  public:
-  Leader(const CombinedWrite& write, Staging staging, Plan plan)
+  Leader(const CombinedWrite& write, std::array<Staging, 2> staging, Plan plan)
       : write_(write),
         errands_(*write.channel.errands()),
-        staging_(std::move(staging)),
         plan_(std::move(plan)),
         job_{Operation::write, plan_, {}, write.channel, write.file, write.counters},
-        io_(job_) {}
+        flights_{Flight{std::move(staging[0]), WindowIo(job_)},
+                 Flight{std::move(staging[1]), WindowIo(job_)}} {}
 
   // Returns whether this member's own write was completed.
   bool lead() {
@@ -42,9 +55,13 @@ class Leader {
     while (status) {
       if (!own_done) admit();
       if (passengers_.empty()) break;
-      status = caught([&] { return write_window(next_window()); });
+      status = caught([&] {
+        const auto window = next_window();
+        return window ? move_window(*window) : land();
+      });
       own_done = let_off(own_done);
     }
+    std::ignore = land();
     for (const Passenger& passenger : passengers_) errands_.finish(passenger.member, false);
     errands_.stop_leading();
     return own_done;
@@ -72,14 +89,16 @@ class Leader {
   }
 
   // The next window ahead that somebody has bytes in; from the lowest one again when there is none.
-  FileRange next_window() {
+  std::optional<FileRange> next_window() {
     FileOffset ahead = no_end_of_file;
     FileOffset lowest = no_end_of_file;
     for (const Passenger& passenger : passengers_) {
+      if (!passenger.has_bytes()) continue;
       const FileOffset next = passenger.walk.next();
       lowest = std::min(lowest, next);
       if (next >= position_) ahead = std::min(ahead, next);
     }
+    if (lowest == no_end_of_file) return std::nullopt;
     const FileRange whole{{0}, no_end_of_file};
     const FileOffset next = ahead == no_end_of_file ? lowest : ahead;
     const FileRange window = window_at(next, plan_.window_bytes, whole);
@@ -87,23 +106,42 @@ class Leader {
     return window;
   }
 
-  Status write_window(FileRange window) {
+  // Gathers a window, while the one before is being written.
+  Status move_window(FileRange window) {
     std::vector<MemberWalk*> members;
     for (Passenger& passenger : passengers_) {
-      const bool inside =
-          passenger.walk.has_below(window.end) && passenger.walk.next() >= window.begin;
-      if (inside && passenger.walk.bytes_below(window.end) > 0) members.push_back(&passenger.walk);
+      const bool inside = passenger.has_bytes() && passenger.walk.has_below(window.end) &&
+                          passenger.walk.next() >= window.begin;
+      if (!inside || passenger.walk.bytes_below(window.end) == 0) continue;
+      members.push_back(&passenger.walk);
+      passenger.last_window = windows_ + 1;
     }
-    if (members.size() == 1 && members.front()->rank() == errands_.index())
-      return write_alone(*members.front(), window.end);
-    io_.begin(window);
+    if (members.size() == 1 && members.front()->rank() == errands_.index()) {
+      SHIMA_TRY(land());
+      SHIMA_TRY(write_alone(*members.front(), window.end));
+      written_ = ++windows_;
+      return {};
+    }
+    Flight& flight = flights_[windows_ % flights_.size()];
+    flight.io.begin(window);
     for (MemberWalk* member : members) {
-      member->look_below(window.end, [&](const Strip& strip) { io_.mark(strip); });
+      member->look_below(window.end, [&](const Strip& strip) { flight.io.mark(strip); });
       const Span span(write_.counters.gather_ns);
       SHIMA_TRY(reach_member(job_, *member, window.end, Direction::read,
-                             {staging_.data(), window.begin}));
+                             {flight.staging.data(), window.begin}));
     }
-    return io_.write_marked(staging_.data());
+    SHIMA_TRY(land());
+    ++windows_;
+    writer_.start([&flight] { return flight.io.write_marked(flight.staging.data()); },
+                  std::ranges::any_of(passengers_, &Passenger::has_bytes));
+    return {};
+  }
+
+  // Waits for the window that is being written.
+  Status land() {
+    SHIMA_TRY(writer_.wait());
+    written_ = windows_;
+    return {};
   }
 
   Status write_alone(MemberWalk& member, FileOffset end) {
@@ -128,13 +166,14 @@ class Leader {
   bool let_off(bool own_done) {
     for (auto passenger = passengers_.begin(); passenger != passengers_.end();) {
       const FileRange range = passenger->range();
-      const FileOffset end = passenger->second_round ? passenger->joined : range.end;
-      if (passenger->walk.next() < end) {
+      if (passenger->has_bytes()) {
         ++passenger;
       } else if (!passenger->second_round && passenger->joined > range.begin) {
         passenger->second_round = true;
         passenger->walk =
             MemberWalk(passenger->member, passenger->post, {range.begin, passenger->joined});
+      } else if (passenger->last_window > written_) {
+        ++passenger;
       } else {
         own_done = own_done || passenger->member == errands_.index();
         errands_.finish(passenger->member, true);
@@ -146,12 +185,15 @@ class Leader {
 
   const CombinedWrite& write_;
   Errands& errands_;
-  Staging staging_;
   Plan plan_;
   Job job_;
-  WindowIo io_;
+  std::array<Flight, 2> flights_;
+  std::uint64_t windows_ = 0;  // gathered so far
+  std::uint64_t written_ = 0;  // how many of them
   std::list<Passenger> passengers_;
   FileOffset position_{0};
+  // Last, to end before what it works on.
+  Aside writer_{[this] { errands_.segment().use_all_cores(); }};
 };
 
 }  // namespace
@@ -165,13 +207,14 @@ Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
   Errands& errands = *write.channel.errands();
   Plan plan;
   plan.window_bytes = window_size(write.window_bytes);
-  auto staging = Staging::borrow(write.channel.staging(), plan.window_bytes);
-  if (!staging) return false;
+  auto one = Staging::borrow(write.channel.staging(), plan.window_bytes);
+  auto other = Staging::borrow(write.channel.staging(), plan.window_bytes);
+  if (!one || !other) return false;
   if (!errands.post(encode_post(mine))) return false;
   SHIMA_TRY_ASSIGN(const Errand::State state, errands.wait());
   if (state != Errand::posted) return state == Errand::done;
   plan.granule_bytes = common_granule({&mine, 1}, plan.window_bytes);
-  Leader leader(write, *std::move(staging), std::move(plan));
+  Leader leader(write, {*std::move(one), *std::move(other)}, std::move(plan));
   const bool well = leader.lead();
   std::ignore = errands.wait();
   return well;

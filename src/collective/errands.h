@@ -19,6 +19,8 @@ class Errands {
   [[nodiscard]] int index() const { return segment_.index(); }
   [[nodiscard]] int size() const { return segment_.member_count(); }
 
+  [[nodiscard]] const NodeSegment& segment() const { return segment_; }
+
   // As one who wants something done. False if the letter is too long to be left.
   [[nodiscard]] bool post(std::span<const std::byte> letter);
   // Waits until this member's errand is over or it may lead; returns the state: done, failed or

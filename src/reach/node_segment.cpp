@@ -111,16 +111,16 @@ Status NodeSegment::introduce(const WaitHooks& hooks) {
   SHIMA_TRY_ASSIGN(Slot* const slot, enter(introduction_key));
   const auto count = static_cast<std::uint32_t>(member_count_);
   SHIMA_TRY(slot->rendezvous.arrive({}, count, hooks));
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int i = 0; i < member_count_; ++i) CPU_OR(&all, &all, &peer(i).cores);
-  usable_cores_ = std::max(CPU_COUNT(&all), 1);
+  for (int i = 0; i < member_count_; ++i) CPU_OR(&cores_, &cores_, &peer(i).cores);
+  if (usable_cores() == 0) CPU_SET(0, &cores_);
   SHIMA_TRY_ASSIGN(const Rendezvous::Maxima unreachable,
                    slot->rendezvous.arrive({reach_all() ? 0U : 1U, 0}, count, hooks));
   can_pull_ = unreachable.first == 0;
   leave(slot);
   return {};
 }
+
+void NodeSegment::use_all_cores() const { ::sched_setaffinity(0, sizeof cores_, &cores_); }
 
 bool NodeSegment::reach_all() const {
   for (int i = 0; i < member_count_; ++i) {

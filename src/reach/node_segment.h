@@ -101,7 +101,10 @@ class NodeSegment {
   // Whether every member can reach every other with process_vm_*.
   [[nodiscard]] bool can_pull() const { return can_pull_; }
   // Cores that the members together may use.
-  [[nodiscard]] int usable_cores() const { return usable_cores_; }
+  [[nodiscard]] int usable_cores() const { return CPU_COUNT(&cores_); }
+  // Lets the calling thread run on every core that a member may use. A rank may be bound to one core;
+  // a thread that helps it is to take that of a rank that sleeps.
+  void use_all_cores() const;
   // An error once one of the members' processes is gone.
   [[nodiscard]] Status check_peers() const;
 
@@ -139,7 +142,7 @@ class NodeSegment {
   int member_count_;
   int index_;
   bool can_pull_ = false;
-  int usable_cores_ = 1;
+  cpu_set_t cores_{};  // of all members
   std::atomic<std::size_t> entered_{0};
   std::uint64_t nonce_ = 0;
   PeerBuffers peer_buffers_;

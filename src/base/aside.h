@@ -1,0 +1,80 @@
+// Work done aside, in a thread of its own, while the caller goes on: one piece at a time.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/quiet_thread.h"
+#include "base/result.h"
+
+namespace shima {
+
+class Aside {
+ public:
+  // `settle_in` is what the thread does first.
+  explicit Aside(std::function<void()> settle_in) : settle_in_(std::move(settle_in)) {}
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+  ~Aside() {
+    {
+      const std::lock_guard hold(mutex_);
+      ending_ = true;
+      changed_.notify_all();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // Starts a piece of work. Where a thread is not to be had, or not `worth_a_thread`, it is over on
+  // return.
+  void start(std::function<Status()> work, bool worth_a_thread) {
+    if (!has_thread(worth_a_thread)) {
+      outcome_ = caught(work);
+      return;
+    }
+    const std::lock_guard hold(mutex_);
+    work_ = std::move(work);
+    changed_.notify_all();
+  }
+
+  // Waits for its end, and gives its outcome once.
+  [[nodiscard]] Status wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !work_; });
+    return std::exchange(outcome_, Status{});
+  }
+
+ private:
+  bool has_thread(bool wanted) {
+    if (thread_.joinable() || !wanted) return thread_.joinable();
+    if (auto started = start_quiet_thread([this] { run(); })) thread_ = *std::move(started);
+    return thread_.joinable();
+  }
+
+  void run() {
+    settle_in_();
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return ending_ || work_; });
+      if (!work_) return;
+      lock.unlock();
+      Status outcome = caught(work_);
+      lock.lock();
+      outcome_ = std::move(outcome);
+      work_ = nullptr;
+      changed_.notify_all();
+    }
+  }
+
+  std::function<void()> settle_in_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<Status()> work_;  // under way
+  Status outcome_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace shima
