@@ -320,12 +320,14 @@ class Random(Section):
         return [self.sample(row, by_row.get((seed, op)), outcome, subject, stats_of.get((seed, op)))
                 for seed, op, row in self.rows(context, np)]
 
-    def expected(self, record):
-        """Pieces in memory may be smaller than those in the file, so that large ones are packed."""
-        paths = {"pack"} | ({"pull"} if record["mean_piece_bytes"] >= PULL_PIECE_BYTES else set())
-        if record["op"] == "read" and record["mean_piece_bytes"] >= OWN_READ_PIECE_BYTES:
-            paths.add("independent")
-        return paths
+    def expected(self, op, stats):
+        """What follows from the sizes of the pieces, adjacent ones taken as one, as Shima counts them."""
+        counters = stats["counters"]
+        moved = counters["bytes_written" if op == "write" else "bytes_read"]
+        if op == "read" and moved >= OWN_READ_PIECE_BYTES * counters["file_pieces"]:
+            return {"independent"}
+        pieces = max(counters["file_pieces"], counters["memory_pieces"])
+        return {"pull"} if moved >= PULL_PIECE_BYTES * pieces else {"pack"}
 
     def sample(self, row, record, outcome, subject, stats):
         if record is None:
@@ -334,7 +336,8 @@ class Random(Section):
         holes = record.get("hole_bytes_written", 0)
         note = f"writes {holes} bytes into holes" if holes and not subject.shima else ""
         return Sample(row, record["open_close_mib_s"], note=note,
-                      problem=problem_of(done, record, subject, self.expected(record)))
+                      problem=problem_of(done, record, subject,
+                                         self.expected(record["op"], stats) if stats else set()))
 
     def targets(self, results, context):
         for np in context.nps([3, 8]):

@@ -102,8 +102,8 @@ class NodeSegment {
   [[nodiscard]] bool can_pull() const { return can_pull_; }
   // Cores that the members together may use.
   [[nodiscard]] int usable_cores() const { return CPU_COUNT(&cores_); }
-  // Lets the calling thread run on every core that a member may use. A rank may be bound to one core;
-  // a thread that helps it is to take that of a rank that sleeps.
+  // Lets the calling thread run on every core that a member may use. A rank may be bound to one
+  // core; a thread that helps it is to take that of a rank that sleeps.
   void use_all_cores() const;
   // An error once one of the members' processes is gone.
   [[nodiscard]] Status check_peers() const;
