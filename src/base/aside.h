@@ -31,7 +31,7 @@ class Aside {
   // return.
   void start(std::function<Status()> work, bool worth_a_thread) {
     if (!has_thread(worth_a_thread)) {
-      outcome_ = caught(work);
+      outcome_ = caught([&] { return work(); });
       return;
     }
     const std::lock_guard hold(mutex_);
@@ -60,7 +60,7 @@ class Aside {
       changed_.wait(lock, [&] { return ending_ || work_; });
       if (!work_) return;
       lock.unlock();
-      Status outcome = caught(work_);
+      Status outcome = caught([&] { return work_(); });
       lock.lock();
       outcome_ = std::move(outcome);
       work_ = nullptr;
