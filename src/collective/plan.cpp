@@ -148,6 +148,10 @@ std::uint64_t common_granule(std::span<const Post> posts, std::uint64_t start) {
   return granule;
 }
 
+int agent_count(std::span<const Member> members) {
+  return static_cast<int>(pick_agents(members, 0).size());
+}
+
 Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& terrain,
                const Tuning& tuning) {
   const Totals totals = add_up(posts);

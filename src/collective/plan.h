@@ -59,6 +59,9 @@ struct Terrain {
 // A common divisor of `start`, of every piece and of every distance between pieces and to offset 0.
 [[nodiscard]] std::uint64_t common_granule(std::span<const Post> posts, std::uint64_t start);
 
+// How many agents a collective of these members has at most.
+[[nodiscard]] int agent_count(std::span<const Member> members);
+
 [[nodiscard]] Plan make_plan(std::span<const Post> posts, Operation operation,
                              const Terrain& terrain, const Tuning& tuning);
 

@@ -125,6 +125,7 @@ class PlainFile final : public File {
 
   const AccessMode& mode() const override { return request_.mode; }
   const Hints& hints() const override { return request_.hints; }
+  Hints hints_in_effect() const override;
   Status set_hints(const Result<Hints>& hints) override;
   Counters& counters() override { return counters_; }
 
@@ -297,7 +298,15 @@ void PlainFile::report() {
   if (!all || channel_->rank() != 0) return;
   Counters sum;
   for (const Counters& counters : *all) sum.add(counters);
-  append_stats({request_.path, channel_->size(), sum, effective(request_.hints)});
+  append_stats({request_.path, channel_->size(), sum, effective(hints_in_effect())});
+}
+
+Hints PlainFile::hints_in_effect() const {
+  Hints hints = request_.hints;
+  if (hints.cb_nodes == 0) hints.cb_nodes = agent_count(channel_->members());
+  hints.cb_buffer_size = window_size(hints.cb_buffer_size);
+  if (hints.ind_rd_buffer_size == 0) hints.ind_rd_buffer_size = default_sieve_bytes;
+  return hints;
 }
 
 Status PlainFile::close() {

@@ -78,8 +78,10 @@ class File {
   [[nodiscard]] virtual Status close() = 0;
 
   [[nodiscard]] virtual const AccessMode& mode() const = 0;
-  // The hints in effect, the same on all members.
+  // The hints given, the same on all members.
   [[nodiscard]] virtual const Hints& hints() const = 0;
+  // The same, with what Shima chooses where they leave it the choice.
+  [[nodiscard]] virtual Hints hints_in_effect() const = 0;
   // Replaces the hints by the first member's. Collective; a member that holds an error takes part,
   // and every member returns the worst code.
   [[nodiscard]] virtual Status set_hints(const Result<Hints>& hints) = 0;

@@ -23,7 +23,6 @@ namespace shima {
 namespace {
 
 constexpr std::uint64_t bounce_bytes = 256 * 1024;
-constexpr std::uint64_t default_sieve_bytes = 1024 * 1024;
 constexpr std::uint64_t tiny_piece_bytes = 256;    // below, a copy is cheaper than an iovec entry
 constexpr std::uint64_t sieve_pitch_bytes = 4096;  // pieces closer than this are sieved
 

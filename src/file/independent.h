@@ -9,6 +9,8 @@
 
 namespace shima {
 
+constexpr std::uint64_t default_sieve_bytes = std::uint64_t{1} << 20;
+
 struct IndependentRequest {
   Operation operation;
   const Slice& file;

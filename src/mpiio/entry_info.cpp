@@ -13,7 +13,7 @@ SHIMA_EXPORT(File_set_info);
 
 int MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
   return on_file(fh, [&](OpenFile& file) -> Status {
-    SHIMA_TRY_ASSIGN(*info_used, make_info(effective(file.file().hints())));
+    SHIMA_TRY_ASSIGN(*info_used, make_info(effective(file.file().hints_in_effect())));
     return {};
   });
 }

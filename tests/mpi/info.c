@@ -59,5 +59,13 @@ int main(int argc, char** argv) {
   EXPECT_OK(MPI_File_set_info(fh, MPI_INFO_NULL));
   MPI_Info_free(&info);
   EXPECT_OK(MPI_File_close(&fh));
+
+  // What nobody gave is what Shima chose, not "automatic".
+  EXPECT_OK(MPI_File_open(MPI_COMM_SELF, "chosen.out",
+                          MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                          MPI_INFO_NULL, &fh));
+  expect_hint(fh, "ind_rd_buffer_size", "1048576");
+  expect_hint(fh, "cb_buffer_size", "2097152");
+  EXPECT_OK(MPI_File_close(&fh));
   return end_test();
 }
