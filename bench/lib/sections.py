@@ -439,4 +439,37 @@ class ListIo(Section):
         pass
 
 
-SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo()]
+class SmallCosts(Section):
+    name = "small_costs"
+    title = "Small things, one at a time"
+    lead = "nanoseconds a call on a cached file, the slower rank's; median of 15 rounds in each job"
+    limit = False
+    things = ("open+close", "set_view", "write_at of 8 B", "read_at of 8 B", "seek",
+              "write_shared of 8 B", "iwrite_at of 8 B + wait", "write_at_all of 8 B")
+
+    def row(self, np, thing):
+        return f"np {np} {thing}"
+
+    def row_names(self, context):
+        return [self.row(np, thing) for np in context.nps([2]) for thing in self.things]
+
+    def jobs(self, context):
+        for np in context.nps([2]):
+            for subject in context.subjects:
+                yield Job(f"np {np}", subject.name,
+                          lambda n=np, s=subject: self.measure(context, s, n))
+
+    def measure(self, context, subject, np):
+        outcome = context.start(subject, np, "small_costs", [context.directory / "small.dat"])
+        ns = {record["thing"]: record["ns"] for record in outcome.records}
+        return [Sample(self.row(np, thing), ns.get(thing), "ns", LOWER,
+                       outcome.problem or ("" if thing in ns else "no result"))
+                for thing in self.things]
+
+    def targets(self, results, context):
+        for row in self.row_names(context):
+            results.require(row, 1.2, "the better stock", [row], results.stock())
+
+
+SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
+            SmallCosts()]

@@ -23,6 +23,7 @@ SOURCES = {
     "subarray3d": ["bench/subarray3d.c", "bench/measure.h"],
     "random_patterns": ["bench/random_patterns.c", "bench/random_types.c", "bench/measure.h",
                         "bench/random_patterns.h"],
+    "small_costs": ["bench/small_costs.c", "bench/measure.h"],
     "limit": ["bench/limit.cpp"],
     "warm_memory": ["bench/warm_memory.cpp"],
     "list_io": ["bench/list_io.cpp"],

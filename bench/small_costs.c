@@ -1,0 +1,123 @@
+// small_costs: what small things cost, one at a time, in nanoseconds a call.
+//
+// Every rank does the same at its own place of one file; local calls are timed by the slowest rank,
+// collective ones by all. Each figure is the median of several rounds, since one interruption
+// outweighs a thousand calls.
+//
+//     small_costs FILE    prints one JSON object a line
+
+#include <string.h>
+
+#include "measure.h"
+
+enum { rounds = 15, most_calls = 2000 };
+
+struct state {
+  const char* path;
+  int rank;
+  MPI_File file;
+  MPI_Datatype column;
+};
+
+static void open_file(struct state* s) {
+  check(MPI_File_open(MPI_COMM_WORLD, s->path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                      &s->file),
+        "open");
+}
+
+static void open_and_close(struct state* s) {
+  MPI_File file;
+  check(
+      MPI_File_open(MPI_COMM_WORLD, s->path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
+      "open");
+  check(MPI_File_close(&file), "close");
+}
+
+static void set_view(struct state* s) {
+  check(MPI_File_set_view(s->file, 8 * s->rank, MPI_BYTE, s->column, "native", MPI_INFO_NULL),
+        "set_view");
+}
+
+static void write_at(struct state* s) {
+  check(MPI_File_write_at(s->file, 8 * s->rank, &s->rank, 8, MPI_BYTE, MPI_STATUS_IGNORE),
+        "write_at");
+}
+
+static void read_at(struct state* s) {
+  long got;
+  check(MPI_File_read_at(s->file, 8 * s->rank, &got, 8, MPI_BYTE, MPI_STATUS_IGNORE), "read_at");
+}
+
+static void seek(struct state* s) { check(MPI_File_seek(s->file, 8, MPI_SEEK_SET), "seek"); }
+
+static void write_shared(struct state* s) {
+  check(MPI_File_write_shared(s->file, &s->rank, 8, MPI_BYTE, MPI_STATUS_IGNORE), "write_shared");
+}
+
+static void iwrite_and_wait(struct state* s) {
+  MPI_Request request;
+  check(MPI_File_iwrite_at(s->file, 8 * s->rank, &s->rank, 8, MPI_BYTE, &request), "iwrite_at");
+  check(MPI_Wait(&request, MPI_STATUS_IGNORE), "wait");
+}
+
+static void write_at_all(struct state* s) {
+  check(MPI_File_write_at_all(s->file, 8 * s->rank, &s->rank, 8, MPI_BYTE, MPI_STATUS_IGNORE),
+        "write_at_all");
+}
+
+static const struct {
+  const char* name;
+  void (*call)(struct state*);
+  int calls;
+} things[] = {
+    {"open+close", open_and_close, 100},
+    {"set_view", set_view, 200},
+    {"write_at of 8 B", write_at, 2000},
+    {"read_at of 8 B", read_at, 2000},
+    {"seek", seek, 2000},
+    {"write_shared of 8 B", write_shared, 300},
+    {"iwrite_at of 8 B + wait", iwrite_and_wait, 1000},
+    {"write_at_all of 8 B", write_at_all, 300},
+};
+
+static int by_value(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+static double median_ns(struct state* s, void (*call)(struct state*), int calls) {
+  double ns[rounds];
+  for (int r = 0; r < rounds; ++r) {
+    double mine, slowest;
+    meet();
+    const double started = MPI_Wtime();
+    for (int i = 0; i < calls; ++i) call(s);
+    mine = MPI_Wtime() - started;
+    meet();
+    MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    ns[r] = 1e9 * slowest / calls;
+  }
+  qsort(ns, rounds, sizeof ns[0], by_value);
+  return ns[rounds / 2];
+}
+
+int main(int argc, char** argv) {
+  struct state s = {.path = argc > 1 ? argv[1] : "small_costs.dat"};
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
+  MPI_Type_vector(4, 8, 64, MPI_BYTE, &s.column);
+  MPI_Type_commit(&s.column);
+  open_file(&s);
+  for (size_t i = 0; i < sizeof things / sizeof things[0]; ++i) {
+    if (strcmp(things[i].name, "set_view") != 0)
+      check(MPI_File_set_view(s.file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "set_view");
+    const double ns = median_ns(&s, things[i].call, things[i].calls);
+    if (s.rank == 0)
+      printf("{\"program\":\"small_costs\",\"thing\":\"%s\",\"ns\":%.1f}\n", things[i].name, ns);
+  }
+  check(MPI_File_close(&s.file), "close");
+  if (s.rank == 0) unlink(s.path);
+  MPI_Type_free(&s.column);
+  MPI_Finalize();
+  return 0;
+}
