@@ -2,13 +2,14 @@
 #
 # A flavour is one installed MPI: its compilers and its mpiexec, which the tests use untouched.  A build is
 # one preload library: which libmpi it takes over is told by the soname it NEEDs.  Compiling needs an MPI's headers
-# only; the NEEDED entry comes from linking with an empty stub library of that soname.  The two header families are
-# MPICH's ABI and Open MPI's; Debian's MPICH has MPICH's ABI under a soname of its own, so there are
-# two compilations and three libraries:
+# only; the NEEDED entry comes from linking with an empty stub library of that soname.  The header families are MPICH's
+# ABI, Open MPI's and the standard one; Debian's MPICH has MPICH's ABI under a soname of its own, so there are three
+# compilations and more libraries:
 #
 #   libshima-mpich.so          libmpi.so.12     MPICH and its ABI family
 #   libshima-mpich-debian.so   libmpich.so.12   Debian's and Ubuntu's MPICH
 #   libshima-openmpi.so        libmpi.so.40     Open MPI
+#   libshima-abi.so            libmpi_abi.so.1  the standard ABI of MPI-5 (libshima-abi-0.so: libmpi_abi.so.0)
 
 set(SHIMA_MPI_FLAVOURS "")
 
@@ -43,6 +44,9 @@ foreach(family mpich openmpi)
                      CC mpicc.${family} CXX mpicxx.${family} EXEC mpiexec.${family})
 endforeach()
 
+shima_find_flavour(mpich-abi FAMILY abi CC ${SHIMA_DEPS_DIR}/mpich/bin/mpicc_abi
+                   CXX ${SHIMA_DEPS_DIR}/mpich/bin/mpicxx_abi EXEC ${SHIMA_DEPS_DIR}/mpich/bin/mpiexec)
+
 # The include directories of the first flavour of a family.
 function(shima_mpi_headers family result)
   foreach(flavour ${SHIMA_MPI_FLAVOURS})
@@ -66,6 +70,9 @@ function(shima_mpi_objects target)
   string(TOUPPER ${ARG_FAMILY} family_upper)
   add_library(${target} OBJECT ${ARG_SOURCES})
   target_include_directories(${target} SYSTEM PRIVATE ${headers})
+  if(ARG_FAMILY STREQUAL "abi")
+    target_compile_definitions(${target} PRIVATE MPI_ABI=1)
+  endif()
   target_compile_definitions(${target} PRIVATE SHIMA_MPI_${family_upper}=1 OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
   target_link_libraries(${target} PUBLIC ${ARG_DEPENDS})
 endfunction()

@@ -47,7 +47,7 @@ fs::path with_real_folder(const fs::path& path) {
 }
 
 std::vector<fs::path> candidates(const UsedMpi& mpi) {
-  const std::string suffix = mpi.build->family == MpiFamily::mpich ? ".mpich" : ".openmpi";
+  const std::string suffix = mpi.build->family == MpiFamily::openmpi ? ".openmpi" : ".mpich";
   std::vector<fs::path> paths;
   if (!mpi.library.empty()) {
     // <prefix>/lib/libmpi.so and <prefix>/lib/x86_64-linux-gnu/openmpi/lib/libmpi.so
@@ -64,12 +64,17 @@ std::vector<fs::path> candidates(const UsedMpi& mpi) {
   return paths;
 }
 
+bool starts(const Mpiexec& mpiexec, const UsedMpi& mpi) {
+  return mpi.build->family == MpiFamily::standard ? mpiexec.family.has_value()
+                                                  : mpiexec.family == mpi.build->family;
+}
+
 Outcome<Mpiexec> check_users_choice(const UsedMpi& mpi, const std::string& name) {
   const auto path = find_program(name);
   if (!path)
     return refuse("--mpiexec " + name, "there is no such executable file", "check the path");
   Mpiexec found = identify_mpiexec(*path);
-  if (found.family && *found.family != mpi.build->family)
+  if (found.family && !starts(found, mpi))
     return refuse("--mpiexec " + name,
                   fmt::format("belongs to {}, and the program uses {}", name_of(*found.family),
                               name_of(mpi.build->family)),
@@ -153,7 +158,7 @@ Outcome<Mpiexec> find_mpiexec(const UsedMpi& mpi, const std::string& from_user) 
   for (const fs::path& path : candidates(mpi)) {
     if (access(path.c_str(), X_OK) != 0) continue;
     Mpiexec found = identify_mpiexec(path);
-    if (found.family == mpi.build->family) return found;
+    if (starts(found, mpi)) return found;
   }
   return refuse(
       mpi.library.empty() ? std::string(mpi.build->soname) : mpi.library.string(),

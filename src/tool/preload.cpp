@@ -22,6 +22,8 @@ constexpr Build builds[] = {
     {"mpich", "libmpi.so.12", MpiFamily::mpich, "MPICH and its ABI family"},
     {"mpich-debian", "libmpich.so.12", MpiFamily::mpich, "MPICH as Debian and Ubuntu package it"},
     {"openmpi", "libmpi.so.40", MpiFamily::openmpi, "Open MPI 4 and 5"},
+    {"abi", "libmpi_abi.so.1", MpiFamily::standard, "the standard ABI of MPI-5"},
+    {"abi-0", "libmpi_abi.so.0", MpiFamily::standard, "the same under its first soname"},
 };
 
 // LD_PRELOAD is cut at colons and spaces, and knows no quoting.
@@ -73,6 +75,7 @@ const Build* build_for_library(std::string_view file_name) {
 }
 
 std::string_view name_of(MpiFamily family) {
+  if (family == MpiFamily::standard) return "an MPI with the standard ABI";
   return family == MpiFamily::mpich ? "MPICH" : "Open MPI";
 }
 

@@ -11,7 +11,8 @@
 
 namespace shima::tool {
 
-enum class MpiFamily { mpich, openmpi };
+// `standard`: the ABI of MPI-5, which every MPI may offer.
+enum class MpiFamily { mpich, openmpi, standard };
 
 struct Build {
   std::string_view name;    // of the build, as in libshima-<name>.so

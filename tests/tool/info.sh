@@ -6,14 +6,14 @@ set -euo pipefail
 . "$SHIMA_SOURCE_DIR/tests/tool/common.sh"
 
 expect_status 0 'info' "$SHIMA" info
-for word in libmpi.so.12 libmpich.so.12 libmpi.so.40 io_uring process_vm userfaultfd FUSE memfd; do
+for word in libmpi.so.12 libmpich.so.12 libmpi.so.40 libmpi_abi.so.1 io_uring process_vm userfaultfd FUSE memfd; do
   expect_output "$word" 'info'
 done
 expect_status 0 'info --json' "$SHIMA" info --json
 python3 - out <<'PYTHON' || fail 'the JSON lacks something'
 import json, sys
 info = json.load(open(sys.argv[1]))
-assert {build["name"] for build in info["builds"]} == {"mpich", "mpich-debian", "openmpi"}
+assert {build["name"] for build in info["builds"]} == {"mpich", "mpich-debian", "openmpi", "abi", "abi-0"}
 assert all(feature["detail"] and feature["consequence"] for feature in info["kernel"])
 assert info["mpis"] and all(mpi["version"] for mpi in info["mpis"])
 PYTHON

@@ -28,7 +28,7 @@ fake_mpi() {
   echo 'extern int fake_mpi; int main(void) { return fake_mpi; }' >uses.c
   cc -o "uses-$1" uses.c "./$1"
 }
-for soname in libmpi.so.20 libmpi_abi.so.0; do
+for soname in libmpi.so.20 libmpi_abi.so.9; do
   fake_mpi $soname
   expect_refusal "uses $soname, and Shima has no build" "$soname" \
     env LD_LIBRARY_PATH="$PWD" "$SHIMA" run "./uses-$soname"
