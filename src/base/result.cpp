@@ -78,6 +78,10 @@ const char* name_of(Code code) {
       return "unsupported operation";
     case Code::unsupported_datarep:
       return "unsupported data representation";
+    case Code::duplicate_datarep:
+      return "data representation exists";
+    case Code::conversion:
+      return "data conversion failed";
     case Code::no_memory:
       return "out of memory";
     case Code::no_space:

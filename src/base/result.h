@@ -31,6 +31,8 @@ enum class Code : std::uint8_t {
   read_only,
   unsupported_operation,
   unsupported_datarep,
+  duplicate_datarep,
+  conversion,
   no_memory,
   no_space,
   quota,

@@ -18,6 +18,7 @@ namespace shima {
 
 class Errands;
 class Messenger;
+class SharedPointer;
 class SharedWindows;
 class StagingPool;
 
@@ -61,6 +62,8 @@ class Channel {
   [[nodiscard]] virtual SharedWindows* windows() = 0;
   // Independent writes that members carry out for each other; null where they cannot.
   [[nodiscard]] virtual Errands* errands() = 0;
+  // The shared file pointer; null where there is no shared memory between all members.
+  [[nodiscard]] virtual SharedPointer* shared_pointer() = 0;
   // Messages between members; null where all share one node.
   [[nodiscard]] virtual Messenger* messenger() = 0;
 };

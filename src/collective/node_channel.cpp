@@ -17,7 +17,8 @@ NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot)
     : ground_(std::move(ground)),
       slot_(slot),
       windows_(*ground_->segment, slot, ground_->hooks),
-      errands_(*ground_->segment, slot, ground_->hooks) {}
+      errands_(*ground_->segment, slot, ground_->hooks),
+      shared_pointer_(slot->shared_pointer) {}
 
 NodeChannel::~NodeChannel() { ground_->segment->leave(slot_); }
 

@@ -6,6 +6,7 @@
 
 #include "collective/channel.h"
 #include "collective/errands.h"
+#include "collective/shared_pointer.h"
 #include "collective/shared_windows.h"
 #include "reach/node_segment.h"
 #include "reach/staging_pool.h"
@@ -40,6 +41,7 @@ class NodeChannel final : public Channel {
   [[nodiscard]] Errands* errands() override {
     return can_pull() && size() > 1 ? &errands_ : nullptr;
   }
+  [[nodiscard]] SharedPointer* shared_pointer() override { return &shared_pointer_; }
   [[nodiscard]] Messenger* messenger() override { return nullptr; }
 
  private:
@@ -56,6 +58,7 @@ class NodeChannel final : public Channel {
   Slot* slot_;
   SharedWindows windows_;
   Errands errands_;
+  PointerInMemory shared_pointer_;
   std::size_t turn_ = 0;                // which of the mailboxes holds the letters of this exchange
   std::array<SharedBuffer, 2> spills_;  // for letters that do not fit the mailbox
   Status

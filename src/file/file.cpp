@@ -16,9 +16,11 @@
 #include "base/log.h"
 #include "collective/combine.h"
 #include "collective/run.h"
+#include "collective/shared_pointer.h"
 #include "file/independent.h"
 #include "observe/stats.h"
 #include "store/logical_file.h"
+#include "store/range_lock.h"
 
 namespace shima {
 namespace {
@@ -40,9 +42,15 @@ struct OpenPost {
   Hints hints;
 };
 
+Result<std::pair<std::int64_t, std::int64_t>> number_in(const Result<FileOffset>& offset) {
+  if (!offset) return std::unexpected(offset.error());
+  return std::pair<std::int64_t, std::int64_t>(offset->value, 0);
+}
+
 // The hints that a member wants from now on, or why it cannot go on.
 struct HintsPost {
   std::uint64_t code = 0;
+  std::uint64_t same = 0;
   Hints hints;
 };
 
@@ -110,13 +118,21 @@ class PlainFile final : public File {
   }
 
   Status set_size(const Result<FileOffset>& size) override {
-    return first_member_does("setting the size of", size,
+    return first_member_does("setting the size of", number_in(size),
                              [&] { return file_.master().truncate(as_unsigned(size->value)); });
   }
   Status preallocate(const Result<FileOffset>& size) override {
-    return first_member_does("preallocating", size,
+    return first_member_does("preallocating", number_in(size),
                              [&] { return file_.master().preallocate(as_unsigned(size->value)); });
   }
+  Result<std::int64_t> claim_in_order(const Result<std::uint64_t>& len) override;
+  SharedPointer* shared_pointer() override { return channel_->shared_pointer(); }
+  bool on_one_node() const override { return channel_->messenger() == nullptr; }
+  Status first_member_does(const char* doing,
+                           const Result<std::pair<std::int64_t, std::int64_t>>& same,
+                           const std::function<Status()>& action) override;
+  Status set_atomicity(bool atomic) override;
+  bool atomicity() const override { return atomic_; }
   Status agree(const Status& mine) override { return agree_on(*channel_, mine, request_.path); }
   Status sync() override {
     return agree_on(*channel_, file_.master().sync(), "syncing " + request_.path);
@@ -126,7 +142,7 @@ class PlainFile final : public File {
   const AccessMode& mode() const override { return request_.mode; }
   const Hints& hints() const override { return request_.hints; }
   Hints hints_in_effect() const override;
-  Status set_hints(const Result<Hints>& hints) override;
+  Status set_hints(const Result<Hints>& hints, std::uint64_t same) override;
   Counters& counters() override { return counters_; }
 
  private:
@@ -141,8 +157,6 @@ class PlainFile final : public File {
     const std::lock_guard lock(counters_mutex_);
     counters_.add(counters);
   }
-  Status first_member_does(const char* doing, const Result<FileOffset>& size,
-                           const std::function<Status()>& action);
   void report();
 
   std::unique_ptr<Channel> channel_;
@@ -152,6 +166,8 @@ class PlainFile final : public File {
   Tuning write_tuning_;
   Tuning read_tuning_;
   std::mutex combining_;
+  bool atomic_ = false;
+  std::mutex alone_;  // in atomic mode: the file's locks do not keep threads of one process apart
   std::mutex counters_mutex_;
   Counters counters_;
 };
@@ -177,16 +193,25 @@ void PlainFile::tune() {
                    hints.cb_buffer_size};
   read_tuning_ = {force_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes,
                   hints.cb_buffer_size};
+  // In atomic mode every member's access is a unit of its own.
+  if (atomic_) write_tuning_.force = read_tuning_.force = Tuning::Force::independent;
 }
 
 // Members with different hints would choose differently and lose each other's data, so the first
 // member's hold for all.
-Status PlainFile::set_hints(const Result<Hints>& hints) {
+Status PlainFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
   HintsPost mine;
+  mine.same = same;
   if (hints) mine.hints = *hints;
   if (!hints) mine.code = static_cast<std::uint64_t>(hints.error().code);
   SHIMA_TRY_ASSIGN(const auto posts, exchange_values(*channel_, mine));
   const auto worst = std::ranges::max_element(posts, {}, &HintsPost::code);
+  const auto differs = [&](const HintsPost& post) { return post.same != posts.front().same; };
+  if (worst->code == 0 && std::ranges::any_of(posts, differs))
+    return fail(Code::not_same,
+                fmt::format("{}: ranks gave different data representations, or etypes of different "
+                            "extents",
+                            request_.path));
   if (worst->code == 0) {
     request_.hints = posts.front().hints;
     tune();
@@ -212,7 +237,7 @@ Result<std::uint64_t> PlainFile::move(Operation operation, const Transfer& trans
 
 // Whether the write was done together with those of other members of the node.
 Result<bool> PlainFile::combine(const Transfer& transfer, Counters& counters) {
-  if (transfer.file.pattern.is_contiguous() || channel_->errands() == nullptr ||
+  if (atomic_ || transfer.file.pattern.is_contiguous() || channel_->errands() == nullptr ||
       request_.hints.shima_combine == Toggle::disable)
     return false;
   const Post post = make_post(transfer.file, transfer.memory);
@@ -232,6 +257,12 @@ Result<std::uint64_t> PlainFile::move_own(Operation operation, const Slice& file
                                           const Slice& memory, Counters& counters) {
   const IndependentRequest request{operation, file, memory, request_.hints.ind_rd_buffer_size,
                                    request_.hints.romio_ds_read != Toggle::disable};
+  if (!atomic_ || file.len_bytes == 0) return move_independently(request, file_, counters);
+  const std::lock_guard one_at_a_time(alone_);
+  const Bounds bounds = bounds_of(file);
+  SHIMA_TRY_ASSIGN(const auto held,
+                   RangeLock::take(file_.master(), {{bounds.lowest}, {bounds.highest}},
+                                   operation == Operation::write));
   return move_independently(request, file_, counters);
 }
 
@@ -266,31 +297,76 @@ Result<std::uint64_t> PlainFile::move_all(Operation operation, const Result<Tran
   return moved;
 }
 
-// All give one value, the first member acts, all learn how it went.
-Status PlainFile::first_member_does(const char* doing, const Result<FileOffset>& size,
+// All bring the same numbers, the first member acts, all learn how it went.
+Status PlainFile::first_member_does(const char* doing,
+                                    const Result<std::pair<std::int64_t, std::int64_t>>& same,
                                     const std::function<Status()>& action) {
-  struct SizePost {
+  struct Brought {
     std::uint64_t code;
-    std::int64_t size;
+    std::int64_t first;
+    std::int64_t second;
   };
-  const SizePost mine{size ? 0U : static_cast<std::uint64_t>(size.error().code),
-                      size ? size->value : 0};
-  const auto posts = exchange_values(*channel_, mine);
+  const Brought mine{same ? 0U : static_cast<std::uint64_t>(same.error().code),
+                     same ? same->first : 0, same ? same->second : 0};
+  const auto all = exchange_values(*channel_, mine);
+  const auto differs = [&](const Brought& other) {
+    return other.first != mine.first || other.second != mine.second;
+  };
   Status status;
-  if (!posts) {
-    status = std::unexpected(posts.error());
-  } else if (!size) {
-    status = std::unexpected(size.error());
-  } else if (std::ranges::any_of(*posts, [](const SizePost& post) { return post.code != 0; })) {
+  if (!all) {
+    status = std::unexpected(all.error());
+  } else if (!same) {
+    status = std::unexpected(same.error());
+  } else if (std::ranges::any_of(*all, [](const Brought& other) { return other.code != 0; })) {
     status = {};  // the member with the error reports it
-  } else if (std::ranges::any_of(*posts,
-                                 [&](const SizePost& post) { return post.size != mine.size; })) {
+  } else if (std::ranges::any_of(*all, differs)) {
     status = fail(Code::not_same,
-                  fmt::format("{} {}: ranks gave different sizes", doing, request_.path));
+                  fmt::format("{} {}: ranks gave different values", doing, request_.path));
   } else if (channel_->rank() == 0) {
     status = action();
   }
   return agree_on(*channel_, status, fmt::format("{} {}", doing, request_.path));
+}
+
+Result<std::int64_t> PlainFile::claim_in_order(const Result<std::uint64_t>& len) {
+  struct Claim {
+    std::uint64_t code;
+    std::int64_t bytes;  // how many; in the answer, from where
+  };
+  const auto claim_of = [](const auto& bytes) {
+    return bytes ? Claim{0, static_cast<std::int64_t>(*bytes)}
+                 : Claim{static_cast<std::uint64_t>(bytes.error().code), 0};
+  };
+  const Claim mine = claim_of(len);
+  SHIMA_TRY_ASSIGN(const auto claims, exchange_values(*channel_, mine));
+  const auto worst = std::ranges::max_element(claims, {}, &Claim::code);
+  const auto failed = [&](std::uint64_t code, std::ptrdiff_t rank) {
+    return fail(static_cast<Code>(code), fmt::format("{}: rank {} failed", request_.path, rank));
+  };
+  if (!len && mine.code == worst->code) return std::unexpected(len.error());
+  if (worst->code != 0) return failed(worst->code, worst - claims.begin());
+  std::int64_t all = 0;
+  std::int64_t before_mine = 0;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (i == static_cast<std::size_t>(channel_->rank())) before_mine = all;
+    if (__builtin_add_overflow(all, claims[i].bytes, &all))
+      return fail(Code::bad_count, request_.path + ": the ranks' data exceed what a file holds");
+  }
+  // Only now have all come, so that nobody's earlier access at the pointer is still to be counted.
+  Result<std::int64_t> begin = 0;
+  if (channel_->rank() == 0) begin = shared_pointer()->advance(all);
+  SHIMA_TRY_ASSIGN(const auto answers, exchange_values(*channel_, claim_of(begin)));
+  if (answers.front().code != 0) return failed(answers.front().code, 0);
+  return answers.front().bytes + before_mine;
+}
+
+Status PlainFile::set_atomicity(bool atomic) {
+  SHIMA_TRY(first_member_does("setting the atomicity of",
+                              std::pair<std::int64_t, std::int64_t>(atomic, 0),
+                              [] { return Status{}; }));
+  atomic_ = atomic;
+  tune();
+  return {};
 }
 
 void PlainFile::report() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -68,6 +69,20 @@ class File {
   // Collective; all members must give one size (otherwise not_same).
   [[nodiscard]] virtual Status set_size(const Result<FileOffset>& size) = 0;
   [[nodiscard]] virtual Status preallocate(const Result<FileOffset>& size) = 0;
+  // Where each member's `len` bytes lie if all stand in rank order at the shared pointer, which
+  // moves beyond them. Collective.
+  [[nodiscard]] virtual Result<std::int64_t> claim_in_order(const Result<std::uint64_t>& len) = 0;
+  // Null where members share no memory.
+  [[nodiscard]] virtual SharedPointer* shared_pointer() = 0;
+  [[nodiscard]] virtual bool on_one_node() const = 0;
+  // One member acts for all, if all bring the same two numbers (otherwise not_same); all learn how
+  // it went. `doing` is said of the file. Collective.
+  [[nodiscard]] virtual Status first_member_does(
+      const char* doing, const Result<std::pair<std::int64_t, std::int64_t>>& same,
+      const std::function<Status()>& action) = 0;
+  // Atomic mode: every access excludes those that it overlaps. Collective; the same on all.
+  [[nodiscard]] virtual Status set_atomicity(bool atomic) = 0;
+  [[nodiscard]] virtual bool atomicity() const = 0;
   // Collective; a barrier whose outcome is the worst of the members' own: for calls that have no
   // data to move but must agree on errors.
   [[nodiscard]] virtual Status agree(const Status& mine) = 0;
@@ -83,8 +98,9 @@ class File {
   // The same, with what Shima chooses where they leave it the choice.
   [[nodiscard]] virtual Hints hints_in_effect() const = 0;
   // Replaces the hints by the first member's. Collective; a member that holds an error takes part,
-  // and every member returns the worst code.
-  [[nodiscard]] virtual Status set_hints(const Result<Hints>& hints) = 0;
+  // and every member returns the worst code. `same` is a number that all members must give alike
+  // (otherwise not_same).
+  [[nodiscard]] virtual Status set_hints(const Result<Hints>& hints, std::uint64_t same = 0) = 0;
   [[nodiscard]] virtual Counters& counters() = 0;
 };
 

@@ -6,6 +6,10 @@
 
 #include <algorithm>
 
+#include "mpiio/background.h"
+#include "mpiio/private_comm.h"
+#include "mpiio/real_mpi.h"
+
 namespace shima {
 
 void Rest::rest() {
@@ -20,6 +24,13 @@ void Rest::rest() {
   nanosleep(&pause, nullptr);
 }
 
+// Not on MPI_COMM_SELF: MPICH 4.0 answers there from its own queue and moves nothing.
+void progress_mpi() {
+  if (on_worker_thread() || !has_world()) return;
+  int flag = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
 Status checked(int mpi_code, const char* doing) {
   if (mpi_code == MPI_SUCCESS) return {};
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -32,7 +43,7 @@ Status await(MPI_Request& request, const char* doing) {
   Rest pause;
   int done = 0;
   while (true) {
-    SHIMA_TRY(checked(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), doing));
+    SHIMA_TRY(checked(SHIMA_REAL(Test)(&request, &done, MPI_STATUS_IGNORE), doing));
     if (done != 0) return {};
     pause.rest();
   }

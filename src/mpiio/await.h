@@ -21,6 +21,10 @@ class Rest {
   int looks_ = 0;
 };
 
+// Lets messages of the MPI library move while this rank sleeps in a wait of ours. In a worker's
+// thread it does nothing: the program's own thread takes care of its messages.
+void progress_mpi();
+
 // Waits until `request` is complete.
 [[nodiscard]] Status await(MPI_Request& request, const char* doing);
 

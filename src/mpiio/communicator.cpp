@@ -152,14 +152,6 @@ Result<std::shared_ptr<NodeSegment>> share_memory(MPI_Comm comm, const Neighbour
   return all_attached ? *attached : nullptr;
 }
 
-// Lets messages of the MPI library move while this rank sleeps in a wait of ours. Not on
-// MPI_COMM_SELF: MPICH 4.0 answers there from its own queue and moves nothing.
-void progress_mpi() {
-  if (!has_world()) return;
-  int flag = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-}
-
 WaitHooks hooks_for(const std::weak_ptr<NodeSegment>& segment, bool may_spin) {
   return {.progress = progress_mpi,
           .peers = [segment]() -> Status {
@@ -181,6 +173,30 @@ Status settle_on_one_node(CommState& state, Neighbourhood around) {
   return {};
 }
 
+// Rank 0 keeps the shared file pointers of all files.
+Status settle_shared_pointers(MPI_Comm comm, int rank, MessageGround& ground) {
+  PointerAddress address;
+  if (rank == 0) {
+    auto service = PointerService::start();
+    if (service) {
+      ground.pointer_service = *std::move(service);
+      address = ground.pointer_service->address();
+    } else {
+      log(LogLevel::warn, "no shared file pointers: {}", describe(service.error()));
+    }
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  SHIMA_TRY(checked(PMPI_Ibcast(&address, sizeof address, MPI_BYTE, 0, comm, &request),
+                    "introducing the keeper of shared file pointers"));
+  SHIMA_TRY(await(request, "introducing the keeper of shared file pointers"));
+  if (address.endpoint_count == 0) {
+    ground.pointer_service.reset();
+  } else if (rank != 0) {
+    ground.pointer_client = std::make_shared<PointerClient>(address);
+  }
+  return {};
+}
+
 Status settle_on_several_nodes(MPI_Comm comm, CommState& state, Neighbourhood around) {
   auto ground = std::make_shared<MessageGround>();
   ground->staging = std::make_shared<StagingPool>();
@@ -193,6 +209,7 @@ Status settle_on_several_nodes(MPI_Comm comm, CommState& state, Neighbourhood ar
     ground->members[i].cores = all[i].cores;
     if (!state.segment) ground->members[i].node = static_cast<int>(i);
   }
+  SHIMA_TRY(settle_shared_pointers(comm, around.rank, *ground));
   state.message = std::move(ground);
   return {};
 }
@@ -248,7 +265,7 @@ Result<std::unique_ptr<Channel>> make_channel(MPI_Comm comm) {
     SHIMA_TRY_ASSIGN(auto channel, NodeChannel::make(state->node, key));
     return std::unique_ptr<Channel>(std::move(channel));
   }
-  SHIMA_TRY_ASSIGN(auto channel, MessageChannel::make(state->message, comm));
+  SHIMA_TRY_ASSIGN(auto channel, MessageChannel::make(state->message, comm, key));
   return std::unique_ptr<Channel>(std::move(channel));
 }
 

@@ -23,6 +23,13 @@ std::mutex& decode_lock() {
   return *lock;
 }
 
+// A duplicate means the same.
+int copy_map(MPI_Datatype, int, void*, void* from, void* to, int* flag) {
+  *static_cast<void**>(to) = new SharedMap(*static_cast<SharedMap*>(from));
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+
 int delete_map(MPI_Datatype, int, void* value, void*) {
   delete static_cast<SharedMap*>(value);
   return MPI_SUCCESS;
@@ -31,7 +38,7 @@ int delete_map(MPI_Datatype, int, void* value, void*) {
 int map_keyval() {
   static const int keyval = [] {
     int made = MPI_KEYVAL_INVALID;
-    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, delete_map, &made, nullptr);
+    PMPI_Type_create_keyval(copy_map, delete_map, &made, nullptr);
     return made;
   }();
   return keyval;
@@ -51,8 +58,8 @@ bool is_committed(MPI_Datatype type) {
   return PMPI_Pack(&nothing, 0, type, &nothing, 0, &position, private_comm()) == MPI_SUCCESS;
 }
 
-Result<SharedMap> decode_shared(MPI_Datatype type) {
-  SHIMA_TRY_ASSIGN(TypeMap map, decode_type(type));
+Result<SharedMap> finished(Result<TypeMap> decoded) {
+  SHIMA_TRY_ASSIGN(TypeMap map, std::move(decoded));
   map.tiled = Pattern::tiled(map.pattern, map.extent);
   if (map.tiled.depth() > Pattern::max_depth)
     return fail(Code::bad_type, "the datatype is nested too deeply: merge some of its levels");
@@ -74,7 +81,7 @@ Result<SharedMap> predefined_map(MPI_Datatype type) {
   const std::lock_guard hold(predefined().lock);
   SharedMap& map = predefined().maps[type];
   if (map == nullptr) {
-    SHIMA_TRY_ASSIGN(map, decode_shared(type));
+    SHIMA_TRY_ASSIGN(map, finished(decode_type(type)));
   }
   return SharedMap(std::shared_ptr<const void>{}, map.get());
 }
@@ -85,7 +92,7 @@ Result<SharedMap> derived_map(MPI_Datatype type) {
   if (!is_committed(type)) {
     return fail(Code::bad_type, "the datatype is not committed: call MPI_Type_commit first");
   }
-  SHIMA_TRY_ASSIGN(SharedMap map, decode_shared(type));
+  SHIMA_TRY_ASSIGN(SharedMap map, finished(decode_type(type)));
   PMPI_Type_set_attr(type, map_keyval(), new SharedMap(map));
   return map;
 }
@@ -113,6 +120,12 @@ Result<SharedMap> type_map_of(MPI_Datatype type) {
   SHIMA_TRY_ASSIGN(SharedMap map, predefined_map(type));
   recent = {type, map};
   return map;
+}
+
+Result<SharedMap> type_map_in_file(MPI_Datatype type, const Representation* representation) {
+  SHIMA_TRY_ASSIGN(SharedMap in_memory, type_map_of(type));
+  if (representation == nullptr) return in_memory;
+  return finished(decode_type_in_file(type, *representation));
 }
 
 Result<Slice> memory_slice(const TypeMap& map, const void* buffer, std::int64_t count) {

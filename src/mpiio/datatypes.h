@@ -11,12 +11,18 @@
 #include <memory>
 
 #include "base/result.h"
+#include "mpiio/representation.h"
 #include "mpiio/type_map.h"
 
 namespace shima {
 
 // The meaning of a committed datatype; bad_type if the handle is null, not committed or too large.
 [[nodiscard]] Result<std::shared_ptr<const TypeMap>> type_map_of(MPI_Datatype type);
+
+// The same for a type in a file of another data representation; null: the native one. Remembers
+// nothing.
+[[nodiscard]] Result<std::shared_ptr<const TypeMap>> type_map_in_file(
+    MPI_Datatype type, const Representation* representation);
 
 // `count` elements of a type at address `buffer`: the memory side of a transfer. Costs no
 // allocation.

@@ -6,7 +6,10 @@ using namespace shima;
 
 int MPI_File_set_info(MPI_File fh, MPI_Info info) {
   return on_file(fh, [&](OpenFile& file) -> Status {
-    return file.file().set_hints(resolve(file.file().hints(), settings_of(info)));
+    SHIMA_TRY(file.settle());
+    file.finish_all();
+    return file.file().set_hints(
+        caught([&]() -> Result<Hints> { return resolve(file.file().hints(), settings_of(info)); }));
   });
 }
 SHIMA_EXPORT(File_set_info);

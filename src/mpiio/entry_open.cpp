@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "mpiio/access_mode.h"
 #include "mpiio/communicator.h"
+#include "mpiio/device_memory.h"
 #include "mpiio/entry.h"
 #include "mpiio/info.h"
 #include "mpiio/private_comm.h"
@@ -62,12 +63,16 @@ bool is_intracommunicator(MPI_Comm comm) {
 // where that is.
 Status go_to_end(OpenFile& file) {
   const Result<FileOffset> size = file.file().size();
+  SharedPointer* const shared = file.file().shared_pointer();
+  if (shared != nullptr && size) shared->prepare(size->value);
   SHIMA_TRY(file.file().agree(size ? Status{} : std::unexpected(size.error())));
+  if (shared != nullptr) shared->commit();
   file.set_position(ViewOffset{size->value});
   return {};
 }
 
 Status open(MPI_Comm comm, const Result<OpenRequest>& request, int amode, MPI_File* fh) {
+  look_for_gpu_drivers();
   SHIMA_TRY_ASSIGN(auto channel, make_channel(comm));
   SHIMA_TRY_ASSIGN(auto file, File::open(std::move(channel), request));
   auto open_file = std::make_unique<OpenFile>(std::move(file), comm, amode);
@@ -103,7 +108,10 @@ SHIMA_EXPORT(File_open);
 
 int MPI_File_close(MPI_File* fh) {
   const MPI_File handle = *fh;
-  const int result = on_file(handle, [](OpenFile& file) { return file.file().close(); });
+  const int result = on_file(handle, [](OpenFile& file) {
+    file.finish_all();
+    return file.file().close();
+  });
   if (unregister_open_file(handle) != nullptr) *fh = MPI_FILE_NULL;
   return result;
 }
@@ -119,14 +127,18 @@ int MPI_File_delete(const char* filename, MPI_Info) {
 SHIMA_EXPORT(File_delete);
 
 int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
-  return on_file(fh,
-                 [&](OpenFile& file) { return file.file().set_size(checked_size(file, size)); });
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    SHIMA_TRY(file.settle());
+    return file.file().set_size(checked_size(file, size));
+  });
 }
 SHIMA_EXPORT(File_set_size);
 
 int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
-  return on_file(fh,
-                 [&](OpenFile& file) { return file.file().preallocate(checked_size(file, size)); });
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    SHIMA_TRY(file.settle());
+    return file.file().preallocate(checked_size(file, size));
+  });
 }
 SHIMA_EXPORT(File_preallocate);
 
@@ -157,24 +169,25 @@ int MPI_File_get_amode(MPI_File fh, int* amode) {
 SHIMA_EXPORT(File_get_amode);
 
 int MPI_File_sync(MPI_File fh) {
-  return on_file(fh, [](OpenFile& file) { return file.file().sync(); });
+  return on_file(fh, [](OpenFile& file) -> Status {
+    SHIMA_TRY(file.settle());
+    return file.file().sync();
+  });
 }
 SHIMA_EXPORT(File_sync);
 
 int MPI_File_set_atomicity(MPI_File fh, int flag) {
   return on_file(fh, [&](OpenFile& file) -> Status {
-    Status mine;
-    if (flag != 0)
-      mine =
-          fail(Code::unsupported_operation, "MPI_File_set_atomicity: atomic mode is not there yet");
-    return file.file().agree(mine);
+    SHIMA_TRY(file.settle());
+    file.finish_all();  // no access is half in one mode
+    return file.file().set_atomicity(flag != 0);
   });
 }
 SHIMA_EXPORT(File_set_atomicity);
 
 int MPI_File_get_atomicity(MPI_File fh, int* flag) {
-  return on_file(fh, [&](OpenFile&) -> Status {
-    *flag = 0;
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    *flag = file.file().atomicity() ? 1 : 0;
     return {};
   });
 }

@@ -2,31 +2,60 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <functional>
 
+#include "collective/shared_pointer.h"
 #include "mpiio/access_mode.h"
 #include "mpiio/await.h"
 #include "mpiio/datatypes.h"
 #include "mpiio/entry.h"
 #include "mpiio/info.h"
+#include "mpiio/type_decode.h"
 
 namespace shima {
 namespace {
 
-// The displacement that a file without a settable pointer stands for.
-MPI_Offset resolve_displacement(const OpenFile& file, MPI_Offset displacement) {
-  const bool current =
-      displacement == MPI_DISPLACEMENT_CURRENT && (file.amode() & MPI_MODE_SEQUENTIAL) != 0;
-  return current ? 0 : displacement;
+// Where MPI_DISPLACEMENT_CURRENT is: at the shared pointer, once all have come. Collective.
+Result<MPI_Offset> current_displacement(OpenFile& file) {
+  SHIMA_TRY(file.shared_pointer());
+  SHIMA_TRY_ASSIGN(const std::int64_t position, file.file().claim_in_order(0));
+  SHIMA_TRY_ASSIGN(const FileOffset place, file.view()->place_of(ViewOffset{position}));
+  return place.value;
+}
+
+// What all ranks have to give alike: the representation, and the etype's extent in it.
+std::uint64_t digest_of(const View& view) {
+  return std::hash<std::string>{}(fmt::format("{} {}", view.datarep(), view.etype_extent()));
+}
+
+// What a member of a collective set_view brings.
+struct NewView {
+  Result<std::shared_ptr<const View>> view;
+  Result<Hints> hints;
+};
+
+NewView new_view(OpenFile& file, const View::Request& request, MPI_Info info) {
+  auto view = caught([&] { return View::make(request, file.file().mode()); });
+  Result<Hints> hints = file.file().hints();
+  if (info != MPI_INFO_NULL)
+    hints =
+        caught([&]() -> Result<Hints> { return resolve(file.file().hints(), settings_of(info)); });
+  if (!view) hints = std::unexpected(view.error());
+  return {std::move(view), std::move(hints)};
 }
 
 Status set_view(OpenFile& file, View::Request request, MPI_Info info) {
-  request.displacement = resolve_displacement(file, request.displacement);
-  auto view = View::make(request, file.file().mode());
-  Result<Hints> hints = file.file().hints();
-  if (info != MPI_INFO_NULL) hints = resolve(file.file().hints(), settings_of(info));
-  if (!view) hints = std::unexpected(view.error());
-  SHIMA_TRY(file.file().set_hints(hints));
-  file.set_view(*std::move(view));
+  SHIMA_TRY(file.settle());
+  if (request.displacement == MPI_DISPLACEMENT_CURRENT && file.file().mode().sequential) {
+    SHIMA_TRY_ASSIGN(request.displacement, current_displacement(file));
+  }
+  NewView wanted = new_view(file, request, info);
+  // The exchange of hints is the meeting after which all pointers start anew.
+  SharedPointer* const shared = file.file().shared_pointer();
+  if (shared != nullptr) shared->prepare(0);
+  SHIMA_TRY(file.file().set_hints(wanted.hints, wanted.view ? digest_of(**wanted.view) : 0));
+  if (shared != nullptr) shared->commit();
+  file.set_view(*std::move(wanted.view));
   ++file.file().counters().views_set;
   return {};
 }
@@ -64,10 +93,14 @@ Status seek(OpenFile& file, MPI_Offset offset, int whence) {
 
 template <class Extent>
 int get_type_extent(MPI_File fh, MPI_Datatype datatype, Extent* extent) {
-  return on_file(fh, [&](OpenFile&) -> Status {
+  return on_file(fh, [&](OpenFile& file) -> Status {
     if (datatype == MPI_DATATYPE_NULL)
       return fail(Code::bad_type, "asking for an extent: the datatype is MPI_DATATYPE_NULL");
-    // Every representation that is there keeps extents as they are in memory.
+    if (const auto representation = file.view()->representation()) {
+      SHIMA_TRY_ASSIGN(const TypeMap in_file, decode_type_in_file(datatype, *representation));
+      *extent = static_cast<Extent>(in_file.extent);
+      return {};
+    }
     MPI_Count lower_bound = 0;
     MPI_Count in_memory = 0;
     SHIMA_TRY(checked(PMPI_Type_get_extent_x(datatype, &lower_bound, &in_memory),

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "mpiio/errors.h"
+#include "mpiio/open_file.h"
 #include "mpiio/private_comm.h"
 
 // New in Open MPI 5; with an older one at run time its address is null, which no handle equals.
@@ -28,8 +29,8 @@ std::mutex& lock() {
   return *instance;
 }
 
-std::map<MPI_Errhandler, MPI_File_errhandler_function*>& functions() {
-  static auto* instance = new std::map<MPI_Errhandler, MPI_File_errhandler_function*>;
+std::map<MPI_Errhandler, ErrorFunction>& functions() {
+  static auto* instance = new std::map<MPI_Errhandler, ErrorFunction>;
   return *instance;
 }
 
@@ -105,19 +106,39 @@ int ErrorHandler::call(MPI_File file, int error_code) const {
     log(LogLevel::error, "the file's error handler is fatal: the job is aborted");
     PMPI_Abort(MPI_COMM_WORLD, error_code);
   }
-  if (function_ != nullptr) function_(&file, &error_code);
+  if (function_) function_(file, error_code);
   return error_code;
 }
 
-Result<MPI_Errhandler> create_error_handler(MPI_File_errhandler_function* function) {
-  if (function == nullptr)
-    return fail(Code::bad_argument, "creating an error handler: no function was given");
+namespace {
+
+Result<MPI_Errhandler> handler_for(ErrorFunction function) {
   MPI_Errhandler handle = MPI_ERRHANDLER_NULL;
   if (PMPI_Comm_create_errhandler(never_called, &handle) != MPI_SUCCESS)
     return fail(Code::internal, "creating an error handler");
   const std::lock_guard hold(lock());
-  functions()[handle] = function;
+  functions()[handle] = std::move(function);
   return handle;
+}
+
+std::unexpected<Error> no_function() {
+  return fail(Code::bad_argument, "creating an error handler: no function was given");
+}
+
+}  // namespace
+
+Result<MPI_Errhandler> create_error_handler(MPI_File_errhandler_function* function) {
+  if (function == nullptr) return no_function();
+  return handler_for([function](MPI_File file, int error_code) { function(&file, &error_code); });
+}
+
+Result<MPI_Errhandler> create_error_handler(FortranErrorFunction* function) {
+  if (function == nullptr) return no_function();
+  return handler_for([function](MPI_File file, int error_code) {
+    int number = number_of(file);
+    int code = error_code;
+    function(&number, &code);
+  });
 }
 
 ErrorHandler default_error_handler() {

@@ -34,6 +34,8 @@ const std::array rows{
     Row{Code::read_only, MPI_ERR_READ_ONLY, LogLevel::warn},
     Row{Code::unsupported_operation, MPI_ERR_UNSUPPORTED_OPERATION, LogLevel::warn},
     Row{Code::unsupported_datarep, MPI_ERR_UNSUPPORTED_DATAREP, LogLevel::warn},
+    Row{Code::duplicate_datarep, MPI_ERR_DUP_DATAREP, LogLevel::warn},
+    Row{Code::conversion, MPI_ERR_CONVERSION, LogLevel::error},
     Row{Code::no_memory, MPI_ERR_NO_MEM, LogLevel::error},
     Row{Code::no_space, MPI_ERR_NO_SPACE, LogLevel::error},
     Row{Code::quota, MPI_ERR_QUOTA, LogLevel::error},

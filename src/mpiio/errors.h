@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <functional>
 #include <memory>
 
 #include "base/result.h"
@@ -13,6 +14,10 @@
 namespace shima {
 
 [[nodiscard]] int mpi_class_of(Code code);
+
+// A program's function, whatever its language.
+using ErrorFunction = std::function<void(MPI_File file, int error_code)>;
+using FortranErrorFunction = void(int* file, int* error_code);
 
 // An error handler as a file holds it. Copies share the MPI object.
 class ErrorHandler {
@@ -28,12 +33,13 @@ class ErrorHandler {
 
  private:
   MPI_Errhandler handle_ = MPI_ERRORS_RETURN;
-  MPI_File_errhandler_function* function_ = nullptr;
+  ErrorFunction function_;
   std::shared_ptr<void> kept_;  // gives the reference back
 };
 
-// An MPI handle for a user's function, usable on files.
+// An MPI handle for a user's function, usable on files; bad_argument if it is null.
 [[nodiscard]] Result<MPI_Errhandler> create_error_handler(MPI_File_errhandler_function* function);
+[[nodiscard]] Result<MPI_Errhandler> create_error_handler(FortranErrorFunction* function);
 
 // The handler of MPI_FILE_NULL: for calls without a file, and for files just opened.
 [[nodiscard]] ErrorHandler default_error_handler();

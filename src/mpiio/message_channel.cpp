@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "collective/outcome_words.h"
+#include "mpiio/real_mpi.h"
 
 namespace shima {
 namespace {
@@ -35,8 +36,8 @@ Result<bool> MpiMessenger::done(Ticket ticket, std::uint64_t& len_bytes) {
   const auto found = under_way_.find(ticket);
   MPI_Status status;
   int flag = 0;
-  SHIMA_TRY(
-      checked(PMPI_Test(&found->second, &flag, &status), "waiting for a message of another node"));
+  SHIMA_TRY(checked(SHIMA_REAL(Test)(&found->second, &flag, &status),
+                    "waiting for a message of another node"));
   if (flag == 0) return false;
   int count = 0;
   PMPI_Get_count(&status, MPI_BYTE, &count);
@@ -46,18 +47,23 @@ Result<bool> MpiMessenger::done(Ticket ticket, std::uint64_t& len_bytes) {
 }
 
 Result<std::unique_ptr<MessageChannel>> MessageChannel::make(
-    std::shared_ptr<const MessageGround> ground, MPI_Comm comm) {
+    std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key) {
   MPI_Comm own = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   SHIMA_TRY(checked(PMPI_Comm_idup(comm, &own, &request), "duplicating a communicator"));
   SHIMA_TRY(await(request, "duplicating a communicator"));
   PMPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
-  return std::unique_ptr<MessageChannel>(new MessageChannel(std::move(ground), own));
+  return std::unique_ptr<MessageChannel>(new MessageChannel(std::move(ground), own, key));
 }
 
-MessageChannel::MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_Comm comm)
+MessageChannel::MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_Comm comm,
+                               std::uint64_t key)
     : ground_(std::move(ground)), comm_(comm), messenger_(comm) {
   PMPI_Comm_rank(comm_, &rank_);
+  if (ground_->pointer_service)
+    shared_pointer_ = std::make_unique<PointerKept>(ground_->pointer_service, key);
+  if (ground_->pointer_client)
+    shared_pointer_ = std::make_unique<PointerAsked>(ground_->pointer_client, key);
 }
 
 MessageChannel::~MessageChannel() {

@@ -10,6 +10,7 @@
 
 #include "collective/channel.h"
 #include "collective/messenger.h"
+#include "collective/shared_pointer.h"
 #include "mpiio/await.h"
 #include "reach/staging_pool.h"
 
@@ -37,13 +38,17 @@ struct MessageGround {
   std::vector<Member> members;
   bool can_pull = false;
   std::shared_ptr<StagingPool> staging;
+  // Of the shared file pointers: the one at rank 0, the other at the other ranks; neither where
+  // rank 0 cannot be reached.
+  std::shared_ptr<PointerService> pointer_service;
+  std::shared_ptr<PointerClient> pointer_client;
 };
 
 class MessageChannel final : public Channel {
  public:
-  // Duplicates `comm`. Collective over it.
+  // Duplicates `comm`; `key` is the file's own. Collective over it.
   [[nodiscard]] static Result<std::unique_ptr<MessageChannel>> make(
-      std::shared_ptr<const MessageGround> ground, MPI_Comm comm);
+      std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key);
   MessageChannel(const MessageChannel&) = delete;
   MessageChannel& operator=(const MessageChannel&) = delete;
   ~MessageChannel() override;
@@ -57,15 +62,17 @@ class MessageChannel final : public Channel {
   [[nodiscard]] bool can_pull() const override { return ground_->can_pull; }
   [[nodiscard]] SharedWindows* windows() override { return nullptr; }
   [[nodiscard]] Errands* errands() override { return nullptr; }
+  [[nodiscard]] SharedPointer* shared_pointer() override { return shared_pointer_.get(); }
   [[nodiscard]] Messenger* messenger() override { return &messenger_; }
 
  private:
-  MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_Comm comm);
+  MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key);
 
   std::shared_ptr<const MessageGround> ground_;
   MPI_Comm comm_;
   int rank_ = 0;
   MpiMessenger messenger_;
+  std::unique_ptr<SharedPointer> shared_pointer_;
   std::array<std::vector<std::byte>, 2> letters_;  // of this exchange and of the one before
   std::size_t turn_ = 0;
 };

@@ -9,10 +9,14 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "base/units.h"
+#include "collective/shared_pointer.h"
 #include "file/file.h"
+#include "mpiio/background.h"
 #include "mpiio/errors.h"
 #include "mpiio/view.h"
 
@@ -40,6 +44,30 @@ class OpenFile {
   [[nodiscard]] ViewOffset position() const;
   void set_position(ViewOffset position);
 
+  // The shared file pointer; an error where this file has none.
+  [[nodiscard]] Result<SharedPointer*> shared_pointer() const;
+  [[nodiscard]] Result<std::int64_t> shared_position() const;
+  // The same as take(), at the shared pointer.
+  [[nodiscard]] Result<Slice> take_shared(std::uint64_t len);
+
+  // The threads that work for this file; started at first use.
+  [[nodiscard]] Worker& together();
+  [[nodiscard]] Worker& alone();
+  // To be called before any collective call that is not queued: an error while a split call is
+  // under way; waits for nonblocking collective ones.
+  [[nodiscard]] Status settle();
+  [[nodiscard]] Status check_no_split() const;
+  // Waits for everything, whatever it is.
+  void finish_all();
+
+  struct Split {
+    std::string kind;  // of the call: "write_all"
+    Work finish;       // waits for it
+  };
+  void begin_split(Split split);
+  // Ends the split call under way, if it is of this kind.
+  [[nodiscard]] Result<Work> end_split(const std::string& kind);
+
   // The place of the next `len` view bytes at the individual pointer, which moves beyond them.
   [[nodiscard]] Result<Slice> take(std::uint64_t len);
   // The place of `len` view bytes at an offset in etypes.
@@ -54,6 +82,10 @@ class OpenFile {
   std::shared_ptr<const View> view_;
   ViewOffset position_;
   ErrorHandler error_handler_;
+  std::optional<Split> split_;
+  // Last, so that they end before what they work on.
+  std::unique_ptr<Worker> together_;
+  std::unique_ptr<Worker> alone_;
 };
 
 // The registry. Handles are also known by small numbers, for Fortran; 0 is MPI_FILE_NULL.

@@ -1,11 +1,12 @@
 // The open files of this process, by handle and by number.
 //
-// Handles are looked up at every call, so readers share the lock, and a file's slot is found
-// through its address. Slots are reused, lowest first, as Fortran programs expect of small
-// integers.
+// Handles are looked up at every call, so readers share the lock, a file's slot is found through
+// its address, and each thread remembers its last file until any is closed. Slots are reused,
+// lowest first, as Fortran programs expect of small integers.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <shared_mutex>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +20,7 @@ struct Registry {
   std::shared_mutex lock;
   std::vector<MPI_File> slots{MPI_FILE_NULL};  // slot 0 stays MPI_FILE_NULL
   std::unordered_map<MPI_File, int> numbers;
+  std::atomic<std::uint64_t> closes{1};
 };
 
 // Never destroyed: programs may close files while the process exits.
@@ -49,13 +51,23 @@ std::unique_ptr<OpenFile> unregister_open_file(MPI_File handle) {
   if (known == all.numbers.end()) return nullptr;
   all.slots[static_cast<std::size_t>(known->second)] = MPI_FILE_NULL;
   all.numbers.erase(known);
+  ++all.closes;
   return std::unique_ptr<OpenFile>(file_behind(handle));
 }
 
 OpenFile* find_open_file(MPI_File handle) {
+  struct Recent {
+    MPI_File handle;
+    std::uint64_t closes;
+  };
+  thread_local Recent recent{MPI_FILE_NULL, 0};
   Registry& all = registry();
+  const std::uint64_t closes = all.closes.load(std::memory_order_acquire);
+  if (recent.handle == handle && recent.closes == closes) return file_behind(handle);
   const std::shared_lock hold(all.lock);
-  return all.numbers.contains(handle) ? file_behind(handle) : nullptr;
+  if (!all.numbers.contains(handle)) return nullptr;
+  recent = {handle, closes};
+  return file_behind(handle);
 }
 
 int number_of(MPI_File handle) {

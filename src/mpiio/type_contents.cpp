@@ -83,6 +83,10 @@ bool is_predefined(MPI_Datatype type) {
   return !envelope || is_predefined_combiner(envelope->combiner);
 }
 
+bool TypeContents::is_struct() const {
+  return combiner_ == MPI_COMBINER_STRUCT || combiner_ == struct_integer;
+}
+
 Result<TypeContents> TypeContents::of(MPI_Datatype type) {
   SHIMA_TRY_ASSIGN(const Envelope envelope, envelope_of(type));
   TypeContents contents;

@@ -15,6 +15,18 @@
 
 namespace shima {
 
+// Constructors that MPI-3 took away but old Fortran programs still reach; both families number them
+// one below their successors.
+#if defined(SHIMA_MPI_MPICH) || defined(SHIMA_MPI_OPENMPI)
+inline constexpr int hvector_integer = MPI_COMBINER_HVECTOR - 1;
+inline constexpr int hindexed_integer = MPI_COMBINER_HINDEXED - 1;
+inline constexpr int struct_integer = MPI_COMBINER_STRUCT - 1;
+#else
+inline constexpr int hvector_integer = -1;
+inline constexpr int hindexed_integer = -2;
+inline constexpr int struct_integer = -3;
+#endif
+
 class TypeContents {
  public:
   [[nodiscard]] static Result<TypeContents> of(MPI_Datatype type);
@@ -24,6 +36,8 @@ class TypeContents {
   ~TypeContents();
 
   [[nodiscard]] int combiner() const { return combiner_; }
+  // Made of several types; all others are made of one, or predefined.
+  [[nodiscard]] bool is_struct() const;
   [[nodiscard]] const std::vector<MPI_Datatype>& types() const { return types_; }
 
   [[nodiscard]] std::int64_t next_int() { return ints_[next_int_++]; }

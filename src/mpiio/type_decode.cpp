@@ -9,21 +9,18 @@
 namespace shima {
 namespace {
 
-// Constructors that MPI-3 took away but old Fortran programs still reach; both families number them
-// one below their successors.
-#if defined(SHIMA_MPI_MPICH) || defined(SHIMA_MPI_OPENMPI)
-constexpr int hvector_integer = MPI_COMBINER_HVECTOR - 1;
-constexpr int hindexed_integer = MPI_COMBINER_HINDEXED - 1;
-constexpr int struct_integer = MPI_COMBINER_STRUCT - 1;
-#else
-constexpr int hvector_integer = -1;
-constexpr int hindexed_integer = -2;
-constexpr int struct_integer = -3;
-#endif
+// Null: as in memory.
+using InFile = const Representation*;
+
+Result<TypeMap> decode(MPI_Datatype type, InFile in_file);
 
 // Predefined types are one piece of bytes, except those of a value and an index with a hole
 // between.
-Result<TypeMap> decode_predefined(MPI_Datatype type) {
+Result<TypeMap> decode_predefined(MPI_Datatype type, InFile in_file) {
+  if (in_file != nullptr) {
+    SHIMA_TRY_ASSIGN(const Signature signature, in_file->element(type));
+    return typemap::element(signature.file_bytes());
+  }
   int size = 0;
   if (PMPI_Type_size(type, &size) != MPI_SUCCESS)
     return fail(Code::bad_type, "asking MPI for a datatype's size");
@@ -35,8 +32,8 @@ Result<TypeMap> decode_predefined(MPI_Datatype type) {
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 // A value and an index, laid out as C lays out a struct of the two.
 Result<TypeMap> decode_value_index(const TypeContents& contents) {
-  SHIMA_TRY_ASSIGN(const TypeMap value, decode_type(contents.types()[0]));
-  SHIMA_TRY_ASSIGN(const TypeMap index, decode_type(contents.types()[1]));
+  SHIMA_TRY_ASSIGN(const TypeMap value, decode(contents.types()[0], nullptr));
+  SHIMA_TRY_ASSIGN(const TypeMap index, decode(contents.types()[1], nullptr));
   const std::int64_t alignment = std::max<std::int64_t>(index.extent, 1);
   const std::int64_t place = (value.extent + alignment - 1) / alignment * alignment;
   return typemap::sequence({value, typemap::shift(index, place)});
@@ -107,7 +104,7 @@ Result<TypeMap> decode_darray(TypeContents& contents, const TypeMap& child) {
   return typemap::darray(child, shape);
 }
 
-Result<TypeMap> decode_struct(TypeContents& contents) {
+Result<TypeMap> decode_struct(TypeContents& contents, InFile in_file) {
   const std::int64_t count = contents.next_count();
   const std::vector<std::int64_t> lens = contents.next_counts(count);
   std::vector<TypeMap> parts;
@@ -116,7 +113,7 @@ Result<TypeMap> decode_struct(TypeContents& contents) {
   for (std::size_t i = 0; i < lens.size(); ++i) {
     // While the handles are held, equal ones are one type.
     if (i == 0 || contents.types()[i] != contents.types()[i - 1]) {
-      SHIMA_TRY_ASSIGN(child, decode_type(contents.types()[i]));
+      SHIMA_TRY_ASSIGN(child, decode(contents.types()[i], in_file));
     }
     SHIMA_TRY_ASSIGN(TypeMap block, typemap::repeat(child, lens[i], child.extent));
     parts.push_back(typemap::shift(std::move(block), contents.next_displacement()));
@@ -125,11 +122,14 @@ Result<TypeMap> decode_struct(TypeContents& contents) {
 }
 
 // The types that are made of one other type.
-Result<TypeMap> decode_with_child(TypeContents& contents) {
-  SHIMA_TRY_ASSIGN(TypeMap child, decode_type(contents.types().front()));
+Result<TypeMap> decode_with_child(TypeContents& contents, InFile in_file) {
+  SHIMA_TRY_ASSIGN(TypeMap child, decode(contents.types().front(), in_file));
   switch (contents.combiner()) {
     case MPI_COMBINER_DUP:
+      return child;
     case MPI_COMBINER_RESIZED:
+      child.lb = contents.next_displacement();
+      child.extent = contents.next_displacement();
       return child;
     case MPI_COMBINER_CONTIGUOUS:
       return typemap::repeat(child, contents.next_count(), child.extent);
@@ -154,30 +154,27 @@ Result<TypeMap> decode_with_child(TypeContents& contents) {
               fmt::format("datatype constructor number {} is not known", contents.combiner()));
 }
 
-Result<TypeMap> decode_constructor(MPI_Datatype type) {
+Result<TypeMap> decode_constructor(MPI_Datatype type, InFile in_file) {
   SHIMA_TRY_ASSIGN(TypeContents contents, TypeContents::of(type));
+  if (contents.is_struct()) return decode_struct(contents, in_file);
   switch (contents.combiner()) {
     case MPI_COMBINER_NAMED:
     case MPI_COMBINER_F90_REAL:
     case MPI_COMBINER_F90_COMPLEX:
     case MPI_COMBINER_F90_INTEGER:
-      return decode_predefined(type);
-    case MPI_COMBINER_STRUCT:
-    case struct_integer:
-      return decode_struct(contents);
+      return decode_predefined(type, in_file);
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
     case MPI_COMBINER_VALUE_INDEX:
-      return decode_value_index(contents);
+      return in_file != nullptr ? decode_predefined(type, in_file) : decode_value_index(contents);
 #endif
     default:
-      return decode_with_child(contents);
+      return decode_with_child(contents, in_file);
   }
 }
 
-}  // namespace
-
-Result<TypeMap> decode_type(MPI_Datatype type) {
-  SHIMA_TRY_ASSIGN(TypeMap map, decode_constructor(type));
+Result<TypeMap> decode(MPI_Datatype type, InFile in_file) {
+  SHIMA_TRY_ASSIGN(TypeMap map, decode_constructor(type, in_file));
+  if (in_file != nullptr) return map;
   MPI_Aint lb = 0;
   MPI_Aint extent = 0;
   if (PMPI_Type_get_extent(type, &lb, &extent) != MPI_SUCCESS)
@@ -185,6 +182,14 @@ Result<TypeMap> decode_type(MPI_Datatype type) {
   map.lb = lb;
   map.extent = extent;
   return map;
+}
+
+}  // namespace
+
+Result<TypeMap> decode_type(MPI_Datatype type) { return decode(type, nullptr); }
+
+Result<TypeMap> decode_type_in_file(MPI_Datatype type, const Representation& representation) {
+  return decode(type, &representation);
 }
 
 }  // namespace shima

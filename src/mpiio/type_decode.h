@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include "base/result.h"
+#include "mpiio/representation.h"
 #include "mpiio/type_map.h"
 
 namespace shima {
@@ -11,5 +12,9 @@ namespace shima {
 // Walks the constructors of `type` down to the predefined types. `type` is valid, but need not be
 // committed.
 [[nodiscard]] Result<TypeMap> decode_type(MPI_Datatype type);
+// The same in a file with elements of other sizes: displacements in bytes are taken as they are,
+// those in elements are scaled (MPI-4.1, section 14.5.1).
+[[nodiscard]] Result<TypeMap> decode_type_in_file(MPI_Datatype type,
+                                                  const Representation& representation);
 
 }  // namespace shima

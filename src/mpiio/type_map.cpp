@@ -1,6 +1,7 @@
 #include "mpiio/type_map.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/units.h"
 
@@ -94,6 +95,7 @@ TypeMap element(std::uint64_t size) {
 
 TypeMap shift(TypeMap map, std::int64_t displacement) {
   map.pattern = map.pattern.shifted(displacement);
+  map.lb += displacement;
   map.first += displacement;
   map.last += displacement;
   return map;
@@ -109,6 +111,8 @@ Result<TypeMap> repeat(const TypeMap& map, std::int64_t count, std::int64_t stri
     return fail(Code::bad_type, "the datatype spans more than 2^62 bytes");
   TypeMap repeated = map;
   repeated.pattern = Pattern::strided(as_unsigned(count), stride, map.pattern);
+  repeated.lb = std::min(map.lb, map.lb + distance);
+  repeated.extent = map.extent + std::abs(distance);
   repeated.last = map.last + distance;
   repeated.nondecreasing = map.nondecreasing && (count == 1 || map.last <= map.first + stride);
   if (repeated.pattern.depth() > Pattern::max_depth)
@@ -128,6 +132,9 @@ Result<TypeMap> sequence(std::vector<TypeMap> parts) {
     const TypeMap& part = parts[i];
     whole.nondecreasing = whole.nondecreasing && part.nondecreasing && whole.last <= part.first;
     whole.last = part.last;
+    const std::int64_t end = std::max(whole.lb + whole.extent, part.lb + part.extent);
+    whole.lb = std::min(whole.lb, part.lb);
+    whole.extent = end - whole.lb;
     patterns.push_back(part.pattern);
     bytes += part.size();
     if (bytes > as_unsigned(max_bytes))
@@ -164,7 +171,10 @@ Result<TypeMap> subarray(const TypeMap& map, const Subarray& shape) {
     start += shape.starts[dimension] * stride;
     stride *= shape.sizes[dimension];
   }
-  return shift(std::move(part), start);
+  part = shift(std::move(part), start);
+  part.lb = 0;
+  part.extent = stride;
+  return part;
 }
 
 Result<TypeMap> darray(const TypeMap& map, const Darray& shape) {
@@ -176,6 +186,8 @@ Result<TypeMap> darray(const TypeMap& map, const Darray& shape) {
                      spread(part, distribute(shape, dimension, coordinates[dimension]), stride));
     stride *= shape.sizes[dimension];
   }
+  part.lb = 0;
+  part.extent = stride;
   return part;
 }
 

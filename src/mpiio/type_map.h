@@ -17,6 +17,7 @@ namespace shima {
 
 struct TypeMap {
   Pattern pattern;  // relative to the type's address 0
+  // As the constructors make them, without padding at the end for alignment.
   std::int64_t lb = 0;
   std::int64_t extent = 0;
   // Displacements of the first and the last basic element in typemap order.

@@ -11,13 +11,6 @@ namespace {
 // Displacement and tiles together stay below 2^63.
 constexpr MPI_Offset max_displacement = MPI_Offset{1} << 61;
 
-Status check_datarep(std::string_view datarep) {
-  if (datarep == "native" || datarep == "internal") return {};
-  return fail(Code::unsupported_datarep,
-              fmt::format("setting a view: data representation \"{}\" is not there; use \"native\"",
-                          datarep));
-}
-
 Status check_displacement(MPI_Offset displacement) {
   if (displacement >= 0 && displacement <= max_displacement) return {};
   return fail(
@@ -54,20 +47,24 @@ Status check_filetype(const TypeMap& etype, const TypeMap& filetype, const Acces
 }  // namespace
 
 Result<std::shared_ptr<const View>> View::make(const Request& request, const AccessMode& mode) {
-  SHIMA_TRY(check_datarep(request.datarep));
+  SHIMA_TRY_ASSIGN(auto representation, representation_of(request.datarep));
   SHIMA_TRY(check_displacement(request.displacement));
-  SHIMA_TRY_ASSIGN(const auto etype, type_map_of(request.etype));
-  SHIMA_TRY_ASSIGN(const auto filetype, type_map_of(request.filetype));
+  SHIMA_TRY_ASSIGN(const auto etype, type_map_in_file(request.etype, representation.get()));
+  SHIMA_TRY_ASSIGN(const auto filetype, type_map_in_file(request.filetype, representation.get()));
   SHIMA_TRY(check_filetype(*etype, *filetype, mode));
-  return std::shared_ptr<const View>(new View(request, as_signed(etype->size()), filetype));
+  return std::shared_ptr<const View>(
+      new View(request, std::move(representation), *etype, filetype));
 }
 
-View::View(const Request& request, std::int64_t etype_size, std::shared_ptr<const TypeMap> map)
+View::View(const Request& request, std::shared_ptr<const Representation> representation,
+           const TypeMap& etype, std::shared_ptr<const TypeMap> map)
     : displacement_(request.displacement),
       etype_(keep_type(request.etype)),
       filetype_(keep_type(request.filetype)),
       datarep_(request.datarep),
-      etype_size_(etype_size),
+      representation_(std::move(representation)),
+      etype_size_(as_signed(etype.size())),
+      etype_extent_(etype.extent),
       map_(std::move(map)) {}
 
 View::~View() {

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "file/file.h"
+#include "mpiio/representation.h"
 #include "mpiio/type_map.h"
 
 namespace shima {
@@ -39,7 +40,13 @@ class View {
   [[nodiscard]] MPI_Datatype etype() const { return etype_; }
   [[nodiscard]] MPI_Datatype filetype() const { return filetype_; }
   [[nodiscard]] const std::string& datarep() const { return datarep_; }
+  // Null: bytes are as in memory.
+  [[nodiscard]] const std::shared_ptr<const Representation>& representation() const {
+    return representation_;
+  }
+  // In the file.
   [[nodiscard]] std::int64_t etype_size() const { return etype_size_; }
+  [[nodiscard]] std::int64_t etype_extent() const { return etype_extent_; }
 
   // The place of `len` view bytes in the file, from view byte `first` on.
   [[nodiscard]] Result<Slice> slice(ViewOffset first, std::uint64_t len) const;
@@ -51,14 +58,17 @@ class View {
   [[nodiscard]] MPI_Offset etypes_before(FileOffset end) const;
 
  private:
-  View(const Request& request, std::int64_t etype_size, std::shared_ptr<const TypeMap> map);
+  View(const Request& request, std::shared_ptr<const Representation> representation,
+       const TypeMap& etype, std::shared_ptr<const TypeMap> map);
   [[nodiscard]] Slice exact_slice(std::uint64_t first, std::uint64_t len) const;
 
   MPI_Offset displacement_;
   MPI_Datatype etype_;
   MPI_Datatype filetype_;
   std::string datarep_;
+  std::shared_ptr<const Representation> representation_;
   std::int64_t etype_size_;
+  std::int64_t etype_extent_;
   std::shared_ptr<const TypeMap> map_;
 };
 

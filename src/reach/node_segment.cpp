@@ -187,6 +187,7 @@ void NodeSegment::leave(Slot* slot) {
   lock();
   if (slot->departed.fetch_add(1) + 1 == static_cast<std::uint32_t>(member_count_)) {
     slot->departed.store(0);
+    for (auto& word : slot->shared_pointer) word.store(0);
     const auto place = static_cast<std::size_t>(reinterpret_cast<std::byte*>(slot) - slot_at(0)) /
                        slot_bytes(member_count_);
     header().keys[place] = 0;

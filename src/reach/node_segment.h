@@ -81,6 +81,8 @@ struct alignas(64) Slot {
   alignas(64) Event event;                     // windows opened, filled, closed
   alignas(64) std::atomic<std::uint32_t> led;  // 1 while a member carries out errands
   Event errands;                               // posted, done, leader gone
+  alignas(
+      64) std::array<std::atomic<std::int64_t>, 2> shared_pointer;  // collective/shared_pointer.h
   std::atomic<std::uint32_t> departed;
 };
 

@@ -95,6 +95,22 @@ class PosixSubfile final : public Subfile {
     return {};
   }
 
+  // A lock of the open file description (fcntl_locking(2)): it ends with the process at the latest.
+  Status lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
+    struct flock range = range_of(offset, len_bytes);
+    range.l_type = exclusive ? F_WRLCK : F_RDLCK;
+    while (::fcntl(fd_, F_OFD_SETLKW, &range) != 0) {
+      if (errno != EINTR) return failure(errno, "atomic mode needs locks, and could not lock");
+    }
+    return {};
+  }
+
+  void unlock(TargetOffset offset, std::uint64_t len_bytes) override {
+    struct flock range = range_of(offset, len_bytes);
+    range.l_type = F_UNLCK;
+    ::fcntl(fd_, F_OFD_SETLK, &range);
+  }
+
   Status sync() override {
     if (calls_->fsync(fd_) != 0) return failure(errno, "syncing");
     return {};
@@ -113,6 +129,14 @@ class PosixSubfile final : public Subfile {
   }
 
  private:
+  static struct flock range_of(TargetOffset offset, std::uint64_t len_bytes) {
+    struct flock range{};
+    range.l_whence = SEEK_SET;
+    range.l_start = offset.value;
+    range.l_len = as_signed(len_bytes);
+    return range;
+  }
+
   [[nodiscard]] std::unexpected<Error> failure(int sys_errno, const char* doing) const {
     return fail_errno(sys_errno, fmt::format("{} {}", doing, path_));
   }

@@ -41,6 +41,11 @@ class Subfile {
   // Reserves storage up to `size_bytes`; never shrinks, never changes data.
   [[nodiscard]] virtual Status preallocate(std::uint64_t size_bytes) = 0;
   [[nodiscard]] virtual Status sync() = 0;
+  // Blocks until no other open subfile holds a lock on any of these bytes that excludes this one;
+  // threads that share a subfile do not exclude each other.
+  [[nodiscard]] virtual Status lock(TargetOffset offset, std::uint64_t len_bytes,
+                                    bool exclusive) = 0;
+  virtual void unlock(TargetOffset offset, std::uint64_t len_bytes) = 0;
   // Releases the file and reports what the system reported late. Call once.
   [[nodiscard]] virtual Status close() = 0;
   [[nodiscard]] virtual Result<FileIdentity> identity() = 0;

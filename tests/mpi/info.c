@@ -61,9 +61,11 @@ int main(int argc, char** argv) {
   EXPECT_OK(MPI_File_close(&fh));
 
   // What nobody gave is what Shima chose, not "automatic".
-  EXPECT_OK(MPI_File_open(MPI_COMM_SELF, "chosen.out",
-                          MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
-                          MPI_INFO_NULL, &fh));
+  char own[40];
+  snprintf(own, sizeof own, "chosen.%d.out", here);
+  EXPECT_OK(MPI_File_open(MPI_COMM_SELF, own,
+                          MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                          &fh));
   expect_hint(fh, "ind_rd_buffer_size", "1048576");
   expect_hint(fh, "cb_buffer_size", "2097152");
   EXPECT_OK(MPI_File_close(&fh));

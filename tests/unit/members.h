@@ -100,6 +100,7 @@ class SeveralNodesChannel final : public Channel {
   StagingPool& staging() override { return inner_->staging(); }
   bool can_pull() const override { return can_pull_; }
   SharedWindows* windows() override { return nullptr; }
+  SharedPointer* shared_pointer() override { return inner_->shared_pointer(); }
   Errands* errands() override { return nullptr; }
   Messenger* messenger() override { return &messenger_; }
 

@@ -1,0 +1,94 @@
+#include "mpiio/background.h"
+
+#include <chrono>
+
+#include "base/quiet_thread.h"
+#include "mpiio/await.h"
+
+namespace shima {
+namespace {
+
+thread_local bool is_worker = false;
+
+// Waits for a condition in slices, between which MPI may move messages that the program left to it.
+template <class Ready>
+void wait_and_progress(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
+                       Ready ready) {
+  constexpr std::chrono::microseconds shortest(50);
+  constexpr std::chrono::microseconds longest(2000);
+  auto slice = shortest;
+  while (!changed.wait_for(lock, slice, ready)) {
+    lock.unlock();
+    progress_mpi();
+    lock.lock();
+    slice = std::min(slice * 2, longest);
+  }
+}
+
+}  // namespace
+
+bool on_worker_thread() { return is_worker; }
+
+void Pending::finish(Outcome64 outcome) {
+  const std::lock_guard hold(mutex_);
+  outcome_ = std::move(outcome);
+  is_over_ = true;
+  over_.notify_all();
+}
+
+bool Pending::over() const {
+  const std::lock_guard hold(mutex_);
+  return is_over_;
+}
+
+Outcome64 Pending::wait() {
+  std::unique_lock lock(mutex_);
+  wait_and_progress(lock, over_, [&] { return is_over_; });
+  return outcome_;
+}
+
+Worker::~Worker() {
+  {
+    const std::lock_guard hold(mutex_);
+    ending_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Worker::add(Work work, std::function<void(Outcome64)> done) {
+  const std::lock_guard hold(mutex_);
+  if (!thread_.joinable()) {
+    auto started = start_quiet_thread([this] { run(); });
+    if (!started) return done(caught([&] { return work(); }));
+    thread_ = *std::move(started);
+  }
+  queue_.push_back({std::move(work), std::move(done)});
+  changed_.notify_all();
+}
+
+void Worker::drain() {
+  std::unique_lock lock(mutex_);
+  wait_and_progress(lock, changed_, [&] { return queue_.empty() && !busy_; });
+}
+
+void Worker::run() {
+  is_worker = true;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return ending_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    Item item = std::move(queue_.front());
+    queue_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    Outcome64 outcome = caught([&] { return item.work(); });
+    item.work = nullptr;  // before anybody may go on
+    item.done(std::move(outcome));
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace shima

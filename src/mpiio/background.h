@@ -1,0 +1,73 @@
+// Work that goes on while the program computes.
+//
+// A Worker is a thread with a queue, started when it first gets something to do. An open file has
+// two: one for what all ranks do together, whose order is the program's and the same everywhere,
+// and one for what this rank does alone, so that neither waits for the other. The work itself calls
+// no MPI on one node; between nodes it does, and then the MPI must allow calls from any thread
+// (see thread_level.h).
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/result.h"
+
+namespace shima {
+
+// How many bytes an operation moved, or why it failed.
+using Outcome64 = Result<std::uint64_t>;
+using Work = std::function<Outcome64()>;
+
+// An operation under way, and its outcome once it is over.
+class Pending {
+ public:
+  void finish(Outcome64 outcome);
+  [[nodiscard]] bool over() const;
+  // Sleeps until it is over; lets MPI's messages move meanwhile.
+  [[nodiscard]] Outcome64 wait();
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  Outcome64 outcome_ = 0;
+};
+
+class Worker {
+ public:
+  Worker() = default;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  // Finishes what is queued.
+  ~Worker();
+
+  // Runs `work` after everything added before, then `done` with its outcome, in the worker's
+  // thread; at once where the system gives no thread.
+  void add(Work work, std::function<void(Outcome64)> done);
+  // Sleeps until nothing is queued or under way; lets MPI's messages move meanwhile.
+  void drain();
+
+ private:
+  struct Item {
+    Work work;
+    std::function<void(Outcome64)> done;
+  };
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Item> queue_;
+  bool busy_ = false;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+// Whether this thread is a Worker's.
+[[nodiscard]] bool on_worker_thread();
+
+}  // namespace shima

@@ -1,0 +1,68 @@
+#include "mpiio/device_memory.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <atomic>
+
+namespace shima {
+namespace {
+
+// CUDA's driver interface, cuda.h: CUresult cuPointerGetAttribute(void*, CUpointer_attribute,
+// CUdeviceptr). HIP's hipPointerGetAttribute has the same shape and, since ROCm 6, the same
+// numbers.
+using GetAttribute = int(void* data, int attribute, unsigned long long pointer);
+constexpr int attribute_memory_type = 2;
+constexpr int attribute_is_managed = 8;
+constexpr unsigned type_device = 2;
+
+struct Driver {
+  const char* name;
+  const char* library;
+  const char* symbol;
+  std::atomic<GetAttribute*> get_attribute{nullptr};
+};
+
+Driver cuda{"CUDA", "libcuda.so.1", "cuPointerGetAttribute", nullptr};
+Driver hip{"HIP", "libamdhip64.so.6", "hipPointerGetAttribute", nullptr};
+
+// CUDA's runtime loads the driver for itself alone, so that its names are not in global scope.
+void look_for(Driver& driver) {
+  void* found = ::dlsym(RTLD_DEFAULT, driver.symbol);
+  if (found == nullptr) {
+    if (void* const library = ::dlopen(driver.library, RTLD_LAZY | RTLD_NOLOAD))
+      found = ::dlsym(library, driver.symbol);
+  }
+  driver.get_attribute = reinterpret_cast<GetAttribute*>(found);
+}
+
+bool is_device_memory(GetAttribute* get_attribute, const void* address) {
+  const auto pointer = reinterpret_cast<std::uintptr_t>(address);
+  unsigned type = 0;
+  unsigned managed = 0;
+  if (get_attribute(&type, attribute_memory_type, pointer) != 0 || type != type_device)
+    return false;
+  // The driver moves managed memory to whoever touches it.
+  return get_attribute(&managed, attribute_is_managed, pointer) != 0 || managed == 0;
+}
+
+}  // namespace
+
+void look_for_gpu_drivers() {
+  for (Driver* driver : {&cuda, &hip})
+    if (driver->get_attribute.load(std::memory_order_relaxed) == nullptr) look_for(*driver);
+}
+
+Status check_host_memory(const void* address) {
+  for (const Driver* driver : {&cuda, &hip}) {
+    GetAttribute* const get_attribute = driver->get_attribute.load(std::memory_order_relaxed);
+    if (get_attribute != nullptr && is_device_memory(get_attribute, address))
+      return fail(Code::bad_argument,
+                  fmt::format("the buffer {} is memory of a {} device, which files cannot be read "
+                              "to or written from: copy it to host memory first",
+                              address, driver->name));
+  }
+  return {};
+}
+
+}  // namespace shima
