@@ -16,7 +16,7 @@ namespace shima {
 namespace {
 
 struct Fault {
-  enum class Call { write, read, sync } call = Call::write;
+  enum class Call { write, read, sync, lock } call = Call::write;
   int sys_errno = 0;  // 0: fall short instead of failing
   std::uint64_t after_bytes = 0;
 };
@@ -40,15 +40,21 @@ class FaultyCalls final : public FileSystemCalls {
         count);
   }
   int fsync(int fd) override {
-    for (const Fault& fault : faults_) {
-      if (fault.call != Fault::Call::sync) continue;
-      errno = fault.sys_errno;
-      return -1;
-    }
-    return FileSystemCalls::fsync(fd);
+    return fails(Fault::Call::sync) ? -1 : FileSystemCalls::fsync(fd);
+  }
+  int lock(int fd, struct flock& range) override {
+    return fails(Fault::Call::lock) ? -1 : FileSystemCalls::lock(fd, range);
   }
 
  private:
+  // Sets errno where the call has a fault.
+  bool fails(Fault::Call which) const {
+    const auto fault = std::ranges::find(faults_, which, &Fault::call);
+    if (fault == faults_.end()) return false;
+    errno = fault->sys_errno;
+    return true;
+  }
+
   template <class Call>
   ssize_t moved(Fault::Call which, const iovec* pieces, Call call, int count) {
     for (const Fault& fault : faults_) {
@@ -86,6 +92,7 @@ bool parse_outcome(std::string_view text, Fault& fault) {
   if (text == "ENOSPC") fault.sys_errno = ENOSPC;
   if (text == "EIO") fault.sys_errno = EIO;
   if (text == "EDQUOT") fault.sys_errno = EDQUOT;
+  if (text == "ENOLCK") fault.sys_errno = ENOLCK;
   return fault.sys_errno != 0;
 }
 
@@ -98,6 +105,8 @@ bool parse_fault(std::string_view text, Fault& fault) {
     fault.call = Fault::Call::read;
   else if (parts[0] == "sync")
     fault.call = Fault::Call::sync;
+  else if (parts[0] == "lock")
+    fault.call = Fault::Call::lock;
   else
     return false;
   if (!parse_outcome(parts[1], fault)) return false;
@@ -120,8 +129,8 @@ Result<std::unique_ptr<FileSystemCalls>> make_faulty_calls(const std::string& sp
       return fail(
           Code::bad_argument,
           fmt::format(
-              "SHIMA_FAULT: '{}' is not CALL:OUTCOME[:after=BYTES] with CALL write, read or sync "
-              "and OUTCOME short, ENOSPC, EIO or EDQUOT",
+              "SHIMA_FAULT: '{}' is not CALL:OUTCOME[:after=BYTES] with CALL write, read, sync or "
+              "lock and OUTCOME short, ENOSPC, EIO, EDQUOT or ENOLCK",
               part));
     faults.push_back(fault);
   }

@@ -30,6 +30,10 @@ ssize_t FileSystemCalls::preadv(int fd, const iovec* pieces, int count, off_t of
 }
 int FileSystemCalls::fsync(int fd) { return ::fsync(fd); }
 
+int FileSystemCalls::lock(int fd, struct flock& range) {
+  return ::fcntl(fd, F_OFD_SETLKW, &range);
+}
+
 namespace {
 
 std::uint64_t sum_of(std::span<const iovec> pieces) {
@@ -99,7 +103,7 @@ class PosixSubfile final : public Subfile {
   Status lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
     struct flock range = range_of(offset, len_bytes);
     range.l_type = exclusive ? F_WRLCK : F_RDLCK;
-    while (::fcntl(fd_, F_OFD_SETLKW, &range) != 0) {
+    while (calls_->lock(fd_, range) != 0) {
       if (errno != EINTR) return failure(errno, "atomic mode needs locks, and could not lock");
     }
     return {};

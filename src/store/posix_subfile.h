@@ -1,6 +1,8 @@
 // A subfile that is a file of the operating system.
 #pragma once
 
+#include <fcntl.h>
+
 #include <memory>
 
 #include "store/subfile.h"
@@ -14,13 +16,15 @@ class FileSystemCalls {
   virtual ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset);
   virtual ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset);
   virtual int fsync(int fd);
+  // fcntl(F_OFD_SETLKW).
+  virtual int lock(int fd, struct flock& range);
 };
 
 [[nodiscard]] Result<std::unique_ptr<Subfile>> open_posix_subfile(
     const SubfileOpen& request, std::unique_ptr<FileSystemCalls> calls);
 
 // Calls that fail as `spec` says: "write:ENOSPC:after=1048576", "read:EIO:after=0", "write:short",
-// "sync:EIO"; several are separated by commas. `after` counts bytes moved before the fault.
+// "sync:EIO", "lock:ENOLCK"; several are separated by commas. `after` counts bytes moved before the fault.
 [[nodiscard]] Result<std::unique_ptr<FileSystemCalls>> make_faulty_calls(const std::string& spec);
 
 }  // namespace shima

@@ -48,21 +48,22 @@ def shared_names():
     return {name for name in os.listdir("/dev/shm") if "shima" in name}
 
 
-def command_for(moment, hint, shielded):
+def command_for(moment, hint, way, shielded):
     """Shielded: each rank in a session of its own, below a shell that ends well whatever happens."""
-    program = ["--hint", f"shima_reach={hint}", str(PROGRAM), moment]
+    program = ["--hint", f"shima_reach={hint}", str(PROGRAM), moment, way]
     if not shielded:
         return [os.environ["SHIMA"], "run", "-n", "4", "--mpiexec", os.environ["MPIEXEC"], *program]
     shield = ["setsid", "--wait", "sh", "-c", '"$0" "$@"; exit 0']
     return [os.environ["MPIEXEC"], "-n", "4", *shield, os.environ["SHIMA"], "exec", *program]
 
 
-def run_job(name, moment, hint, shielded):
+def run_job(moment, hint, way, shielded):
+    name = f"{hint}.{way}.{moment}" + (".shielded" if shielded else "")
     folder = pathlib.Path(name).absolute()
     folder.mkdir()
     names_before = shared_names()
     started = time.monotonic()
-    job = subprocess.run(command_for(moment, hint, shielded), cwd=folder, capture_output=True, text=True,
+    job = subprocess.run(command_for(moment, hint, way, shielded), cwd=folder, capture_output=True, text=True,
                          stdin=subprocess.DEVNULL, timeout=60)
     took_s = time.monotonic() - started
     complaints = []
@@ -91,10 +92,10 @@ def main():
     os.environ["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
     os.environ["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
     complaints = []
-    for hint in ("pull", "pack"):
+    for hint, way in (("pull", "blocking"), ("pack", "blocking"), ("pull", "nonblocking"), ("pack", "split")):
         for moment in ("before", "during"):
-            complaints += run_job(f"{hint}.{moment}", moment, hint, False)
-            complaints += run_job(f"{hint}.{moment}.shielded", moment, hint, True)
+            complaints += run_job(moment, hint, way, False)
+            complaints += run_job(moment, hint, way, True)
     print("\n".join(complaints), file=sys.stderr)
     return 1 if complaints else 0
 
