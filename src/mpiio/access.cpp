@@ -28,12 +28,11 @@ Result<Memory> find_memory(OpenFile& file, const Access& access, const Buffer& b
   SHIMA_TRY(check_access(file.file().mode(), access, buffer.count));
   SHIMA_TRY(check_host_memory(buffer.address));
   SHIMA_TRY_ASSIGN(const auto map, type_map_of(buffer.type));
-  const auto view = file.view();
-  if (view->representation() == nullptr) {
+  if (!file.converts()) {
     SHIMA_TRY_ASSIGN(Slice slice, memory_slice(*map, buffer.address, buffer.count));
     return Memory{std::move(slice), nullptr};
   }
-  SHIMA_TRY_ASSIGN(auto conversion, Conversion::make(view->representation(), buffer));
+  SHIMA_TRY_ASSIGN(auto conversion, Conversion::make(file.view()->representation(), buffer));
   if (access.direction == Access::Direction::write) SHIMA_TRY(conversion->encode());
   Slice slice = conversion->slice();
   return Memory{std::move(slice), std::move(conversion)};

@@ -63,8 +63,6 @@ Status set_view(OpenFile& file, View::Request request, MPI_Info info) {
 // Where a seek counts from, in view bytes.
 Result<ViewOffset> seek_base(OpenFile& file, const View& view, int whence) {
   switch (whence) {
-    case MPI_SEEK_SET:
-      return ViewOffset{};
     case MPI_SEEK_CUR:
       return file.position();
     case MPI_SEEK_END: {
@@ -79,6 +77,7 @@ Result<ViewOffset> seek_base(OpenFile& file, const View& view, int whence) {
 
 Status seek(OpenFile& file, MPI_Offset offset, int whence) {
   SHIMA_TRY(check_not_sequential(file.file().mode()));
+  if (whence == MPI_SEEK_SET) return file.seek_to(offset);
   const std::shared_ptr<const View> view = file.view();
   SHIMA_TRY_ASSIGN(const ViewOffset base, seek_base(file, *view, whence));
   std::int64_t bytes = 0;

@@ -44,6 +44,7 @@ void OpenFile::set_view(std::shared_ptr<const View> view) {
   const std::lock_guard hold(lock_);
   std::swap(view_, view);
   position_ = {};
+  converts_ = view_->representation() != nullptr;
 }
 
 ViewOffset OpenFile::position() const {
@@ -54,6 +55,12 @@ ViewOffset OpenFile::position() const {
 void OpenFile::set_position(ViewOffset position) {
   const std::lock_guard hold(lock_);
   position_ = position;
+}
+
+Status OpenFile::seek_to(MPI_Offset etype) {
+  const std::lock_guard hold(lock_);
+  SHIMA_TRY_ASSIGN(position_, view_->etype_start(etype));
+  return {};
 }
 
 Result<Slice> OpenFile::take(std::uint64_t len) {

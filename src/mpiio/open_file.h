@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,10 +40,14 @@ class OpenFile {
   [[nodiscard]] std::shared_ptr<const View> view() const;
   // Replaces the view and puts the pointer at its start.
   void set_view(std::shared_ptr<const View> view);
+  // Whether the view's data representation is not the native one; cheaper than asking the view.
+  [[nodiscard]] bool converts() const { return converts_.load(std::memory_order_relaxed); }
 
   // The individual file pointer.
   [[nodiscard]] ViewOffset position() const;
   void set_position(ViewOffset position);
+  // Moves it to an etype.
+  [[nodiscard]] Status seek_to(MPI_Offset etype);
 
   // The shared file pointer; an error where this file has none.
   [[nodiscard]] Result<SharedPointer*> shared_pointer() const;
@@ -77,6 +82,7 @@ class OpenFile {
   std::unique_ptr<File> file_;
   int amode_;
   MPI_Group group_ = MPI_GROUP_NULL;
+  std::atomic<bool> converts_{false};
 
   mutable std::mutex lock_;  // for everything below
   std::shared_ptr<const View> view_;
