@@ -30,9 +30,7 @@ ssize_t FileSystemCalls::preadv(int fd, const iovec* pieces, int count, off_t of
 }
 int FileSystemCalls::fsync(int fd) { return ::fsync(fd); }
 
-int FileSystemCalls::lock(int fd, struct flock& range) {
-  return ::fcntl(fd, F_OFD_SETLKW, &range);
-}
+int FileSystemCalls::lock(int fd, struct flock& range) { return ::fcntl(fd, F_OFD_SETLKW, &range); }
 
 namespace {
 

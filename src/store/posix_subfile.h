@@ -24,7 +24,8 @@ class FileSystemCalls {
     const SubfileOpen& request, std::unique_ptr<FileSystemCalls> calls);
 
 // Calls that fail as `spec` says: "write:ENOSPC:after=1048576", "read:EIO:after=0", "write:short",
-// "sync:EIO", "lock:ENOLCK"; several are separated by commas. `after` counts bytes moved before the fault.
+// "sync:EIO", "lock:ENOLCK"; several are separated by commas. `after` counts bytes moved before the
+// fault.
 [[nodiscard]] Result<std::unique_ptr<FileSystemCalls>> make_faulty_calls(const std::string& spec);
 
 }  // namespace shima

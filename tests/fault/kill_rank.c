@@ -1,8 +1,8 @@
 // RANKS: none
 // (compiled by kill_rank.py) Writes and reads the same file together for ever; rank 1 is killed by
-// itself: as the first argument says, "before" a call that the others go into, or "during" one, by a
-// thread that sleeps first; the second one says by which calls: blocking, nonblocking, split. A rank
-// that lives on and gets an error from a call leaves a file "told.RANK".
+// itself: as the first argument says, "before" a call that the others go into, or "during" one, by
+// a thread that sleeps first; the second one says by which calls: blocking, nonblocking, split. A
+// rank that lives on and gets an error from a call leaves a file "told.RANK".
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>

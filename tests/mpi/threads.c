@@ -1,5 +1,6 @@
-/* MPI_THREAD_MULTIPLE: several threads of each rank on one file (independent and nonblocking calls, the
- * shared pointer) and on files of their own (collective calls of a communicator for each thread).
+/* MPI_THREAD_MULTIPLE: several threads of each rank on one file (independent and nonblocking calls,
+ * the shared pointer) and on files of their own (collective calls of a communicator for each
+ * thread).
  *
  * RANKS: 1 3
  * LIBS: -lpthread
@@ -16,7 +17,8 @@ static MPI_File shared_file;
 static MPI_Comm comms[threads];
 
 static void fill(unsigned char* to, int owner, int thread, int round) {
-  for (int i = 0; i < bytes; ++i) to[i] = (unsigned char)(owner * 61 + thread * 17 + round + i % 97);
+  for (int i = 0; i < bytes; ++i)
+    to[i] = (unsigned char)(owner * 61 + thread * 17 + round + i % 97);
 }
 
 static void on_the_shared_file(int thread) {
@@ -47,7 +49,8 @@ static void on_a_file_of_its_own(int thread) {
   MPI_Type_commit(&pieces);
   for (int round = 0; round < rounds; ++round) {
     fill(mine, here, thread, round);
-    EXPECT_OK(MPI_File_open(comms[thread], name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
+    EXPECT_OK(
+        MPI_File_open(comms[thread], name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
     EXPECT_OK(MPI_File_set_view(fh, 10 * here, MPI_BYTE, pieces, "native", MPI_INFO_NULL));
     EXPECT_OK(MPI_File_write_all(fh, mine, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
     EXPECT_OK(MPI_File_set_view(fh, 10 * other, MPI_BYTE, pieces, "native", MPI_INFO_NULL));
