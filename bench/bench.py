@@ -22,7 +22,8 @@ import time
 
 from lib import runner, subjects
 from lib.results import Results
-from lib.sections import SECTIONS, Context
+from lib.section import Context
+from lib.sections import SECTIONS
 from lib.subjects import ROOT
 
 

@@ -4,7 +4,8 @@
 #     a GoogleTest program, test unit.region.pattern
 #   shima_mpi_test(columns SOURCE columns.c RANKS 1 2 4 7 [ARGS ...] [ENV A=b ...] [LABEL mpi])
 #     the program compiled by the stock mpicc of every MPI found, and run under `shima run`:
-#     tests mpi.columns.<flavour>.np<k>
+#     tests mpi.columns.<flavour>.np<k>; with VARIANTS direct ... once more with the most ranks, started as
+#     SHIMA_VARIANT_direct says: tests mpi.columns.<flavour>.np<k>.direct
 #   shima_script_test(fault.full_disk SOURCE full_disk.sh LABEL fault [FLAVOURS ...])
 #     a script, once a flavour, told by SHIMA, MPICC, MPICXX, MPIEXEC, MPI_FLAVOUR, MPI_PREFIX where things are
 #
@@ -13,7 +14,9 @@
 # A source says in comments at its top how it wants to be run ("RANKS: 2 4", ...): see shima_test_header.
 
 set(SHIMA_IN_SCRATCH ${CMAKE_SOURCE_DIR}/tests/in_scratch.sh)
-set(SHIMA_TEST_KEYS RANKS ARGS ENV TIMEOUT FLAVOURS LIBS CFLAGS)
+set(SHIMA_TEST_KEYS RANKS ARGS ENV TIMEOUT FLAVOURS LIBS CFLAGS VARIANTS)
+# Other ways for the bytes of the same program, as options of `shima run`.
+set(SHIMA_VARIANT_direct --hint direct_read=true --hint direct_write=true)
 find_package(GTest)
 
 # shima_test_header(file): sets HEADER_<KEY> for each "KEY: words" found in the first 40 lines, empty where there is none.
@@ -120,13 +123,18 @@ function(shima_mpi_program program flavour)
 endfunction()
 
 function(shima_mpi_test name)
-  cmake_parse_arguments(ARG "" "SOURCE;LABEL;TIMEOUT" "RANKS;ARGS;ENV;FLAVOURS;CFLAGS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SOURCE;LABEL;TIMEOUT" "RANKS;ARGS;ENV;FLAVOURS;CFLAGS;LIBS;VARIANTS" ${ARGN})
   if(NOT TARGET shima_tool)
     return()
   endif()
   if(NOT ARG_LABEL)
     set(ARG_LABEL mpi)
   endif()
+  set(runs ${ARG_RANKS})
+  list(GET ARG_RANKS -1 most)
+  foreach(variant ${ARG_VARIANTS})
+    list(APPEND runs ${most}.${variant})
+  endforeach()
   shima_working_flavours(flavours)
   foreach(flavour ${flavours})
     if(ARG_FLAVOURS AND NOT flavour IN_LIST ARG_FLAVOURS)
@@ -136,10 +144,12 @@ function(shima_mpi_test name)
     file(MAKE_DIRECTORY ${folder})
     shima_mpi_program(${folder}/${name} ${flavour} SOURCE ${ARG_SOURCE} CFLAGS ${ARG_CFLAGS} LIBS ${ARG_LIBS})
     add_custom_target(${ARG_LABEL}.${name}.${flavour} ALL DEPENDS ${folder}/${name})
-    foreach(ranks ${ARG_RANKS})
-      shima_add_test(${ARG_LABEL}.${name}.${flavour}.np${ranks} LABEL "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
+    foreach(run ${runs})
+      string(REGEX MATCH "^[0-9]+" ranks ${run})
+      string(REGEX MATCH "[a-z]+$" variant ${run})
+      shima_add_test(${ARG_LABEL}.${name}.${flavour}.np${run} LABEL "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
                      PROCESSORS 2 ENV ${ARG_ENV}
-                     COMMAND $<TARGET_FILE:shima_tool> run -n ${ranks} --mpiexec ${SHIMA_MPI_${flavour}_EXEC}
+                     COMMAND $<TARGET_FILE:shima_tool> run -n ${ranks} ${SHIMA_VARIANT_${variant}} --mpiexec ${SHIMA_MPI_${flavour}_EXEC}
                              ${folder}/${name} ${ARG_ARGS})
     endforeach()
   endforeach()
@@ -200,7 +210,7 @@ function(shima_test_folder folder label)
         set(HEADER_RANKS 1 2 4 7)
       endif()
       shima_mpi_test(${name} SOURCE ${folder}/${source} RANKS ${HEADER_RANKS} FLAVOURS ${HEADER_FLAVOURS}
-                     CFLAGS ${HEADER_CFLAGS} LIBS ${HEADER_LIBS} ${common})
+                     CFLAGS ${HEADER_CFLAGS} LIBS ${HEADER_LIBS} VARIANTS ${HEADER_VARIANTS} ${common})
     endif()
   endforeach()
 endfunction()

@@ -1,23 +1,16 @@
-"""What is measured: one class a section of the benchmark.
-
-A section makes jobs. A job belongs to a group (the cells that are to be compared and therefore run
-next to each other) and to one subject, and gives samples. It also knows its targets.
-
-`expected` names the paths through Shima that a row is about; a row fails if Shima's counters say
-that its calls went another way. An empty set means that any way is right.
-"""
+"""What is measured: one class a section of the benchmark (lib/section.py says what that is)."""
 
 import dataclasses
 import filecmp
-import typing
 
 import two_hosts
 from lib import runner
+from lib.overlap import Overlap
 from lib.results import LOWER, Sample
+from lib.section import OPS, Job, Section, limit_job, problem_of, rate
 from lib.subjects import TOOL, binary
 
 WAYS = ("UT", "FV", "COL")
-OPS = ("write", "read")
 
 # Large pieces are pulled by agents out of the ranks' memory, small ones packed by the ranks; reads
 # of cached data may be left to each rank. Between hosts data must travel in messages.
@@ -34,80 +27,6 @@ COLLECTIVE_PATHS = {
 # Sizes from which pieces of a file are pulled, and cached ones read by their owners
 # (src/collective/plan.cpp).
 PULL_PIECE_BYTES, OWN_READ_PIECE_BYTES = 2048, 4096
-
-
-@dataclasses.dataclass
-class Context:
-    subjects: list   # of Subject
-    directory: object
-    quick: bool
-    np_list: list | None
-    timeout_s: float
-    random_seed: int
-
-    def nps(self, usual):
-        return [np for np in (self.np_list or usual)]
-
-    def size_mib(self, usual):
-        return usual // 8 if self.quick else usual
-
-    def measure(self, command, environment=None):
-        return runner.measure(binary("warm_memory"), self.directory, command, environment,
-                              self.timeout_s)
-
-    def start(self, subject, np, program, arguments):
-        return self.measure(subject.command(np, program, arguments), subject.flavour.environment())
-
-
-@dataclasses.dataclass
-class Job:
-    group: str
-    subject: str
-    run: typing.Callable[[], list]
-
-
-def problem_of(outcome, record, subject, expected):
-    if outcome.problem or record is None:
-        return outcome.problem or "no result"
-    if record.get("wrong_words") or record.get("wrong_bytes") or record.get("different_files"):
-        return "WRONG DATA"
-    if subject.shima and record.get("hole_bytes_written"):
-        return f"{record['hole_bytes_written']} bytes written into holes"
-    return runner.wrong_path(outcome.stats, expected) if subject.shima else ""
-
-
-def rate(row, outcome, subject, expected=frozenset()):
-    record = outcome.records[0] if outcome.records else None
-    value = record["open_close_mib_s"] if record and not outcome.problem else None
-    return Sample(row, value, problem=problem_of(outcome, record, subject, expected))
-
-
-def limit_job(context, group, size_mib, rows):
-    """The limit program; each of its two figures goes into all the rows of that operation."""
-    def run():
-        path = context.directory / "limit.dat"
-        samples = []
-        for op in OPS:
-            outcome = context.measure([str(binary("limit")), "--json", "--op", op,
-                                       "--file", str(path), "--size-mib", str(size_mib)])
-            figure = outcome.records[0]["open_close_mib_s"] if outcome.records else None
-            samples += [Sample(row, figure, problem=outcome.problem) for row in rows[op]]
-        path.unlink(missing_ok=True)
-        return samples
-    return Job(group, "limit", run)
-
-
-class Section:
-    """Defaults; a section gives name, title, jobs and targets."""
-
-    limit = True
-    lead = ""  # a line above the table
-
-    def skip_reason(self):
-        return None
-
-    def columns(self, context):
-        return (["limit"] if self.limit else []) + [subject.name for subject in context.subjects]
 
 
 class Columns(Section):
@@ -472,4 +391,4 @@ class SmallCosts(Section):
 
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
-            SmallCosts()]
+            SmallCosts(), Overlap()]

@@ -11,16 +11,21 @@ using Clock = std::chrono::steady_clock;
 // Adds the time between construction and destruction to a nanosecond counter.
 class Span {
  public:
-  explicit Span(std::uint64_t& total_ns) : total_ns_(total_ns), start_(Clock::now()) {}
+  explicit Span(std::uint64_t& total_ns) : Span(total_ns, true) {}
+  // Where it is not `wanted`, nothing is added: asking for the time costs as much as a small read.
+  Span(std::uint64_t& total_ns, bool wanted)
+      : total_ns_(wanted ? &total_ns : nullptr),
+        start_(wanted ? Clock::now() : Clock::time_point{}) {}
   Span(const Span&) = delete;
   Span& operator=(const Span&) = delete;
   ~Span() {
-    total_ns_ += static_cast<std::uint64_t>(
+    if (total_ns_ == nullptr) return;
+    *total_ns_ += static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count());
   }
 
  private:
-  std::uint64_t& total_ns_;
+  std::uint64_t* total_ns_;
   Clock::time_point start_;
 };
 

@@ -154,6 +154,7 @@ class PlainFile final : public File {
   Result<std::uint64_t> move_all(Operation operation, const Result<Transfer>& transfer);
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
   void count(const Counters& counters) {
+    if (!wants_stats_) return;
     const std::lock_guard lock(counters_mutex_);
     counters_.add(counters);
   }
@@ -256,7 +257,8 @@ Result<bool> PlainFile::combine(const Transfer& transfer, Counters& counters) {
 Result<std::uint64_t> PlainFile::move_own(Operation operation, const Slice& file,
                                           const Slice& memory, Counters& counters) {
   const IndependentRequest request{operation, file, memory, request_.hints.ind_rd_buffer_size,
-                                   request_.hints.romio_ds_read != Toggle::disable};
+                                   request_.hints.romio_ds_read != Toggle::disable,
+                                   wants_stats_};
   if (!atomic_ || file.len_bytes == 0) return move_independently(request, file_, counters);
   const std::lock_guard one_at_a_time(alone_);
   const Bounds bounds = bounds_of(file);
@@ -403,6 +405,8 @@ Result<std::unique_ptr<Subfile>> open_own(const OpenRequest& request, bool creat
                        .write = request.mode.write,
                        .create = creates,
                        .exclusive = exclusive,
+                       .direct_read = request.hints.direct_read,
+                       .direct_write = request.hints.direct_write,
                        .permissions = request.hints.file_perm >= 0
                                           ? static_cast<unsigned>(request.hints.file_perm)
                                           : 0666U});

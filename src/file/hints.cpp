@@ -102,6 +102,18 @@ std::optional<std::string> get_if_set(const Hints& hints) {
   return fmt::format("{}", hints.*field);
 }
 
+template <auto field>
+bool set_flag(Hints& hints, std::string_view value) {
+  if (value != "true" && value != "false") return false;
+  hints.*field = value == "true";
+  return true;
+}
+
+template <auto field>
+std::optional<std::string> get_flag(const Hints& hints) {
+  return hints.*field ? "true" : "false";
+}
+
 bool set_file_perm(Hints& hints, std::string_view value) {
   const auto number = parse_number(value, 8, 0, 07777);
   if (number) hints.file_perm = static_cast<int>(*number);
@@ -161,6 +173,10 @@ constexpr std::array rules{
     Rule{"start_iodevice", "a whole number, -1 or more", "0", set_int<&Hints::start_iodevice, -1>,
          get_if_set<&Hints::start_iodevice>},
     Rule{"file_perm", "an octal mode from 0 to 7777", "0640", set_file_perm, get_file_perm},
+    Rule{"direct_read", "true or false", "true", set_flag<&Hints::direct_read>,
+         get_flag<&Hints::direct_read>},
+    Rule{"direct_write", "true or false", "true", set_flag<&Hints::direct_write>,
+         get_flag<&Hints::direct_write>},
     Rule{"shima_combine", toggle_rule, "automatic", set_word<toggles, &Hints::shima_combine>,
          get_word<toggles, &Hints::shima_combine>},
     Rule{"shima_reach", "automatic, pull, pack or message", "automatic",

@@ -37,6 +37,8 @@ struct Hints {
   int striping_factor = 0;               // 0: not set
   int start_iodevice = -1;               // -1: not set
   int file_perm = -1;                    // mode of a file that open creates; -1: 0666
+  bool direct_read = false;              // past the page cache
+  bool direct_write = false;
   Toggle shima_combine = Toggle::automatic;
   Movement shima_reach = Movement::automatic;
 

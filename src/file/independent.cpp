@@ -59,7 +59,7 @@ class Run {
     const auto wanted = as_unsigned(end_ - begin_);
     count_ = 0;
     ++counters_.runs;
-    const Span span(counters_.disk_ns);
+    const Span span(counters_.disk_ns, request_.timed);
     if (request_.operation == Operation::write) {
       SHIMA_TRY(file_.write(FileOffset{begin_}, pieces));
       moved_ += wanted;
@@ -99,6 +99,19 @@ Result<std::uint64_t> move_batched(const IndependentRequest& request, LogicalFil
   }
   SHIMA_TRY(run.flush());
   return run.moved();
+}
+
+// One piece of the file, one of memory.
+Result<std::uint64_t> move_one_piece(const IndependentRequest& request, LogicalFile& file,
+                                     Counters& counters) {
+  const FileOffset offset{bounds_of(request.file).lowest};
+  const auto memory = reinterpret_cast<void*>(bounds_of(request.memory).lowest);
+  const std::uint64_t len = request.file.len_bytes;
+  ++counters.runs;
+  const Span span(counters.disk_ns, request.timed);
+  if (request.operation == Operation::read) return file.read(offset, memory, len);
+  SHIMA_TRY(file.write(offset, memory, len));
+  return len;
 }
 
 // A contiguous piece of `len_bytes` at `address`, as the other side of a copy.
@@ -149,7 +162,7 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
     const std::uint64_t len = std::min(window_bytes, as_unsigned(highest - begin));
     std::uint64_t n = 0;
     {
-      const Span span(counters.disk_ns);
+      const Span span(counters.disk_ns, request.timed);
       SHIMA_TRY_ASSIGN(n, file.read(FileOffset{begin}, buffer.get(), len));
     }
     ++counters.runs;
@@ -191,7 +204,7 @@ Result<std::uint64_t> move_independently(const IndependentRequest& request, Logi
                                                                     : counters.disk_bytes_read;
   Result<std::uint64_t> moved = 0;
   if (request.file.pattern.is_contiguous() && request.memory.pattern.is_contiguous()) {
-    moved = move_batched(request, file, counters);
+    moved = move_one_piece(request, file, counters);
   } else if (worth_sieving(request)) {
     return read_sieved(request, file, counters);
   } else if (!request.memory.pattern.is_contiguous() && has_tiny_pieces(request.memory)) {

@@ -17,6 +17,7 @@ struct IndependentRequest {
   const Slice& memory;
   std::uint64_t sieve_bytes = 0;  // buffer of a sieving read; 0: automatic
   bool may_sieve = true;
+  bool timed = true;  // whether the time in the file is counted
 };
 
 // Blocks; returns the data bytes moved. A read stops at the end of the file.

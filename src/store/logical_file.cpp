@@ -1,44 +1,22 @@
 #include "store/logical_file.h"
 
-#include <algorithm>
+#include "store/pieces.h"
 
 namespace shima {
 namespace {
-
-std::uint64_t sum_of(std::span<const iovec> pieces) {
-  std::uint64_t sum = 0;
-  for (const iovec& piece : pieces) sum += piece.iov_len;
-  return sum;
-}
-
-// The first `len_bytes` of `pieces`; they are removed there.
-std::vector<iovec> take(std::span<const iovec>& pieces, iovec& partial, std::uint64_t len_bytes) {
-  std::vector<iovec> taken;
-  while (len_bytes > 0) {
-    if (partial.iov_len == 0) {
-      partial = pieces.front();
-      pieces = pieces.subspan(1);
-    }
-    const std::uint64_t len = std::min<std::uint64_t>(len_bytes, partial.iov_len);
-    taken.push_back({partial.iov_base, len});
-    partial = {static_cast<char*>(partial.iov_base) + len, partial.iov_len - len};
-    len_bytes -= len;
-  }
-  return taken;
-}
 
 // Calls move(extent, pieces) for each part of the pieces that lies in one subfile, until one moves
 // less than all of its bytes; returns the sum.
 template <class Move>
 Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset,
                                      std::span<const iovec> pieces, Move move) {
-  std::uint64_t left = sum_of(pieces);
+  std::uint64_t left = bytes_in(pieces);
   Extent extent = layout.locate(offset, left);
   if (extent.len_bytes == left) return move(extent, pieces);
   std::uint64_t moved = 0;
-  iovec partial{};
+  PieceCursor cursor(pieces);
   while (left > 0) {
-    const std::vector<iovec> part = take(pieces, partial, extent.len_bytes);
+    const std::vector<iovec> part = cursor.take(extent.len_bytes);
     SHIMA_TRY_ASSIGN(const std::uint64_t n, move(extent, std::span<const iovec>(part)));
     moved += n;
     if (n < extent.len_bytes) break;

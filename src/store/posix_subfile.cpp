@@ -18,6 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
+#include "store/direct_subfile.h"
+#include "store/pieces.h"
+
 namespace shima {
 
 ssize_t FileSystemCalls::pwritev(int fd, const iovec* pieces, int count, off_t offset) {
@@ -33,24 +37,6 @@ int FileSystemCalls::fsync(int fd) { return ::fsync(fd); }
 int FileSystemCalls::lock(int fd, struct flock& range) { return ::fcntl(fd, F_OFD_SETLKW, &range); }
 
 namespace {
-
-std::uint64_t sum_of(std::span<const iovec> pieces) {
-  std::uint64_t sum = 0;
-  for (const iovec& piece : pieces) sum += piece.iov_len;
-  return sum;
-}
-
-// What remains of `pieces` after `skip_bytes` of them.
-std::vector<iovec> rest_of(std::span<const iovec> pieces, std::uint64_t skip_bytes) {
-  std::vector<iovec> rest;
-  for (const iovec& piece : pieces) {
-    const std::uint64_t skipped = std::min<std::uint64_t>(skip_bytes, piece.iov_len);
-    skip_bytes -= skipped;
-    if (skipped < piece.iov_len)
-      rest.push_back({static_cast<char*>(piece.iov_base) + skipped, piece.iov_len - skipped});
-  }
-  return rest;
-}
 
 class PosixSubfile final : public Subfile {
  public:
@@ -148,7 +134,7 @@ class PosixSubfile final : public Subfile {
     while (!pieces.empty()) {
       const auto batch = pieces.first(std::min<std::size_t>(pieces.size(), IOV_MAX));
       pieces = pieces.subspan(batch.size());
-      const std::uint64_t wanted = sum_of(batch);
+      const std::uint64_t wanted = bytes_in(batch);
       const auto done = move_batch(offset + as_signed(moved), batch, wanted, writing);
       if (!done) return done;
       moved += *done;
@@ -170,7 +156,9 @@ class PosixSubfile final : public Subfile {
       if (n == 0) break;
       moved += static_cast<std::uint64_t>(n);
       if (moved < wanted) {
-        std::vector<iovec> left = rest_of(batch, static_cast<std::uint64_t>(n));
+        PieceCursor cursor(batch);
+        cursor.skip(static_cast<std::uint64_t>(n));
+        std::vector<iovec> left = cursor.take(wanted - moved);
         rest.swap(left);
         batch = rest;
       }
@@ -207,10 +195,11 @@ int open_flags(const SubfileOpen& request) {
 }  // namespace
 
 Result<std::unique_ptr<Subfile>> open_posix_subfile(const SubfileOpen& request,
-                                                    std::unique_ptr<FileSystemCalls> calls) {
+                                                    std::unique_ptr<FileSystemCalls> calls,
+                                                    int more_flags) {
   int fd = -1;
   do {
-    fd = ::open(request.path.c_str(), open_flags(request), request.permissions);
+    fd = ::open(request.path.c_str(), open_flags(request) | more_flags, request.permissions);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return fail_errno(errno, fmt::format("opening {}", request.path));
   struct stat facts{};
@@ -231,13 +220,34 @@ Result<std::uint64_t> Subfile::read(TargetOffset offset, void* data, std::uint64
   return read(offset, std::span<const iovec>(&piece, 1));
 }
 
-Result<std::unique_ptr<Subfile>> open_subfile(const SubfileOpen& request) {
+namespace {
+
+Result<std::unique_ptr<Subfile>> open_with_faults(const SubfileOpen& request,
+                                                  int more_flags = 0) {
   const char* fault = std::getenv("SHIMA_FAULT");
   if (fault == nullptr || *fault == '\0')
-    return open_posix_subfile(request, std::make_unique<FileSystemCalls>());
+    return open_posix_subfile(request, std::make_unique<FileSystemCalls>(), more_flags);
   auto calls = make_faulty_calls(fault);
   if (!calls) return std::unexpected(calls.error());
-  return open_posix_subfile(request, *std::move(calls));
+  return open_posix_subfile(request, *std::move(calls), more_flags);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Subfile>> open_subfile(const SubfileOpen& request) {
+  const DirectTransfers transfers{request.direct_read && request.read,
+                                  request.direct_write && request.write};
+  auto buffered = open_with_faults(request);
+  if (!buffered || !(transfers.read || transfers.write)) return buffered;
+  SubfileOpen second = request;
+  second.create = second.exclusive = false;
+  auto direct = open_with_faults(second, O_DIRECT);
+  if (!direct) {
+    log(LogLevel::warn, "direct_read and direct_write have no effect: {}",
+        direct.error().what);
+    return buffered;
+  }
+  return make_direct_subfile(*std::move(buffered), *std::move(direct), transfers);
 }
 
 }  // namespace shima

@@ -20,8 +20,9 @@ class FileSystemCalls {
   virtual int lock(int fd, struct flock& range);
 };
 
+// `more_flags`: of open(2), beside those that the request means.
 [[nodiscard]] Result<std::unique_ptr<Subfile>> open_posix_subfile(
-    const SubfileOpen& request, std::unique_ptr<FileSystemCalls> calls);
+    const SubfileOpen& request, std::unique_ptr<FileSystemCalls> calls, int more_flags = 0);
 
 // Calls that fail as `spec` says: "write:ENOSPC:after=1048576", "read:EIO:after=0", "write:short",
 // "sync:EIO", "lock:ENOLCK"; several are separated by commas. `after` counts bytes moved before the

@@ -61,6 +61,8 @@ struct SubfileOpen {
   bool write = false;
   bool create = false;
   bool exclusive = false;
+  bool direct_read = false;   // past the page cache, where the file system can
+  bool direct_write = false;
   unsigned permissions = 0666;  // before the umask
 };
 

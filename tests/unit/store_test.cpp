@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
+#include <random>
+#include <span>
 #include <vector>
 
 #include "store/posix_subfile.h"
@@ -21,8 +24,9 @@ Bytes counting(std::size_t count) {
   return bytes;
 }
 
-// Cuts bytes into pieces whose lengths repeat 1, 2, ... `longest`.
-std::vector<iovec> pieces_of(Bytes& bytes, std::size_t longest) {
+// Cuts bytes into pieces whose lengths repeat 1, 2, ... `longest`; one piece where those are all.
+std::vector<iovec> pieces_of(std::span<unsigned char> bytes, std::size_t longest) {
+  if (longest >= bytes.size()) return {{bytes.data(), bytes.size()}};
   std::vector<iovec> pieces;
   for (std::size_t at = 0; at < bytes.size(); at += pieces.back().iov_len)
     pieces.push_back({bytes.data() + at, std::min(pieces.size() % longest + 1, bytes.size() - at)});
@@ -128,6 +132,43 @@ TEST_F(StoreTest, AReadStopsAtTheEndOfTheFile) {
   EXPECT_EQ(found[100], 0xEE);
   EXPECT_EQ(file->read(TargetOffset{1000}, found.data(), found.size()).value(), 0U);
   EXPECT_EQ(file->read(TargetOffset{5000}, found.data(), found.size()).value(), 0U);
+}
+
+// Where the file system takes no O_DIRECT, the same bytes go through the page cache.
+TEST_F(StoreTest, TransfersPastThePageCacheAreTheSame) {
+  alignas(4096) static std::array<unsigned char, 200000> memory;
+  const auto file = open_subfile({.path = path_,
+                                  .read = true,
+                                  .write = true,
+                                  .create = true,
+                                  .direct_read = true,
+                                  .direct_write = true});
+  ASSERT_TRUE(file.has_value());
+  std::mt19937 random(7);
+  const auto pick = [&](std::size_t most) { return random() % (most + 1); };
+  Bytes model;
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t grain = round % 3 == 0 ? 4096 : 1;
+    const std::size_t at = pick(100000) / grain * grain;
+    const bool writes = round % 2 == 0;
+    Bytes data = counting(pick(90000) / grain * grain);
+    for (unsigned char& byte : data) byte = static_cast<unsigned char>(byte + round);
+    const std::span<unsigned char> part(memory.data() + pick(100) / grain * grain, data.size());
+    std::ranges::copy(data, part.begin());
+    const std::vector<iovec> pieces = pieces_of(part, grain == 1 ? pick(9000) + 1 : part.size());
+    const TargetOffset offset{static_cast<std::int64_t>(at)};
+    if (writes && !data.empty()) {
+      ASSERT_TRUE((*file)->write(offset, pieces).has_value());
+      model.resize(std::max(model.size(), at + data.size()));
+      std::ranges::copy(data, model.begin() + offset.value);
+    } else if (!writes) {
+      const std::size_t there = at < model.size() ? std::min(data.size(), model.size() - at) : 0;
+      ASSERT_EQ((*file)->read(offset, pieces).value(), there);
+      if (there > 0) std::copy_n(model.begin() + offset.value, there, data.begin());
+      ASSERT_TRUE(std::ranges::equal(part, data));
+    }
+  }
+  EXPECT_EQ(contents(), model);
 }
 
 TEST_F(StoreTest, FaultsComeWhereTheyWereOrdered) {

@@ -1,0 +1,91 @@
+"""What every section of the benchmark is made of.
+
+A section makes jobs. A job belongs to a group (the cells that are to be compared and therefore run
+next to each other) and to one subject, and gives samples. It also knows its targets.
+
+`expected` names the paths through Shima that a row is about; a row fails if Shima's counters say
+that its calls went another way. An empty set means that any way is right.
+"""
+
+import dataclasses
+import typing
+
+from lib import runner
+from lib.results import Sample
+from lib.subjects import binary
+
+OPS = ("write", "read")
+
+
+@dataclasses.dataclass
+class Context:
+    subjects: list   # of Subject
+    directory: object
+    quick: bool
+    np_list: list | None
+    timeout_s: float
+    random_seed: int
+
+    def nps(self, usual):
+        return [np for np in (self.np_list or usual)]
+
+    def size_mib(self, usual):
+        return usual // 8 if self.quick else usual
+
+    def measure(self, command, environment=None):
+        return runner.measure(binary("warm_memory"), self.directory, command, environment,
+                              self.timeout_s)
+
+    def start(self, subject, np, program, arguments):
+        return self.measure(subject.command(np, program, arguments), subject.flavour.environment())
+
+
+@dataclasses.dataclass
+class Job:
+    group: str
+    subject: str
+    run: typing.Callable[[], list]
+
+
+def problem_of(outcome, record, subject, expected):
+    if outcome.problem or record is None:
+        return outcome.problem or "no result"
+    if record.get("wrong_words") or record.get("wrong_bytes") or record.get("different_files"):
+        return "WRONG DATA"
+    if subject.shima and record.get("hole_bytes_written"):
+        return f"{record['hole_bytes_written']} bytes written into holes"
+    return runner.wrong_path(outcome.stats, expected) if subject.shima else ""
+
+
+def rate(row, outcome, subject, expected=frozenset()):
+    record = outcome.records[0] if outcome.records else None
+    value = record["open_close_mib_s"] if record and not outcome.problem else None
+    return Sample(row, value, problem=problem_of(outcome, record, subject, expected))
+
+
+def limit_job(context, group, size_mib, rows):
+    """The limit program; each of its two figures goes into all the rows of that operation."""
+    def run():
+        path = context.directory / "limit.dat"
+        samples = []
+        for op in OPS:
+            outcome = context.measure([str(binary("limit")), "--json", "--op", op,
+                                       "--file", str(path), "--size-mib", str(size_mib)])
+            figure = outcome.records[0]["open_close_mib_s"] if outcome.records else None
+            samples += [Sample(row, figure, problem=outcome.problem) for row in rows[op]]
+        path.unlink(missing_ok=True)
+        return samples
+    return Job(group, "limit", run)
+
+
+class Section:
+    """Defaults; a section gives name, title, jobs and targets."""
+
+    limit = True
+    lead = ""  # a line above the table
+
+    def skip_reason(self):
+        return None
+
+    def columns(self, context):
+        return (["limit"] if self.limit else []) + [subject.name for subject in context.subjects]
