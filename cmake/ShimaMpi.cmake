@@ -74,6 +74,8 @@ function(shima_mpi_objects target)
     target_compile_definitions(${target} PRIVATE MPI_ABI=1)
   endif()
   target_compile_definitions(${target} PRIVATE SHIMA_MPI_${family_upper}=1 OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
+  # Preloaded, so that its few thread-local words are there from the start and need no call to be found.
+  target_compile_options(${target} PRIVATE -ftls-model=initial-exec)
   target_link_libraries(${target} PUBLIC ${ARG_DEPENDS})
 endfunction()
 

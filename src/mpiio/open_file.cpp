@@ -43,31 +43,28 @@ std::shared_ptr<const View> OpenFile::view() const {
 void OpenFile::set_view(std::shared_ptr<const View> view) {
   const std::lock_guard hold(lock_);
   std::swap(view_, view);
-  position_ = {};
+  position_ = 0;
+  etype_bytes_ = view_->etype_size();
   converts_ = view_->representation() != nullptr;
 }
 
-ViewOffset OpenFile::position() const {
-  const std::lock_guard hold(lock_);
-  return position_;
-}
+ViewOffset OpenFile::position() const { return {position_.load()}; }
 
-void OpenFile::set_position(ViewOffset position) {
-  const std::lock_guard hold(lock_);
-  position_ = position;
-}
+void OpenFile::set_position(ViewOffset position) { position_ = position.value; }
 
 Status OpenFile::seek_to(MPI_Offset etype) {
-  const std::lock_guard hold(lock_);
-  SHIMA_TRY_ASSIGN(position_, view_->etype_start(etype));
+  SHIMA_TRY_ASSIGN(const ViewOffset start, etype_start_of(etype, etype_bytes_.load()));
+  set_position(start);
   return {};
 }
 
 Result<Slice> OpenFile::take(std::uint64_t len) {
   const std::lock_guard hold(lock_);
-  Result<Slice> slice = view_->slice(position_, len);
-  if (slice) position_ = position_ + as_signed(len);
-  return slice;
+  std::int64_t begin = position_.load();
+  while (true) {  // a seek takes no lock
+    Result<Slice> slice = view_->slice(ViewOffset{begin}, len);
+    if (!slice || position_.compare_exchange_weak(begin, begin + as_signed(len))) return slice;
+  }
 }
 
 Result<SharedPointer*> OpenFile::shared_pointer() const {

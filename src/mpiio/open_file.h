@@ -83,10 +83,11 @@ class OpenFile {
   int amode_;
   MPI_Group group_ = MPI_GROUP_NULL;
   std::atomic<bool> converts_{false};
+  std::atomic<std::int64_t> position_{0};  // in view bytes
+  std::atomic<std::int64_t> etype_bytes_{1};
 
   mutable std::mutex lock_;  // for everything below
   std::shared_ptr<const View> view_;
-  ViewOffset position_;
   ErrorHandler error_handler_;
   std::optional<Split> split_;
   // Last, so that they end before what they work on.

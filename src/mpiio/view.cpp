@@ -96,12 +96,16 @@ Slice View::exact_slice(std::uint64_t first, std::uint64_t len) const {
           .len_bytes = len};
 }
 
-Result<ViewOffset> View::etype_start(MPI_Offset etypes) const {
+Result<ViewOffset> etype_start_of(MPI_Offset etypes, std::int64_t etype_bytes) {
   std::int64_t byte = 0;
-  if (etypes < 0 || __builtin_mul_overflow(etypes, etype_size_, &byte))
+  if (etypes < 0 || __builtin_mul_overflow(etypes, etype_bytes, &byte))
     return fail(Code::bad_argument,
                 fmt::format("offset {} is not an offset of a file view", etypes));
   return ViewOffset{byte};
+}
+
+Result<ViewOffset> View::etype_start(MPI_Offset etypes) const {
+  return etype_start_of(etypes, etype_size_);
 }
 
 Result<FileOffset> View::place_of(ViewOffset byte) const {

@@ -20,6 +20,9 @@
 
 namespace shima {
 
+// The byte at which an etype starts in a view of etypes of that size.
+[[nodiscard]] Result<ViewOffset> etype_start_of(MPI_Offset etypes, std::int64_t etype_bytes);
+
 class View {
  public:
   struct Request {
