@@ -60,6 +60,8 @@ const char* name_of(Code code) {
       return "bad access mode";
     case Code::bad_file_name:
       return "bad file name";
+    case Code::bad_file:
+      return "damaged file";
     case Code::bad_handle:
       return "bad file handle";
     case Code::not_same:

@@ -22,6 +22,7 @@ enum class Code : std::uint8_t {
   bad_type,
   bad_access_mode,
   bad_file_name,
+  bad_file,
   bad_handle,
   not_same,
   no_such_file,

@@ -1,36 +1,135 @@
 #include "layout/layout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace shima {
+namespace {
 
-Layout Layout::plain() { return {0, 1}; }
+// A plain file's block: no file is longer.
+constexpr std::uint64_t endless_unit_bytes = std::uint64_t{1} << 62;
+
+Status check(std::span<const RegionSpec> regions) {
+  if (regions.empty()) return fail(Code::bad_argument, "a layout needs a region");
+  int subfiles = 0;
+  FileOffset previous{-1};
+  for (const RegionSpec& region : regions) {
+    if (&region == &regions.front() && region.begin.value != 0)
+      return fail(Code::bad_argument,
+                  fmt::format("the first region begins at {}; it must begin at 0",
+                              region.begin.value));
+    if (region.begin <= previous)
+      return fail(Code::bad_argument, fmt::format("regions overlap: one begins at {}, the next at {}",
+                                                  previous.value, region.begin.value));
+    if (region.unit_bytes == 0 || region.unit_bytes > largest_unit_bytes)
+      return fail(Code::bad_argument, fmt::format("a striping unit of {} bytes; it must be 1 to {}",
+                                                  region.unit_bytes, largest_unit_bytes));
+    if (region.subfile_count < 1 || region.subfile_count > most_subfiles - subfiles)
+      return fail(Code::bad_argument,
+                  fmt::format("{} subfiles in one region; each has 1 or more, and a file at most {}",
+                              region.subfile_count, most_subfiles));
+    subfiles += region.subfile_count;
+    previous = region.begin;
+  }
+  return {};
+}
+
+std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? end_of_space.value : sum;
+}
+
+}  // namespace
+
+Layout Layout::plain() { return striped(endless_unit_bytes, 1); }
+
 Layout Layout::striped(std::uint64_t unit_bytes, int subfile_count) {
-  return {unit_bytes, subfile_count};
+  Layout layout;
+  layout.add({{0}, unit_bytes, subfile_count}, end_of_space);
+  return layout;
+}
+
+Result<Layout> Layout::make(std::span<const RegionSpec> regions) {
+  SHIMA_TRY(check(regions));
+  Layout layout;
+  for (std::size_t i = 0; i < regions.size(); ++i)
+    layout.add(regions[i], i + 1 < regions.size() ? regions[i + 1].begin : end_of_space);
+  return layout;
+}
+
+void Layout::add(const RegionSpec& spec, FileOffset end) {
+  regions_.push_back(
+      {{spec.begin, end}, as_signed(spec.unit_bytes), subfile_count_, spec.subfile_count});
+  subfile_count_ += spec.subfile_count;
+}
+
+const Layout::Region& Layout::region_at(FileOffset offset) const {
+  const auto after = std::ranges::upper_bound(
+      regions_, offset, {}, [](const Region& region) { return region.range.begin; });
+  return after == regions_.begin() ? regions_.front() : *std::prev(after);
+}
+
+const Layout::Region& Layout::region_of(int subfile) const {
+  return *std::prev(std::ranges::upper_bound(regions_, subfile, {}, &Region::first_subfile));
 }
 
 Extent Layout::locate(FileOffset offset, std::uint64_t len_bytes) const {
-  if (unit_bytes_ == 0) return {0, TargetOffset{offset.value}, len_bytes};
-  const std::uint64_t at = as_unsigned(offset.value);
-  const std::uint64_t block = at / unit_bytes_;
-  const std::uint64_t within = at % unit_bytes_;
-  const auto count = static_cast<std::uint64_t>(subfile_count_);
-  return {static_cast<int>(block % count),
-          TargetOffset{as_signed(block / count * unit_bytes_ + within)},
-          std::min(len_bytes, unit_bytes_ - within)};
+  const Region& region = region_at(offset);
+  const std::int64_t at = offset - region.range.begin;
+  const std::int64_t block = at / region.unit_bytes;
+  const std::int64_t within = at % region.unit_bytes;
+  const std::int64_t left = std::min(region.unit_bytes - within, region.range.end - offset);
+  return {region.first_subfile + static_cast<int>(block % region.subfile_count),
+          TargetOffset{block / region.subfile_count * region.unit_bytes + within},
+          std::min(len_bytes, as_unsigned(left))};
 }
 
-std::vector<FileRange> cut_into_domains(FileRange range, int count, std::uint64_t alignment_bytes) {
-  std::vector<FileRange> domains;
+FileRange Layout::run_at(int subfile, TargetOffset at) const {
+  const Region& region = region_of(subfile);
+  const std::int64_t round = at.value / region.unit_bytes;
+  const std::int64_t within = at.value % region.unit_bytes;
+  const std::int64_t block = round * region.subfile_count + (subfile - region.first_subfile);
+  const FileOffset begin = region.range.begin + (block * region.unit_bytes + within);
+  const FileOffset end{saturating_sum(begin.value, region.unit_bytes - within)};
+  return {begin, std::min(end, region.range.end)};
+}
+
+TargetOffset Layout::below(int subfile, FileOffset end) const {
+  const Region& region = region_of(subfile);
+  if (end <= region.range.begin) return {0};
+  const std::int64_t len = std::min(end, region.range.end) - region.range.begin;
+  const std::int64_t block = len / region.unit_bytes;
+  const std::int64_t position = subfile - region.first_subfile;
+  const std::int64_t rounds = block / region.subfile_count;
+  const std::int64_t at = block % region.subfile_count;
+  const std::int64_t last = at > position    ? region.unit_bytes
+                            : at == position ? len % region.unit_bytes
+                                             : 0;
+  return {rounds * region.unit_bytes + last};
+}
+
+FileOffset Layout::end_of_file(std::span<const std::uint64_t> subfile_sizes) const {
+  FileOffset end{0};
+  for (int i = 0; i < subfile_count_; ++i) {
+    const std::uint64_t size = std::min(subfile_sizes[static_cast<std::size_t>(i)],
+                                        as_unsigned(capacity(i).value));
+    if (size > 0) end = std::max(end, run_at(i, TargetOffset{as_signed(size) - 1}).begin + 1);
+  }
+  return end;
+}
+
+std::vector<TargetRange> cut_into_domains(TargetRange range, int count, std::uint64_t alignment_bytes) {
+  std::vector<TargetRange> domains;
   const std::int64_t align = as_signed(std::max<std::uint64_t>(alignment_bytes, 1));
   const std::int64_t share = (range.end - range.begin + count - 1) / std::max(count, 1);
-  FileOffset begin = range.begin;
+  TargetOffset begin = range.begin;
   while (begin < range.end) {
     const std::int64_t aligned =
         (begin.value + std::max<std::int64_t>(share, 1) + align - 1) / align * align;
-    const FileOffset end = static_cast<int>(domains.size()) + 1 == count
+    const TargetOffset end = static_cast<int>(domains.size()) + 1 == count
                                ? range.end
-                               : std::min(range.end, FileOffset{aligned});
+                               : std::min(range.end, TargetOffset{aligned});
     domains.push_back({begin, end});
     begin = end;
   }

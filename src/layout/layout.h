@@ -1,13 +1,17 @@
 // WHERE bytes lie: from a logical file to its subfiles.
 //
-// Striping blocks of `unit_bytes` are dealt over `subfile_count` subfiles in order. A plain file is
-// the layout of one subfile with a unit without end; nothing above asks which of the two it has.
-// Pure.
+// A file is cut into regions. In each, striping blocks of `unit_bytes` are dealt over the region's
+// own subfiles in order; the last region has no end. A subfile's bytes therefore lie in the order
+// of the logical file, without holes of its own. A plain file is the layout of one region with one
+// subfile; nothing above asks which of the two it has. Pure.
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <vector>
 
+#include "base/result.h"
 #include "base/units.h"
 
 namespace shima {
@@ -19,26 +23,59 @@ struct Extent {
   std::uint64_t len_bytes = 0;
 };
 
+// What a region is made of; it ends where the next begins.
+struct RegionSpec {
+  FileOffset begin;
+  std::uint64_t unit_bytes = 0;
+  int subfile_count = 0;
+
+  friend bool operator==(const RegionSpec&, const RegionSpec&) = default;
+};
+
+inline constexpr FileOffset end_of_space{std::numeric_limits<std::int64_t>::max()};
+inline constexpr std::uint64_t largest_unit_bytes = std::uint64_t{1} << 40;
+inline constexpr int most_subfiles = 4096;
+
 class Layout {
  public:
   [[nodiscard]] static Layout plain();
   [[nodiscard]] static Layout striped(std::uint64_t unit_bytes, int subfile_count);
+  // bad_argument, with the rule that is broken: the first region begins at 0, each later one beyond
+  // the one before; units and numbers of subfiles have limits.
+  [[nodiscard]] static Result<Layout> make(std::span<const RegionSpec> regions);
 
   [[nodiscard]] int subfile_count() const { return subfile_count_; }
   // Where the byte at `offset` lies, and how many bytes follow it there, at most `len_bytes`.
   [[nodiscard]] Extent locate(FileOffset offset, std::uint64_t len_bytes) const;
+  // The bytes of the logical file that follow each other from `at` on in a subfile as well.
+  [[nodiscard]] FileRange run_at(int subfile, TargetOffset at) const;
+  // How many bytes of a subfile lie below `end`.
+  [[nodiscard]] TargetOffset below(int subfile, FileOffset end) const;
+  // Where the logical file ends if its subfiles have these sizes.
+  [[nodiscard]] FileOffset end_of_file(std::span<const std::uint64_t> subfile_sizes) const;
+  // The largest size that a subfile can have.
+  [[nodiscard]] TargetOffset capacity(int subfile) const { return below(subfile, end_of_space); }
 
  private:
-  Layout(std::uint64_t unit_bytes, int subfile_count)
-      : unit_bytes_(unit_bytes), subfile_count_(subfile_count) {}
+  struct Region {
+    FileRange range;
+    std::int64_t unit_bytes;
+    int first_subfile;
+    int subfile_count;
+  };
 
-  std::uint64_t unit_bytes_;  // 0: without end
-  int subfile_count_;
+  Layout() = default;
+  void add(const RegionSpec& spec, FileOffset end);
+  [[nodiscard]] const Region& region_at(FileOffset offset) const;
+  [[nodiscard]] const Region& region_of(int subfile) const;
+
+  std::vector<Region> regions_;
+  int subfile_count_ = 0;
 };
 
 // Cuts `range` into at most `count` consecutive ranges of about one size whose inner boundaries are
 // multiples of `alignment_bytes`. Empty ranges are left out.
-[[nodiscard]] std::vector<FileRange> cut_into_domains(FileRange range, int count,
-                                                      std::uint64_t alignment_bytes);
+[[nodiscard]] std::vector<TargetRange> cut_into_domains(TargetRange range, int count,
+                                                        std::uint64_t alignment_bytes);
 
 }  // namespace shima

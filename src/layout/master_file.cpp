@@ -1,0 +1,198 @@
+#include "layout/master_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+namespace shima {
+namespace {
+
+constexpr int format_version = 1;
+constexpr std::size_t longest_name = 64;
+
+constexpr std::string_view explanation =
+    "# The bytes of this file lie on the targets named below. Read and write it through Shima\n"
+    "# (MPI-IO, shima mount, shima cat, shima cp); a text editor would only change this list.\n";
+
+// FNV-1a of 64 bits (Fowler, Noll, Vo): tells torn and edited from whole, not from forged.
+std::uint64_t checksum_of(std::string_view text) {
+  std::uint64_t sum = 0xcbf29ce484222325U;
+  for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return sum;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (true) {
+    const std::size_t begin = line.find_first_not_of(' ');
+    if (begin == std::string_view::npos) return words;
+    const std::size_t end = std::min(line.find(' ', begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    line.remove_prefix(end);
+  }
+}
+
+template <class Number>
+bool parse(std::string_view word, Number& number, int base = 10) {
+  const auto [end, error] =
+      std::from_chars(word.data(), word.data() + word.size(), number, base);
+  return error == std::errc{} && end == word.data() + word.size();
+}
+
+std::unexpected<Error> torn(std::string_view why) {
+  return fail(Code::bad_file, fmt::format("the master file of a striped file is damaged ({}); shima "
+                                          "fsck can rebuild it from its targets",
+                                          why));
+}
+
+class Decoder {
+ public:
+  Result<MasterFile> decode(std::string_view text) {
+    if (text.size() > largest_master_bytes) return torn("it is too long");
+    SHIMA_TRY(check_version(text));
+    SHIMA_TRY_ASSIGN(std::string_view body, body_of(text));
+    for (body.remove_prefix(body.find('\n') + 1); !body.empty();) {
+      const std::string_view line = body.substr(0, body.find('\n'));
+      body.remove_prefix(line.size() + 1);
+      if (!line.starts_with('#')) SHIMA_TRY(take(line));
+    }
+    if (master_.id.hex.empty()) return torn("no id");
+    SHIMA_TRY(layout_of(master_));
+    return std::move(master_);
+  }
+
+ private:
+  static Status check_version(std::string_view text) {
+    if (!looks_like_master(text)) return torn("it does not begin as one");
+    const std::string_view line = text.substr(0, text.find('\n'));
+    int version = 0;
+    if (!parse(line.substr(master_magic.size()), version)) return torn("no format number");
+    if (version > format_version)
+      return fail(Code::bad_file,
+                  fmt::format("a striped file of format {}; this Shima knows {} and older",
+                              version, format_version));
+    return version == format_version ? Status{} : torn("no format number");
+  }
+
+  // All lines above the checksum, which must fit.
+  static Result<std::string_view> body_of(std::string_view text) {
+    const std::size_t last = text.rfind("\nend ");
+    if (last == std::string_view::npos || !text.ends_with('\n')) return torn("it is cut off");
+    const std::string_view body = text.substr(0, last + 1);
+    std::string_view word = text.substr(last + 5);
+    word.remove_suffix(1);
+    std::uint64_t sum = 0;
+    if (!parse(word, sum, 16) || sum != checksum_of(body)) return torn("its checksum differs");
+    return body;
+  }
+
+  Status take(std::string_view line) {
+    const auto words = words_of(line);
+    const bool good = !words.empty() && (words[0] == "id"       ? take_id(words)
+                                         : words[0] == "region" ? take_region(words)
+                                         : words[0] == "intent" ? take_intent(words)
+                                                                : false);
+    return good ? Status{} : torn(fmt::format("line \"{}\"", line.substr(0, 80)));
+  }
+
+  bool take_id(const std::vector<std::string_view>& words) {
+    if (words.size() != 2 || !is_file_id(words[1]) || !master_.id.hex.empty()) return false;
+    master_.id.hex = words[1];
+    return true;
+  }
+
+  // region BEGIN unit BYTES targets NAME...
+  bool take_region(const std::vector<std::string_view>& words) {
+    StripedRegion region;
+    if (words.size() < 6 || words[2] != "unit" || words[4] != "targets") return false;
+    if (!parse(words[1], region.begin.value) || !parse(words[3], region.unit_bytes)) return false;
+    master_.regions.push_back(std::move(region));
+    return take_targets(words, 5, master_.regions.back().targets);
+  }
+
+  static bool take_targets(const std::vector<std::string_view>& words, std::size_t first,
+                           std::vector<std::string>& targets) {
+    targets.assign(words.begin() + static_cast<std::ptrdiff_t>(first), words.end());
+    return std::ranges::all_of(targets, is_target_name);
+  }
+
+  bool take_intent(const std::vector<std::string_view>& words) {
+    if (words.size() < 2 || master_.intent) return false;
+    if (words[1] == "truncate" && words.size() == 3) {
+      TruncateIntent intent;
+      const bool good = parse(words[2], intent.size_bytes) && intent.size_bytes >> 63 == 0;
+      master_.intent = intent;
+      return good;
+    }
+    if (words[1] == "remove" && words.size() == 2) {
+      master_.intent = RemoveIntent{};
+      return true;
+    }
+    if (words[1] != "replace" || words.size() < 5 || !is_file_id(words[2]) || words[3] != "targets")
+      return false;
+    ReplaceIntent intent{{std::string(words[2])}, {}};
+    const bool good = take_targets(words, 4, intent.targets);
+    master_.intent = std::move(intent);
+    return good;
+  }
+
+  MasterFile master_;
+};
+
+struct IntentLine {
+  std::string operator()(const TruncateIntent& intent) const {
+    return fmt::format("intent truncate {}\n", intent.size_bytes);
+  }
+  std::string operator()(const RemoveIntent&) const { return "intent remove\n"; }
+  std::string operator()(const ReplaceIntent& intent) const {
+    return fmt::format("intent replace {} targets {}\n", intent.from.hex,
+                       fmt::join(intent.targets, " "));
+  }
+};
+
+}  // namespace
+
+bool is_target_name(std::string_view name) {
+  return !name.empty() && name.size() <= longest_name && std::ranges::all_of(name, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           c == '_' || c == '-' || c == '~';
+  });
+}
+
+bool is_file_id(std::string_view hex) {
+  return hex.size() == 32 && std::ranges::all_of(hex, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
+}
+
+std::vector<std::string> MasterFile::targets() const {
+  std::vector<std::string> all;
+  for (const StripedRegion& region : regions) std::ranges::copy(region.targets, std::back_inserter(all));
+  return all;
+}
+
+std::string encode_master(const MasterFile& master) {
+  std::string text = fmt::format("{}{}\n{}id {}\n", master_magic, format_version, explanation,
+                                 master.id.hex);
+  for (const StripedRegion& region : master.regions)
+    text += fmt::format("region {} unit {} targets {}\n", region.begin.value, region.unit_bytes,
+                        fmt::join(region.targets, " "));
+  if (master.intent) text += std::visit(IntentLine{}, *master.intent);
+  return text + fmt::format("end {:016x}\n", checksum_of(text));
+}
+
+Result<MasterFile> decode_master(std::string_view text) { return Decoder{}.decode(text); }
+
+Result<Layout> layout_of(const MasterFile& master) {
+  std::vector<RegionSpec> specs;
+  for (const StripedRegion& region : master.regions)
+    specs.push_back({region.begin, region.unit_bytes,
+                     static_cast<int>(std::min<std::size_t>(region.targets.size(), most_subfiles + 1))});
+  auto layout = Layout::make(specs);
+  if (!layout) return fail(Code::bad_file, "a striped file: " + layout.error().what);
+  return layout;
+}
+
+}  // namespace shima
