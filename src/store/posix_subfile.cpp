@@ -189,6 +189,7 @@ int open_flags(const SubfileOpen& request) {
   flags |= request.read && request.write ? O_RDWR : request.write ? O_WRONLY : O_RDONLY;
   if (request.create) flags |= O_CREAT;
   if (request.exclusive) flags |= O_EXCL;
+  if (!request.follow_links) flags |= O_NOFOLLOW;
   return flags;
 }
 

@@ -63,6 +63,7 @@ struct SubfileOpen {
   bool exclusive = false;
   bool direct_read = false;   // past the page cache, where the file system can
   bool direct_write = false;
+  bool follow_links = true;
   unsigned permissions = 0666;  // before the umask
 };
 

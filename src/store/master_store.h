@@ -1,0 +1,57 @@
+// Master files on disk, and the subfiles that belong to them: creating, reading, changing,
+// removing.
+//
+// A master file appears and changes by a rename, so that a reader sees the old or the new one. What
+// spans several subfiles is written into it first, as an intent; whoever opens the file finds the
+// intent and finishes what it says, under a lock. Beside its subfiles every target keeps a copy of
+// the master file and its name, from which `shima fsck` can rebuild one that was overwritten.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layout/master_file.h"
+#include "store/subfile.h"
+#include "store/target.h"
+
+namespace shima {
+
+struct StripedCreate {
+  std::string path;
+  std::vector<StripedRegion> regions;
+  unsigned permissions = 0666;  // before the umask
+  bool exclusive = false;       // an error if the path exists; else that file is left as it is
+};
+
+// All targets are examined, and all subfiles made, before the name appears. Blocks; local.
+[[nodiscard]] Status create_striped(const StripedCreate& request);
+
+// The master file at a path; nothing if what is there is no master file (or nothing is there, or it
+// must not be read).
+[[nodiscard]] Result<std::optional<MasterFile>> read_master(const std::string& path);
+
+// The same, after finishing what its intent says.
+[[nodiscard]] Result<std::optional<MasterFile>> read_settled_master(const std::string& path);
+
+// Opens subfile number `index`.
+struct SubfilesOpen {
+  std::string path;  // of the master file
+  bool read = false;
+  bool write = false;
+  bool direct_read = false;
+  bool direct_write = false;
+};
+[[nodiscard]] Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(
+    const MasterFile& master, const SubfilesOpen& request);
+
+// Sets the logical size.
+[[nodiscard]] Status truncate_striped(const std::string& path, std::uint64_t size_bytes);
+
+// Removes a file of any kind by name: a striped one with its subfiles.
+[[nodiscard]] Status remove_file(const std::string& path);
+
+[[nodiscard]] std::string subfile_name(const FileId& id, int index);
+
+}  // namespace shima
