@@ -17,6 +17,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "region/copy.h"
 
 namespace shima {
@@ -60,6 +61,7 @@ class Run {
     count_ = 0;
     ++counters_.runs;
     const Span span(counters_.disk_ns);
+    fault_point(FaultPhase::disk);
     if (request_.operation == Operation::write) {
       SHIMA_TRY(file_.write(FileOffset{begin_}, pieces));
       moved_ += wanted;
@@ -150,6 +152,7 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
     std::uint64_t n = 0;
     {
       const Span span(counters.disk_ns);
+      fault_point(FaultPhase::disk);
       SHIMA_TRY_ASSIGN(n, file.read(FileOffset{begin}, buffer.get(), len));
     }
     ++counters.runs;

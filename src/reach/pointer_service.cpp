@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 
+#include "base/fault_point.h"
 #include "base/quiet_thread.h"
 
 namespace shima {
@@ -272,6 +273,7 @@ bool PointerService::attend(Visitor& visitor) {
   PointerRequest request;
   std::memcpy(&request, visitor.message.data(), sizeof request);
   const std::int64_t answer = serve(request);
+  fault_point(FaultPhase::pointer_serve);
   return send_all(visitor.socket, &answer, sizeof answer);
 }
 
@@ -302,6 +304,7 @@ Result<std::int64_t> PointerClient::ask(const PointerRequest& request) {
     socket_ = -1;
   }
   if (socket_ < 0) SHIMA_TRY(connect());
+  fault_point(FaultPhase::pointer_ask);
   std::int64_t answer = 0;
   if (send_all(socket_, &request, sizeof request) && receive_all(socket_, &answer, sizeof answer))
     return answer;
