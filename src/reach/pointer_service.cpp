@@ -43,6 +43,7 @@ bool move_all(std::size_t len_bytes, Move move) {
   for (std::size_t done = 0; done < len_bytes;) {
     const ssize_t moved = move(done);
     if (moved < 0 && errno == EINTR) continue;
+    if (moved == 0) errno = ECONNRESET;  // the other end has closed
     if (moved <= 0) return false;
     done += static_cast<std::size_t>(moved);
   }
