@@ -65,7 +65,7 @@ std::deque<Armed>& armed() {
 
 }  // namespace
 
-const bool kills_wanted = !armed().empty();
+const bool faults_wanted = std::getenv("SHIMA_FAULT") != nullptr;
 
 void come_to(FaultPhase phase) {
   for (Armed& kill : armed())

@@ -65,11 +65,12 @@ inline constexpr std::array<std::string_view, 26> fault_phase_names{
 [[nodiscard]] bool is_kill(std::string_view fault);
 [[nodiscard]] bool is_well_formed_kill(std::string_view fault);
 
-extern const bool kills_wanted;
+// Whether the environment named faults when the process started.
+extern const bool faults_wanted;
 void come_to(FaultPhase phase);
 
 inline void fault_point(FaultPhase phase) {
-  if (kills_wanted) [[unlikely]]
+  if (faults_wanted) [[unlikely]]
     come_to(phase);
 }
 
