@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "collective/walk.h"
 
 namespace shima {
@@ -12,6 +13,7 @@ namespace {
 
 Result<std::vector<Post>> exchange_posts(const CollectiveCall& call, const Post& mine) {
   const Span span(call.counters.exchange_ns);
+  fault_point(FaultPhase::post);
   SHIMA_TRY_ASSIGN(const auto letters, call.channel.exchange(encode_post(mine)));
   return caught([&]() -> Result<std::vector<Post>> {
     std::vector<Post> posts;
@@ -32,6 +34,7 @@ const Post* worst_of(std::span<const Post> posts) {
 
 Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
   const Span span(call.counters.plan_ns);
+  fault_point(FaultPhase::plan);
   const Terrain terrain{call.channel.members(), call.channel.can_pull(),
                         call.channel.windows() != nullptr, call.channel.messenger() != nullptr};
   return make_plan(posts, call.operation, terrain, call.tuning);
@@ -80,6 +83,7 @@ Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const 
 // The result for this member once all have told how it went.
 Status agree_on(const CollectiveCall& call, Part& part) {
   const Span span(call.counters.wait_ns);
+  fault_point(FaultPhase::agree);
   Outcome mine{.rank = call.channel.rank(), .end_of_file = part.end_of_file.value};
   if (!part.status) {
     mine.code = part.status.error().code;

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "collective/combine.h"
 #include "collective/run.h"
@@ -135,7 +136,9 @@ class PlainFile final : public File {
   bool atomicity() const override { return atomic_; }
   Status agree(const Status& mine) override { return agree_on(*channel_, mine, request_.path); }
   Status sync() override {
-    return agree_on(*channel_, file_.master().sync(), "syncing " + request_.path);
+    const Status synced = file_.master().sync();
+    fault_point(FaultPhase::sync);
+    return agree_on(*channel_, synced, "syncing " + request_.path);
   }
   Status close() override;
 
@@ -205,6 +208,7 @@ Status PlainFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
   mine.same = same;
   if (hints) mine.hints = *hints;
   if (!hints) mine.code = static_cast<std::uint64_t>(hints.error().code);
+  fault_point(FaultPhase::view);
   SHIMA_TRY_ASSIGN(const auto posts, exchange_values(*channel_, mine));
   const auto worst = std::ranges::max_element(posts, {}, &HintsPost::code);
   const auto differs = [&](const HintsPost& post) { return post.same != posts.front().same; };
@@ -311,6 +315,7 @@ Status PlainFile::first_member_does(const char* doing,
   const Brought mine{same ? 0U : static_cast<std::uint64_t>(same.error().code),
                      same ? same->first : 0, same ? same->second : 0};
   const auto all = exchange_values(*channel_, mine);
+  fault_point(FaultPhase::size);
   const auto differs = [&](const Brought& other) {
     return other.first != mine.first || other.second != mine.second;
   };
@@ -357,6 +362,7 @@ Result<std::int64_t> PlainFile::claim_in_order(const Result<std::uint64_t>& len)
   // Only now have all come, so that nobody's earlier access at the pointer is still to be counted.
   Result<std::int64_t> begin = 0;
   if (channel_->rank() == 0) begin = shared_pointer()->advance(all);
+  fault_point(FaultPhase::claim);
   SHIMA_TRY_ASSIGN(const auto answers, exchange_values(*channel_, claim_of(begin)));
   if (answers.front().code != 0) return failed(answers.front().code, 0);
   return answers.front().bytes + before_mine;
@@ -390,6 +396,7 @@ Hints PlainFile::hints_in_effect() const {
 Status PlainFile::close() {
   Status status = file_.master().close();
   if (wants_stats_) report();
+  fault_point(FaultPhase::close);
   status = agree_on(*channel_, status, "closing " + request_.path);
   if (!request_.mode.delete_on_close) return status;
   Status removed;
@@ -456,6 +463,7 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   } else {
     open_if_well(request && request->mode.create, false);
   }
+  fault_point(FaultPhase::open_agree);
   SHIMA_TRY(agree_on(*channel, status,
                      request ? "opening " + request->path : std::string("opening a file")));
   const bool wants_stats =

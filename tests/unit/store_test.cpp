@@ -197,9 +197,12 @@ TEST_F(StoreTest, ShortFaultsLoseNothing) {
 }
 
 TEST_F(StoreTest, AFaultThatIsNoneIsRefused) {
-  for (const char* spec : {"", "write", "write:EBAD", "seek:EIO",
-                           "write:EIO:after=", "write:EIO:after=1x", "write:EIO:x=1"})
+  for (const char* spec :
+       {"", "write", "write:EBAD", "seek:EIO", "write:EIO:after=", "write:EIO:after=1x",
+        "write:EIO:x=1", "kill:", "kill:disk", "kill:disk:x", "kill:nowhere:0", "kill:disk:0:0",
+        "kill:disk:0:1:1", "kill:disk:0,kill:disk"})
     EXPECT_FALSE(make_faulty_calls(spec).has_value()) << spec;
+  EXPECT_TRUE(make_faulty_calls("kill:disk:0,write:EIO,kill:open.agree:1:3").has_value());
 }
 
 TEST_F(StoreTest, OpeningSaysWhyNot) {
