@@ -15,8 +15,8 @@
 namespace shima {
 namespace {
 
-// Where a view of a sequential file starts: at the shared pointer, once all have come. Collective; a
-// member that wants it elsewhere fails all.
+// Where a view of a sequential file starts: at the shared pointer, once all have come. Collective;
+// a member that wants it elsewhere fails all.
 Result<MPI_Offset> current_displacement(OpenFile& file, MPI_Offset wanted) {
   SHIMA_TRY(file.shared_pointer());
   Result<std::uint64_t> claim = 0;

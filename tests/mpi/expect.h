@@ -79,7 +79,7 @@ static inline MPI_Offset file_size_of(MPI_File fh) {
 
 // The bytes that another program finds in the file at `offset`.
 static inline void expect_stored(const char* name, long long offset, const void* expected,
-                                  size_t len) {
+                                 size_t len) {
   unsigned char* found = malloc(len + 1);
   int fd = open(name, O_RDONLY);
   EXPECT(fd >= 0);

@@ -16,17 +16,35 @@ static void write_by(int way, MPI_File fh, MPI_Offset at, const void* data, int 
                      MPI_Datatype type) {
   MPI_Request request = MPI_REQUEST_NULL;
   switch (way) {
-    case 0: EXPECT_OK(MPI_File_write_at(fh, at, data, n, type, &status)); break;
-    case 1: EXPECT_OK(MPI_File_write_at_all(fh, at, data, n, type, &status)); break;
-    case 2: EXPECT_OK(MPI_File_iwrite_at(fh, at, data, n, type, &request)); break;
-    case 3: EXPECT_OK(MPI_File_iwrite_at_all(fh, at, data, n, type, &request)); break;
+    case 0:
+      EXPECT_OK(MPI_File_write_at(fh, at, data, n, type, &status));
+      break;
+    case 1:
+      EXPECT_OK(MPI_File_write_at_all(fh, at, data, n, type, &status));
+      break;
+    case 2:
+      EXPECT_OK(MPI_File_iwrite_at(fh, at, data, n, type, &request));
+      break;
+    case 3:
+      EXPECT_OK(MPI_File_iwrite_at_all(fh, at, data, n, type, &request));
+      break;
 #if MPI_VERSION >= 4
-    case 4: EXPECT_OK(MPI_File_write_at_c(fh, at, data, n, type, &status)); break;
-    case 5: EXPECT_OK(MPI_File_write_at_all_c(fh, at, data, n, type, &status)); break;
-    case 6: EXPECT_OK(MPI_File_iwrite_at_c(fh, at, data, n, type, &request)); break;
-    case 7: EXPECT_OK(MPI_File_iwrite_at_all_c(fh, at, data, n, type, &request)); break;
+    case 4:
+      EXPECT_OK(MPI_File_write_at_c(fh, at, data, n, type, &status));
+      break;
+    case 5:
+      EXPECT_OK(MPI_File_write_at_all_c(fh, at, data, n, type, &status));
+      break;
+    case 6:
+      EXPECT_OK(MPI_File_iwrite_at_c(fh, at, data, n, type, &request));
+      break;
+    case 7:
+      EXPECT_OK(MPI_File_iwrite_at_all_c(fh, at, data, n, type, &request));
+      break;
 #endif
-    default: write_by(way - 4, fh, at, data, n, type); return;
+    default:
+      write_by(way - 4, fh, at, data, n, type);
+      return;
   }
   if (way % 4 >= 2) EXPECT_OK(MPI_Wait(&request, &status));
 }
@@ -34,17 +52,35 @@ static void write_by(int way, MPI_File fh, MPI_Offset at, const void* data, int 
 static void read_by(int way, MPI_File fh, MPI_Offset at, void* data, int n, MPI_Datatype type) {
   MPI_Request request = MPI_REQUEST_NULL;
   switch (way) {
-    case 0: EXPECT_OK(MPI_File_read_at(fh, at, data, n, type, &status)); break;
-    case 1: EXPECT_OK(MPI_File_read_at_all(fh, at, data, n, type, &status)); break;
-    case 2: EXPECT_OK(MPI_File_iread_at(fh, at, data, n, type, &request)); break;
-    case 3: EXPECT_OK(MPI_File_iread_at_all(fh, at, data, n, type, &request)); break;
+    case 0:
+      EXPECT_OK(MPI_File_read_at(fh, at, data, n, type, &status));
+      break;
+    case 1:
+      EXPECT_OK(MPI_File_read_at_all(fh, at, data, n, type, &status));
+      break;
+    case 2:
+      EXPECT_OK(MPI_File_iread_at(fh, at, data, n, type, &request));
+      break;
+    case 3:
+      EXPECT_OK(MPI_File_iread_at_all(fh, at, data, n, type, &request));
+      break;
 #if MPI_VERSION >= 4
-    case 4: EXPECT_OK(MPI_File_read_at_c(fh, at, data, n, type, &status)); break;
-    case 5: EXPECT_OK(MPI_File_read_at_all_c(fh, at, data, n, type, &status)); break;
-    case 6: EXPECT_OK(MPI_File_iread_at_c(fh, at, data, n, type, &request)); break;
-    case 7: EXPECT_OK(MPI_File_iread_at_all_c(fh, at, data, n, type, &request)); break;
+    case 4:
+      EXPECT_OK(MPI_File_read_at_c(fh, at, data, n, type, &status));
+      break;
+    case 5:
+      EXPECT_OK(MPI_File_read_at_all_c(fh, at, data, n, type, &status));
+      break;
+    case 6:
+      EXPECT_OK(MPI_File_iread_at_c(fh, at, data, n, type, &request));
+      break;
+    case 7:
+      EXPECT_OK(MPI_File_iread_at_all_c(fh, at, data, n, type, &request));
+      break;
 #endif
-    default: read_by(way - 4, fh, at, data, n, type); return;
+    default:
+      read_by(way - 4, fh, at, data, n, type);
+      return;
   }
   if (way % 4 >= 2) EXPECT_OK(MPI_Wait(&request, &status));
 }
@@ -95,7 +131,8 @@ static void memory_may_have_gaps(MPI_File fh, int way) {
   read_by(way, fh, here * 3 * items, found + 6, items, type);
   expect_items(&status, type, items);
   for (int i = 0, n = 0; i < room; ++i) {
-    const int in_item = i - 6 + 3, is_data = in_item >= 0 && in_item / 12 < items &&
+    const int in_item = i - 6 + 3,
+              is_data = in_item >= 0 && in_item / 12 < items &&
                         (in_item % 12 == 1 || in_item % 12 == 4 || in_item % 12 == 8);
     EXPECT_EQ(found[i], is_data ? memory[i] : -1);
     if (is_data) EXPECT_EQ(packed[n++], memory[i]);
@@ -151,7 +188,7 @@ static void some_have_nothing(MPI_File fh, int way) {
   }
   write_by(way, fh, 1000000, &value, 17, nothing);
   expect_items(&status, MPI_BYTE, 0);
-  MPI_Barrier(MPI_COMM_WORLD);
+  sync_barrier_sync(fh);
   EXPECT_EQ(file_size_of(fh), ((ranks - 1) / 2 * 2 + 1) * (int)sizeof(int));
   read_by(way, fh, here / 2 * 2, &value, here % 2 ? 0 : 1, MPI_INT);
   EXPECT_EQ(value, 100 + here);

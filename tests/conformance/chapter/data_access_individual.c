@@ -15,17 +15,34 @@ static MPI_Status status;
 static MPI_Request write_by(int way, MPI_File fh, const void* data, int n, MPI_Datatype type) {
   MPI_Request request = MPI_REQUEST_NULL;
   switch (way) {
-    case 0: EXPECT_OK(MPI_File_write(fh, data, n, type, &status)); break;
-    case 1: EXPECT_OK(MPI_File_write_all(fh, data, n, type, &status)); break;
-    case 2: EXPECT_OK(MPI_File_iwrite(fh, data, n, type, &request)); break;
-    case 3: EXPECT_OK(MPI_File_iwrite_all(fh, data, n, type, &request)); break;
+    case 0:
+      EXPECT_OK(MPI_File_write(fh, data, n, type, &status));
+      break;
+    case 1:
+      EXPECT_OK(MPI_File_write_all(fh, data, n, type, &status));
+      break;
+    case 2:
+      EXPECT_OK(MPI_File_iwrite(fh, data, n, type, &request));
+      break;
+    case 3:
+      EXPECT_OK(MPI_File_iwrite_all(fh, data, n, type, &request));
+      break;
 #if MPI_VERSION >= 4
-    case 4: EXPECT_OK(MPI_File_write_c(fh, data, n, type, &status)); break;
-    case 5: EXPECT_OK(MPI_File_write_all_c(fh, data, n, type, &status)); break;
-    case 6: EXPECT_OK(MPI_File_iwrite_c(fh, data, n, type, &request)); break;
-    case 7: EXPECT_OK(MPI_File_iwrite_all_c(fh, data, n, type, &request)); break;
+    case 4:
+      EXPECT_OK(MPI_File_write_c(fh, data, n, type, &status));
+      break;
+    case 5:
+      EXPECT_OK(MPI_File_write_all_c(fh, data, n, type, &status));
+      break;
+    case 6:
+      EXPECT_OK(MPI_File_iwrite_c(fh, data, n, type, &request));
+      break;
+    case 7:
+      EXPECT_OK(MPI_File_iwrite_all_c(fh, data, n, type, &request));
+      break;
 #endif
-    default: return write_by(way - 4, fh, data, n, type);
+    default:
+      return write_by(way - 4, fh, data, n, type);
   }
   return request;
 }
@@ -33,17 +50,34 @@ static MPI_Request write_by(int way, MPI_File fh, const void* data, int n, MPI_D
 static MPI_Request read_by(int way, MPI_File fh, void* data, int n, MPI_Datatype type) {
   MPI_Request request = MPI_REQUEST_NULL;
   switch (way) {
-    case 0: EXPECT_OK(MPI_File_read(fh, data, n, type, &status)); break;
-    case 1: EXPECT_OK(MPI_File_read_all(fh, data, n, type, &status)); break;
-    case 2: EXPECT_OK(MPI_File_iread(fh, data, n, type, &request)); break;
-    case 3: EXPECT_OK(MPI_File_iread_all(fh, data, n, type, &request)); break;
+    case 0:
+      EXPECT_OK(MPI_File_read(fh, data, n, type, &status));
+      break;
+    case 1:
+      EXPECT_OK(MPI_File_read_all(fh, data, n, type, &status));
+      break;
+    case 2:
+      EXPECT_OK(MPI_File_iread(fh, data, n, type, &request));
+      break;
+    case 3:
+      EXPECT_OK(MPI_File_iread_all(fh, data, n, type, &request));
+      break;
 #if MPI_VERSION >= 4
-    case 4: EXPECT_OK(MPI_File_read_c(fh, data, n, type, &status)); break;
-    case 5: EXPECT_OK(MPI_File_read_all_c(fh, data, n, type, &status)); break;
-    case 6: EXPECT_OK(MPI_File_iread_c(fh, data, n, type, &request)); break;
-    case 7: EXPECT_OK(MPI_File_iread_all_c(fh, data, n, type, &request)); break;
+    case 4:
+      EXPECT_OK(MPI_File_read_c(fh, data, n, type, &status));
+      break;
+    case 5:
+      EXPECT_OK(MPI_File_read_all_c(fh, data, n, type, &status));
+      break;
+    case 6:
+      EXPECT_OK(MPI_File_iread_c(fh, data, n, type, &request));
+      break;
+    case 7:
+      EXPECT_OK(MPI_File_iread_all_c(fh, data, n, type, &request));
+      break;
 #endif
-    default: return read_by(way - 4, fh, data, n, type);
+    default:
+      return read_by(way - 4, fh, data, n, type);
   }
   return request;
 }

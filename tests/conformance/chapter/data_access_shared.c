@@ -13,13 +13,23 @@ static MPI_Status status;
 static void write_by(int way, MPI_File fh, const int* data, int n) {
   MPI_Request request = MPI_REQUEST_NULL;
   switch (way) {
-    case 0: EXPECT_OK(MPI_File_write_shared(fh, data, n, MPI_INT, &status)); break;
-    case 1: EXPECT_OK(MPI_File_iwrite_shared(fh, data, n, MPI_INT, &request)); break;
+    case 0:
+      EXPECT_OK(MPI_File_write_shared(fh, data, n, MPI_INT, &status));
+      break;
+    case 1:
+      EXPECT_OK(MPI_File_iwrite_shared(fh, data, n, MPI_INT, &request));
+      break;
 #if MPI_VERSION >= 4
-    case 2: EXPECT_OK(MPI_File_write_shared_c(fh, data, n, MPI_INT, &status)); break;
-    case 3: EXPECT_OK(MPI_File_iwrite_shared_c(fh, data, n, MPI_INT, &request)); break;
+    case 2:
+      EXPECT_OK(MPI_File_write_shared_c(fh, data, n, MPI_INT, &status));
+      break;
+    case 3:
+      EXPECT_OK(MPI_File_iwrite_shared_c(fh, data, n, MPI_INT, &request));
+      break;
 #endif
-    default: write_by(way - 2, fh, data, n); return;
+    default:
+      write_by(way - 2, fh, data, n);
+      return;
   }
   if (way % 2) EXPECT_OK(MPI_Wait(&request, &status));
 }
@@ -27,13 +37,23 @@ static void write_by(int way, MPI_File fh, const int* data, int n) {
 static void read_by(int way, MPI_File fh, int* data, int n) {
   MPI_Request request = MPI_REQUEST_NULL;
   switch (way) {
-    case 0: EXPECT_OK(MPI_File_read_shared(fh, data, n, MPI_INT, &status)); break;
-    case 1: EXPECT_OK(MPI_File_iread_shared(fh, data, n, MPI_INT, &request)); break;
+    case 0:
+      EXPECT_OK(MPI_File_read_shared(fh, data, n, MPI_INT, &status));
+      break;
+    case 1:
+      EXPECT_OK(MPI_File_iread_shared(fh, data, n, MPI_INT, &request));
+      break;
 #if MPI_VERSION >= 4
-    case 2: EXPECT_OK(MPI_File_read_shared_c(fh, data, n, MPI_INT, &status)); break;
-    case 3: EXPECT_OK(MPI_File_iread_shared_c(fh, data, n, MPI_INT, &request)); break;
+    case 2:
+      EXPECT_OK(MPI_File_read_shared_c(fh, data, n, MPI_INT, &status));
+      break;
+    case 3:
+      EXPECT_OK(MPI_File_iread_shared_c(fh, data, n, MPI_INT, &request));
+      break;
 #endif
-    default: read_by(way - 2, fh, data, n); return;
+    default:
+      read_by(way - 2, fh, data, n);
+      return;
   }
   if (way % 2) EXPECT_OK(MPI_Wait(&request, &status));
 }
@@ -115,8 +135,7 @@ static void ordered_goes_by_rank(int way) {
 #if MPI_VERSION >= 4
     if (way) EXPECT_OK(MPI_File_write_ordered_c(fh, data, n, MPI_INT, &status));
 #endif
-    if (!way || MPI_VERSION < 4)
-      EXPECT_OK(MPI_File_write_ordered(fh, data, n, MPI_INT, &status));
+    if (!way || MPI_VERSION < 4) EXPECT_OK(MPI_File_write_ordered(fh, data, n, MPI_INT, &status));
     expect_items(&status, MPI_INT, n);
     for (int r = 0; r < ranks; ++r) expected += ints_of(r, round);
     EXPECT_EQ(shared_position_of(fh), expected);
@@ -154,7 +173,8 @@ static void seeking_together(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* The pointer belongs to one collective open; other accesses leave it; reads beyond the end move it. */
+/* The pointer belongs to one collective open; other accesses leave it; reads beyond the end move
+ * it. */
 static void whose_pointer_it_is(void) {
   int values[3] = {1, 2, 3};
   MPI_File fh = open_fresh("shared.out"), other = open_world("shared.out", MPI_MODE_RDONLY);

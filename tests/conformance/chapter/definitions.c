@@ -1,6 +1,6 @@
-/* MPI-4.1, section 14.1: what the words mean. A view is a displacement, an etype and a filetype that
- * tiles the file from there on; offsets count etypes of the view; the end of the file is where the
- * view's first etype after the last byte starts. The bytes are compared with a model of ints.
+/* MPI-4.1, section 14.1: what the words mean. A view is a displacement, an etype and a filetype
+ * that tiles the file from there on; offsets count etypes of the view; the end of the file is where
+ * the view's first etype after the last byte starts. The bytes are compared with a model of ints.
  *
  * RANKS: 1 2 4 7
  * ENV: SHIMA_LOG=error
@@ -31,8 +31,7 @@ static void displacement_skips_a_header(void) {
   int value = 1000 + here;
   MPI_File fh = open_fresh(name);
   if (here == 0)
-    EXPECT_OK(
-        MPI_File_write_at(fh, 0, "0123456789", header_bytes, MPI_CHAR, MPI_STATUS_IGNORE));
+    EXPECT_OK(MPI_File_write_at(fh, 0, "0123456789", header_bytes, MPI_CHAR, MPI_STATUS_IGNORE));
   sync_barrier_sync(fh);
   view_native(fh, header_bytes, MPI_INT, MPI_INT);
   EXPECT_OK(MPI_File_write_at(fh, here, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
@@ -147,6 +146,7 @@ static void handles_are_apart(void) {
   EXPECT_EQ(position_of(second), 0);
   EXPECT_EQ(shared_position_of(second), 0);
   sync_barrier_sync(first);
+  EXPECT_OK(MPI_File_sync(second));
   value = 0;
   EXPECT_OK(MPI_File_read_at(second, 3, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
   EXPECT_EQ(value, 7);

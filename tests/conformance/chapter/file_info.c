@@ -83,10 +83,15 @@ static const char* const reserved[][2] = {
     {"striping_unit", "65536"},
 };
 static const char* const nonsense[][2] = {
-    {"cb_nodes", "many"},         {"cb_buffer_size", "-1"},   {"striping_unit", ""},
-    {"access_style", "sideways"}, {"collective_buffering", "perhaps"},
-    {"file_perm", "rw"},          {"no such key", "no such value"},
-    {"striping_factor", "99999999999999999999"}, {"romio_cb_write", "1"},
+    {"cb_nodes", "many"},
+    {"cb_buffer_size", "-1"},
+    {"striping_unit", ""},
+    {"access_style", "sideways"},
+    {"collective_buffering", "perhaps"},
+    {"file_perm", "rw"},
+    {"no such key", "no such value"},
+    {"striping_factor", "99999999999999999999"},
+    {"romio_cb_write", "1"},
 };
 
 static MPI_Info info_of(const char* const (*hints)[2], size_t count) {
@@ -151,8 +156,8 @@ static void write_with(MPI_Info info) {
   for (int i = 0; i < each; ++i) data[i] = value_of(here, i), found[i] = 0;
   EXPECT_OK(MPI_File_write_all(fh, data, each / 2, MPI_INT, MPI_STATUS_IGNORE));
   EXPECT_OK(MPI_File_write(fh, data + each / 2, each / 2, MPI_INT, MPI_STATUS_IGNORE));
-  EXPECT_OK(MPI_File_read_at_all(fh, each / 3, found + each / 3, each / 3, MPI_INT,
-                                 MPI_STATUS_IGNORE));
+  EXPECT_OK(
+      MPI_File_read_at_all(fh, each / 3, found + each / 3, each / 3, MPI_INT, MPI_STATUS_IGNORE));
   for (int i = each / 3; i < 2 * each / 3; ++i) EXPECT_EQ(found[i], data[i]);
   EXPECT_OK(MPI_File_close(&fh));
   MPI_Type_free(&piece);
@@ -162,10 +167,17 @@ static void write_with(MPI_Info info) {
 /* Hints do not change the semantics: the same bytes by all of them. */
 static void hints_do_not_change_the_file(void) {
   const char* const hints[][2] = {
-      {"collective_buffering", "true"}, {"collective_buffering", "false"}, {"cb_nodes", "1"},
-      {"cb_buffer_size", "7"},          {"romio_ds_read", "enable"},       {"romio_ds_read", "disable"},
-      {"ind_rd_buffer_size", "1"},      {"romio_cb_read", "disable"},      {"striping_unit", "3"},
-      {"cb_nodes", "1000"},             {"access_style", "random"},
+      {"collective_buffering", "true"},
+      {"collective_buffering", "false"},
+      {"cb_nodes", "1"},
+      {"cb_buffer_size", "7"},
+      {"romio_ds_read", "enable"},
+      {"romio_ds_read", "disable"},
+      {"ind_rd_buffer_size", "1"},
+      {"romio_cb_read", "disable"},
+      {"striping_unit", "3"},
+      {"cb_nodes", "1000"},
+      {"access_style", "random"},
   };
   for (size_t h = 0; h < sizeof hints / sizeof hints[0]; ++h) {
     MPI_Info info = info_with(hints[h][0], hints[h][1]);

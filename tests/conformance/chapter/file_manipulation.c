@@ -27,7 +27,8 @@ static int expected_class(int amode, int there) {
   return amode & MPI_MODE_CREATE ? MPI_SUCCESS : MPI_ERR_NO_SUCH_FILE;
 }
 
-/* What an open file of this mode is like; its five bytes are kept, by whatever mode it is opened. */
+/* What an open file of this mode is like; its five bytes are kept, by whatever mode it is opened.
+ */
 static void check_opened(MPI_File fh, int amode, int size) {
   int got = 0;
   MPI_Group group;
@@ -98,13 +99,12 @@ static void bad_names(void) {
   static char long_name[6000];
   MPI_File fh;
   memset(long_name, 'x', sizeof long_name - 1);
-  EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, long_name, MPI_MODE_CREATE | MPI_MODE_RDWR,
-                             MPI_INFO_NULL, &fh),
-               MPI_ERR_BAD_FILE);
-  EXPECT_CLASS(MPI_File_delete(long_name, MPI_INFO_NULL), MPI_ERR_BAD_FILE);
   EXPECT_CLASS(
-      MPI_File_open(MPI_COMM_WORLD, "no/where", MPI_MODE_RDONLY, MPI_INFO_NULL, &fh),
-      MPI_ERR_NO_SUCH_FILE);
+      MPI_File_open(MPI_COMM_WORLD, long_name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh),
+      MPI_ERR_BAD_FILE);
+  EXPECT_CLASS(MPI_File_delete(long_name, MPI_INFO_NULL), MPI_ERR_BAD_FILE);
+  EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, "no/where", MPI_MODE_RDONLY, MPI_INFO_NULL, &fh),
+               MPI_ERR_NO_SUCH_FILE);
   EXPECT_CLASS(MPI_File_open(MPI_COMM_NULL, own, MPI_MODE_RDONLY, MPI_INFO_NULL, &fh),
                MPI_ERR_COMM);
   EXPECT_CLASS(MPI_File_delete(own, MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
@@ -124,7 +124,8 @@ static void delete_on_close(void) {
   EXPECT(!exists("gone.out"));
 }
 
-/* 14.2.4: set_size counts bytes whatever the view is, keeps what lies before and moves no pointer. */
+/* 14.2.4: set_size counts bytes whatever the view is, keeps what lies before and moves no pointer.
+ */
 static void set_size_cuts_and_grows(void) {
   MPI_File fh = open_fresh("size.out");
   EXPECT_OK(MPI_File_write_ordered(fh, "abcdefgh", here == 0 ? 8 : 0, MPI_CHAR, MPI_STATUS_IGNORE));
@@ -145,7 +146,8 @@ static void set_size_cuts_and_grows(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* 14.2.5: preallocate never shortens, keeps what was written, and makes the file at least as long. */
+/* 14.2.5: preallocate never shortens, keeps what was written, and makes the file at least as long.
+ */
 static void preallocate_only_grows(void) {
   struct stat facts;
   MPI_File fh = open_fresh("room.out");

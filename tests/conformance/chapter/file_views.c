@@ -119,9 +119,9 @@ static void what_ranks_must_share(void) {
   if (ranks > 1) {
     MPI_Datatype type = here % 2 ? MPI_SHORT : MPI_INT;
     EXPECT_CLASS(set_view(fh, 0, type, type), MPI_ERR_NOT_SAME);
-    EXPECT_CLASS(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, here % 2 ? "native" : "internal",
-                                   MPI_INFO_NULL),
-                 MPI_ERR_NOT_SAME);
+    EXPECT_CLASS(
+        MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, here % 2 ? "native" : "internal", MPI_INFO_NULL),
+        MPI_ERR_NOT_SAME);
   }
   EXPECT_OK(MPI_File_close(&fh));
 }
@@ -210,7 +210,8 @@ static void distributed_arrays_partition(void) {
   int data[rows * columns];
   MPI_Datatype type;
   MPI_Dims_create(ranks, 2, grid);
-  MPI_Type_create_darray(ranks, here, 2, sizes, kinds, arguments, grid, MPI_ORDER_C, MPI_INT, &type);
+  MPI_Type_create_darray(ranks, here, 2, sizes, kinds, arguments, grid, MPI_ORDER_C, MPI_INT,
+                         &type);
   MPI_Type_commit(&type);
   MPI_Type_size(type, &count);
   count /= (int)sizeof(int);
@@ -236,8 +237,8 @@ static void sequential_files_go_on_from_here(void) {
   char datarep[MPI_MAX_DATAREP_STRING];
   MPI_Offset at = -1;
   MPI_Datatype etype, filetype;
-  MPI_File fh = open_world("sequential.out",
-                           MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL);
+  MPI_File fh =
+      open_world("sequential.out", MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL);
   EXPECT_OK(MPI_File_write_ordered(fh, "text\n", here ? 0 : 5, MPI_CHAR, MPI_STATUS_IGNORE));
   EXPECT(set_view(fh, 0, MPI_INT, MPI_INT) != MPI_SUCCESS);
   EXPECT_OK(set_view(fh, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT));
