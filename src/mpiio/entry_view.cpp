@@ -90,7 +90,7 @@ Status seek(OpenFile& file, MPI_Offset offset, int whence) {
   if (__builtin_mul_overflow(offset, view->etype_size(), &bytes) ||
       __builtin_add_overflow(bytes, base.value, &bytes) || bytes < 0) {
     return fail(Code::bad_argument,
-                fmt::format("seeking by {} leads before the start of the view", offset));
+                fmt::format("seeking by {} leads out of what a view can hold", offset));
   }
   file.set_position(ViewOffset{bytes});
   return {};

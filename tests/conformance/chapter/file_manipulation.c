@@ -4,8 +4,6 @@
  * RANKS: 1 2 4
  * ENV: SHIMA_LOG=error
  */
-#include <errno.h>
-
 #include "mpi/expect.h"
 
 static char own[40]; /* a name that only this rank uses */
@@ -124,6 +122,17 @@ static void delete_on_close(void) {
   EXPECT(!exists("gone.out"));
 }
 
+/* 14.2.2: it is the file that was opened that goes, wherever the program is by then. */
+static void delete_on_close_from_elsewhere(void) {
+  char before[4096];
+  EXPECT(getcwd(before, sizeof before) != NULL);
+  MPI_File fh = open_self(own, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE);
+  EXPECT_EQ(chdir("/"), 0);
+  EXPECT_OK(MPI_File_close(&fh));
+  EXPECT_EQ(chdir(before), 0);
+  EXPECT(!exists(own));
+}
+
 /* 14.2.4: set_size counts bytes whatever the view is, keeps what lies before and moves no pointer.
  */
 static void set_size_cuts_and_grows(void) {
@@ -210,6 +219,7 @@ int main(int argc, char** argv) {
   open_is_collective();
   bad_names();
   delete_on_close();
+  delete_on_close_from_elsewhere();
   set_size_cuts_and_grows();
   preallocate_only_grows();
   resizing_needs_the_right_mode();
