@@ -53,10 +53,13 @@ static inline void sync_barrier_sync(MPI_File fh) {
   EXPECT_OK(MPI_File_sync(fh));
 }
 
-static inline void expect_items(const MPI_Status* status, MPI_Datatype type, int expected) {
+#define expect_items(status, type, expected) \
+  expect_equal(items_in(status, type), expected, "the count of " #status, __LINE__)
+
+static inline int items_in(const MPI_Status* status, MPI_Datatype type) {
   int count = -1;
   MPI_Get_count((MPI_Status*)status, type, &count);
-  EXPECT_EQ(count, expected);
+  return count;
 }
 
 static inline MPI_Offset position_of(MPI_File fh) {
