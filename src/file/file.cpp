@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
+#include <system_error>
 
 #include "base/fault_point.h"
 #include "base/log.h"
@@ -89,6 +91,13 @@ Status agree_on(Channel& channel, const Status& mine, const std::string& doing) 
   return fail(all.code, fmt::format("{}: rank {} failed", doing, all.rank), all.sys_errno);
 }
 
+// The program may go to another folder before it closes the file.
+std::string name_from_anywhere(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.string();
+}
+
 class PlainFile final : public File {
  public:
   PlainFile(std::unique_ptr<Channel> channel, std::unique_ptr<Subfile> subfile, OpenRequest request,
@@ -96,6 +105,7 @@ class PlainFile final : public File {
       : channel_(std::move(channel)),
         file_(std::move(subfile)),
         request_(std::move(request)),
+        removable_(request_.mode.delete_on_close ? name_from_anywhere(request_.path) : ""),
         wants_stats_(wants_stats) {
     tune();
   }
@@ -166,6 +176,7 @@ class PlainFile final : public File {
   std::unique_ptr<Channel> channel_;
   LogicalFile file_;
   OpenRequest request_;
+  std::string removable_;  // what to remove when it is closed
   bool wants_stats_;
   Tuning write_tuning_;
   Tuning read_tuning_;
@@ -400,7 +411,7 @@ Status PlainFile::close() {
   status = agree_on(*channel_, status, "closing " + request_.path);
   if (!request_.mode.delete_on_close) return status;
   Status removed;
-  if (channel_->rank() == 0) removed = remove_file(request_.path);
+  if (channel_->rank() == 0) removed = remove_file(removable_);
   removed = agree_on(*channel_, removed, "removing " + request_.path);
   return status ? removed : status;
 }
