@@ -38,6 +38,7 @@ struct Hints {
   int start_iodevice = -1;               // -1: not set
   int file_perm = -1;                    // mode of a file that open creates; -1: 0666
   Toggle shima_combine = Toggle::automatic;
+  Toggle shima_close_to_open = Toggle::automatic;
   Movement shima_reach = Movement::automatic;
 
   friend bool operator==(const Hints&, const Hints&) = default;
