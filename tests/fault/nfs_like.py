@@ -22,6 +22,7 @@ from two_hosts import ROOT_ENVIRONMENT, TwoHosts, Unavailable, die_with_parent
 
 SKIP = 77
 RANKS = 4
+LIMIT_S = 170 if os.environ.get("SHIMA_SANITIZE") else 60
 FOLDER, MOUNT = pathlib.Path("server").absolute(), pathlib.Path("client").absolute()
 APART = {"SHIMA_HINTS": "shima_close_to_open=enable"}
 SHARED = {"SHIMA_HINTS": "shima_close_to_open=disable"}
@@ -79,14 +80,14 @@ def program(*options):
 def on_one_host(hints, *options):
     with mounted("process"):
         return subprocess.run([os.environ["SHIMA"], "run", "-n", str(RANKS), "--mpiexec", os.environ["MPIEXEC"],
-                               *program(*options)], env={**os.environ, **hints}, timeout=60,
+                               *program(*options)], env={**os.environ, **hints}, timeout=LIMIT_S,
                               capture_output=True, text=True)
 
 
 def on_two_hosts(hints, *options):
     with mounted("host"), TwoHosts() as hosts:
         command = ["env", *(f"{key}={value}" for key, value in hints.items()), os.environ["SHIMA"], "exec"]
-        return hosts.run_mpi(os.environ["MPIEXEC"], RANKS, [*command, *program(*options)], timeout=60,
+        return hosts.run_mpi(os.environ["MPIEXEC"], RANKS, [*command, *program(*options)], timeout=LIMIT_S,
                              capture_output=True, text=True)
 
 
