@@ -55,31 +55,6 @@ struct Part {
   std::uint64_t own_bytes = 0;
 };
 
-// Memory that runs out on one member must not leave the others waiting, so nothing is thrown from
-// here on.
-Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const Post> posts) {
-  Part part;
-  if (plan.path == Path::independent) {
-    ++call.counters.path_independent;
-    const Post& mine = posts[static_cast<std::size_t>(call.channel.rank())];
-    const auto moved = caught([&] {
-      return mine.len_bytes == 0 ? Result<std::uint64_t>(0) : call.move_own(mine.file, mine.memory);
-    });
-    if (moved) part.own_bytes = *moved;
-    if (!moved) part.status = std::unexpected(moved.error());
-    return part;
-  }
-  Job job{call.operation, plan, posts, call.channel, call.file, call.counters};
-  const auto end = caught([&] {
-    return plan.path == Path::pull   ? run_pull(job)
-           : plan.path == Path::pack ? run_pack(job)
-                                     : run_message(job);
-  });
-  if (end) part.end_of_file = *end;
-  if (!end) part.status = std::unexpected(end.error());
-  return part;
-}
-
 // The result for this member once all have told how it went.
 Status agree_on(const CollectiveCall& call, Part& part) {
   const Span span(call.counters.wait_ns);
@@ -99,6 +74,46 @@ Status agree_on(const CollectiveCall& call, Part& part) {
               all.sys_errno);
 }
 
+// Members move bytes for each other, which is not the order of each one's own calls where they
+// cache apart: what all wrote before has to be in its place first, and what agents wrote has to be
+// where the owner of the bytes finds it.
+Part move_shared(const CollectiveCall& call, Job& job) {
+  Part part;
+  if (call.caches_apart) {
+    part.status = call.file.master().publish();
+    part.status = agree_on(call, part);
+    if (!part.status) return part;  // on all members
+    call.file.master().look_again();
+  }
+  const auto end = caught([&] {
+    return job.plan.path == Path::pull   ? run_pull(job)
+           : job.plan.path == Path::pack ? run_pack(job)
+                                         : run_message(job);
+  });
+  if (end) part.end_of_file = *end;
+  if (!end) part.status = std::unexpected(end.error());
+  if (call.caches_apart && part.status) part.status = call.file.master().publish();
+  return part;
+}
+
+// Memory that runs out on one member must not leave the others waiting, so nothing is thrown from
+// here on.
+Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const Post> posts) {
+  if (plan.path == Path::independent) {
+    Part part;
+    ++call.counters.path_independent;
+    const Post& mine = posts[static_cast<std::size_t>(call.channel.rank())];
+    const auto moved = caught([&] {
+      return mine.len_bytes == 0 ? Result<std::uint64_t>(0) : call.move_own(mine.file, mine.memory);
+    });
+    if (moved) part.own_bytes = *moved;
+    if (!moved) part.status = std::unexpected(moved.error());
+    return part;
+  }
+  Job job{call.operation, plan, posts, call.channel, call.file, call.counters};
+  return move_shared(call, job);
+}
+
 }  // namespace
 
 Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& mine) {
@@ -114,7 +129,9 @@ Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& min
     path = plan.path;
     part = move_planned(call, plan, *posts);
   }
-  SHIMA_TRY(agree_on(call, part));
+  const Status agreed = agree_on(call, part);
+  if (call.caches_apart && path != Path::independent) call.file.master().look_again();
+  SHIMA_TRY(agreed);
   return path == Path::independent ? part.own_bytes : bytes_before(mine.file, part.end_of_file);
 }
 

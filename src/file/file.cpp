@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <system_error>
 
 #include "base/fault_point.h"
@@ -101,12 +102,13 @@ std::string name_from_anywhere(const std::string& path) {
 class PlainFile final : public File {
  public:
   PlainFile(std::unique_ptr<Channel> channel, std::unique_ptr<Subfile> subfile, OpenRequest request,
-            bool wants_stats)
+            bool wants_stats, bool caches_apart)
       : channel_(std::move(channel)),
         file_(std::move(subfile)),
         request_(std::move(request)),
         removable_(request_.mode.delete_on_close ? name_from_anywhere(request_.path) : ""),
-        wants_stats_(wants_stats) {
+        wants_stats_(wants_stats),
+        caches_apart_(caches_apart) {
     tune();
   }
 
@@ -129,12 +131,12 @@ class PlainFile final : public File {
   }
 
   Status set_size(const Result<FileOffset>& size) override {
-    return first_member_does("setting the size of", number_in(size),
-                             [&] { return file_.master().truncate(as_unsigned(size->value)); });
+    return resize("setting the size of", size,
+                  [&] { return file_.master().truncate(as_unsigned(size->value)); });
   }
   Status preallocate(const Result<FileOffset>& size) override {
-    return first_member_does("preallocating", number_in(size),
-                             [&] { return file_.master().preallocate(as_unsigned(size->value)); });
+    return resize("preallocating", size,
+                  [&] { return file_.master().preallocate(as_unsigned(size->value)); });
   }
   Result<std::int64_t> claim_in_order(const Result<std::uint64_t>& len) override;
   SharedPointer* shared_pointer() override { return channel_->shared_pointer(); }
@@ -148,7 +150,9 @@ class PlainFile final : public File {
   Status sync() override {
     const Status synced = file_.master().sync();
     fault_point(FaultPhase::sync);
-    return agree_on(*channel_, synced, "syncing " + request_.path);
+    SHIMA_TRY(agree_on(*channel_, synced, "syncing " + request_.path));
+    file_.master().look_again();
+    return {};
   }
   Status close() override;
 
@@ -165,6 +169,8 @@ class PlainFile final : public File {
                                  Counters& counters);
   Result<bool> combine(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> move_all(Operation operation, const Result<Transfer>& transfer);
+  Status resize(const char* doing, const Result<FileOffset>& size,
+                const std::function<Status()>& action);
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
   void count(const Counters& counters) {
     if (!wants_stats_) return;
@@ -178,6 +184,7 @@ class PlainFile final : public File {
   OpenRequest request_;
   std::string removable_;  // what to remove when it is closed
   bool wants_stats_;
+  bool caches_apart_;  // members do not see at once what others write; the same on all
   Tuning write_tuning_;
   Tuning read_tuning_;
   std::mutex combining_;
@@ -253,8 +260,8 @@ Result<std::uint64_t> PlainFile::move(Operation operation, const Transfer& trans
 
 // Whether the write was done together with those of other members of the node.
 Result<bool> PlainFile::combine(const Transfer& transfer, Counters& counters) {
-  if (atomic_ || transfer.file.pattern.is_contiguous() || channel_->errands() == nullptr ||
-      request_.hints.shima_combine == Toggle::disable)
+  if (atomic_ || caches_apart_ || transfer.file.pattern.is_contiguous() ||
+      channel_->errands() == nullptr || request_.hints.shima_combine == Toggle::disable)
     return false;
   const Post post = make_post(transfer.file, transfer.memory);
   const std::unique_lock alone(
@@ -301,6 +308,7 @@ Result<std::uint64_t> PlainFile::move_all(Operation operation, const Result<Tran
                             file_,
                             counters,
                             operation == Operation::write ? write_tuning_ : read_tuning_,
+                            caches_apart_,
                             [&](const Slice& file, const Slice& memory) {
                               return move_own(operation, file, memory, counters);
                             }};
@@ -312,6 +320,22 @@ Result<std::uint64_t> PlainFile::move_all(Operation operation, const Result<Tran
   if (!transfer && !moved && transfer.error().code == moved.error().code)
     return std::unexpected(transfer.error());
   return moved;
+}
+
+// Where members cache apart, nobody may write back later what was written before the change, and
+// the first member must not act upon, nor the others keep, an older file.
+Status PlainFile::resize(const char* doing, const Result<FileOffset>& size,
+                         const std::function<Status()>& action) {
+  auto wanted = number_in(size);
+  if (const Status published = file_.master().publish(); wanted && !published)
+    wanted = std::unexpected(published.error());
+  file_.master().look_again();
+  const Status status = first_member_does(doing, wanted, [&]() -> Status {
+    SHIMA_TRY(action());
+    return file_.master().publish();
+  });
+  file_.master().look_again();
+  return status;
 }
 
 // All bring the same numbers, the first member acts, all learn how it went.
@@ -416,6 +440,11 @@ Status PlainFile::close() {
   return status ? removed : status;
 }
 
+std::optional<bool> yes_or_no(Toggle toggle) {
+  if (toggle == Toggle::automatic) return {};
+  return toggle == Toggle::enable;
+}
+
 Result<std::unique_ptr<Subfile>> open_own(const OpenRequest& request, bool creates,
                                           bool exclusive) {
   return open_subfile({.path = request.path,
@@ -427,7 +456,18 @@ Result<std::unique_ptr<Subfile>> open_own(const OpenRequest& request, bool creat
                        .direct_write = request.hints.direct_write,
                        .permissions = request.hints.file_perm >= 0
                                           ? static_cast<unsigned>(request.hints.file_perm)
-                                          : 0666U});
+                                          : 0666U,
+                       .close_to_open = yes_or_no(request.hints.shima_close_to_open)});
+}
+
+// Whether members must make visible what they write for each other. One node has one cache, even of
+// a file system that other nodes see at close and open only. Collective.
+Result<bool> cache_apart(Channel& channel, const Subfile& subfile, const Hints& hints) {
+  if (const auto told = yes_or_no(hints.shima_close_to_open)) return *told;
+  if (channel.messenger() == nullptr) return false;
+  const std::uint64_t mine = subfile.close_to_open() ? 1 : 0;
+  SHIMA_TRY_ASSIGN(const auto all, exchange_values(channel, mine));
+  return std::ranges::find(all, 1U) != all.end();
 }
 
 // An error if the members cannot open together what they ask for.
@@ -477,10 +517,11 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   fault_point(FaultPhase::open_agree);
   SHIMA_TRY(agree_on(*channel, status,
                      request ? "opening " + request->path : std::string("opening a file")));
+  SHIMA_TRY_ASSIGN(const bool caches_apart, cache_apart(*channel, *subfile, agreed.hints));
   const bool wants_stats =
       std::ranges::any_of(*posts, [](const OpenPost& post) { return post.wants_stats != 0; });
   return std::make_unique<PlainFile>(std::move(channel), std::move(subfile), std::move(agreed),
-                                     wants_stats);
+                                     wants_stats, caches_apart);
 }
 
 Status remove_file(const std::string& path) {
