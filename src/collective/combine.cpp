@@ -7,6 +7,7 @@
 
 #include "base/aside.h"
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "collective/reach_member.h"
 #include "collective/walk.h"
 #include "collective/window_io.h"
@@ -127,6 +128,7 @@ class Leader {
     for (MemberWalk* member : members) {
       member->look_below(window.end, [&](const Strip& strip) { flight.io.mark(strip); });
       const Span span(write_.counters.gather_ns);
+      fault_point(FaultPhase::gather);
       SHIMA_TRY(reach_member(job_, *member, window.end, Direction::read,
                              {flight.staging.data(), window.begin}));
     }
@@ -211,9 +213,10 @@ Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
   auto other = Staging::borrow(write.channel.staging(), plan.window_bytes);
   if (!one || !other) return false;
   if (!errands.post(encode_post(mine))) return false;
-  SHIMA_TRY_ASSIGN(const Errand::State state, errands.wait());
+  const Errand::State state = errands.wait();
   if (state != Errand::posted) return state == Errand::done;
   plan.granule_bytes = common_granule({&mine, 1}, plan.window_bytes);
+  fault_point(FaultPhase::lead);
   Leader leader(write, {*std::move(one), *std::move(other)}, std::move(plan));
   const bool well = leader.lead();
   std::ignore = errands.wait();

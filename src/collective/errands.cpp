@@ -2,20 +2,24 @@
 
 #include <algorithm>
 
+#include "base/fault_point.h"
+
 namespace shima {
 
 bool Errands::post(std::span<const std::byte> letter) {
-  if (letter.size() > Mailbox::inline_bytes) return false;
+  if (letter.size() > Mailbox::inline_bytes || leader_lost_) return false;
   Errand& mine = errand(index());
   std::ranges::copy(letter, mine.letter.data.data());
   mine.letter.len_bytes = letter.size();
   mine.state.store(Errand::posted, std::memory_order_release);
+  fault_point(FaultPhase::errand);
   return true;
 }
 
 bool Errands::start_leading() {
   std::uint32_t nobody = 0;
-  return slot_->led.compare_exchange_strong(nobody, 1, std::memory_order_acquire);
+  return slot_->led.compare_exchange_strong(nobody, static_cast<std::uint32_t>(index()) + 1,
+                                            std::memory_order_acquire);
 }
 
 void Errands::stop_leading() {
@@ -23,18 +27,25 @@ void Errands::stop_leading() {
   slot_->errands.post();
 }
 
-Result<Errand::State> Errands::wait() {
+Status Errands::check_leader() const {
+  const std::uint32_t leader = slot_->led.load(std::memory_order_relaxed);
+  return leader == 0 ? Status{} : segment_.check_peer(static_cast<int>(leader) - 1);
+}
+
+Errand::State Errands::wait() {
   Errand& mine = errand(index());
   const auto over = [&] {
     const std::uint32_t state = mine.state.load(std::memory_order_acquire);
     return state == Errand::done || state == Errand::failed;
   };
   bool leading = false;
-  SHIMA_TRY(wait_until(slot_->errands, hooks_, [&] {
+  const Status waited = wait_until(slot_->errands, hooks_, [&] {
     if (over()) return true;
     leading = start_leading();
     return leading;
-  }));
+  });
+  leader_lost_ = !waited;
+  if (leader_lost_) return over() ? static_cast<Errand::State>(mine.state.load()) : Errand::failed;
   if (leading && over()) stop_leading();
   return over() ? static_cast<Errand::State>(mine.state.exchange(Errand::none)) : Errand::posted;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/fault_point.h"
 #include "collective/outcome_words.h"
 
 namespace shima {
@@ -23,10 +24,7 @@ NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot)
 NodeChannel::~NodeChannel() { ground_->segment->leave(slot_); }
 
 Result<Rendezvous::Maxima> NodeChannel::meet(Rendezvous::Maxima mine) {
-  SHIMA_TRY(lost_);
-  auto met = slot_->rendezvous.arrive(mine, static_cast<std::uint32_t>(size()), ground_->hooks);
-  if (!met) lost_ = std::unexpected(met.error());
-  return met;
+  return slot_->rendezvous.arrive(mine, static_cast<std::uint32_t>(size()), ground_->hooks);
 }
 
 Status NodeChannel::put_letter(std::span<const std::byte> letter) {
@@ -59,6 +57,7 @@ Result<std::vector<std::span<const std::byte>>> NodeChannel::exchange(
   turn_ = 1 - turn_;
   // A member that cannot write its letter still has to show up.
   const Status put = put_letter(mine);
+  fault_point(FaultPhase::exchange);
   SHIMA_TRY_ASSIGN(const Rendezvous::Maxima sent, meet({put ? 0U : 1U, mine.size()}));
   SHIMA_TRY(put);
   if (sent.first != 0)

@@ -61,8 +61,6 @@ class NodeChannel final : public Channel {
   PointerInMemory shared_pointer_;
   std::size_t turn_ = 0;                // which of the mailboxes holds the letters of this exchange
   std::array<SharedBuffer, 2> spills_;  // for letters that do not fit the mailbox
-  Status
-      lost_;  // once a meeting failed, all later ones fail: who gave up must not be counted twice
 };
 
 }  // namespace shima

@@ -10,6 +10,7 @@
 #include <deque>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "collective/job.h"
 #include "collective/messenger.h"
 #include "collective/reach_member.h"
@@ -58,6 +59,7 @@ class Client {
   Result<bool> step() {
     bool busy = false;
     while (parcels_.size() < messages_under_way && posted_.next() < agent_.domain.end) {
+      fault_point(FaultPhase::gather);
       SHIMA_TRY(job_.operation == Operation::write ? send_next() : receive_next());
       busy = true;
     }
@@ -217,6 +219,7 @@ class Server {
     const WindowMemory window{data(), side.window.begin};
     {
       const Span span(job_.counters.gather_ns);
+      fault_point(FaultPhase::gather);
       for (MemberWalk& local : side.locals)
         SHIMA_TRY(reach_member(job_, local, side.window.end, Direction::read, window));
       for (const Side::Guest& guest : side.guests) copy_guest(guest, side.window.end, window, true);
@@ -242,6 +245,7 @@ class Server {
       guest.under_way = true;
     }
     const Span span(job_.counters.gather_ns);
+    fault_point(FaultPhase::gather);
     for (MemberWalk& local : side.locals) {
       const Status moved = reach_member(job_, local, end, Direction::write, window);
       if (!moved) status_ = moved;
@@ -295,6 +299,7 @@ Status go_round(Job& job, std::deque<Client>& clients, Server* server) {
       messenger.moved();
     } else {
       const Span span(job.counters.wait_ns);
+      fault_point(FaultPhase::wait);
       messenger.rest();
     }
   }

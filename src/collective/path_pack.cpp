@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "collective/job.h"
 #include "collective/shared_windows.h"
 #include "collective/walk.h"
@@ -55,6 +56,7 @@ class Client {
  private:
   Status copy(const OpenWindow& window) {
     const Span span(job_.counters.gather_ns);
+    fault_point(FaultPhase::gather);
     SHIMA_TRY_ASSIGN(const std::span<std::byte> memory, windows_.memory(agent_));
     const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory.data()) +
                                  static_cast<std::uintptr_t>(window.side) * job_.plan.window_bytes -
@@ -195,7 +197,9 @@ Status go_round(SharedWindows& windows, std::span<Client> clients, Server* serve
     }
     if (server != nullptr) busy = server->step() || busy;
     if (done) return {};
-    if (!busy) SHIMA_TRY(windows.sleep(sleeper, state));
+    if (busy) continue;
+    fault_point(FaultPhase::wait);
+    SHIMA_TRY(windows.sleep(sleeper, state));
   }
 }
 

@@ -3,6 +3,7 @@
 // Two agents of one node take turns by themselves: while one writes its window under the inode's
 // lock, the other gathers its next.
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "collective/job.h"
 #include "collective/reach_member.h"
 #include "collective/walk.h"
@@ -40,8 +41,10 @@ class Puller {
 
   Status reach(std::span<MemberWalk* const> members, FileOffset end, Direction direction) {
     const Span span(job_.counters.gather_ns);
-    for (MemberWalk* member : members)
+    for (MemberWalk* member : members) {
+      fault_point(FaultPhase::gather);
       SHIMA_TRY(reach_member(job_, *member, end, direction, {data_, io_.window().begin}));
+    }
     return {};
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "collective/walk.h"
 
 namespace shima {
@@ -12,6 +13,7 @@ namespace {
 
 Result<std::vector<Post>> exchange_posts(const CollectiveCall& call, const Post& mine) {
   const Span span(call.counters.exchange_ns);
+  fault_point(FaultPhase::post);
   SHIMA_TRY_ASSIGN(const auto letters, call.channel.exchange(encode_post(mine)));
   return caught([&]() -> Result<std::vector<Post>> {
     std::vector<Post> posts;
@@ -32,6 +34,7 @@ const Post* worst_of(std::span<const Post> posts) {
 
 Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
   const Span span(call.counters.plan_ns);
+  fault_point(FaultPhase::plan);
   const Terrain terrain{call.channel.members(), call.channel.can_pull(),
                         call.channel.windows() != nullptr, call.channel.messenger() != nullptr};
   return make_plan(posts, call.operation, terrain, call.tuning);
@@ -52,34 +55,10 @@ struct Part {
   std::uint64_t own_bytes = 0;
 };
 
-// Memory that runs out on one member must not leave the others waiting, so nothing is thrown from
-// here on.
-Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const Post> posts) {
-  Part part;
-  if (plan.path == Path::independent) {
-    ++call.counters.path_independent;
-    const Post& mine = posts[static_cast<std::size_t>(call.channel.rank())];
-    const auto moved = caught([&] {
-      return mine.len_bytes == 0 ? Result<std::uint64_t>(0) : call.move_own(mine.file, mine.memory);
-    });
-    if (moved) part.own_bytes = *moved;
-    if (!moved) part.status = std::unexpected(moved.error());
-    return part;
-  }
-  Job job{call.operation, plan, posts, call.channel, call.file, call.counters};
-  const auto end = caught([&] {
-    return plan.path == Path::pull   ? run_pull(job)
-           : plan.path == Path::pack ? run_pack(job)
-                                     : run_message(job);
-  });
-  if (end) part.end_of_file = *end;
-  if (!end) part.status = std::unexpected(end.error());
-  return part;
-}
-
 // The result for this member once all have told how it went.
 Status agree_on(const CollectiveCall& call, Part& part) {
   const Span span(call.counters.wait_ns);
+  fault_point(FaultPhase::agree);
   Outcome mine{.rank = call.channel.rank(), .end_of_file = part.end_of_file.value};
   if (!part.status) {
     mine.code = part.status.error().code;
@@ -93,6 +72,46 @@ Status agree_on(const CollectiveCall& call, Part& part) {
               fmt::format("a collective {}: rank {} failed",
                           call.operation == Operation::write ? "write" : "read", all.rank),
               all.sys_errno);
+}
+
+// Members move bytes for each other, which is not the order of each one's own calls where they
+// cache apart: what all wrote before has to be in its place first, and what agents wrote has to be
+// where the owner of the bytes finds it.
+Part move_shared(const CollectiveCall& call, Job& job) {
+  Part part;
+  if (call.caches_apart) {
+    part.status = call.file.master().publish();
+    part.status = agree_on(call, part);
+    if (!part.status) return part;  // on all members
+    call.file.master().look_again();
+  }
+  const auto end = caught([&] {
+    return job.plan.path == Path::pull   ? run_pull(job)
+           : job.plan.path == Path::pack ? run_pack(job)
+                                         : run_message(job);
+  });
+  if (end) part.end_of_file = *end;
+  if (!end) part.status = std::unexpected(end.error());
+  if (call.caches_apart && part.status) part.status = call.file.master().publish();
+  return part;
+}
+
+// Memory that runs out on one member must not leave the others waiting, so nothing is thrown from
+// here on.
+Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const Post> posts) {
+  if (plan.path == Path::independent) {
+    Part part;
+    ++call.counters.path_independent;
+    const Post& mine = posts[static_cast<std::size_t>(call.channel.rank())];
+    const auto moved = caught([&] {
+      return mine.len_bytes == 0 ? Result<std::uint64_t>(0) : call.move_own(mine.file, mine.memory);
+    });
+    if (moved) part.own_bytes = *moved;
+    if (!moved) part.status = std::unexpected(moved.error());
+    return part;
+  }
+  Job job{call.operation, plan, posts, call.channel, call.file, call.counters};
+  return move_shared(call, job);
 }
 
 }  // namespace
@@ -110,7 +129,9 @@ Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& min
     path = plan.path;
     part = move_planned(call, plan, *posts);
   }
-  SHIMA_TRY(agree_on(call, part));
+  const Status agreed = agree_on(call, part);
+  if (call.caches_apart && path != Path::independent) call.file.master().look_again();
+  SHIMA_TRY(agreed);
   return path == Path::independent ? part.own_bytes : bytes_before(mine.file, part.end_of_file);
 }
 

@@ -13,6 +13,7 @@ struct CollectiveCall {
   LogicalFile& file;
   Counters& counters;
   const Tuning& tuning;
+  bool caches_apart;  // members do not see at once what others write (see Subfile::publish)
   // Does this member's own I/O alone; returns the bytes moved.
   std::function<Result<std::uint64_t>(const Slice& file, const Slice& memory)> move_own;
 };

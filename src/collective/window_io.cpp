@@ -1,6 +1,7 @@
 #include "collective/window_io.h"
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 
 namespace shima {
 
@@ -15,6 +16,7 @@ void WindowIo::begin(FileRange window) {
 
 Status WindowIo::write_marked(const std::byte* data) {
   const Span span(job_.counters.disk_ns);
+  fault_point(FaultPhase::disk);
   return coverage_.for_each_run(0, [&](FileRange run) -> Status {
     ++job_.counters.runs;
     job_.counters.disk_bytes_written += run.len_bytes();
@@ -24,6 +26,7 @@ Status WindowIo::write_marked(const std::byte* data) {
 
 Result<FileOffset> WindowIo::read_marked(std::byte* data) {
   const Span span(job_.counters.disk_ns);
+  fault_point(FaultPhase::disk);
   FileOffset end = window_.end;
   SHIMA_TRY(coverage_.for_each_run(sieve_gap_bytes, [&](FileRange run) -> Status {
     if (run.begin >= end) return {};

@@ -11,8 +11,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
+#include <optional>
+#include <system_error>
 
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "collective/combine.h"
 #include "collective/run.h"
@@ -88,14 +92,23 @@ Status agree_on(Channel& channel, const Status& mine, const std::string& doing) 
   return fail(all.code, fmt::format("{}: rank {} failed", doing, all.rank), all.sys_errno);
 }
 
+// The program may go to another folder before it closes the file.
+std::string name_from_anywhere(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.string();
+}
+
 class PlainFile final : public File {
  public:
   PlainFile(std::unique_ptr<Channel> channel, std::unique_ptr<Subfile> subfile, OpenRequest request,
-            bool wants_stats)
+            bool wants_stats, bool caches_apart)
       : channel_(std::move(channel)),
         file_(std::move(subfile)),
         request_(std::move(request)),
-        wants_stats_(wants_stats) {
+        removable_(request_.mode.delete_on_close ? name_from_anywhere(request_.path) : ""),
+        wants_stats_(wants_stats),
+        caches_apart_(caches_apart) {
     tune();
   }
 
@@ -118,12 +131,12 @@ class PlainFile final : public File {
   }
 
   Status set_size(const Result<FileOffset>& size) override {
-    return first_member_does("setting the size of", number_in(size),
-                             [&] { return file_.master().truncate(as_unsigned(size->value)); });
+    return resize("setting the size of", size,
+                  [&] { return file_.master().truncate(as_unsigned(size->value)); });
   }
   Status preallocate(const Result<FileOffset>& size) override {
-    return first_member_does("preallocating", number_in(size),
-                             [&] { return file_.master().preallocate(as_unsigned(size->value)); });
+    return resize("preallocating", size,
+                  [&] { return file_.master().preallocate(as_unsigned(size->value)); });
   }
   Result<std::int64_t> claim_in_order(const Result<std::uint64_t>& len) override;
   SharedPointer* shared_pointer() override { return channel_->shared_pointer(); }
@@ -135,7 +148,11 @@ class PlainFile final : public File {
   bool atomicity() const override { return atomic_; }
   Status agree(const Status& mine) override { return agree_on(*channel_, mine, request_.path); }
   Status sync() override {
-    return agree_on(*channel_, file_.master().sync(), "syncing " + request_.path);
+    const Status synced = file_.master().sync();
+    fault_point(FaultPhase::sync);
+    SHIMA_TRY(agree_on(*channel_, synced, "syncing " + request_.path));
+    file_.master().look_again();
+    return {};
   }
   Status close() override;
 
@@ -152,6 +169,8 @@ class PlainFile final : public File {
                                  Counters& counters);
   Result<bool> combine(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> move_all(Operation operation, const Result<Transfer>& transfer);
+  Status resize(const char* doing, const Result<FileOffset>& size,
+                const std::function<Status()>& action);
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
   void count(const Counters& counters) {
     if (!wants_stats_) return;
@@ -163,7 +182,9 @@ class PlainFile final : public File {
   std::unique_ptr<Channel> channel_;
   LogicalFile file_;
   OpenRequest request_;
+  std::string removable_;  // what to remove when it is closed
   bool wants_stats_;
+  bool caches_apart_;  // members do not see at once what others write; the same on all
   Tuning write_tuning_;
   Tuning read_tuning_;
   std::mutex combining_;
@@ -205,6 +226,7 @@ Status PlainFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
   mine.same = same;
   if (hints) mine.hints = *hints;
   if (!hints) mine.code = static_cast<std::uint64_t>(hints.error().code);
+  fault_point(FaultPhase::view);
   SHIMA_TRY_ASSIGN(const auto posts, exchange_values(*channel_, mine));
   const auto worst = std::ranges::max_element(posts, {}, &HintsPost::code);
   const auto differs = [&](const HintsPost& post) { return post.same != posts.front().same; };
@@ -238,8 +260,8 @@ Result<std::uint64_t> PlainFile::move(Operation operation, const Transfer& trans
 
 // Whether the write was done together with those of other members of the node.
 Result<bool> PlainFile::combine(const Transfer& transfer, Counters& counters) {
-  if (atomic_ || transfer.file.pattern.is_contiguous() || channel_->errands() == nullptr ||
-      request_.hints.shima_combine == Toggle::disable)
+  if (atomic_ || caches_apart_ || transfer.file.pattern.is_contiguous() ||
+      channel_->errands() == nullptr || request_.hints.shima_combine == Toggle::disable)
     return false;
   const Post post = make_post(transfer.file, transfer.memory);
   const std::unique_lock alone(
@@ -286,6 +308,7 @@ Result<std::uint64_t> PlainFile::move_all(Operation operation, const Result<Tran
                             file_,
                             counters,
                             operation == Operation::write ? write_tuning_ : read_tuning_,
+                            caches_apart_,
                             [&](const Slice& file, const Slice& memory) {
                               return move_own(operation, file, memory, counters);
                             }};
@@ -297,6 +320,22 @@ Result<std::uint64_t> PlainFile::move_all(Operation operation, const Result<Tran
   if (!transfer && !moved && transfer.error().code == moved.error().code)
     return std::unexpected(transfer.error());
   return moved;
+}
+
+// Where members cache apart, nobody may write back later what was written before the change, and
+// the first member must not act upon, nor the others keep, an older file.
+Status PlainFile::resize(const char* doing, const Result<FileOffset>& size,
+                         const std::function<Status()>& action) {
+  auto wanted = number_in(size);
+  if (const Status published = file_.master().publish(); wanted && !published)
+    wanted = std::unexpected(published.error());
+  file_.master().look_again();
+  const Status status = first_member_does(doing, wanted, [&]() -> Status {
+    SHIMA_TRY(action());
+    return file_.master().publish();
+  });
+  file_.master().look_again();
+  return status;
 }
 
 // All bring the same numbers, the first member acts, all learn how it went.
@@ -311,6 +350,7 @@ Status PlainFile::first_member_does(const char* doing,
   const Brought mine{same ? 0U : static_cast<std::uint64_t>(same.error().code),
                      same ? same->first : 0, same ? same->second : 0};
   const auto all = exchange_values(*channel_, mine);
+  fault_point(FaultPhase::size);
   const auto differs = [&](const Brought& other) {
     return other.first != mine.first || other.second != mine.second;
   };
@@ -357,6 +397,7 @@ Result<std::int64_t> PlainFile::claim_in_order(const Result<std::uint64_t>& len)
   // Only now have all come, so that nobody's earlier access at the pointer is still to be counted.
   Result<std::int64_t> begin = 0;
   if (channel_->rank() == 0) begin = shared_pointer()->advance(all);
+  fault_point(FaultPhase::claim);
   SHIMA_TRY_ASSIGN(const auto answers, exchange_values(*channel_, claim_of(begin)));
   if (answers.front().code != 0) return failed(answers.front().code, 0);
   return answers.front().bytes + before_mine;
@@ -390,12 +431,18 @@ Hints PlainFile::hints_in_effect() const {
 Status PlainFile::close() {
   Status status = file_.master().close();
   if (wants_stats_) report();
+  fault_point(FaultPhase::close);
   status = agree_on(*channel_, status, "closing " + request_.path);
   if (!request_.mode.delete_on_close) return status;
   Status removed;
-  if (channel_->rank() == 0) removed = remove_file(request_.path);
+  if (channel_->rank() == 0) removed = remove_file(removable_);
   removed = agree_on(*channel_, removed, "removing " + request_.path);
   return status ? removed : status;
+}
+
+std::optional<bool> yes_or_no(Toggle toggle) {
+  if (toggle == Toggle::automatic) return {};
+  return toggle == Toggle::enable;
 }
 
 Result<std::unique_ptr<Subfile>> open_own(const OpenRequest& request, bool creates,
@@ -409,7 +456,18 @@ Result<std::unique_ptr<Subfile>> open_own(const OpenRequest& request, bool creat
                        .direct_write = request.hints.direct_write,
                        .permissions = request.hints.file_perm >= 0
                                           ? static_cast<unsigned>(request.hints.file_perm)
-                                          : 0666U});
+                                          : 0666U,
+                       .close_to_open = yes_or_no(request.hints.shima_close_to_open)});
+}
+
+// Whether members must make visible what they write for each other. One node has one cache, even of
+// a file system that other nodes see at close and open only. Collective.
+Result<bool> cache_apart(Channel& channel, const Subfile& subfile, const Hints& hints) {
+  if (const auto told = yes_or_no(hints.shima_close_to_open)) return *told;
+  if (channel.messenger() == nullptr) return false;
+  const std::uint64_t mine = subfile.close_to_open() ? 1 : 0;
+  SHIMA_TRY_ASSIGN(const auto all, exchange_values(channel, mine));
+  return std::ranges::find(all, 1U) != all.end();
 }
 
 // An error if the members cannot open together what they ask for.
@@ -456,12 +514,14 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   } else {
     open_if_well(request && request->mode.create, false);
   }
+  fault_point(FaultPhase::open_agree);
   SHIMA_TRY(agree_on(*channel, status,
                      request ? "opening " + request->path : std::string("opening a file")));
+  SHIMA_TRY_ASSIGN(const bool caches_apart, cache_apart(*channel, *subfile, agreed.hints));
   const bool wants_stats =
       std::ranges::any_of(*posts, [](const OpenPost& post) { return post.wants_stats != 0; });
   return std::make_unique<PlainFile>(std::move(channel), std::move(subfile), std::move(agreed),
-                                     wants_stats);
+                                     wants_stats, caches_apart);
 }
 
 Status remove_file(const std::string& path) {

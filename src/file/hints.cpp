@@ -179,6 +179,9 @@ constexpr std::array rules{
          get_flag<&Hints::direct_write>},
     Rule{"shima_combine", toggle_rule, "automatic", set_word<toggles, &Hints::shima_combine>,
          get_word<toggles, &Hints::shima_combine>},
+    Rule{"shima_close_to_open", toggle_rule, "enable",
+         set_word<toggles, &Hints::shima_close_to_open>,
+         get_word<toggles, &Hints::shima_close_to_open>},
     Rule{"shima_reach", "automatic, pull, pack or message", "automatic",
          set_word<movements, &Hints::shima_reach>, get_word<movements, &Hints::shima_reach>},
 };

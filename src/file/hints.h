@@ -40,6 +40,7 @@ struct Hints {
   bool direct_read = false;              // past the page cache
   bool direct_write = false;
   Toggle shima_combine = Toggle::automatic;
+  Toggle shima_close_to_open = Toggle::automatic;
   Movement shima_reach = Movement::automatic;
 
   friend bool operator==(const Hints&, const Hints&) = default;

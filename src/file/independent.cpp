@@ -17,6 +17,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "region/copy.h"
 
 namespace shima {
@@ -60,6 +61,7 @@ class Run {
     count_ = 0;
     ++counters_.runs;
     const Span span(counters_.disk_ns, request_.timed);
+    fault_point(FaultPhase::disk);
     if (request_.operation == Operation::write) {
       SHIMA_TRY(file_.write(FileOffset{begin_}, pieces));
       moved_ += wanted;
@@ -109,6 +111,7 @@ Result<std::uint64_t> move_one_piece(const IndependentRequest& request, LogicalF
   const std::uint64_t len = request.file.len_bytes;
   ++counters.runs;
   const Span span(counters.disk_ns, request.timed);
+  fault_point(FaultPhase::disk);
   if (request.operation == Operation::read) return file.read(offset, memory, len);
   SHIMA_TRY(file.write(offset, memory, len));
   return len;
@@ -163,6 +166,7 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
     std::uint64_t n = 0;
     {
       const Span span(counters.disk_ns, request.timed);
+      fault_point(FaultPhase::disk);
       SHIMA_TRY_ASSIGN(n, file.read(FileOffset{begin}, buffer.get(), len));
     }
     ++counters.runs;

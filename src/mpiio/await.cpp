@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "mpiio/background.h"
 #include "mpiio/private_comm.h"
 #include "mpiio/real_mpi.h"
@@ -39,13 +40,18 @@ Status checked(int mpi_code, const char* doing) {
   return fail(Code::internal, fmt::format("{}: MPI says: {}", doing, text));
 }
 
-Status await(MPI_Request& request, const char* doing) {
+Status await(MPI_Request& request, const char* doing, const Peers& peers) {
+  constexpr auto check_period = std::chrono::milliseconds(100);
   Rest pause;
   int done = 0;
+  auto next_check = Clock::now() + check_period;
   while (true) {
     SHIMA_TRY(checked(SHIMA_REAL(Test)(&request, &done, MPI_STATUS_IGNORE), doing));
     if (done != 0) return {};
     pause.rest();
+    if (!peers || Clock::now() < next_check) continue;
+    SHIMA_TRY(peers());
+    next_check = Clock::now() + check_period;
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 
 #include "base/result.h"
 
@@ -25,8 +26,10 @@ class Rest {
 // thread it does nothing: the program's own thread takes care of its messages.
 void progress_mpi();
 
-// Waits until `request` is complete.
-[[nodiscard]] Status await(MPI_Request& request, const char* doing);
+// Waits until `request` is complete. The MPI does not tell whether others live; where `peers` finds
+// that one does not, the request stays under way for ever, and with it the memory that it moves.
+using Peers = std::function<Status()>;
+[[nodiscard]] Status await(MPI_Request& request, const char* doing, const Peers& peers = {});
 
 // An MPI return code as a Status.
 [[nodiscard]] Status checked(int mpi_code, const char* doing);

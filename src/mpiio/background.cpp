@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/fault_point.h"
 #include "base/quiet_thread.h"
 #include "mpiio/await.h"
 
@@ -82,6 +83,7 @@ void Worker::run() {
     queue_.pop_front();
     busy_ = true;
     lock.unlock();
+    fault_point(FaultPhase::work);
     Outcome64 outcome = caught([&] { return item.work(); });
     item.work = nullptr;  // before anybody may go on
     item.done(std::move(outcome));

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "collective/node_channel.h"
 #include "mpiio/await.h"
@@ -88,20 +89,26 @@ struct Abilities {
 };
 
 template <class T>
-Result<std::vector<T>> gather_all(MPI_Comm comm, const T& mine) {
+Result<std::vector<T>> gather_all(MPI_Comm comm, const T& mine, const Peers& peers) {
+  struct Moved {
+    T mine;
+    std::vector<T> all;
+  };
   int size = 0;
   PMPI_Comm_size(comm, &size);
-  std::vector<T> all(static_cast<std::size_t>(size));
+  auto moved = std::make_unique<Moved>(mine, std::vector<T>(static_cast<std::size_t>(size)));
   MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(
-      PMPI_Iallgather(&mine, sizeof(T), MPI_BYTE, all.data(), sizeof(T), MPI_BYTE, comm, &request),
-      "introducing ranks to each other"));
-  SHIMA_TRY(await(request, "introducing ranks to each other"));
-  return all;
+  Status done = checked(PMPI_Iallgather(&moved->mine, sizeof(T), MPI_BYTE, moved->all.data(),
+                                        sizeof(T), MPI_BYTE, comm, &request),
+                        "introducing ranks to each other");
+  if (done) done = await(request, "introducing ranks to each other", peers);
+  if (done) return std::move(moved->all);
+  std::ignore = moved.release();  // the MPI may still write to it
+  return std::unexpected(std::move(done).error());
 }
 
-Result<bool> all_agree(MPI_Comm comm, bool mine) {
-  SHIMA_TRY_ASSIGN(const auto all, gather_all(comm, static_cast<std::int32_t>(mine)));
+Result<bool> all_agree(MPI_Comm comm, bool mine, const Peers& peers) {
+  SHIMA_TRY_ASSIGN(const auto all, gather_all(comm, static_cast<std::int32_t>(mine), peers));
   return std::ranges::all_of(all, [](std::int32_t yes) { return yes != 0; });
 }
 
@@ -112,12 +119,19 @@ struct Neighbourhood {
   std::vector<int> local_ranks;  // of this rank's node
   int local_index = 0;
   int node_count = 0;
+
+  // An error once a process of this rank's node has ended.
+  [[nodiscard]] Status check_local() const {
+    for (const int local : local_ranks)
+      SHIMA_TRY(check_alive(members[static_cast<std::size_t>(local)].pid));
+    return {};
+  }
 };
 
 Result<Neighbourhood> look_around(MPI_Comm comm) {
   Neighbourhood around;
   PMPI_Comm_rank(comm, &around.rank);
-  SHIMA_TRY_ASSIGN(const auto all, gather_all(comm, Introduction{node_identity(), ::getpid()}));
+  SHIMA_TRY_ASSIGN(const auto all, gather_all(comm, Introduction{node_identity(), ::getpid()}, {}));
   std::map<std::uint64_t, int> nodes;
   for (const Introduction& other : all) {
     const int node = nodes.emplace(other.node, static_cast<int>(nodes.size())).first->second;
@@ -138,17 +152,20 @@ Result<Neighbourhood> look_around(MPI_Comm comm) {
 // any.
 Result<std::shared_ptr<NodeSegment>> share_memory(MPI_Comm comm, const Neighbourhood& around) {
   const int local_count = static_cast<int>(around.local_ranks.size());
+  const auto local = [&around] { return around.check_local(); };
   SharedBuffer made;  // the first rank of each node makes it; open until all have mapped it
   if (around.local_index == 0) {
     if (auto buffer = NodeSegment::make(local_count)) made = *std::move(buffer);
+    fault_point(FaultPhase::open_made);
   }
-  SHIMA_TRY_ASSIGN(const auto refs, gather_all(comm, made.ref()));
+  SHIMA_TRY_ASSIGN(const auto refs, gather_all(comm, made.ref(), local));
   auto attached = NodeSegment::attach(refs[static_cast<std::size_t>(around.local_ranks.front())],
                                       local_count, around.local_index);
+  fault_point(FaultPhase::open_joined);
   if (!attached)
     log(LogLevel::warn, "no shared memory with the other ranks of this node: {}",
         describe(attached.error()));
-  SHIMA_TRY_ASSIGN(const bool all_attached, all_agree(comm, attached.has_value()));
+  SHIMA_TRY_ASSIGN(const bool all_attached, all_agree(comm, attached.has_value(), local));
   return all_attached ? *attached : nullptr;
 }
 
@@ -197,13 +214,13 @@ Status settle_shared_pointers(MPI_Comm comm, int rank, MessageGround& ground) {
   return {};
 }
 
-Status settle_on_several_nodes(MPI_Comm comm, CommState& state, Neighbourhood around) {
+Status settle_on_several_nodes(MPI_Comm comm, CommState& state, const Neighbourhood& around) {
   auto ground = std::make_shared<MessageGround>();
   ground->staging = std::make_shared<StagingPool>();
-  ground->members = std::move(around.members);
+  ground->members = around.members;
   Abilities mine;
   if (state.segment) mine = {state.segment->usable_cores(), state.segment->can_pull() ? 1 : 0};
-  SHIMA_TRY_ASSIGN(const auto all, gather_all(comm, mine));
+  SHIMA_TRY_ASSIGN(const auto all, gather_all(comm, mine, [&] { return around.check_local(); }));
   ground->can_pull = std::ranges::all_of(all, [](const Abilities& a) { return a.can_pull != 0; });
   for (std::size_t i = 0; i < all.size(); ++i) {
     ground->members[i].cores = all[i].cores;
@@ -226,14 +243,16 @@ void announce(const Neighbourhood& around, const CommState& state) {
 
 Result<std::unique_ptr<CommState>> make_state(MPI_Comm comm) {
   auto state = std::make_unique<CommState>();
+  fault_point(FaultPhase::open_enter);
   SHIMA_TRY_ASSIGN(Neighbourhood around, look_around(comm));
+  fault_point(FaultPhase::open_introduced);
   SHIMA_TRY_ASSIGN(state->segment, share_memory(comm, around));
   if (state->segment) SHIMA_TRY(state->segment->introduce(hooks_for(state->segment, false)));
   announce(around, *state);
   if (state->segment && around.node_count == 1) {
     SHIMA_TRY(settle_on_one_node(*state, std::move(around)));
   } else {
-    SHIMA_TRY(settle_on_several_nodes(comm, *state, std::move(around)));
+    SHIMA_TRY(settle_on_several_nodes(comm, *state, around));
   }
   return state;
 }

@@ -25,7 +25,7 @@ Result<std::int64_t> target_of(OpenFile& file, MPI_Offset offset, int whence) {
   if (__builtin_mul_overflow(offset, view->etype_size(), &bytes) ||
       __builtin_add_overflow(bytes, base, &bytes) || bytes < 0)
     return fail(Code::bad_argument,
-                fmt::format("seeking by {} leads before the start of the view", offset));
+                fmt::format("seeking by {} leads out of what a view can hold", offset));
   return bytes;
 }
 

@@ -3,6 +3,7 @@
 // A file has at most one under way (MPI-4.1, section 14.4.5), and it runs in the file's thread.
 #include <fmt/format.h>
 
+#include "base/fault_point.h"
 #include "mpiio/access.h"
 #include "mpiio/entry.h"
 #include "mpiio/thread_level.h"
@@ -24,6 +25,7 @@ int begin(MPI_File fh, const char* kind, const Access& access, const Buffer& buf
     file.begin_split({kind, [pending, conclude = prepared.conclude] {
                         return PreparedAccess{{}, {}, conclude}.concluded(pending->wait());
                       }});
+    fault_point(FaultPhase::split);
     return {};
   });
 }

@@ -15,10 +15,16 @@
 namespace shima {
 namespace {
 
-// Where MPI_DISPLACEMENT_CURRENT is: at the shared pointer, once all have come. Collective.
-Result<MPI_Offset> current_displacement(OpenFile& file) {
+// Where a view of a sequential file starts: at the shared pointer, once all have come. Collective;
+// a member that wants it elsewhere fails all.
+Result<MPI_Offset> current_displacement(OpenFile& file, MPI_Offset wanted) {
   SHIMA_TRY(file.shared_pointer());
-  SHIMA_TRY_ASSIGN(const std::int64_t position, file.file().claim_in_order(0));
+  Result<std::uint64_t> claim = 0;
+  if (wanted != MPI_DISPLACEMENT_CURRENT)
+    claim = fail(Code::bad_argument,
+                 "setting a view: a file opened with MPI_MODE_SEQUENTIAL takes no displacement but "
+                 "MPI_DISPLACEMENT_CURRENT");
+  SHIMA_TRY_ASSIGN(const std::int64_t position, file.file().claim_in_order(claim));
   SHIMA_TRY_ASSIGN(const FileOffset place, file.view()->place_of(ViewOffset{position}));
   return place.value;
 }
@@ -46,8 +52,8 @@ NewView new_view(OpenFile& file, const View::Request& request, MPI_Info info) {
 
 Status set_view(OpenFile& file, View::Request request, MPI_Info info) {
   SHIMA_TRY(file.settle());
-  if (request.displacement == MPI_DISPLACEMENT_CURRENT && file.file().mode().sequential) {
-    SHIMA_TRY_ASSIGN(request.displacement, current_displacement(file));
+  if (file.file().mode().sequential) {
+    SHIMA_TRY_ASSIGN(request.displacement, current_displacement(file, request.displacement));
   }
   NewView wanted = new_view(file, request, info);
   // The exchange of hints is the meeting after which all pointers start anew.
@@ -84,7 +90,7 @@ Status seek(OpenFile& file, MPI_Offset offset, int whence) {
   if (__builtin_mul_overflow(offset, view->etype_size(), &bytes) ||
       __builtin_add_overflow(bytes, base.value, &bytes) || bytes < 0) {
     return fail(Code::bad_argument,
-                fmt::format("seeking by {} leads before the start of the view", offset));
+                fmt::format("seeking by {} leads out of what a view can hold", offset));
   }
   file.set_position(ViewOffset{bytes});
   return {};

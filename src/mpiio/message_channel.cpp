@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/fault_point.h"
 #include "collective/outcome_words.h"
 #include "mpiio/real_mpi.h"
 
@@ -81,6 +82,7 @@ Result<std::vector<std::span<const std::byte>>> MessageChannel::exchange(
   SHIMA_TRY(checked(PMPI_Iallgather(&len, 1, MPI_INT, lens.data(), 1, MPI_INT, comm_, &request),
                     "exchanging sizes"));
   SHIMA_TRY(await(request, "exchanging sizes"));
+  fault_point(FaultPhase::exchange);
   const auto sum = std::accumulate(lens.begin(), lens.end(), std::int64_t{0});
   if (sum > std::numeric_limits<int>::max())
     return fail(Code::unsupported_operation,
@@ -110,6 +112,7 @@ Outcome MessageChannel::agree(const Outcome& mine) {
   Status met =
       checked(PMPI_Iallreduce(in.data(), out.data(), 2, MPI_UINT64_T, MPI_MAX, comm_, &request),
               "agreeing");
+  fault_point(FaultPhase::arrive);
   if (met) met = await(request, "agreeing");
   if (!met) return {.code = met.error().code, .rank = rank_};
   return outcome_of({out[0], out[1]});

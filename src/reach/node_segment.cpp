@@ -1,15 +1,14 @@
 #include "reach/node_segment.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
+#include "base/fault_point.h"
 #include "reach/process_vm.h"
 
 namespace shima {
@@ -18,6 +17,8 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t slot_count = 1024;
 constexpr std::size_t most_entered = slot_count - 64;  // the rest is for files just closed
+constexpr unsigned look_again_us = 100;
+constexpr unsigned looks_between_checks = 1000;  // checks of whether others live: every 100 ms
 constexpr std::uint64_t introduction_key = ~std::uint64_t{0};
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
@@ -28,32 +29,37 @@ void raise_to(std::atomic<std::uint64_t>& word, std::uint64_t value) {
   }
 }
 
-bool is_gone(pid_t pid) {
-  const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  if (fd < 0) return errno == ESRCH;
-  pollfd exited{fd, POLLIN, 0};
-  const bool gone = ::poll(&exited, 1, 0) == 1;
-  ::close(fd);
-  return gone;
-}
-
 }  // namespace
 
 Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_count,
                                               const WaitHooks& hooks) {
-  const std::uint32_t before = generation.load(std::memory_order_acquire);
+  const std::uint64_t before = generation.load(std::memory_order_acquire);
+  const auto given_up = [] {
+    return fail(Code::peer_lost, "meeting the other ranks: the process of one has ended");
+  };
+  if ((before & broken) != 0) return given_up();
   raise_to(first, mine.first);
   raise_to(second, mine.second);
   Maxima& result = released[(before + 1) % 2];
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == member_count) {
+    fault_point(FaultPhase::release);
     result = {first.exchange(0), second.exchange(0)};
     arrived.store(0, std::memory_order_relaxed);
-    generation.store(before + 1, std::memory_order_release);
+    std::uint64_t expected = before;
+    if (!generation.compare_exchange_strong(expected, before + 1)) return given_up();
     event.post();
     return result;
   }
-  SHIMA_TRY(wait_until(event, hooks,
-                       [&] { return generation.load(std::memory_order_acquire) != before; }));
+  fault_point(FaultPhase::arrive);
+  const Status waited = wait_until(
+      event, hooks, [&] { return generation.load(std::memory_order_acquire) != before; });
+  std::uint64_t now = before;
+  if (!waited && generation.compare_exchange_strong(now, before | broken)) {
+    event.post();
+    return std::unexpected(waited.error());
+  }
+  // Where the next meeting is broken already, this one still took place.
+  if (generation.load(std::memory_order_acquire) == (before | broken)) return given_up();
   return result;
 }
 
@@ -131,17 +137,32 @@ bool NodeSegment::reach_all() const {
   return true;
 }
 
+Status NodeSegment::check_peer(int index) const {
+  return index == index_ ? Status{} : check_alive(peer(index).pid);
+}
+
 Status NodeSegment::check_peers() const {
-  for (int i = 0; i < member_count_; ++i) {
-    if (i != index_ && is_gone(peer(i).pid))
-      return fail(Code::peer_lost,
-                  fmt::format("waiting for process {}: it has ended", peer(i).pid));
-  }
+  for (int i = 0; i < member_count_; ++i) SHIMA_TRY(check_peer(i));
   return {};
 }
 
-void NodeSegment::lock() {
-  while (header().lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+// Fails if the holder's process has ended: nobody knows what state it left the table in.
+Status NodeSegment::lock() {
+  constexpr unsigned yields = 3;
+  for (unsigned looks = 1;; ++looks) {
+    std::uint32_t holder = 0;
+    if (header().lock.compare_exchange_strong(holder, static_cast<std::uint32_t>(index_) + 1,
+                                              std::memory_order_acquire))
+      break;
+    if (looks % looks_between_checks == 0) SHIMA_TRY(check_peer(static_cast<int>(holder) - 1));
+    if (looks <= yields) {
+      sched_yield();
+    } else {
+      ::usleep(look_again_us);
+    }
+  }
+  fault_point(FaultPhase::lock);
+  return {};
 }
 void NodeSegment::unlock() { header().lock.store(0, std::memory_order_release); }
 
@@ -155,14 +176,18 @@ Result<Slot*> NodeSegment::enter(std::uint64_t key) {
                 fmt::format("opening a file: {} are open on this communicator already; close some",
                             most_entered));
   }
-  while (true) {
-    if (Slot* const slot = find_slot(key); slot != nullptr) return slot;
-    ::usleep(100);
+  for (unsigned looks = 1;; ++looks) {
+    auto slot = find_slot(key);
+    if (slot && *slot == nullptr && looks % looks_between_checks == 0)
+      if (const Status alive = check_peers(); !alive) slot = std::unexpected(alive.error());
+    if (!slot) entered_.fetch_sub(1);
+    if (!slot || *slot != nullptr) return slot;
+    ::usleep(look_again_us);
   }
 }
 
-Slot* NodeSegment::find_slot(std::uint64_t key) {
-  lock();
+Result<Slot*> NodeSegment::find_slot(std::uint64_t key) {
+  SHIMA_TRY(lock());
   Header& table = header();
   const std::uint32_t used = table.used_slots.load(std::memory_order_relaxed);
   std::size_t place = slot_count;
@@ -184,7 +209,7 @@ Slot* NodeSegment::find_slot(std::uint64_t key) {
 
 void NodeSegment::leave(Slot* slot) {
   entered_.fetch_sub(1);
-  lock();
+  if (!lock()) return;  // nobody will need the slot again
   if (slot->departed.fetch_add(1) + 1 == static_cast<std::uint32_t>(member_count_)) {
     slot->departed.store(0);
     for (auto& word : slot->shared_pointer) word.store(0);

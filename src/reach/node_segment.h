@@ -21,14 +21,19 @@
 namespace shima {
 
 // A barrier that also finds the maximum of two words over those who arrive.
+//
+// Who waits for a member whose process has ended breaks the barrier, for good: one word says how
+// each meeting ended, so that all who live leave it alike, whether they waited or were still to
+// come.
 struct Rendezvous {
+  static constexpr std::uint64_t broken = std::uint64_t{1} << 63;
   struct Maxima {
     std::uint64_t first = 0;
     std::uint64_t second = 0;
   };
 
   std::atomic<std::uint32_t> arrived;
-  std::atomic<std::uint32_t> generation;
+  std::atomic<std::uint64_t> generation;  // how many meetings are over, and `broken`
   std::atomic<std::uint64_t> first;
   std::atomic<std::uint64_t> second;
   std::array<Maxima, 2> released;
@@ -79,7 +84,7 @@ struct alignas(64) SlotMember {
 struct alignas(64) Slot {
   Rendezvous rendezvous;
   alignas(64) Event event;                     // windows opened, filled, closed
-  alignas(64) std::atomic<std::uint32_t> led;  // 1 while a member carries out errands
+  alignas(64) std::atomic<std::uint32_t> led;  // who carries out errands: its index + 1
   Event errands;                               // posted, done, leader gone
   alignas(
       64) std::array<std::atomic<std::int64_t>, 2> shared_pointer;  // collective/shared_pointer.h
@@ -109,6 +114,7 @@ class NodeSegment {
   void use_all_cores() const;
   // An error once one of the members' processes is gone.
   [[nodiscard]] Status check_peers() const;
+  [[nodiscard]] Status check_peer(int index) const;
 
   // The slot of `key`, made by whoever comes first. Every member enters and leaves each key once.
   [[nodiscard]] Result<Slot*> enter(std::uint64_t key);
@@ -124,7 +130,7 @@ class NodeSegment {
     cpu_set_t cores;
   };
   struct Header {
-    std::atomic<std::uint32_t> lock;
+    std::atomic<std::uint32_t> lock;        // the holder's index + 1
     std::atomic<std::uint32_t> used_slots;  // slots beyond were never used
     std::array<std::uint64_t, 1024> keys;   // 0: free
   };
@@ -133,10 +139,11 @@ class NodeSegment {
   [[nodiscard]] Header& header() const;
   [[nodiscard]] Peer& peer(int index) const;
   [[nodiscard]] std::byte* slot_at(std::size_t place) const;
-  [[nodiscard]] Slot* find_slot(std::uint64_t key);
+  // Null where the table is full.
+  [[nodiscard]] Result<Slot*> find_slot(std::uint64_t key);
   static std::size_t slots_start(int member_count);
   static std::size_t slot_bytes(int member_count);
-  void lock();
+  [[nodiscard]] Status lock();
   void unlock();
   [[nodiscard]] bool reach_all() const;
 

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 
+#include "base/fault_point.h"
 #include "base/quiet_thread.h"
 
 namespace shima {
@@ -42,6 +43,7 @@ bool move_all(std::size_t len_bytes, Move move) {
   for (std::size_t done = 0; done < len_bytes;) {
     const ssize_t moved = move(done);
     if (moved < 0 && errno == EINTR) continue;
+    if (moved == 0) errno = ECONNRESET;  // the other end has closed
     if (moved <= 0) return false;
     done += static_cast<std::size_t>(moved);
   }
@@ -272,6 +274,7 @@ bool PointerService::attend(Visitor& visitor) {
   PointerRequest request;
   std::memcpy(&request, visitor.message.data(), sizeof request);
   const std::int64_t answer = serve(request);
+  fault_point(FaultPhase::pointer_serve);
   return send_all(visitor.socket, &answer, sizeof answer);
 }
 
@@ -302,6 +305,7 @@ Result<std::int64_t> PointerClient::ask(const PointerRequest& request) {
     socket_ = -1;
   }
   if (socket_ < 0) SHIMA_TRY(connect());
+  fault_point(FaultPhase::pointer_ask);
   std::int64_t answer = 0;
   if (send_all(socket_, &request, sizeof request) && receive_all(socket_, &answer, sizeof answer))
     return answer;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
@@ -22,6 +23,9 @@ struct WaitHooks {
   std::function<Status()> peers;   // an error once a peer is gone; may be empty
   bool may_spin = false;           // no more tasks than cores
 };
+
+// An error once a process has ended.
+[[nodiscard]] Status check_alive(pid_t pid);
 
 // A word that waiters of one node sleep on, and how many do.
 struct Event {

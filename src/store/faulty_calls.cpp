@@ -1,6 +1,7 @@
 // System calls that fail on purpose, so that tests can show what happens to every rank when one
 // rank's disk is full, broken, or takes less than it was given.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fault_point.h"
 #include "store/posix_subfile.h"
 
 namespace shima {
@@ -75,16 +77,6 @@ class FaultyCalls final : public FileSystemCalls {
   std::atomic<std::uint64_t> bytes_{0};
 };
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const auto at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
 bool parse_outcome(std::string_view text, Fault& fault) {
   if (text == "short") return true;
   if (text == "ENOSPC") fault.sys_errno = ENOSPC;
@@ -95,7 +87,7 @@ bool parse_outcome(std::string_view text, Fault& fault) {
 }
 
 bool parse_fault(std::string_view text, Fault& fault) {
-  const auto parts = split(text, ':');
+  const auto parts = split_fault(text, ':');
   if (parts.size() < 2 || parts.size() > 3) return false;
   if (parts[0] == "write")
     fault.call = Fault::Call::write;
@@ -121,14 +113,20 @@ bool parse_fault(std::string_view text, Fault& fault) {
 
 Result<std::unique_ptr<FileSystemCalls>> make_faulty_calls(const std::string& spec) {
   std::vector<Fault> faults;
-  for (const std::string_view part : split(spec, ',')) {
+  for (const std::string_view part : split_fault(spec, ',')) {
     Fault fault;
+    if (is_well_formed_kill(part)) continue;  // see base/fault_point.h
+    if (is_kill(part))
+      return fail(Code::bad_argument,
+                  fmt::format("SHIMA_FAULT: '{}' is not kill:PHASE:RANK[:NTH] with PHASE one of {}",
+                              part, fmt::join(fault_phase_names, ", ")));
     if (!parse_fault(part, fault))
       return fail(
           Code::bad_argument,
           fmt::format(
-              "SHIMA_FAULT: '{}' is not CALL:OUTCOME[:after=BYTES] with CALL write, read, sync or "
-              "lock and OUTCOME short, ENOSPC, EIO, EDQUOT or ENOLCK",
+              "SHIMA_FAULT: '{}' is neither kill:PHASE:RANK[:NTH] nor CALL:OUTCOME[:after=BYTES] "
+              "with CALL write, read, sync or lock and OUTCOME short, ENOSPC, EIO, EDQUOT or "
+              "ENOLCK",
               part));
     faults.push_back(fault);
   }

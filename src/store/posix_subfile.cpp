@@ -13,12 +13,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
+#include "store/close_to_open.h"
 #include "store/direct_subfile.h"
 #include "store/pieces.h"
 
@@ -38,10 +41,18 @@ int FileSystemCalls::lock(int fd, struct flock& range) { return ::fcntl(fd, F_OF
 
 namespace {
 
+int access_flags(const SubfileOpen& request) {
+  return request.read && request.write ? O_RDWR : request.write ? O_WRONLY : O_RDONLY;
+}
+
 class PosixSubfile final : public Subfile {
  public:
-  PosixSubfile(int fd, std::string path, std::unique_ptr<FileSystemCalls> calls)
-      : fd_(fd), path_(std::move(path)), calls_(std::move(calls)) {}
+  PosixSubfile(int fd, const SubfileOpen& request, std::unique_ptr<FileSystemCalls> calls)
+      : fd_(fd),
+        path_(request.path),
+        access_(access_flags(request)),
+        calls_(std::move(calls)),
+        close_to_open_(request.close_to_open.value_or(is_close_to_open(fd))) {}
   PosixSubfile(const PosixSubfile&) = delete;
   PosixSubfile& operator=(const PosixSubfile&) = delete;
   ~PosixSubfile() override {
@@ -50,11 +61,13 @@ class PosixSubfile final : public Subfile {
 
   Status write(TargetOffset offset, std::span<const iovec> pieces) override {
     const auto moved = move_all(offset, pieces, true);
+    unpublished_ = close_to_open_;
     if (!moved) return std::unexpected(moved.error());
     return {};
   }
 
   Result<std::uint64_t> read(TargetOffset offset, std::span<const iovec> pieces) override {
+    SHIMA_TRY(renew());
     return move_all(offset, pieces, false);
   }
 
@@ -65,6 +78,7 @@ class PosixSubfile final : public Subfile {
   }
 
   Result<std::uint64_t> size() override {
+    SHIMA_TRY(renew());
     struct stat facts{};
     if (::fstat(fd_, &facts) != 0) return failure(errno, "asking the size of");
     return static_cast<std::uint64_t>(facts.st_size);
@@ -77,8 +91,10 @@ class PosixSubfile final : public Subfile {
 
   Status preallocate(std::uint64_t size_bytes) override {
     if (size_bytes == 0) return {};
+    SHIMA_TRY(renew());  // where the system cannot, the C library reads, and writes zeros
     int error = EINTR;
     while (error == EINTR) error = ::posix_fallocate(fd_, 0, as_signed(size_bytes));
+    unpublished_ = close_to_open_;
     if (error != 0) return failure(error, "preallocating");
     return {};
   }
@@ -104,6 +120,10 @@ class PosixSubfile final : public Subfile {
     return {};
   }
 
+  Status publish() override { return unpublished_.exchange(false) ? sync() : Status{}; }
+  void look_again() override { stale_ = close_to_open_; }
+  bool close_to_open() const override { return close_to_open_; }
+
   Status close() override {
     const int fd = std::exchange(fd_, -1);
     if (::close(fd) != 0 && errno != EINTR) return failure(errno, "closing");
@@ -127,6 +147,15 @@ class PosixSubfile final : public Subfile {
 
   [[nodiscard]] std::unexpected<Error> failure(int sys_errno, const char* doing) const {
     return fail_errno(sys_errno, fmt::format("{} {}", doing, path_));
+  }
+
+  Status renew() {
+    if (!stale_) return {};
+    const std::lock_guard one_at_a_time(renewing_);
+    if (!stale_) return {};
+    SHIMA_TRY(open_anew(fd_, access_, path_));
+    stale_ = false;
+    return {};
   }
 
   Result<std::uint64_t> move_all(TargetOffset offset, std::span<const iovec> pieces, bool writing) {
@@ -181,12 +210,16 @@ class PosixSubfile final : public Subfile {
 
   int fd_;
   std::string path_;
+  int access_;
   std::unique_ptr<FileSystemCalls> calls_;
+  bool close_to_open_;
+  std::atomic<bool> unpublished_ = false;
+  std::atomic<bool> stale_ = false;
+  std::mutex renewing_;
 };
 
 int open_flags(const SubfileOpen& request) {
-  int flags = O_CLOEXEC;
-  flags |= request.read && request.write ? O_RDWR : request.write ? O_WRONLY : O_RDONLY;
+  int flags = O_CLOEXEC | access_flags(request);
   if (request.create) flags |= O_CREAT;
   if (request.exclusive) flags |= O_EXCL;
   if (!request.follow_links) flags |= O_NOFOLLOW;
@@ -208,7 +241,7 @@ Result<std::unique_ptr<Subfile>> open_posix_subfile(const SubfileOpen& request,
     ::close(fd);
     return fail_errno(EISDIR, fmt::format("opening {}", request.path));
   }
-  return std::make_unique<PosixSubfile>(fd, request.path, std::move(calls));
+  return std::make_unique<PosixSubfile>(fd, request, std::move(calls));
 }
 
 Status Subfile::write(TargetOffset offset, const void* data, std::uint64_t len_bytes) {

@@ -26,7 +26,7 @@ class FileSystemCalls {
 
 // Calls that fail as `spec` says: "write:ENOSPC:after=1048576", "read:EIO:after=0", "write:short",
 // "sync:EIO", "lock:ENOLCK"; several are separated by commas. `after` counts bytes moved before the
-// fault.
+// fault. "kill:PHASE:RANK[:NTH]" is left to base/fault_point.h, but checked here.
 [[nodiscard]] Result<std::unique_ptr<FileSystemCalls>> make_faulty_calls(const std::string& spec);
 
 }  // namespace shima

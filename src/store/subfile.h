@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -41,6 +42,11 @@ class Subfile {
   // Reserves storage up to `size_bytes`; never shrinks, never changes data.
   [[nodiscard]] virtual Status preallocate(std::uint64_t size_bytes) = 0;
   [[nodiscard]] virtual Status sync() = 0;
+  // Where nodes cache apart (see close_to_open.h): sends what was written to where other nodes find
+  // it, and makes later reads and sizes ask for what they sent. Elsewhere both do nothing.
+  [[nodiscard]] virtual Status publish() = 0;
+  virtual void look_again() = 0;
+  [[nodiscard]] virtual bool close_to_open() const = 0;
   // Blocks until no other open subfile holds a lock on any of these bytes that excludes this one;
   // threads that share a subfile do not exclude each other.
   [[nodiscard]] virtual Status lock(TargetOffset offset, std::uint64_t len_bytes,
@@ -61,10 +67,13 @@ struct SubfileOpen {
   bool write = false;
   bool create = false;
   bool exclusive = false;
-  bool direct_read = false;   // past the page cache, where the file system can
+  bool direct_read = false;  // past the page cache, where the file system can
+  bool direct_write = false;
+  bool direct_read = false;  // past the page cache, where the file system can
   bool direct_write = false;
   bool follow_links = true;
-  unsigned permissions = 0666;  // before the umask
+  unsigned permissions = 0666;             // before the umask
+  std::optional<bool> close_to_open = {};  // nothing: as the file system is known to be
 };
 
 // Opens a file of the operating system; if SHIMA_FAULT is set, one that fails as it says (tests).

@@ -20,4 +20,76 @@ static inline void expect_equal(long long actual, long long expected, const char
   give_up(text, line);
 }
 
+// What programs of many small cases repeat.
+
+static inline MPI_File open_world(const char* name, int amode) {
+  MPI_File fh;
+  EXPECT_OK(MPI_File_open(MPI_COMM_WORLD, name, amode, MPI_INFO_NULL, &fh));
+  return fh;
+}
+
+static inline MPI_File open_self(const char* name, int amode) {
+  MPI_File fh;
+  EXPECT_OK(MPI_File_open(MPI_COMM_SELF, name, amode, MPI_INFO_NULL, &fh));
+  return fh;
+}
+
+// A new and empty file for all.
+static inline MPI_File open_fresh(const char* name) {
+  MPI_File fh = open_world(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  EXPECT_OK(MPI_File_set_size(fh, 0));
+  return fh;
+}
+
+static inline void view_native(MPI_File fh, MPI_Offset at, MPI_Datatype etype,
+                               MPI_Datatype filetype) {
+  EXPECT_OK(MPI_File_set_view(fh, at, etype, filetype, "native", MPI_INFO_NULL));
+}
+
+// What all have written is there for all to read (MPI-4.1, section 14.6.1).
+static inline void sync_barrier_sync(MPI_File fh) {
+  EXPECT_OK(MPI_File_sync(fh));
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_OK(MPI_File_sync(fh));
+}
+
+#define expect_items(status, type, expected) \
+  expect_equal(items_in(status, type), expected, "the count of " #status, __LINE__)
+
+static inline int items_in(const MPI_Status* status, MPI_Datatype type) {
+  int count = -1;
+  MPI_Get_count((MPI_Status*)status, type, &count);
+  return count;
+}
+
+static inline MPI_Offset position_of(MPI_File fh) {
+  MPI_Offset position = -1;
+  EXPECT_OK(MPI_File_get_position(fh, &position));
+  return position;
+}
+
+static inline MPI_Offset shared_position_of(MPI_File fh) {
+  MPI_Offset position = -1;
+  EXPECT_OK(MPI_File_get_position_shared(fh, &position));
+  return position;
+}
+
+static inline MPI_Offset file_size_of(MPI_File fh) {
+  MPI_Offset size = -1;
+  EXPECT_OK(MPI_File_get_size(fh, &size));
+  return size;
+}
+
+// The bytes that another program finds in the file at `offset`.
+static inline void expect_stored(const char* name, long long offset, const void* expected,
+                                 size_t len) {
+  unsigned char* found = malloc(len + 1);
+  int fd = open(name, O_RDONLY);
+  EXPECT(fd >= 0);
+  EXPECT_EQ(pread(fd, found, len, offset), len);
+  for (size_t i = 0; i < len; ++i) EXPECT_EQ(found[i], ((const unsigned char*)expected)[i]);
+  close(fd);
+  free(found);
+}
+
 #endif

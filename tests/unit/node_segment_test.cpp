@@ -62,6 +62,18 @@ TEST(Rendezvous, NobodyLeavesBeforeTheLastArrives) {
   });
 }
 
+// The last one to come would otherwise find all others counted, and go on alone.
+TEST(Rendezvous, WhoComesLaterFindsItBroken) {
+  Rendezvous meeting{};
+  const auto lost = [] { return Status(fail(Code::peer_lost, "the third has ended")); };
+  EXPECT_FALSE(meeting.arrive({}, 3, {.progress = {}, .peers = lost}).has_value());
+  for (int later = 0; later < 3; ++later) {
+    const auto met = meeting.arrive({}, 3, {});
+    ASSERT_FALSE(met.has_value());
+    EXPECT_EQ(met.error().code, Code::peer_lost);
+  }
+}
+
 TEST(NodeSegment, MembersMeetInTheSlotOfAKey) {
   constexpr int count = 6;
   const auto memory = NodeSegment::make(count).value();

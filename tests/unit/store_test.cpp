@@ -84,6 +84,53 @@ class StoreTest : public testing::Test {
           .string();
 };
 
+// Calls that count what goes to the disk's other users.
+class Counting final : public FileSystemCalls {
+ public:
+  explicit Counting(int& syncs) : syncs_(syncs) {}
+  int fsync(int fd) override {
+    ++syncs_;
+    return FileSystemCalls::fsync(fd);
+  }
+
+ private:
+  int& syncs_;
+};
+
+TEST_F(StoreTest, WhereNodesCacheApartWhatWasWrittenIsPublishedOnce) {
+  int syncs = 0;
+  for (const bool apart : {true, false}) {
+    const auto file = *open_posix_subfile(
+        {.path = path_, .read = true, .write = true, .create = true, .close_to_open = apart},
+        std::make_unique<Counting>(syncs));
+    syncs = 0;
+    EXPECT_TRUE(file->publish().has_value());
+    EXPECT_EQ(syncs, 0);
+    ASSERT_TRUE(file->write(TargetOffset{0}, "abc", 3).has_value());
+    EXPECT_TRUE(file->publish().has_value());
+    EXPECT_TRUE(file->publish().has_value());
+    EXPECT_EQ(syncs, apart ? 1 : 0);
+  }
+}
+
+TEST_F(StoreTest, LookingAgainOpensTheSameFileEvenIfItHasLostItsName) {
+  const auto file = *open_posix_subfile(
+      {.path = path_, .read = true, .write = true, .create = true, .close_to_open = true},
+      std::make_unique<FileSystemCalls>());
+  ASSERT_TRUE(file->write(TargetOffset{0}, "abc", 3).has_value());
+  const FileIdentity before = file->identity().value();
+  std::filesystem::remove(path_);
+  const auto usurper = open();
+  file->look_again();
+  EXPECT_EQ(file->size().value(), 3u);
+  EXPECT_EQ(file->identity().value(), before);
+  ASSERT_TRUE(file->write(TargetOffset{3}, "d", 1).has_value());
+  char found[4];
+  file->look_again();
+  EXPECT_EQ(file->read(TargetOffset{0}, found, 4).value(), 4u);
+  EXPECT_EQ(std::string(found, 4), "abcd");
+}
+
 TEST_F(StoreTest, WritesThatFallShortAreContinued) {
   Bytes bytes = counting(20000);
   ASSERT_TRUE(open(std::make_unique<Reluctant>())
@@ -197,9 +244,12 @@ TEST_F(StoreTest, ShortFaultsLoseNothing) {
 }
 
 TEST_F(StoreTest, AFaultThatIsNoneIsRefused) {
-  for (const char* spec : {"", "write", "write:EBAD", "seek:EIO",
-                           "write:EIO:after=", "write:EIO:after=1x", "write:EIO:x=1"})
+  for (const char* spec :
+       {"", "write", "write:EBAD", "seek:EIO", "write:EIO:after=", "write:EIO:after=1x",
+        "write:EIO:x=1", "kill:", "kill:disk", "kill:disk:x", "kill:nowhere:0", "kill:disk:0:0",
+        "kill:disk:0:1:1", "kill:disk:0,kill:disk"})
     EXPECT_FALSE(make_faulty_calls(spec).has_value()) << spec;
+  EXPECT_TRUE(make_faulty_calls("kill:disk:0,write:EIO,kill:open.agree:1:3").has_value());
 }
 
 TEST_F(StoreTest, OpeningSaysWhyNot) {

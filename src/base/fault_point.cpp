@@ -1,0 +1,89 @@
+#include "base/fault_point.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <deque>
+#include <optional>
+
+namespace shima {
+namespace {
+
+struct Kill {
+  std::size_t phase = 0;
+  std::uint64_t rank = 0;
+  std::uint64_t nth = 1;
+};
+
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size();
+  return whole ? std::optional(number) : std::nullopt;
+}
+
+std::optional<Kill> parse(std::string_view fault) {
+  const auto parts = split_fault(fault, ':');
+  if (!is_kill(fault) || parts.size() < 3 || parts.size() > 4) return std::nullopt;
+  const auto* const phase = std::ranges::find(fault_phase_names, parts[1]);
+  const auto rank = number_of(parts[2]);
+  const auto nth = parts.size() == 4 ? number_of(parts[3]) : std::optional<std::uint64_t>(1);
+  if (phase == fault_phase_names.end() || !rank || !nth || *nth == 0) return std::nullopt;
+  return Kill{static_cast<std::size_t>(phase - fault_phase_names.begin()), *rank, *nth};
+}
+
+// This process's rank in its job, as launchers tell it before MPI has started.
+std::optional<std::uint64_t> rank_in_job() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const char* rank = std::getenv(name); rank != nullptr) return number_of(rank);
+  return std::nullopt;
+}
+
+struct Armed {
+  std::size_t phase;
+  std::uint64_t nth;
+  std::atomic<std::uint64_t> came = 0;
+};
+
+// Those that are meant for this process. What is not well-formed is told by whoever opens a file.
+std::deque<Armed>& armed() {
+  static auto* const all = [] {
+    auto* found = new std::deque<Armed>;
+    const char* faults = std::getenv("SHIMA_FAULT");
+    if (faults == nullptr) return found;
+    const auto rank = rank_in_job();
+    for (const std::string_view fault : split_fault(faults, ','))
+      if (const auto kill = parse(fault); kill && rank == kill->rank)
+        found->emplace_back(kill->phase, kill->nth);
+    return found;
+  }();
+  return *all;
+}
+
+}  // namespace
+
+const bool faults_wanted = std::getenv("SHIMA_FAULT") != nullptr;
+
+void come_to(FaultPhase phase) {
+  for (Armed& kill : armed())
+    if (kill.phase == static_cast<std::size_t>(phase) && ++kill.came == kill.nth) ::raise(SIGKILL);
+}
+
+std::vector<std::string_view> split_fault(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+bool is_kill(std::string_view fault) { return fault.starts_with("kill:"); }
+
+bool is_well_formed_kill(std::string_view fault) { return parse(fault).has_value(); }
+
+}  // namespace shima

