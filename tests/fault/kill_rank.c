@@ -1,8 +1,9 @@
 // RANKS: none
-// (compiled by kill_rank.py) Writes and reads the same file together for ever; rank 1 is killed by
-// itself: as the first argument says, "before" a call that the others go into, or "during" one, by
-// a thread that sleeps first; the second one says by which calls: blocking, nonblocking, split. A
-// rank that lives on and gets an error from a call leaves a file "told.RANK".
+// (compiled by kill_rank.py) Goes through the same calls again and again; one rank is killed: as
+// the first argument says, rank 1 by itself "before" a call that the others go into, or "during"
+// one, by a thread that sleeps first, or "in" a phase of a call, by SHIMA_FAULT. The second
+// argument names the calls. A rank that lives on and gets an error from one of them leaves a file
+// "told.RANK".
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -11,63 +12,127 @@
 
 enum { piece_bytes = 8192, piece_count = 256, bytes = piece_bytes * piece_count, calls_before = 5 };
 
+static unsigned char data[bytes];
+static MPI_File file = MPI_FILE_NULL;
+static int shares_a_node = 1;
+
 static void* killer(void* ignored) {
   nanosleep(&(struct timespec){0, 150000000}, NULL);
   raise(SIGKILL);
   return ignored;
 }
 
-static MPI_File open_with_view(void) {
-  MPI_File file;
+// Ends this rank if a call failed; it can close the file still, as far as nobody needs the MPI's
+// messages for that, and learns again that not all is well.
+static void stop_if(int code) {
+  char told[32];
+  if (code == MPI_SUCCESS) return;
+  if (file != MPI_FILE_NULL && shares_a_node) REQUIRE(MPI_File_close(&file) != MPI_SUCCESS);
+  snprintf(told, sizeof told, "told.%d", here);
+  REQUIRE(close(open(told, O_CREAT | O_WRONLY, 0644)) == 0);
+  _exit(3);
+}
+
+static void open_file(void) {
+  stop_if(MPI_File_open(MPI_COMM_WORLD, "data.bin", MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL,
+                        &file));
+}
+
+static void set_view(void) {
   MPI_Datatype pieces;
-  CHECK(MPI_File_open(MPI_COMM_WORLD, "data.bin", MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL,
-                      &file));
   MPI_Type_vector(piece_count, piece_bytes, ranks * piece_bytes, MPI_BYTE, &pieces);
   MPI_Type_commit(&pieces);
-  CHECK(MPI_File_set_view(file, (MPI_Offset)here * piece_bytes, MPI_BYTE, pieces, "native",
-                          MPI_INFO_NULL));
+  stop_if(MPI_File_set_view(file, (MPI_Offset)here * piece_bytes, MPI_BYTE, pieces, "native",
+                            MPI_INFO_NULL));
   MPI_Type_free(&pieces);
-  return file;
 }
 
-static unsigned char data[bytes];
-
-static int transfer(MPI_File file, const char* way, int write) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  if (strcmp(way, "nonblocking") == 0) {
-    const int code = write ? MPI_File_iwrite_at_all(file, 0, data, bytes, MPI_BYTE, &request)
-                           : MPI_File_iread_at_all(file, 0, data, bytes, MPI_BYTE, &request);
-    return code != MPI_SUCCESS ? code : MPI_Wait(&request, MPI_STATUS_IGNORE);
-  }
-  if (strcmp(way, "split") == 0) {
-    const int code = write ? MPI_File_write_at_all_begin(file, 0, data, bytes, MPI_BYTE)
-                           : MPI_File_read_at_all_begin(file, 0, data, bytes, MPI_BYTE);
-    if (code != MPI_SUCCESS) return code;
-    return write ? MPI_File_write_at_all_end(file, data, MPI_STATUS_IGNORE)
-                 : MPI_File_read_at_all_end(file, data, MPI_STATUS_IGNORE);
-  }
-  return write ? MPI_File_write_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE)
-               : MPI_File_read_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+static void blocking(void) {
+  stop_if(MPI_File_write_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+  stop_if(MPI_File_read_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
 }
+
+static void nonblocking(void) {
+  MPI_Request request;
+  stop_if(MPI_File_iwrite_at_all(file, 0, data, bytes, MPI_BYTE, &request));
+  stop_if(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  stop_if(MPI_File_iread_at_all(file, 0, data, bytes, MPI_BYTE, &request));
+  stop_if(MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
+static void split(void) {
+  stop_if(MPI_File_write_at_all_begin(file, 0, data, bytes, MPI_BYTE));
+  stop_if(MPI_File_write_at_all_end(file, data, MPI_STATUS_IGNORE));
+  stop_if(MPI_File_read_at_all_begin(file, 0, data, bytes, MPI_BYTE));
+  stop_if(MPI_File_read_at_all_end(file, data, MPI_STATUS_IGNORE));
+}
+
+static void ordered(void) {
+  stop_if(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+  stop_if(MPI_File_write_ordered(file, data, bytes / 16, MPI_BYTE, MPI_STATUS_IGNORE));
+}
+
+// Alone at the shared pointer; on one node nobody misses anybody before the seek.
+static void shared(void) {
+  stop_if(MPI_File_write_shared(file, data, bytes / 16, MPI_BYTE, MPI_STATUS_IGNORE));
+  stop_if(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+}
+
+// The same, where somebody keeps the pointer whom all miss; once all have left the meetings of the
+// calls before, whose messages are the MPI's.
+static void pointer(void) {
+  static int calls;
+  shares_a_node = 0;
+  if (calls++ == 0) nanosleep(&(struct timespec){0, 300000000}, NULL);
+  stop_if(MPI_File_write_shared(file, data, 16, MPI_BYTE, MPI_STATUS_IGNORE));
+}
+
+// Small pieces of all ranks at once, which some carry out for others; nobody misses anybody before
+// the sync, and nobody who lives may fail before.
+static void alone(void) {
+  for (int call = 0; call < 3; ++call)
+    CHECK(MPI_File_write_at(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+  stop_if(MPI_File_sync(file));
+}
+
+static void atomic(void) {
+  stop_if(MPI_File_set_atomicity(file, 1));
+  blocking();
+}
+
+// The calls that move no data, and opening a file again and again.
+static void whole(void) {
+  stop_if(MPI_File_set_size(file, 0));
+  stop_if(MPI_File_preallocate(file, bytes));
+  stop_if(MPI_File_sync(file));
+  stop_if(MPI_File_close(&file));
+  open_file();
+  set_view();
+}
+
+static const struct {
+  const char* name;
+  void (*calls)(void);
+} ways[] = {{"blocking", blocking}, {"nonblocking", nonblocking}, {"split", split},
+            {"ordered", ordered},   {"shared", shared},           {"pointer", pointer},
+            {"alone", alone},       {"atomic", atomic},           {"whole", whole}};
 
 int main(int argc, char** argv) {
+  void (*calls)(void) = NULL;
   pthread_t thread;
   start_test(&argc, &argv, 40);
   // The launcher of MPICH tells the others so, or goes and leaves their output without a reader.
   signal(SIGUSR1, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
-  const int during = argc > 1 && strcmp(argv[1], "during") == 0;
-  const char* way = argc > 2 ? argv[2] : "blocking";
-  MPI_File file = open_with_view();
-  if (here == 1 && during) pthread_create(&thread, NULL, killer, NULL);
+  const char* moment = argc > 1 ? argv[1] : "before";
+  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; ++i)
+    if (strcmp(ways[i].name, argc > 2 ? argv[2] : "blocking") == 0) calls = ways[i].calls;
+  REQUIRE(calls != NULL);
+  open_file();
+  set_view();
+  if (here == 1 && strcmp(moment, "during") == 0) pthread_create(&thread, NULL, killer, NULL);
   for (int call = 0;; ++call) {
-    if (here == 1 && !during && call == calls_before) raise(SIGKILL);
-    const int wrote = transfer(file, way, 1);
-    const int read = transfer(file, way, 0);
-    if (wrote == MPI_SUCCESS && read == MPI_SUCCESS) continue;
-    char told[32];
-    snprintf(told, sizeof told, "told.%d", here);
-    REQUIRE(close(open(told, O_CREAT | O_WRONLY, 0644)) == 0);
-    _exit(3);
+    if (here == 1 && strcmp(moment, "before") == 0 && call == calls_before) raise(SIGKILL);
+    calls();
   }
 }

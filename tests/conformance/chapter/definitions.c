@@ -90,6 +90,33 @@ static void offsets_count_etypes(void) {
   MPI_Type_free(&type);
 }
 
+/* Pair types have holes of their own, in files as in memory. */
+static void pair_types_keep_their_holes(void) {
+  struct {
+    double value;
+    int index;
+  } pairs[3], found[3];
+  MPI_Status status;
+  char name[40];
+  snprintf(name, sizeof name, "pairs.%d.out", here);
+  memset(pairs, 0x77, sizeof pairs);
+  memset(found, 0x11, sizeof found);
+  for (int i = 0; i < 3; ++i) pairs[i].value = i + 0.5, pairs[i].index = here + i;
+  MPI_File fh = open_self(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  view_native(fh, 0, MPI_DOUBLE_INT, MPI_DOUBLE_INT);
+  EXPECT_OK(MPI_File_write(fh, pairs, 3, MPI_DOUBLE_INT, &status));
+  expect_items(&status, MPI_DOUBLE_INT, 3);
+  EXPECT_EQ(position_of(fh), 3);
+  EXPECT_EQ(file_size_of(fh), 2 * (int)sizeof pairs[0] + 12);
+  EXPECT_OK(MPI_File_read_at(fh, 0, found, 3, MPI_DOUBLE_INT, &status));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT(found[i].value == pairs[i].value && found[i].index == pairs[i].index);
+    expect_stored(name, i * (int)sizeof pairs[0], &pairs[i], 12);
+    EXPECT_EQ(((unsigned char*)&found[i])[12], 0x11);
+  }
+  EXPECT_OK(MPI_File_close(&fh));
+}
+
 /* View: processes with complementary views partition a file among them. */
 static void complementary_views_partition(void) {
   enum { each = 50 };
@@ -160,6 +187,7 @@ int main(int argc, char** argv) {
   displacement_skips_a_header();
   filetypes_tile_the_file();
   offsets_count_etypes();
+  pair_types_keep_their_holes();
   complementary_views_partition();
   end_of_file_is_of_the_view();
   handles_are_apart();

@@ -175,32 +175,6 @@ static void bounds_set_the_tiling(void) {
   MPI_Type_free(&type);
 }
 
-/* Pair types have holes of their own, in files as in memory. */
-static void pair_types_keep_their_holes(void) {
-  struct {
-    double value;
-    int index;
-  } pairs[3], found[3];
-  MPI_Status status;
-  memset(pairs, 0x77, sizeof pairs);
-  memset(found, 0x11, sizeof found);
-  for (int i = 0; i < 3; ++i) pairs[i].value = i + 0.5, pairs[i].index = here + i;
-  MPI_File fh = open_self(own, MPI_MODE_CREATE | MPI_MODE_RDWR);
-  EXPECT_OK(MPI_File_set_size(fh, 0));
-  view_native(fh, 0, MPI_DOUBLE_INT, MPI_DOUBLE_INT);
-  EXPECT_OK(MPI_File_write(fh, pairs, 3, MPI_DOUBLE_INT, &status));
-  expect_items(&status, MPI_DOUBLE_INT, 3);
-  EXPECT_EQ(position_of(fh), 3);
-  EXPECT_EQ(file_size_of(fh), 2 * (int)sizeof pairs[0] + 12);
-  EXPECT_OK(MPI_File_read_at(fh, 0, found, 3, MPI_DOUBLE_INT, &status));
-  for (int i = 0; i < 3; ++i) {
-    EXPECT(found[i].value == pairs[i].value && found[i].index == pairs[i].index);
-    expect_stored(own, i * (int)sizeof pairs[0], &pairs[i], 12);
-    EXPECT_EQ(((unsigned char*)&found[i])[12], 0x11);
-  }
-  EXPECT_OK(MPI_File_close(&fh));
-}
-
 /* Distributed arrays: block-cyclic pieces of all ranks cover the file once. */
 static void distributed_arrays_partition(void) {
   enum { rows = 11, columns = 13 };
@@ -259,7 +233,6 @@ int main(int argc, char** argv) {
   filetypes_are_checked();
   what_ranks_must_share();
   bounds_set_the_tiling();
-  pair_types_keep_their_holes();
   distributed_arrays_partition();
   sequential_files_go_on_from_here();
   return end_test();
