@@ -19,17 +19,20 @@ namespace {
 constexpr std::uint64_t least_pieces = 16;
 constexpr std::uint64_t largest_piece_bytes = 256 * 1024;
 
+// Only files of one subfile are swept, where target offsets are file offsets.
+TargetRange range_of(const Post& post) { return {{post.bounds.lowest}, {post.bounds.highest}}; }
+
 // A member on board of the sweep.
 struct Passenger {
   int member;
   Post post;
-  FileOffset joined;  // where the sweep was
+  TargetOffset joined;  // where the sweep was
   MemberWalk walk;    // from there to the end, then from the beginning to there
   bool second_round = false;
   std::uint64_t last_window = 0;  // number of the last window that took bytes of it
 
-  [[nodiscard]] FileRange range() const { return {{post.bounds.lowest}, {post.bounds.highest}}; }
-  [[nodiscard]] FileOffset end() const { return second_round ? joined : range().end; }
+  [[nodiscard]] TargetRange range() const { return range_of(post); }
+  [[nodiscard]] TargetOffset end() const { return second_round ? joined : range().end; }
   [[nodiscard]] bool has_bytes() const { return walk.next() < end(); }
 };
 
@@ -80,35 +83,35 @@ class Leader {
 
   Status admit(int member, std::span<const std::byte> letter) {
     SHIMA_TRY_ASSIGN(Post post, decode_post(letter));
-    const FileRange range{{post.bounds.lowest}, {post.bounds.highest}};
-    const FileOffset joined =
+    const TargetRange range = range_of(post);
+    const TargetOffset joined =
         position_ < range.end ? std::max(position_, range.begin) : range.begin;
-    MemberWalk walk(member, post, {joined, range.end});
+    MemberWalk walk(member, post, write_.file.layout(), {0, {joined, range.end}});
     passengers_.push_back({member, std::move(post), joined, std::move(walk)});
     plan_.granule_bytes = common_granule({&passengers_.back().post, 1}, plan_.granule_bytes);
     return {};
   }
 
   // The next window ahead that somebody has bytes in; from the lowest one again when there is none.
-  std::optional<FileRange> next_window() {
-    FileOffset ahead = no_end_of_file;
-    FileOffset lowest = no_end_of_file;
+  std::optional<TargetRange> next_window() {
+    constexpr TargetRange whole{{0}, {no_end_of_file.value}};
+    TargetOffset ahead = whole.end;
+    TargetOffset lowest = whole.end;
     for (const Passenger& passenger : passengers_) {
       if (!passenger.has_bytes()) continue;
-      const FileOffset next = passenger.walk.next();
+      const TargetOffset next = passenger.walk.next();
       lowest = std::min(lowest, next);
       if (next >= position_) ahead = std::min(ahead, next);
     }
-    if (lowest == no_end_of_file) return std::nullopt;
-    const FileRange whole{{0}, no_end_of_file};
-    const FileOffset next = ahead == no_end_of_file ? lowest : ahead;
-    const FileRange window = window_at(next, plan_.window_bytes, whole);
+    if (lowest == whole.end) return std::nullopt;
+    const TargetOffset next = ahead == whole.end ? lowest : ahead;
+    const TargetRange window = window_at(next, plan_.window_bytes, whole);
     position_ = window.end;
     return window;
   }
 
   // Gathers a window, while the one before is being written.
-  Status move_window(FileRange window) {
+  Status move_window(TargetRange window) {
     std::vector<MemberWalk*> members;
     for (Passenger& passenger : passengers_) {
       const bool inside = passenger.has_bytes() && passenger.walk.has_below(window.end) &&
@@ -124,7 +127,7 @@ class Leader {
       return {};
     }
     Flight& flight = flights_[windows_ % flights_.size()];
-    flight.io.begin(window);
+    flight.io.begin({0, 0, window});
     for (MemberWalk* member : members) {
       member->look_below(window.end, [&](const Strip& strip) { flight.io.mark(strip); });
       const Span span(write_.counters.gather_ns);
@@ -146,7 +149,7 @@ class Leader {
     return {};
   }
 
-  Status write_alone(MemberWalk& member, FileOffset end) {
+  Status write_alone(MemberWalk& member, TargetOffset end) {
     const Post& post = passenger_of(member).post;
     Slice file = post.file;
     Slice memory = post.memory;
@@ -167,13 +170,14 @@ class Leader {
   // Lets those off whose bytes are all written; returns whether this member's own ones are.
   bool let_off(bool own_done) {
     for (auto passenger = passengers_.begin(); passenger != passengers_.end();) {
-      const FileRange range = passenger->range();
+      const TargetRange range = passenger->range();
       if (passenger->has_bytes()) {
         ++passenger;
       } else if (!passenger->second_round && passenger->joined > range.begin) {
         passenger->second_round = true;
         passenger->walk =
-            MemberWalk(passenger->member, passenger->post, {range.begin, passenger->joined});
+            MemberWalk(passenger->member, passenger->post, write_.file.layout(),
+                       {0, {range.begin, passenger->joined}});
       } else if (passenger->last_window > written_) {
         ++passenger;
       } else {
@@ -193,7 +197,7 @@ class Leader {
   std::uint64_t windows_ = 0;  // gathered so far
   std::uint64_t written_ = 0;  // how many of them
   std::list<Passenger> passengers_;
-  FileOffset position_{0};
+  TargetOffset position_{0};
   // Last, to end before what it works on.
   Aside writer_{[this] { errands_.segment().use_all_cores(); }};
 };

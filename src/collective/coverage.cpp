@@ -15,7 +15,7 @@ std::uint64_t ones(std::uint64_t first, std::uint64_t count) {
 
 }  // namespace
 
-void Coverage::reset(FileRange window, std::uint64_t granule_bytes) {
+void Coverage::reset(TargetRange window, std::uint64_t granule_bytes) {
   window_ = window;
   granule_bytes_ = granule_bytes;
   bits_ = window.len_bytes() / granule_bytes;

@@ -18,11 +18,11 @@ namespace shima {
 class Coverage {
  public:
   // Forgets everything; `granule_bytes` divides all offsets in the window and its ends.
-  void reset(FileRange window, std::uint64_t granule_bytes);
+  void reset(TargetRange window, std::uint64_t granule_bytes);
   // Marks the bytes of a strip that lies inside the window.
   void mark(const Strip& strip);
 
-  // Calls visit(FileRange) for each maximal run of marked bytes; runs closer than `join_gap_bytes`
+  // Calls visit(TargetRange) for each maximal run of marked bytes; runs closer than `join_gap_bytes`
   // are joined. Stops at the first error.
   template <class Visit>
   [[nodiscard]] Status for_each_run(std::uint64_t join_gap_bytes, Visit visit) const {
@@ -34,7 +34,7 @@ class Coverage {
         end = next_bit(next, false);
         next = next_bit(end, true);
       }
-      SHIMA_TRY(visit(FileRange{at(bit), at(end)}));
+      SHIMA_TRY(visit(TargetRange{at(bit), at(end)}));
       bit = next;
     }
     return {};
@@ -44,11 +44,11 @@ class Coverage {
   void mark_bits(std::uint64_t first, std::uint64_t count);
   // The first bit at or after `from` that has `value`; bits_ if none.
   [[nodiscard]] std::uint64_t next_bit(std::uint64_t from, bool value) const;
-  [[nodiscard]] FileOffset at(std::uint64_t bit) const {
+  [[nodiscard]] TargetOffset at(std::uint64_t bit) const {
     return window_.begin + as_signed(bit * granule_bytes_);
   }
 
-  FileRange window_;
+  TargetRange window_;
   std::uint64_t granule_bytes_ = 1;
   std::uint64_t bits_ = 0;
   std::vector<std::uint64_t> words_;

@@ -20,10 +20,10 @@ struct Job {
   Counters& counters;
 
   [[nodiscard]] const Post& mine() const { return posts[static_cast<std::size_t>(channel.rank())]; }
-  // The domain of this member, or null if it is not an agent.
-  [[nodiscard]] const FileRange* my_domain() const {
+  // What this member is an agent of; null if it is none.
+  [[nodiscard]] const Agent* my_agent() const {
     for (const Agent& agent : plan.agents)
-      if (agent.rank == channel.rank()) return &agent.domain;
+      if (agent.rank == channel.rank()) return &agent;
     return nullptr;
   }
 };

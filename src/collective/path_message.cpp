@@ -40,7 +40,7 @@ void count_wire(const Job& job, int other, std::uint64_t len_bytes) {
 struct Parcel {
   std::vector<std::byte> data;
   Messenger::Ticket ticket = 0;
-  FileRange window;
+  Window window;
 };
 
 // What a member exchanges with one remote agent.
@@ -49,18 +49,20 @@ class Client {
   Client(Job& job, const Agent& agent)
       : job_(job),
         agent_(agent),
-        walk_(job.channel.rank(), job.mine(), agent.domain),
+        walk_(job.channel.rank(), job.mine(), job.file.layout(), agent),
         posted_(walk_) {}
 
   [[nodiscard]] bool done() const {
-    return parcels_.empty() && posted_.next() >= agent_.domain.end;
+    return parcels_.empty() && !next_window();
   }
 
   Result<bool> step() {
     bool busy = false;
-    while (parcels_.size() < messages_under_way && posted_.next() < agent_.domain.end) {
+    while (parcels_.size() < messages_under_way) {
+      const auto window = next_window();
+      if (!window) break;
       fault_point(FaultPhase::gather);
-      SHIMA_TRY(job_.operation == Operation::write ? send_next() : receive_next());
+      SHIMA_TRY(job_.operation == Operation::write ? send(*window) : receive(*window));
       busy = true;
     }
     if (parcels_.empty()) return busy;
@@ -74,10 +76,14 @@ class Client {
   }
 
  private:
-  Status send_next() {
-    Parcel& parcel = next_parcel();
+  [[nodiscard]] std::optional<Window> next_window() const {
+    return posted_.next_window(job_.plan.window_bytes);
+  }
+
+  Status send(const Window& window) {
+    Parcel& parcel = new_parcel(window);
     auto to = reinterpret_cast<std::uintptr_t>(parcel.data.data());
-    SHIMA_TRY(posted_.walk_below(parcel.window.end, [&](const StripPair& pair) -> Status {
+    SHIMA_TRY(posted_.in(window.domain).walk_below(window.range.end, [&](const StripPair& pair) -> Status {
       copy_strips(to, 0,
                   {0, pair.b_offset, as_signed(pair.len_bytes), pair.b_stride_bytes, pair.len_bytes,
                    pair.count});
@@ -89,23 +95,22 @@ class Client {
     return {};
   }
 
-  Status receive_next() {
-    Parcel& parcel = next_parcel();
-    posted_.skip_below(parcel.window.end);
+  Status receive(const Window& window) {
+    Parcel& parcel = new_parcel(window);
+    posted_.in(window.domain).skip_below(window.range.end);
     SHIMA_TRY_ASSIGN(parcel.ticket, job_.channel.messenger()->receive(agent_.rank, parcel.data));
     return {};
   }
 
-  Parcel& next_parcel() {
-    const FileRange window = window_at(posted_.next(), job_.plan.window_bytes, agent_.domain);
-    return parcels_.emplace_back(std::vector<std::byte>(posted_.bytes_below(window.end)), 0,
-                                 window);
+  Parcel& new_parcel(const Window& window) {
+    const std::uint64_t len_bytes = posted_.in(window.domain).bytes_below(window.range.end);
+    return parcels_.emplace_back(std::vector<std::byte>(len_bytes), 0, window);
   }
 
   // Puts what came into memory; a message that is short ends where the file does.
   void unpack(const Parcel& parcel, std::uint64_t len_bytes) {
     auto from = reinterpret_cast<std::uintptr_t>(parcel.data.data());
-    std::ignore = walk_.walk_below(parcel.window.end, [&](const StripPair& pair) -> Status {
+    std::ignore = walk_.in(parcel.window.domain).walk_below(parcel.window.range.end, [&](const StripPair& pair) -> Status {
       for (std::uint64_t i = 0; i < pair.count && len_bytes > 0; ++i) {
         const std::uint64_t len = std::min(pair.len_bytes, len_bytes);
         copy_strips(0, from, {pair.b_offset + as_signed(i) * pair.b_stride_bytes, 0, 0, 0, len, 1});
@@ -118,8 +123,8 @@ class Client {
 
   Job& job_;
   const Agent& agent_;
-  MemberWalk walk_;    // data copied (reads)
-  MemberWalk posted_;  // messages posted
+  AgentWalk walk_;    // data copied (reads)
+  AgentWalk posted_;  // messages posted
   std::deque<Parcel> parcels_;
 };
 
@@ -135,7 +140,7 @@ struct Side {
   };
 
   WindowIo io;
-  FileRange window;
+  TargetRange window;
   std::vector<MemberWalk> locals;
   std::vector<Guest> guests;
   bool open = false;
@@ -143,8 +148,8 @@ struct Side {
 
 class Server {
  public:
-  Server(Job& job, FileRange domain)
-      : job_(job), walk_(job.posts, job.plan, domain), sides_{Side(job), Side(job)} {}
+  Server(Job& job, const Agent& agent)
+      : job_(job), walk_(job.posts, job.file.layout(), job.plan, agent), sides_{Side(job), Side(job)} {}
 
   void start() {
     auto staging = Staging::borrow(job_.channel.staging(), 2 * job_.plan.window_bytes);
@@ -189,19 +194,19 @@ class Server {
     const auto window = walk_.next_window();
     exhausted_ = !window.has_value();
     if (exhausted_) return {};
-    side.window = *window;
+    side.window = window->range;
     side.open = true;
     side.locals.clear();
     side.guests.clear();
     side.io.begin(*window);
     for (MemberWalk* member : walk_.members_in(*window)) {
-      member->look_below(window->end, [&](const Strip& s) { side.io.mark(s); });
+      member->look_below(window->range.end, [&](const Strip& s) { side.io.mark(s); });
       if (needs_messages(job_, member->rank(), job_.channel.rank())) {
-        side.guests.push_back({*member, std::vector<std::byte>(member->bytes_below(window->end))});
+        side.guests.push_back({*member, std::vector<std::byte>(member->bytes_below(window->range.end))});
       } else {
         side.locals.push_back(*member);
       }
-      member->skip_below(window->end);
+      member->skip_below(window->range.end);
     }
     return job_.operation == Operation::write ? receive(side) : read(side);
   }
@@ -229,12 +234,13 @@ class Server {
 
   // Reads the window and sends every guest his part; on failure the guests get empty messages.
   Status read(Side& side) {
-    FileOffset end = side.window.begin;
+    TargetOffset end = side.window.begin;
     if (status_) {
       const auto found = side.io.read_marked(data());
       if (!found) status_ = std::unexpected(found.error());
       if (found) end = *found;
-      if (found && end < side.window.end) end_of_file_ = std::min(end_of_file_, end);
+      if (found && end < side.window.end)
+        end_of_file_ = std::min(end_of_file_, side.io.end_of_file());
     }
     const WindowMemory window{data(), side.window.begin};
     for (Side::Guest& guest : side.guests) {
@@ -254,7 +260,7 @@ class Server {
   }
 
   // Between a guest's message, which is contiguous, and the window.
-  static void copy_guest(const Side::Guest& guest, FileOffset end, const WindowMemory& window,
+  static void copy_guest(const Side::Guest& guest, TargetOffset end, const WindowMemory& window,
                          bool into_window) {
     auto message = reinterpret_cast<std::uintptr_t>(guest.data.data());
     guest.walk.look_below(end, [&](const Strip& strip) {
@@ -310,8 +316,8 @@ Status go_round(Job& job, std::deque<Client>& clients, Server* server) {
 Result<FileOffset> run_message(Job& job) {
   ++job.counters.path_message;
   std::optional<Server> server;
-  if (const FileRange* domain = job.my_domain(); domain != nullptr) {
-    server.emplace(job, *domain);
+  if (const Agent* agent = job.my_agent(); agent != nullptr) {
+    server.emplace(job, *agent);
     server->start();
   }
   std::deque<Client> clients;

@@ -26,7 +26,7 @@ class Client {
       : job_(job),
         windows_(windows),
         agent_(agent_index),
-        walk_(job.channel.rank(), job.mine(), agent.domain) {}
+        walk_(job.channel.rank(), job.mine(), job.file.layout(), agent) {}
 
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] const Status& status() const { return status_; }
@@ -40,13 +40,14 @@ class Client {
       std::uint32_t& seen = seen_[static_cast<std::size_t>(side)];
       const auto window = windows_.look(agent_, side, seen);
       if (!window) continue;
-      const bool has_bytes = walk_.has_below(window->range.end);
-      if (has_bytes && walk_.next() < window->range.begin) continue;  // the other side comes first
+      MemberWalk& walk = walk_.in(window->domain);
+      const bool has_bytes = walk.has_below(window->range.end);
+      if (has_bytes && walk.next() < window->range.begin) continue;  // the other side comes first
       seen = window->serial;
       if (!has_bytes) continue;
       busy = true;
-      if (status_) status_ = copy(*window);
-      if (!status_) walk_.skip_below(window->range.end);
+      if (status_) status_ = copy(*window, walk);
+      if (!status_) walk.skip_below(window->range.end);
       windows_.finish(*window, status_.has_value());
     }
     done_ = was_closed && !busy;
@@ -54,14 +55,14 @@ class Client {
   }
 
  private:
-  Status copy(const OpenWindow& window) {
+  Status copy(const OpenWindow& window, MemberWalk& walk) {
     const Span span(job_.counters.gather_ns);
     fault_point(FaultPhase::gather);
     SHIMA_TRY_ASSIGN(const std::span<std::byte> memory, windows_.memory(agent_));
     const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory.data()) +
                                  static_cast<std::uintptr_t>(window.side) * job_.plan.window_bytes -
                                  static_cast<std::uintptr_t>(window.range.begin.value);
-    return walk_.walk_below(window.range.end, [&](const StripPair& pair) -> Status {
+    return walk.walk_below(window.range.end, [&](const StripPair& pair) -> Status {
       if (job_.operation == Operation::write) {
         copy_strips(start, 0, pair);
       } else {
@@ -74,7 +75,7 @@ class Client {
   Job& job_;
   SharedWindows& windows_;
   int agent_;
-  MemberWalk walk_;
+  AgentWalk walk_;
   std::array<std::uint32_t, 2> seen_{};
   bool done_ = false;
   Status status_;
@@ -83,10 +84,10 @@ class Client {
 // What an agent does with its own two windows, which it uses in turn.
 class Server {
  public:
-  Server(Job& job, SharedWindows& windows, FileRange domain)
+  Server(Job& job, SharedWindows& windows, const Agent& agent)
       : job_(job),
         windows_(windows),
-        walk_(job.posts, job.plan, domain),
+        walk_(job.posts, job.file.layout(), job.plan, agent),
         sides_{Side(job), Side(job)} {}
 
   void start() {
@@ -139,31 +140,38 @@ class Server {
 
   // Opens the next window on this side; returns false when there is none left.
   bool open_next(Side& side) {
-    const auto window = walk_.next_window();
-    exhausted_ = !window.has_value();
-    if (exhausted_) return false;
-    side.io.begin(*window);
-    const std::vector<MemberWalk*> members = walk_.members_in(*window);
-    for (const MemberWalk* member : members)
-      member->look_below(window->end, [&](const Strip& s) { side.io.mark(s); });
-    FileRange range = *window;
-    if (job_.operation == Operation::read && !read_ahead(side, range)) return false;
-    std::uint32_t count = 0;
-    for (MemberWalk* member : members) {
-      if (member->has_below(range.end)) ++count;
-      member->skip_below(window->end);
+    while (const auto found = walk_.next_window()) {
+      Window window = *found;
+      side.io.begin(window);
+      const std::vector<MemberWalk*> members = walk_.members_in(window);
+      for (const MemberWalk* member : members)
+        member->look_below(window.range.end, [&](const Strip& s) { side.io.mark(s); });
+      if (job_.operation == Operation::read && !read_ahead(side, window)) break;
+      std::uint32_t count = 0;
+      for (MemberWalk* member : members) {
+        if (member->has_below(window.range.end)) ++count;
+        member->skip_below(found->range.end);
+      }
+      if (window.range.empty()) continue;
+      windows_.open(turn_, window, count);
+      return true;
     }
-    windows_.open(turn_, range, count);
-    return true;
+    exhausted_ = true;
+    return false;
   }
 
-  // Fills the window from the file and cuts `range` where the file ends.
-  bool read_ahead(Side& side, FileRange& range) {
+  // Fills the window from the file and cuts it where the file ends.
+  bool read_ahead(Side& side, Window& window) {
     const auto end = side.io.read_marked(data());
-    if (!end) status_ = std::unexpected(end.error());
-    if (end && *end < range.end) end_of_file_ = range.end = *end;
-    exhausted_ = !end || end_of_file_ != no_end_of_file;
-    return end && !range.empty();
+    if (!end) {
+      status_ = std::unexpected(end.error());
+      return false;
+    }
+    if (*end >= window.range.end) return true;
+    window.range.end = *end;
+    end_of_file_ = std::min(end_of_file_, side.io.end_of_file());
+    walk_.stop_at(end_of_file_);
+    return true;
   }
 
   Job& job_;
@@ -209,8 +217,8 @@ Result<FileOffset> run_pack(Job& job) {
   ++job.counters.path_pack;
   SharedWindows& windows = *job.channel.windows();
   std::optional<Server> server;
-  if (const FileRange* domain = job.my_domain(); domain != nullptr) {
-    server.emplace(job, windows, *domain);
+  if (const Agent* agent = job.my_agent(); agent != nullptr) {
+    server.emplace(job, windows, *agent);
     server->start();
   }
   std::vector<Client> clients;

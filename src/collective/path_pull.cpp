@@ -17,33 +17,36 @@ class Puller {
  public:
   Puller(Job& job, std::byte* data) : job_(job), io_(job), data_(data) {}
 
-  // Returns where the file ended, or the window's end.
-  Result<FileOffset> move(FileRange window, DomainWalk& walk) {
+  Status move(const Window& window, DomainWalk& walk) {
     const std::vector<MemberWalk*> members = walk.members_in(window);
     io_.begin(window);
     for (const MemberWalk* member : members)
-      member->look_below(window.end, [&](const Strip& s) { io_.mark(s); });
-    return job_.operation == Operation::write ? write(window, members) : read(window, members);
+      member->look_below(window.range.end, [&](const Strip& s) { io_.mark(s); });
+    return job_.operation == Operation::write ? write(members) : read(members, walk);
   }
+  [[nodiscard]] FileOffset end_of_file() const { return io_.end_of_file(); }
 
  private:
-  Result<FileOffset> write(FileRange window, std::span<MemberWalk* const> members) {
-    SHIMA_TRY(reach(members, window.end, Direction::read));
-    SHIMA_TRY(io_.write_marked(data_));
-    return window.end;
+  Status write(std::span<MemberWalk* const> members) {
+    SHIMA_TRY(reach(members, io_.window().range.end, Direction::read));
+    return io_.write_marked(data_);
   }
 
-  Result<FileOffset> read(FileRange window, std::span<MemberWalk* const> members) {
-    SHIMA_TRY_ASSIGN(const FileOffset end, io_.read_marked(data_));
-    SHIMA_TRY(reach(members, std::min(end, window.end), Direction::write));
-    return end;
+  Status read(std::span<MemberWalk* const> members, DomainWalk& walk) {
+    const TargetOffset window_end = io_.window().range.end;
+    SHIMA_TRY_ASSIGN(const TargetOffset end, io_.read_marked(data_));
+    SHIMA_TRY(reach(members, std::min(end, window_end), Direction::write));
+    if (end >= window_end) return {};
+    for (MemberWalk* member : members) member->skip_below(window_end);
+    walk.stop_at(io_.end_of_file());
+    return {};
   }
 
-  Status reach(std::span<MemberWalk* const> members, FileOffset end, Direction direction) {
+  Status reach(std::span<MemberWalk* const> members, TargetOffset end, Direction direction) {
     const Span span(job_.counters.gather_ns);
     for (MemberWalk* member : members) {
       fault_point(FaultPhase::gather);
-      SHIMA_TRY(reach_member(job_, *member, end, direction, {data_, io_.window().begin}));
+      SHIMA_TRY(reach_member(job_, *member, end, direction, {data_, io_.window().range.begin}));
     }
     return {};
   }
@@ -57,17 +60,14 @@ class Puller {
 
 Result<FileOffset> run_pull(Job& job) {
   ++job.counters.path_pull;
-  const FileRange* domain = job.my_domain();
-  if (domain == nullptr) return no_end_of_file;
+  const Agent* agent = job.my_agent();
+  if (agent == nullptr) return no_end_of_file;
   SHIMA_TRY_ASSIGN(const Staging staging,
                    Staging::borrow(job.channel.staging(), job.plan.window_bytes));
   Puller puller(job, staging.data());
-  DomainWalk walk(job.posts, job.plan, *domain);
-  while (const auto window = walk.next_window()) {
-    SHIMA_TRY_ASSIGN(const FileOffset end, puller.move(*window, walk));
-    if (end < window->end) return end;  // only the end of the file stops a window short
-  }
-  return no_end_of_file;
+  DomainWalk walk(job.posts, job.file.layout(), job.plan, *agent);
+  while (const auto window = walk.next_window()) SHIMA_TRY(puller.move(*window, walk));
+  return puller.end_of_file();
 }
 
 }  // namespace shima

@@ -108,9 +108,40 @@ std::vector<int> pick_agents(std::span<const Member> members, int max_agents) {
   return max_agents > 0 ? spread(agents, static_cast<std::size_t>(max_agents)) : agents;
 }
 
-std::uint64_t domain_alignment(const FileRange& span, std::size_t agents,
-                               std::uint64_t window_bytes) {
-  return span.len_bytes() >= 4 * agents * window_bytes ? window_bytes : page_bytes;
+std::uint64_t domain_alignment(const TargetRange& span, int parts, std::uint64_t window_bytes) {
+  return span.len_bytes() >= 4 * static_cast<std::uint64_t>(parts) * window_bytes ? window_bytes
+                                                                                  : page_bytes;
+}
+
+// What a call touches of each subfile; those that it does not touch are left out.
+std::vector<Domain> touched_parts(const Layout& layout, FileRange span) {
+  std::vector<Domain> parts;
+  for (int i = 0; i < layout.subfile_count(); ++i) {
+    const TargetRange range{layout.below(i, span.begin), layout.below(i, span.end)};
+    if (!range.empty()) parts.push_back({i, range});
+  }
+  return parts;
+}
+
+// Every agent gets whole subfiles where there are enough of them, since each subfile has a lock of
+// its own; else the agents of a subfile get consecutive parts of it.
+std::vector<Agent> share_out(const std::vector<Domain>& parts, const std::vector<int>& ranks,
+                             std::uint64_t window_bytes) {
+  std::vector<Agent> agents;
+  const std::size_t at_least = ranks.size() / parts.size();
+  const std::size_t one_more = ranks.size() % parts.size();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts.size() >= ranks.size()) {
+      if (i < ranks.size()) agents.push_back({ranks[i], {}});
+      agents[i % ranks.size()].domains.push_back(parts[i]);
+      continue;
+    }
+    const int count = static_cast<int>(at_least + (i < one_more ? 1 : 0));
+    const std::uint64_t alignment = domain_alignment(parts[i].range, count, window_bytes);
+    for (const TargetRange& range : cut_into_domains(parts[i].range, count, alignment))
+      agents.push_back({ranks[agents.size()], {{parts[i].subfile, range}}});
+  }
+  return agents;
 }
 
 }  // namespace
@@ -159,11 +190,9 @@ Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& 
   plan.path = choose(totals, operation, terrain, tuning.force);
   if (plan.path == Path::independent) return plan;
   plan.window_bytes = window_size(tuning.window_bytes);
-  plan.granule_bytes = common_granule(posts, page_bytes);
-  const std::vector<int> ranks = pick_agents(terrain.members, tuning.max_agents);
-  const std::uint64_t alignment = domain_alignment(totals.span, ranks.size(), plan.window_bytes);
-  const auto domains = cut_into_domains(totals.span, static_cast<int>(ranks.size()), alignment);
-  for (std::size_t i = 0; i < domains.size(); ++i) plan.agents.push_back({ranks[i], domains[i]});
+  plan.granule_bytes = common_granule(posts, std::gcd(page_bytes, terrain.layout.granule_bytes()));
+  plan.agents = share_out(touched_parts(terrain.layout, totals.span),
+                          pick_agents(terrain.members, tuning.max_agents), plan.window_bytes);
   return plan;
 }
 

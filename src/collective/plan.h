@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "collective/channel.h"
 #include "collective/post.h"
+#include "layout/subfile_cursor.h"
 
 namespace shima {
 
@@ -35,12 +36,12 @@ enum class Operation : std::uint8_t { write, read };
 
 struct Agent {
   int rank = 0;
-  FileRange domain;
+  std::vector<Domain> domains;  // parts of different subfiles, or one part of one
 };
 
 struct Plan {
   Path path = Path::independent;
-  std::vector<Agent> agents;  // in file order
+  std::vector<Agent> agents;
   std::uint64_t window_bytes = 0;
   std::uint64_t granule_bytes = 1;
 };
@@ -48,6 +49,7 @@ struct Plan {
 // What about the members' group matters for a plan.
 struct Terrain {
   std::span<const Member> members;
+  const Layout& layout;
   bool can_pull = false;     // process_vm_* works between members of a node
   bool can_pack = false;     // all members share windows
   bool can_message = false;  // members can send each other messages

@@ -12,16 +12,16 @@ namespace shima {
 
 struct WindowMemory {
   std::byte* data = nullptr;
-  FileOffset begin;  // what data[0] holds
+  TargetOffset begin;  // what data[0] holds
 
-  // What to add to a file offset to get the address of its byte.
+  // What to add to a target offset to get the address of its byte.
   [[nodiscard]] std::uintptr_t base() const {
     return reinterpret_cast<std::uintptr_t>(data) - static_cast<std::uintptr_t>(begin.value);
   }
 };
 
 // read: from the member's memory into the window; write: back. Moves the walk past `end`.
-[[nodiscard]] Status reach_member(const Job& job, MemberWalk& member, FileOffset end,
+[[nodiscard]] Status reach_member(const Job& job, MemberWalk& member, TargetOffset end,
                                   Direction direction, const WindowMemory& window);
 
 }  // namespace shima

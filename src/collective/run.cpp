@@ -35,7 +35,7 @@ const Post* worst_of(std::span<const Post> posts) {
 Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
   const Span span(call.counters.plan_ns);
   fault_point(FaultPhase::plan);
-  const Terrain terrain{call.channel.members(), call.channel.can_pull(),
+  const Terrain terrain{call.channel.members(), call.file.layout(), call.channel.can_pull(),
                         call.channel.windows() != nullptr, call.channel.messenger() != nullptr};
   return make_plan(posts, call.operation, terrain, call.tuning);
 }
@@ -80,10 +80,10 @@ Status agree_on(const CollectiveCall& call, Part& part) {
 Part move_shared(const CollectiveCall& call, Job& job) {
   Part part;
   if (call.caches_apart) {
-    part.status = call.file.master().publish();
+    part.status = call.file.publish();
     part.status = agree_on(call, part);
     if (!part.status) return part;  // on all members
-    call.file.master().look_again();
+    call.file.look_again();
   }
   const auto end = caught([&] {
     return job.plan.path == Path::pull   ? run_pull(job)
@@ -92,7 +92,7 @@ Part move_shared(const CollectiveCall& call, Job& job) {
   });
   if (end) part.end_of_file = *end;
   if (!end) part.status = std::unexpected(end.error());
-  if (call.caches_apart && part.status) part.status = call.file.master().publish();
+  if (call.caches_apart && part.status) part.status = call.file.publish();
   return part;
 }
 
@@ -130,7 +130,7 @@ Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& min
     part = move_planned(call, plan, *posts);
   }
   const Status agreed = agree_on(call, part);
-  if (call.caches_apart && path != Path::independent) call.file.master().look_again();
+  if (call.caches_apart && path != Path::independent) call.file.look_again();
   SHIMA_TRY(agreed);
   return path == Path::independent ? part.own_bytes : bytes_before(mine.file, part.end_of_file);
 }

@@ -11,12 +11,13 @@ void SharedWindows::reset() {
   board.closed.store(0, std::memory_order_relaxed);
 }
 
-void SharedWindows::open(int side, FileRange range, std::uint32_t members) {
+void SharedWindows::open(int side, const Window& shown, std::uint32_t members) {
   WindowState& window = mine().windows[static_cast<std::size_t>(side)];
   // Odd while the range changes: a late reader of the window before must not see half of each.
   window.opened.fetch_add(1, std::memory_order_seq_cst);
-  window.begin.store(range.begin.value, std::memory_order_seq_cst);
-  window.end.store(range.end.value, std::memory_order_seq_cst);
+  window.domain.store(shown.domain, std::memory_order_seq_cst);
+  window.begin.store(shown.range.begin.value, std::memory_order_seq_cst);
+  window.end.store(shown.range.end.value, std::memory_order_seq_cst);
   window.spoiled.store(0, std::memory_order_relaxed);
   window.missing.store(members, std::memory_order_seq_cst);
   window.opened.fetch_add(1, std::memory_order_seq_cst);
@@ -37,10 +38,11 @@ std::optional<OpenWindow> SharedWindows::look(int agent, int side, std::uint32_t
   const WindowState& window = board(agent).windows[static_cast<std::size_t>(side)];
   const std::uint32_t serial = window.opened.load(std::memory_order_seq_cst);
   if (serial == seen || serial % 2 == 1) return std::nullopt;
-  const FileRange range{{window.begin.load(std::memory_order_seq_cst)},
-                        {window.end.load(std::memory_order_seq_cst)}};
+  const int domain = window.domain.load(std::memory_order_seq_cst);
+  const TargetRange range{{window.begin.load(std::memory_order_seq_cst)},
+                          {window.end.load(std::memory_order_seq_cst)}};
   if (window.opened.load(std::memory_order_seq_cst) != serial) return std::nullopt;
-  return OpenWindow{agent, side, serial, range};
+  return OpenWindow{agent, side, serial, domain, range};
 }
 
 bool SharedWindows::closed(int agent) const {

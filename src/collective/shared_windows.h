@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/units.h"
+#include "collective/walk.h"
 #include "reach/node_segment.h"
 
 namespace shima {
@@ -18,7 +19,8 @@ struct OpenWindow {
   int agent = 0;  // index on the node
   int side = 0;   // which of the agent's two
   std::uint32_t serial = 0;
-  FileRange range;
+  int domain = 0;  // which of the agent's
+  TargetRange range;
 };
 
 class SharedWindows {
@@ -31,7 +33,7 @@ class SharedWindows {
 
   // As an agent.
   void show_staging(const SharedRef& staging) { mine().staging = staging; }
-  void open(int side, FileRange range, std::uint32_t members);
+  void open(int side, const Window& window, std::uint32_t members);
   [[nodiscard]] bool finished(int side) const;
   // Whether a finished window lacks the bytes of a member that failed.
   [[nodiscard]] bool spoiled(int side) const;

@@ -3,52 +3,78 @@
 #include <algorithm>
 
 namespace shima {
+namespace {
 
-MemberWalk::MemberWalk(int rank, const Post& post, FileRange domain)
-    : rank_(rank), domain_(domain), file_(post.file), memory_(post.memory) {
-  file_.seek_offset(domain.begin.value);
+// Of the windows that hold the domains' next bytes, the one that comes first.
+std::optional<Window> first_window(std::span<const Domain> domains, std::uint64_t window_bytes,
+                                   std::span<const TargetOffset> next) {
+  std::optional<std::size_t> first;
+  const auto place = [&](std::size_t i) { return next[i].value / as_signed(window_bytes); };
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    if (next[i] >= domains[i].range.end) continue;
+    if (!first || place(i) < place(*first)) first = i;
+  }
+  if (!first) return std::nullopt;
+  const Domain& domain = domains[*first];
+  return Window{static_cast<int>(*first), domain.subfile,
+                window_at(next[*first], window_bytes, domain.range)};
 }
 
-FileOffset MemberWalk::next() const {
-  return file_.done() ? domain_.end : std::min(domain_.end, FileOffset{file_.strip().offset});
-}
+}  // namespace
 
-std::uint64_t MemberWalk::bytes_below(FileOffset end) const {
-  Cursor ahead = file_;
-  ahead.seek_offset(std::min(end, domain_.end).value);
-  return ahead.byte() - file_.byte();
-}
+MemberWalk::MemberWalk(int rank, const Post& post, const Layout& layout, const Domain& domain)
+    : rank_(rank), file_(post.file, layout, domain), memory_(post.memory) {}
 
-void MemberWalk::skip_below(FileOffset end) { file_.seek_offset(std::min(end, domain_.end).value); }
-
-FileRange window_at(FileOffset offset, std::uint64_t window_bytes, FileRange domain) {
+TargetRange window_at(TargetOffset offset, std::uint64_t window_bytes, TargetRange domain) {
   const std::int64_t size = as_signed(window_bytes);
-  const FileOffset begin{offset.value / size * size};
+  const TargetOffset begin{offset.value / size * size};
   return {std::max(begin, domain.begin), std::min(begin + size, domain.end)};
 }
 
-DomainWalk::DomainWalk(std::span<const Post> posts, const Plan& plan, FileRange domain)
-    : window_bytes_(plan.window_bytes), domain_(domain) {
-  for (std::size_t i = 0; i < posts.size(); ++i) {
-    const Bounds& bounds = posts[i].bounds;
-    if (posts[i].len_bytes == 0 || bounds.lowest >= domain.end.value ||
-        bounds.highest <= domain.begin.value)
-      continue;
-    members_.emplace_back(static_cast<int>(i), posts[i], domain);
+AgentWalk::AgentWalk(int rank, const Post& post, const Layout& layout, const Agent& agent)
+    : domains_(agent.domains) {
+  for (const Domain& domain : agent.domains) walks_.emplace_back(rank, post, layout, domain);
+}
+
+std::optional<Window> AgentWalk::next_window(std::uint64_t window_bytes) const {
+  std::vector<TargetOffset> next;
+  for (const MemberWalk& walk : walks_) next.push_back(walk.next());
+  return first_window(domains_, window_bytes, next);
+}
+
+DomainWalk::DomainWalk(std::span<const Post> posts, const Layout& layout, const Plan& plan,
+                       const Agent& agent)
+    : layout_(&layout),
+      window_bytes_(plan.window_bytes),
+      domains_(agent.domains),
+      members_(agent.domains.size()) {
+  for (std::size_t d = 0; d < agent.domains.size(); ++d) {
+    for (std::size_t i = 0; i < posts.size(); ++i) {
+      if (posts[i].len_bytes == 0) continue;
+      MemberWalk walk(static_cast<int>(i), posts[i], layout, agent.domains[d]);
+      if (walk.next() < agent.domains[d].range.end) members_[d].push_back(std::move(walk));
+    }
   }
 }
 
-std::optional<FileRange> DomainWalk::next_window() const {
-  FileOffset next = domain_.end;
-  for (const MemberWalk& member : members_) next = std::min(next, member.next());
-  if (next >= domain_.end) return std::nullopt;
-  return window_at(next, window_bytes_, domain_);
+std::optional<Window> DomainWalk::next_window() const {
+  std::vector<TargetOffset> next;
+  for (std::size_t d = 0; d < members_.size(); ++d) {
+    next.push_back(domains_[d].range.end);
+    for (const MemberWalk& member : members_[d]) next[d] = std::min(next[d], member.next());
+  }
+  return first_window(domains_, window_bytes_, next);
 }
 
-std::vector<MemberWalk*> DomainWalk::members_in(FileRange window) {
+void DomainWalk::stop_at(FileOffset end_of_file) {
+  for (Domain& domain : domains_)
+    domain.range.end = std::min(domain.range.end, layout_->below(domain.subfile, end_of_file));
+}
+
+std::vector<MemberWalk*> DomainWalk::members_in(const Window& window) {
   std::vector<MemberWalk*> found;
-  for (MemberWalk& member : members_)
-    if (member.has_below(window.end)) found.push_back(&member);
+  for (MemberWalk& member : members_[static_cast<std::size_t>(window.domain)])
+    if (member.has_below(window.range.end)) found.push_back(&member);
   return found;
 }
 

@@ -1,9 +1,11 @@
-// An agent's way through its domain: window by window, over holes, with the members' pieces in
+// An agent's way through its domains: window by window, over holes, with the members' pieces in
 // each.
 //
-// Windows lie on a grid of the file (multiples of the window size), so that an agent and a member
-// name the same window without talking. Each member whose bytes touch the domain has a cursor in
-// the file and one in its memory; both only move forward. Pure.
+// Windows lie on a grid of each subfile (multiples of the window size) and come in the order of
+// their place in the grid, the agent's domains in turn, so that an agent and a member name the same
+// windows in the same order without talking, and an agent of several subfiles keeps all their disks
+// busy. Each member whose bytes touch a domain has a cursor there and one in its memory; both only
+// move forward. Pure.
 #pragma once
 
 #include <optional>
@@ -12,75 +14,93 @@
 
 #include "collective/plan.h"
 #include "collective/post.h"
+#include "layout/subfile_cursor.h"
 #include "region/copy.h"
 #include "region/cursor.h"
 
 namespace shima {
 
+// Consecutive bytes of a subfile that an agent handles at once.
+struct Window {
+  int domain = 0;  // which of the agent's
+  int subfile = 0;
+  TargetRange range;
+};
+
 // One member's way through a domain.
 class MemberWalk {
  public:
-  MemberWalk(int rank, const Post& post, FileRange domain);
+  MemberWalk(int rank, const Post& post, const Layout& layout, const Domain& domain);
 
   [[nodiscard]] int rank() const { return rank_; }
   // The position in the member's data.
   [[nodiscard]] std::uint64_t byte() const { return file_.byte(); }
   // Where the member's next byte in the domain lies; the domain's end if there is none.
-  [[nodiscard]] FileOffset next() const;
+  [[nodiscard]] TargetOffset next() const { return file_.next(); }
   // Whether the member has bytes below `end` that were not walked yet.
-  [[nodiscard]] bool has_below(FileOffset end) const { return next() < end; }
+  [[nodiscard]] bool has_below(TargetOffset end) const { return next() < end; }
   // The number of bytes from here up to `end`.
-  [[nodiscard]] std::uint64_t bytes_below(FileOffset end) const;
+  [[nodiscard]] std::uint64_t bytes_below(TargetOffset end) const {
+    return file_.bytes_below(end);
+  }
 
-  // Calls visit(Strip) for the pieces below `end` in the file, without moving.
+  // Calls visit(Strip) for the pieces below `end` in the subfile, without moving.
   template <class Visit>
-  void look_below(FileOffset end, Visit visit) const {
-    Cursor ahead = file_;
-    for_each_strip_below(ahead, std::min(end, domain_.end).value, visit);
+  void look_below(TargetOffset end, Visit visit) const {
+    SubfileCursor ahead = file_;
+    ahead.for_each_strip_below(end, visit);
   }
 
   // Calls visit(StripPair{file side a, memory side b}) for the pieces below `end`, and moves past
   // them. A visit returns a Status; the first error ends the walk.
   template <class Visit>
-  [[nodiscard]] Status walk_below(FileOffset end, Visit visit) {
-    const std::int64_t limit = std::min(end, domain_.end).value;
-    if (memory_.byte() != file_.byte()) memory_.seek_byte(file_.byte());
-    while (!file_.done()) {
-      const Strip in_file = clip_below(file_.strip(), limit);
-      if (in_file.count == 0) break;
-      const StripPair pair = match(in_file, memory_.strip());
-      SHIMA_TRY(visit(pair));
-      file_.advance(pair.len_bytes * pair.count);
-      memory_.advance(pair.len_bytes * pair.count);
-    }
-    return {};
+  [[nodiscard]] Status walk_below(TargetOffset end, Visit visit) {
+    return file_.match_below(end, memory_, visit);
   }
   // Moves past all bytes below `end`.
-  void skip_below(FileOffset end);
+  void skip_below(TargetOffset end) { file_.skip_below(end); }
 
  private:
   int rank_;
-  FileRange domain_;
-  Cursor file_;
+  SubfileCursor file_;
   Cursor memory_;
+};
+
+// One member's way through all domains of an agent.
+class AgentWalk {
+ public:
+  AgentWalk(int rank, const Post& post, const Layout& layout, const Agent& agent);
+
+  // The next window that has bytes of the member, or nothing.
+  [[nodiscard]] std::optional<Window> next_window(std::uint64_t window_bytes) const;
+  [[nodiscard]] MemberWalk& in(int domain) { return walks_[static_cast<std::size_t>(domain)]; }
+
+ private:
+  std::vector<Domain> domains_;
+  std::vector<MemberWalk> walks_;  // one a domain
 };
 
 class DomainWalk {
  public:
-  DomainWalk(std::span<const Post> posts, const Plan& plan, FileRange domain);
+  DomainWalk(std::span<const Post> posts, const Layout& layout, const Plan& plan,
+             const Agent& agent);
 
   // The next window that has bytes, or nothing. All members must have walked past the one before.
-  [[nodiscard]] std::optional<FileRange> next_window() const;
+  [[nodiscard]] std::optional<Window> next_window() const;
+  // No window at or beyond the end of the file comes any more.
+  void stop_at(FileOffset end_of_file);
   // Members with bytes in `window`.
-  [[nodiscard]] std::vector<MemberWalk*> members_in(FileRange window);
+  [[nodiscard]] std::vector<MemberWalk*> members_in(const Window& window);
 
  private:
+  const Layout* layout_;
   std::uint64_t window_bytes_;
-  FileRange domain_;
-  std::vector<MemberWalk> members_;
+  std::vector<Domain> domains_;
+  std::vector<std::vector<MemberWalk>> members_;  // by domain
 };
 
 // The window of the grid that holds `offset`, cut to the domain.
-[[nodiscard]] FileRange window_at(FileOffset offset, std::uint64_t window_bytes, FileRange domain);
+[[nodiscard]] TargetRange window_at(TargetOffset offset, std::uint64_t window_bytes,
+                                    TargetRange domain);
 
 }  // namespace shima

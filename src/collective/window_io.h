@@ -6,6 +6,7 @@
 
 #include "collective/coverage.h"
 #include "collective/job.h"
+#include "collective/walk.h"
 #include "region/copy.h"
 
 namespace shima {
@@ -15,22 +16,25 @@ class WindowIo {
   explicit WindowIo(const Job& job) : job_(job) {}
 
   // Starts a window; nothing is marked.
-  void begin(FileRange window);
+  void begin(const Window& window);
   void mark(const Strip& strip) { coverage_.mark(strip); }
   void mark(const StripPair& pair) {
     coverage_.mark({pair.a_offset, pair.len_bytes, pair.a_stride_bytes, pair.count});
   }
-  [[nodiscard]] FileRange window() const { return window_; }
+  [[nodiscard]] const Window& window() const { return window_; }
 
   // Writes the marked bytes and no others; `data` holds the window from its beginning.
   [[nodiscard]] Status write_marked(const std::byte* data);
-  // Reads the marked bytes, and small gaps between them; returns where the file ended, or the
+  // Reads the marked bytes, and small gaps between them; returns where the subfile ended, or the
   // window's end if it reached beyond.
-  [[nodiscard]] Result<FileOffset> read_marked(std::byte* data);
+  [[nodiscard]] Result<TargetOffset> read_marked(std::byte* data);
+  // Where read_marked found the logical file to end.
+  [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
 
  private:
   const Job& job_;
-  FileRange window_;
+  Window window_;
+  FileOffset end_of_file_ = no_end_of_file;
   Coverage coverage_;
 };
 

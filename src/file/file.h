@@ -1,4 +1,4 @@
-// An open file: independent and collective access to plain files.
+// An open file: independent and collective access, whatever its layout.
 //
 // Everything above a File speaks in Slices: which bytes of the file, which bytes of memory, in one
 // data order. A File cuts them by the layout into subfile ranges and moves them, alone
@@ -103,8 +103,5 @@ class File {
   [[nodiscard]] virtual Status set_hints(const Result<Hints>& hints, std::uint64_t same = 0) = 0;
   [[nodiscard]] virtual Counters& counters() = 0;
 };
-
-// Removes a file by name. Local.
-[[nodiscard]] Status remove_file(const std::string& path);
 
 }  // namespace shima

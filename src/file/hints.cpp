@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::int64_t max_int = std::numeric_limits<int>::max();
 constexpr std::int64_t max_bytes = std::int64_t{1} << 62;
+constexpr std::size_t longest_text = 4096;
 
 // A row of the table: how a key's text reads and writes the fields it stands for.
 struct Rule {
@@ -32,7 +34,8 @@ std::optional<std::int64_t> parse_number(std::string_view text, int base, std::i
   return number;
 }
 
-// A number of bytes; K, M and G count in powers of 1024.
+}  // namespace
+
 std::optional<std::int64_t> parse_bytes(std::string_view text) {
   constexpr std::string_view units = "KMG";
   const char last = text.empty() ? '\0' : text.back();
@@ -44,6 +47,8 @@ std::optional<std::int64_t> parse_bytes(std::string_view text) {
   if (!number) return {};
   return *number << shift;
 }
+
+namespace {
 
 template <class Value>
 struct Word {
@@ -114,6 +119,20 @@ std::optional<std::string> get_flag(const Hints& hints) {
   return hints.*field ? "true" : "false";
 }
 
+template <auto field>
+bool set_text(Hints& hints, std::string_view value) {
+  const auto is_plain = [](char c) { return c > ' ' && c < 127; };
+  if (value.size() > longest_text || !std::ranges::all_of(value, is_plain)) return false;
+  hints.*field = value;
+  return true;
+}
+
+template <auto field>
+std::optional<std::string> get_text(const Hints& hints) {
+  if ((hints.*field).empty()) return {};
+  return hints.*field;
+}
+
 bool set_file_perm(Hints& hints, std::string_view value) {
   const auto number = parse_number(value, 8, 0, 07777);
   if (number) hints.file_perm = static_cast<int>(*number);
@@ -172,6 +191,10 @@ constexpr std::array rules{
          get_if_set<&Hints::striping_factor>},
     Rule{"start_iodevice", "a whole number, -1 or more", "0", set_int<&Hints::start_iodevice, -1>,
          get_if_set<&Hints::start_iodevice>},
+    Rule{"shima_targets", "names of targets, separated by commas", "disk0,disk1",
+         set_text<&Hints::shima_targets>, get_text<&Hints::shima_targets>},
+    Rule{"shima_regions", "BEGIN:UNIT:TARGETS for each region, separated by commas",
+         "0:64K:1,64K:1M:4", set_text<&Hints::shima_regions>, get_text<&Hints::shima_regions>},
     Rule{"file_perm", "an octal mode from 0 to 7777", "0640", set_file_perm, get_file_perm},
     Rule{"direct_read", "true or false", "true", set_flag<&Hints::direct_read>,
          get_flag<&Hints::direct_read>},
@@ -197,6 +220,25 @@ Result<bool> apply(Hints& hints, std::string_view key, std::string_view value) {
                             rule.rule, key, rule.example));
   }
   return false;
+}
+
+std::string encode_hints(const Hints& hints) {
+  std::string text;
+  if (hints == Hints{}) return text;
+  for (const auto& [key, value] : effective(hints)) text += fmt::format("{}={}\n", key, value);
+  return text;
+}
+
+Result<Hints> decode_hints(std::string_view text) {
+  Hints hints;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::size_t equals = std::min(line.find('='), line.size());
+    SHIMA_TRY(apply(hints, line.substr(0, equals),
+                    line.substr(std::min(equals + 1, line.size()))));
+  }
+  return hints;
 }
 
 std::vector<HintSetting> effective(const Hints& hints) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,15 +43,24 @@ struct Hints {
   Toggle shima_combine = Toggle::automatic;
   Toggle shima_close_to_open = Toggle::automatic;
   Movement shima_reach = Movement::automatic;
+  std::string shima_targets;  // names, in striping order, separated by commas
+  std::string shima_regions;  // "BEGIN:UNIT:TARGETS,..." (see striping.h)
 
   friend bool operator==(const Hints&, const Hints&) = default;
 };
 
 using HintSetting = std::pair<std::string, std::string>;
 
+// A number of bytes; K, M and G count in powers of 1024.
+[[nodiscard]] std::optional<std::int64_t> parse_bytes(std::string_view text);
+
 // Applies one hint. True: the key is known; false: it is not. A value that breaks the key's rule is
 // an error that names the rule, and leaves `hints` as it was.
 [[nodiscard]] Result<bool> apply(Hints& hints, std::string_view key, std::string_view value);
+
+// All that is not at its default, as text that decode_hints makes the same hints of.
+[[nodiscard]] std::string encode_hints(const Hints& hints);
+[[nodiscard]] Result<Hints> decode_hints(std::string_view text);
 
 // The text of every hint in effect; numbers that were never set and mean nothing are left out.
 // Each setting can be applied again.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace shima {
 namespace {
@@ -107,6 +108,14 @@ TargetOffset Layout::below(int subfile, FileOffset end) const {
                             : at == position ? len % region.unit_bytes
                                              : 0;
   return {rounds * region.unit_bytes + last};
+}
+
+std::uint64_t Layout::granule_bytes() const {
+  std::uint64_t granule = 0;
+  for (const Region& region : regions_)
+    granule = std::gcd(std::gcd(granule, as_unsigned(region.unit_bytes)),
+                       as_unsigned(region.range.begin.value));
+  return granule;
 }
 
 FileOffset Layout::end_of_file(std::span<const std::uint64_t> subfile_sizes) const {

@@ -53,6 +53,8 @@ class Layout {
   [[nodiscard]] TargetOffset below(int subfile, FileOffset end) const;
   // Where the logical file ends if its subfiles have these sizes.
   [[nodiscard]] FileOffset end_of_file(std::span<const std::uint64_t> subfile_sizes) const;
+  // A common divisor of all places where the file goes on in another subfile.
+  [[nodiscard]] std::uint64_t granule_bytes() const;
   // The largest size that a subfile can have.
   [[nodiscard]] TargetOffset capacity(int subfile) const { return below(subfile, end_of_space); }
 

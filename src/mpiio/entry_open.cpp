@@ -11,6 +11,7 @@
 #include "mpiio/entry.h"
 #include "mpiio/info.h"
 #include "mpiio/private_comm.h"
+#include "store/master_store.h"
 
 namespace shima {
 namespace {

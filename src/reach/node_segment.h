@@ -57,6 +57,7 @@ struct WindowState {
   std::atomic<std::uint32_t> opened;   // how many windows were opened here so far
   std::atomic<std::uint32_t> missing;  // members that still have to finish with it
   std::atomic<std::uint32_t> spoiled;  // a member finished without having copied
+  std::atomic<std::int32_t> domain;    // which of the agent's domains it lies in
   std::atomic<std::int64_t> begin;
   std::atomic<std::int64_t> end;
 };

@@ -1,5 +1,9 @@
 #include "store/logical_file.h"
 
+#include <algorithm>
+#include <cstring>
+
+#include "store/master_store.h"
 #include "store/pieces.h"
 
 namespace shima {
@@ -28,15 +32,39 @@ Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset,
 
 }  // namespace
 
-LogicalFile::LogicalFile(std::unique_ptr<Subfile> subfile) : layout_(Layout::plain()) {
-  subfiles_.push_back(std::move(subfile));
+Result<LogicalFile> LogicalFile::open(const LogicalOpen& request) {
+  std::optional<MasterFile> master;
+  if (!request.exclusive) {
+    SHIMA_TRY_ASSIGN(master, read_settled_master(request.path));
+  }
+  std::vector<std::unique_ptr<Subfile>> subfiles;
+  if (master) {
+    SHIMA_TRY_ASSIGN(subfiles, open_subfiles(*master, {.path = request.path,
+                                                       .read = request.read,
+                                                       .write = request.write,
+                                                       .direct_read = request.direct_read,
+                                                       .direct_write = request.direct_write,
+                                                       .close_to_open = request.close_to_open}));
+    SHIMA_TRY_ASSIGN(Layout layout, layout_of(*master));
+    return LogicalFile(request.path, std::move(layout), std::move(master), std::move(subfiles));
+  }
+  SHIMA_TRY_ASSIGN(auto whole, open_subfile({.path = request.path,
+                                             .read = request.read,
+                                             .write = request.write,
+                                             .create = request.create,
+                                             .exclusive = request.exclusive,
+                                             .direct_read = request.direct_read,
+                                             .direct_write = request.direct_write,
+                                             .permissions = request.permissions,
+                                             .close_to_open = request.close_to_open}));
+  subfiles.push_back(std::move(whole));
+  return LogicalFile(request.path, Layout::plain(), {}, std::move(subfiles));
 }
 
 Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
   const auto moved = move_by_extent(
       layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {
-        const Status status =
-            subfiles_[static_cast<std::size_t>(extent.subfile)]->write(extent.begin, part);
+        const Status status = subfile(extent.subfile).write(extent.begin, part);
         return status ? Result<std::uint64_t>(extent.len_bytes) : std::unexpected(status.error());
       });
   if (!moved) return std::unexpected(moved.error());
@@ -44,10 +72,10 @@ Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
 }
 
 Result<std::uint64_t> LogicalFile::read(FileOffset offset, std::span<const iovec> pieces) {
-  return move_by_extent(
-      layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {
-        return subfiles_[static_cast<std::size_t>(extent.subfile)]->read(extent.begin, part);
-      });
+  return move_by_extent(layout_, offset, pieces,
+                        [&](const Extent& extent, std::span<const iovec> part) {
+                          return read_pieces_in(extent.subfile, extent.begin, part);
+                        });
 }
 
 Status LogicalFile::write(FileOffset offset, const void* data, std::uint64_t len_bytes) {
@@ -60,9 +88,98 @@ Result<std::uint64_t> LogicalFile::read(FileOffset offset, void* data, std::uint
   return read(offset, std::span<const iovec>(&piece, 1));
 }
 
+Status LogicalFile::write_in(int subfile, TargetOffset offset, const void* data,
+                             std::uint64_t len_bytes) {
+  return this->subfile(subfile).write(offset, data, len_bytes);
+}
+
+Result<std::uint64_t> LogicalFile::read_in(int subfile, TargetOffset offset, void* data,
+                                           std::uint64_t len_bytes) {
+  const iovec piece{data, len_bytes};
+  return read_pieces_in(subfile, offset, std::span<const iovec>(&piece, 1));
+}
+
+// A subfile that ends early ends the file only if no other one goes on.
+Result<std::uint64_t> LogicalFile::read_pieces_in(int index, TargetOffset offset,
+                                                  std::span<const iovec> pieces) {
+  SHIMA_TRY_ASSIGN(const std::uint64_t found, subfile(index).read(offset, pieces));
+  const std::uint64_t wanted = bytes_in(pieces);
+  if (found == wanted || subfiles_.size() == 1) return found;
+  SHIMA_TRY_ASSIGN(const FileOffset end, size());
+  const std::int64_t left = layout_.below(index, end) - (offset + as_signed(found));
+  const std::uint64_t zeros =
+      std::min(wanted - found, as_unsigned(std::max<std::int64_t>(left, 0)));
+  PieceCursor cursor(pieces);
+  cursor.skip(found);
+  for (const iovec& piece : cursor.take(zeros)) std::memset(piece.iov_base, 0, piece.iov_len);
+  return found + zeros;
+}
+
+Result<FileOffset> LogicalFile::end_seen_at(int subfile, TargetOffset at) {
+  SHIMA_TRY_ASSIGN(const FileOffset end, size());
+  return std::min(end, layout_.run_at(subfile, at).begin);
+}
+
 bool LogicalFile::cached(FileOffset offset) {
   const Extent extent = layout_.locate(offset, 1);
-  return subfiles_[static_cast<std::size_t>(extent.subfile)]->cached(extent.begin);
+  return subfile(extent.subfile).cached(extent.begin);
+}
+
+Result<FileOffset> LogicalFile::size() {
+  std::vector<std::uint64_t> sizes;
+  for (const auto& each : subfiles_) {
+    SHIMA_TRY_ASSIGN(const std::uint64_t bytes, each->size());
+    sizes.push_back(bytes);
+  }
+  return layout_.end_of_file(sizes);
+}
+
+Status LogicalFile::truncate(FileOffset size) {
+  if (master_) return truncate_striped(path_, as_unsigned(size.value));
+  return subfile(0).truncate(as_unsigned(size.value));
+}
+
+Status LogicalFile::preallocate(FileOffset size) {
+  for (int i = 0; i < layout_.subfile_count(); ++i)
+    SHIMA_TRY(subfile(i).preallocate(as_unsigned(layout_.below(i, size).value)));
+  return {};
+}
+
+Status LogicalFile::sync() {
+  if (master_ && !master_synced_) SHIMA_TRY(sync_master(path_));
+  master_synced_ = true;
+  for (const auto& each : subfiles_) SHIMA_TRY(each->sync());
+  return {};
+}
+
+Status LogicalFile::publish() {
+  for (const auto& each : subfiles_) SHIMA_TRY(each->publish());
+  return {};
+}
+
+void LogicalFile::look_again() {
+  for (const auto& each : subfiles_) each->look_again();
+}
+
+bool LogicalFile::close_to_open() const {
+  return std::ranges::any_of(subfiles_, [](const auto& each) { return each->close_to_open(); });
+}
+
+// One subfile's locks stand for the whole file.
+Status LogicalFile::lock(FileRange range, bool exclusive) {
+  return subfile(0).lock(TargetOffset{range.begin.value}, range.len_bytes(), exclusive);
+}
+void LogicalFile::unlock(FileRange range) {
+  subfile(0).unlock(TargetOffset{range.begin.value}, range.len_bytes());
+}
+
+Status LogicalFile::close() {
+  Status status;
+  for (const auto& each : subfiles_) {
+    const Status closed = each->close();
+    if (status) status = closed;
+  }
+  return status;
 }
 
 }  // namespace shima

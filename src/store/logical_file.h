@@ -3,30 +3,85 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "layout/layout.h"
+#include "layout/master_file.h"
 #include "store/subfile.h"
 
 namespace shima {
 
+struct LogicalOpen {
+  std::string path;
+  bool read = false;
+  bool write = false;
+  bool create = false;  // a plain file, where there is none
+  bool exclusive = false;
+  bool direct_read = false;
+  bool direct_write = false;
+  unsigned permissions = 0666;  // before the umask
+  std::optional<bool> close_to_open = {};
+};
+
 class LogicalFile {
  public:
-  // A plain file: one subfile that holds the whole stream.
-  explicit LogicalFile(std::unique_ptr<Subfile> subfile);
+  // Opens what stands at the path: a plain file, or the subfiles that a master file names.
+  [[nodiscard]] static Result<LogicalFile> open(const LogicalOpen& request);
 
+  [[nodiscard]] const Layout& layout() const { return layout_; }
+  // The description of a striped file; null for a plain one.
+  [[nodiscard]] const MasterFile* master() const { return master_ ? &*master_ : nullptr; }
+
+  // --- by logical offset
   [[nodiscard]] Status write(FileOffset offset, std::span<const iovec> pieces);
   // Stops at the end of the file; returns the bytes read.
   [[nodiscard]] Result<std::uint64_t> read(FileOffset offset, std::span<const iovec> pieces);
   [[nodiscard]] Status write(FileOffset offset, const void* data, std::uint64_t len_bytes);
   [[nodiscard]] Result<std::uint64_t> read(FileOffset offset, void* data, std::uint64_t len_bytes);
 
+  // --- by place in a subfile
+  [[nodiscard]] Status write_in(int subfile, TargetOffset offset, const void* data,
+                                std::uint64_t len_bytes);
+  // Stops where no byte of the subfile belongs to the logical file any more; what lies below that
+  // and was never written reads as zeros.
+  [[nodiscard]] Result<std::uint64_t> read_in(int subfile, TargetOffset offset, void* data,
+                                              std::uint64_t len_bytes);
+  // The end of the logical file, after a read found nothing at `at` in a subfile.
+  [[nodiscard]] Result<FileOffset> end_seen_at(int subfile, TargetOffset at);
+
+  // --- the whole file
   [[nodiscard]] bool cached(FileOffset offset);
-  // The subfile that holds all metadata of a plain file: its size, its identity.
-  [[nodiscard]] Subfile& master() { return *subfiles_.front(); }
+  [[nodiscard]] Result<FileOffset> size();
+  [[nodiscard]] Status truncate(FileOffset size);
+  [[nodiscard]] Status preallocate(FileOffset size);
+  [[nodiscard]] Status sync();
+  // See Subfile.
+  [[nodiscard]] Status publish();
+  void look_again();
+  [[nodiscard]] bool close_to_open() const;
+  // Blocks until nobody else holds a lock on the range that excludes this one.
+  [[nodiscard]] Status lock(FileRange range, bool exclusive);
+  void unlock(FileRange range);
+  // Releases the file and reports what the system reported late. Call once.
+  [[nodiscard]] Status close();
 
  private:
+  LogicalFile(std::string path, Layout layout, std::optional<MasterFile> master,
+              std::vector<std::unique_ptr<Subfile>> subfiles)
+      : path_(std::move(path)),
+        layout_(std::move(layout)),
+        master_(std::move(master)),
+        subfiles_(std::move(subfiles)) {}
+
+  [[nodiscard]] Subfile& subfile(int index) { return *subfiles_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] Result<std::uint64_t> read_pieces_in(int subfile, TargetOffset offset,
+                                                     std::span<const iovec> pieces);
+
+  std::string path_;
   Layout layout_;
+  std::optional<MasterFile> master_;
+  bool master_synced_ = false;
   std::vector<std::unique_ptr<Subfile>> subfiles_;
 };
 

@@ -56,6 +56,12 @@ Result<std::string> read_up_to(int fd, std::size_t most_bytes, const std::string
   return text;
 }
 
+Status sync_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0) return failed("syncing", path);
+  return {};
+}
+
 // A file that nobody can see yet, in the folder where it is to appear.
 class Draft {
  public:
@@ -72,7 +78,6 @@ class Draft {
       return failed("creating", path);
     }
     SHIMA_TRY(write_all(fd.get(), text, path));
-    if (::fsync(fd.get()) != 0) return failed("syncing", path);
     return draft;
   }
 
@@ -88,8 +93,9 @@ class Draft {
   Status appear(const std::string& path) const {
     return ::link(path_.c_str(), path.c_str()) == 0 ? Status{} : Status(failed("creating", path));
   }
-  // Takes the place of what has the name.
+  // Takes the place of what has the name, and will still have it if the machine fails.
   Status replace(const std::string& path) {
+    SHIMA_TRY(sync_file(path_));
     struct stat old{};
     if (::stat(path.c_str(), &old) != 0) return failed("examining", path);
     // As open to others as the old one, and theirs whose that was, as far as we may.
@@ -107,7 +113,7 @@ class Draft {
 
 void sync_folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  const UniqueFd fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd) ::fsync(fd.get());
 }
 
@@ -267,10 +273,7 @@ Status create_striped(const StripedCreate& wanted) {
   SHIMA_TRY(make_parts(master, request, targets));
   const auto draft = Draft::write(request.path, encode_master(master), request.permissions);
   Status status = draft ? draft->appear(request.path) : Status(std::unexpected(draft.error()));
-  if (status) {
-    sync_folder_of(request.path);
-    return {};
-  }
+  if (status) return {};
   std::ignore = remove_parts(master, targets);
   if (status.error().code == Code::file_exists && !request.exclusive) status = {};
   return status;
@@ -316,7 +319,8 @@ Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(const MasterFile& ma
                                  .write = request.write,
                                  .direct_read = request.direct_read,
                                  .direct_write = request.direct_write,
-                                 .follow_links = false});
+                                 .follow_links = false,
+                                 .close_to_open = request.close_to_open});
     if (!subfile && subfile.error().code == Code::no_such_file)
       return fail(Code::bad_file,
                   fmt::format("{}: its subfile {} is missing on target {} ({}); shima fsck tells more",
@@ -325,6 +329,13 @@ Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(const MasterFile& ma
     subfiles.push_back(*std::move(subfile));
   }
   return subfiles;
+}
+
+Status sync_master(const std::string& path) {
+  SHIMA_TRY(sync_file(path));
+  SHIMA_TRY_ASSIGN(const std::string real, real_path_of(path));
+  sync_folder_of(real);
+  return {};
 }
 
 Status truncate_striped(const std::string& path, std::uint64_t size_bytes) {

@@ -42,9 +42,13 @@ struct SubfilesOpen {
   bool write = false;
   bool direct_read = false;
   bool direct_write = false;
+  std::optional<bool> close_to_open = {};
 };
 [[nodiscard]] Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(
     const MasterFile& master, const SubfilesOpen& request);
+
+// Has the name and the description of a file outlive the machine's end.
+[[nodiscard]] Status sync_master(const std::string& path);
 
 // Sets the logical size.
 [[nodiscard]] Status truncate_striped(const std::string& path, std::uint64_t size_bytes);

@@ -1,18 +1,18 @@
-// A lock on a range of a plain file, held as long as the object lives.
+// A lock on a range of a file, held as long as the object lives.
 #pragma once
 
 #include <utility>
 
 #include "base/units.h"
-#include "store/subfile.h"
+#include "store/logical_file.h"
 
 namespace shima {
 
 class RangeLock {
  public:
   // Blocks until the range is free.
-  [[nodiscard]] static Result<RangeLock> take(Subfile& file, FileRange range, bool exclusive) {
-    SHIMA_TRY(file.lock(TargetOffset{range.begin.value}, range.len_bytes(), exclusive));
+  [[nodiscard]] static Result<RangeLock> take(LogicalFile& file, FileRange range, bool exclusive) {
+    SHIMA_TRY(file.lock(range, exclusive));
     return RangeLock(file, range);
   }
   RangeLock(RangeLock&& other) noexcept
@@ -21,13 +21,13 @@ class RangeLock {
   RangeLock(const RangeLock&) = delete;
   RangeLock& operator=(const RangeLock&) = delete;
   ~RangeLock() {
-    if (file_ != nullptr) file_->unlock(TargetOffset{range_.begin.value}, range_.len_bytes());
+    if (file_ != nullptr) file_->unlock(range_);
   }
 
  private:
-  RangeLock(Subfile& file, FileRange range) : file_(&file), range_(range) {}
+  RangeLock(LogicalFile& file, FileRange range) : file_(&file), range_(range) {}
 
-  Subfile* file_;
+  LogicalFile* file_;
   FileRange range_;
 };
 

@@ -69,8 +69,6 @@ struct SubfileOpen {
   bool exclusive = false;
   bool direct_read = false;  // past the page cache, where the file system can
   bool direct_write = false;
-  bool direct_read = false;  // past the page cache, where the file system can
-  bool direct_write = false;
   bool follow_links = true;
   unsigned permissions = 0666;             // before the umask
   std::optional<bool> close_to_open = {};  // nothing: as the file system is known to be

@@ -11,7 +11,8 @@
 #include "file/file.h"
 #include "members.h"
 #include "region/cursor.h"
-#include "store/subfile.h"
+#include "store/logical_file.h"
+#include "store/master_store.h"
 
 namespace shima {
 namespace {
@@ -96,23 +97,30 @@ Transfer transfer_of(Access& access) {
 class CollectiveTest : public testing::Test {
  protected:
   void SetUp() override {
-    path_ = (std::filesystem::temp_directory_path() /
-             ("shima_collective_" + std::to_string(::getpid())))
-                .string();
+    folder_ = std::filesystem::temp_directory_path() /
+              ("shima_collective_" + std::to_string(::getpid()));
+    std::filesystem::create_directory(folder_);
+    path_ = (folder_ / "file").string();
   }
-  void TearDown() override { std::filesystem::remove(path_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void write_background(std::size_t size) { put(std::vector<std::byte>(size, background)); }
+  // As a plain file, or striped over as many subfiles and regions as regions_ says.
   void put(const std::vector<std::byte>& bytes) {
-    std::filesystem::remove(path_);
-    auto file = open_subfile({.path = path_, .write = true, .create = true});
-    ASSERT_TRUE(file.has_value());
-    ASSERT_TRUE((*file)->write(TargetOffset{0}, bytes.data(), bytes.size()).has_value());
+    if (std::filesystem::exists(path_)) {
+      ASSERT_TRUE(remove_file(path_).has_value());
+    }
+    if (!regions_.empty()) {
+      ASSERT_TRUE(create_striped({path_, regions_}).has_value());
+    }
+    auto file = LogicalFile::open({.path = path_, .write = true, .create = true});
+    ASSERT_TRUE(file.has_value()) << describe(file.error());
+    ASSERT_TRUE(file->write(FileOffset{0}, bytes.data(), bytes.size()).has_value());
   }
   std::vector<std::byte> contents() {
-    auto file = open_subfile({.path = path_, .read = true});
-    std::vector<std::byte> bytes((*file)->size().value());
-    EXPECT_EQ((*file)->read(TargetOffset{0}, bytes.data(), bytes.size()).value(), bytes.size());
+    auto file = LogicalFile::open({.path = path_, .read = true});
+    std::vector<std::byte> bytes(static_cast<std::size_t>(file->size().value().value));
+    EXPECT_EQ(file->read(FileOffset{0}, bytes.data(), bytes.size()).value(), bytes.size());
     return bytes;
   }
 
@@ -128,7 +136,9 @@ class CollectiveTest : public testing::Test {
   void check_write(Random& random, const Scenario& scenario);
   void check_read(Random& random, const Scenario& scenario);
 
+  std::filesystem::path folder_;
   std::string path_;
+  std::vector<StripedRegion> regions_;
 };
 
 void CollectiveTest::check_write(Random& random, const Scenario& scenario) {
@@ -195,12 +205,25 @@ int rounds() {
   return wanted != nullptr ? std::atoi(wanted) : 60;
 }
 
+// Some stripes are smaller than a piece, some larger than a window.
+std::vector<StripedRegion> random_regions(Random& random) {
+  std::vector<StripedRegion> regions;
+  std::int64_t begin = 0;
+  for (std::uint64_t i = pick(random, 1, 3); i > 0; --i) {
+    const std::uint64_t unit = std::array<std::uint64_t, 5>{7, 64, 1000, 4096, 65536}[pick(random, 0, 4)];
+    regions.push_back({{begin}, unit, std::vector<std::string>(pick(random, 1, 5), "~")});
+    begin += static_cast<std::int64_t>(pick(random, 1, 60000));
+  }
+  return regions;
+}
+
 struct Way {
   const char* name;
   Movement movement;
   int nodes;
   bool can_pull_across;
   bool collective;
+  bool striped;
 };
 
 class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> {
@@ -215,6 +238,8 @@ class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> 
     made.movement = way.movement;
     made.collective = way.collective;
     made.window_bytes = pick(random, 0, 1) * 4096 * pick(random, 1, 8);
+    regions_.clear();
+    if (way.striped) regions_ = random_regions(random);
     return made;
   }
 };
@@ -240,12 +265,18 @@ TEST_P(EveryWay, ReadsWhatTheModelSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, EveryWay,
-                         testing::Values(Way{"independent", Movement::automatic, 1, true, false},
-                                         Way{"automatic", Movement::automatic, 1, true, true},
-                                         Way{"pull", Movement::pull, 1, true, true},
-                                         Way{"pack", Movement::pack, 1, true, true},
-                                         Way{"message", Movement::message, 2, false, true},
-                                         Way{"message_and_pull", Movement::message, 3, true, true}),
+                         testing::Values(Way{"independent", Movement::automatic, 1, true, false, false},
+                                         Way{"automatic", Movement::automatic, 1, true, true, false},
+                                         Way{"pull", Movement::pull, 1, true, true, false},
+                                         Way{"pack", Movement::pack, 1, true, true, false},
+                                         Way{"message", Movement::message, 2, false, true, false},
+                                         Way{"message_and_pull", Movement::message, 3, true, true, false},
+                                         Way{"independent_striped", Movement::automatic, 1, true, false, true},
+                                         Way{"automatic_striped", Movement::automatic, 1, true, true, true},
+                                         Way{"pull_striped", Movement::pull, 1, true, true, true},
+                                         Way{"pack_striped", Movement::pack, 1, true, true, true},
+                                         Way{"message_striped", Movement::message, 2, false, true, true},
+                                         Way{"message_and_pull_striped", Movement::message, 3, true, true, true}),
                          [](const auto& way) { return std::string(way.param.name); });
 
 }  // namespace

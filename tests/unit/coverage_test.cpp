@@ -18,7 +18,7 @@ std::int64_t pick(Random& random, std::int64_t low, std::int64_t high) {
 }
 
 struct Model {
-  FileRange window;
+  TargetRange window;
   std::vector<bool> marked;  // per byte
 
   void mark(const Strip& strip) {
@@ -27,11 +27,11 @@ struct Model {
         marked[as_unsigned(strip.offset + as_signed(i) * strip.stride_bytes + as_signed(b) -
                            window.begin.value)] = true;
   }
-  [[nodiscard]] std::vector<FileRange> runs(std::int64_t join_gap) const {
-    std::vector<FileRange> found;
+  [[nodiscard]] std::vector<TargetRange> runs(std::int64_t join_gap) const {
+    std::vector<TargetRange> found;
     for (std::size_t i = 0; i < marked.size(); ++i) {
       if (!marked[i]) continue;
-      const FileOffset at = window.begin + static_cast<std::int64_t>(i);
+      const TargetOffset at = window.begin + static_cast<std::int64_t>(i);
       if (!found.empty() && (found.back().end == at || at - found.back().end < join_gap))
         found.back().end = at + 1;
       else
@@ -41,11 +41,11 @@ struct Model {
   }
 };
 
-std::vector<FileRange> runs_of(const Coverage& coverage, std::uint64_t join_gap) {
-  std::vector<FileRange> found;
+std::vector<TargetRange> runs_of(const Coverage& coverage, std::uint64_t join_gap) {
+  std::vector<TargetRange> found;
   EXPECT_TRUE(coverage
                   .for_each_run(join_gap,
-                                [&](FileRange run) -> Status {
+                                [&](TargetRange run) -> Status {
                                   found.push_back(run);
                                   return {};
                                 })
@@ -72,7 +72,7 @@ TEST(Coverage, RunsAreWhatWasMarked) {
     Random random(seed);
     const std::int64_t granule =
         std::array<std::int64_t, 4>{1, 3, 8, 512}[as_unsigned(pick(random, 0, 3))];
-    const FileOffset begin{granule * pick(random, 0, 100)};
+    const TargetOffset begin{granule * pick(random, 0, 100)};
     Model model{{begin, begin + granule * pick(random, 1, 700)}, {}};
     model.marked.resize(model.window.len_bytes());
     coverage.reset(model.window, as_unsigned(granule));
@@ -93,7 +93,7 @@ TEST(Coverage, AnErrorEndsTheVisit) {
   coverage.reset({{0}, {100}}, 1);
   coverage.mark({0, 1, 10, 5});
   int visits = 0;
-  const Status status = coverage.for_each_run(0, [&](FileRange) -> Status {
+  const Status status = coverage.for_each_run(0, [&](TargetRange) -> Status {
     return ++visits == 2 ? Status(fail(Code::io, "stop")) : Status{};
   });
   EXPECT_FALSE(status.has_value());

@@ -45,11 +45,12 @@ struct Situation {
   std::vector<Post> posts;
   std::vector<Member> members;
   Tuning tuning{};
+  Layout layout = Layout::plain();
   bool one_node = true;
   bool can_pull = true;
 
   [[nodiscard]] Plan plan(Operation operation = Operation::write) const {
-    return make_plan(posts, operation, {members, can_pull, one_node, !one_node}, tuning);
+    return make_plan(posts, operation, {members, layout, can_pull, one_node, !one_node}, tuning);
   }
 };
 
@@ -59,6 +60,14 @@ Situation random_situation(Random& random) {
   const auto nodes = static_cast<int>(pick(random, 1, static_cast<std::uint64_t>(count)));
   made.one_node = nodes == 1;
   made.can_pull = pick(random, 0, 3) != 0;
+  if (pick(random, 0, 1) == 0) {
+    const auto unit = pick(random, 1, 100) * pick(random, 1, 9000);
+    const auto second = static_cast<std::int64_t>(pick(random, 1, 900000));
+    made.layout = Layout::make(std::vector<RegionSpec>{
+                                   {{0}, unit, static_cast<int>(pick(random, 1, 5))},
+                                   {{second}, 4096, static_cast<int>(pick(random, 1, 5))}})
+                      .value();
+  }
   made.members = members_on(nodes, count, static_cast<int>(pick(random, 1, 8)));
   for (int i = 0; i < count; ++i) {
     const std::uint64_t len = pick(random, 1, 5000);
@@ -91,19 +100,28 @@ void expect_same(const Plan& a, const Plan& b) {
   ASSERT_EQ(a.agents.size(), b.agents.size());
   for (std::size_t i = 0; i < a.agents.size(); ++i) {
     EXPECT_EQ(a.agents[i].rank, b.agents[i].rank);
-    EXPECT_EQ(a.agents[i].domain, b.agents[i].domain);
+    EXPECT_EQ(a.agents[i].domains, b.agents[i].domains);
   }
 }
 
-void expect_domains_tile(const Plan& plan, FileRange span) {
-  FileOffset at = span.begin;
+// Of every subfile what lies in the span, without gaps or overlaps.
+void expect_domains_tile(const Plan& plan, const Layout& layout, FileRange span) {
+  std::vector<TargetOffset> at;
+  for (int i = 0; i < layout.subfile_count(); ++i) at.push_back(layout.below(i, span.begin));
   for (const Agent& agent : plan.agents) {
-    EXPECT_EQ(agent.domain.begin, at);
-    EXPECT_FALSE(agent.domain.empty());
-    at = agent.domain.end;
-    EXPECT_TRUE(at == span.end || at.value % static_cast<std::int64_t>(page) == 0) << at.value;
+    EXPECT_FALSE(agent.domains.empty());
+    for (const Domain& domain : agent.domains) {
+      TargetOffset& next = at[static_cast<std::size_t>(domain.subfile)];
+      EXPECT_EQ(domain.range.begin, next);
+      EXPECT_FALSE(domain.range.empty());
+      next = domain.range.end;
+      EXPECT_TRUE(next == layout.below(domain.subfile, span.end) ||
+                  next.value % static_cast<std::int64_t>(page) == 0)
+          << next.value;
+    }
   }
-  EXPECT_EQ(at, span.end);
+  for (int i = 0; i < layout.subfile_count(); ++i)
+    EXPECT_EQ(at[static_cast<std::size_t>(i)], layout.below(i, span.end));
 }
 
 void expect_agents_sane(const Plan& plan, const Situation& situation) {
@@ -143,7 +161,7 @@ TEST(Plan, IsSaneForAnyInput) {
     }
     EXPECT_GT(plan.window_bytes, 0U);
     EXPECT_EQ(plan.window_bytes % page, 0U);
-    expect_domains_tile(plan, span_of(situation.posts));
+    expect_domains_tile(plan, situation.layout, span_of(situation.posts));
     expect_agents_sane(plan, situation);
     expect_granule_divides(plan, situation.posts);
     if (HasFailure()) return;

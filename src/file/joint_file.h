@@ -1,0 +1,89 @@
+// A file that the members of a channel have opened together.
+#pragma once
+
+#include <mutex>
+
+#include "collective/plan.h"
+#include "collective/shared_pointer.h"
+#include "file/agreement.h"
+#include "file/file.h"
+#include "store/logical_file.h"
+
+namespace shima {
+
+class JointFile final : public File {
+ public:
+  struct Facts {
+    bool wants_stats = false;
+    bool caches_apart = false;  // members do not see at once what others write
+  };
+  // `facts` are the same on all members.
+  JointFile(std::unique_ptr<Channel> channel, LogicalFile file, OpenRequest request, Facts facts);
+
+  Result<std::uint64_t> write(const Transfer& transfer) override {
+    return move(Operation::write, transfer);
+  }
+  Result<std::uint64_t> read(const Transfer& transfer) override {
+    return move(Operation::read, transfer);
+  }
+  Result<std::uint64_t> write_all(const Result<Transfer>& transfer) override {
+    return move_all(Operation::write, transfer);
+  }
+  Result<std::uint64_t> read_all(const Result<Transfer>& transfer) override {
+    return move_all(Operation::read, transfer);
+  }
+
+  Result<FileOffset> size() override { return file_.size(); }
+
+  Status set_size(const Result<FileOffset>& size) override;
+  Status preallocate(const Result<FileOffset>& size) override;
+  Result<std::int64_t> claim_in_order(const Result<std::uint64_t>& len) override;
+  SharedPointer* shared_pointer() override { return channel_->shared_pointer(); }
+  bool on_one_node() const override { return channel_->messenger() == nullptr; }
+  Status first_member_does(const char* doing,
+                           const Result<std::pair<std::int64_t, std::int64_t>>& same,
+                           const std::function<Status()>& action) override;
+  Status set_atomicity(bool atomic) override;
+  bool atomicity() const override { return atomic_; }
+  Status agree(const Status& mine) override { return agree_on(*channel_, mine, request_.path); }
+  Status sync() override;
+  Status close() override;
+
+  const AccessMode& mode() const override { return request_.mode; }
+  const Hints& hints() const override { return request_.hints; }
+  Hints hints_in_effect() const override;
+  Status set_hints(const Result<Hints>& hints, std::uint64_t same) override;
+  Counters& counters() override { return counters_; }
+
+ private:
+  void tune();
+  Result<std::uint64_t> move(Operation operation, const Transfer& transfer);
+  Result<std::uint64_t> move_own(Operation operation, const Slice& file, const Slice& memory,
+                                 Counters& counters);
+  Result<bool> combine(const Transfer& transfer, Counters& counters);
+  Result<std::uint64_t> move_all(Operation operation, const Result<Transfer>& transfer);
+  Status resize(const char* doing, const Result<FileOffset>& size,
+                const std::function<Status()>& action);
+  [[nodiscard]] bool seems_cached(const Bounds& bounds);
+  void count(const Counters& counters) {
+    if (!facts_.wants_stats) return;
+    const std::lock_guard lock(counters_mutex_);
+    counters_.add(counters);
+  }
+  void report();
+
+  std::unique_ptr<Channel> channel_;
+  LogicalFile file_;
+  OpenRequest request_;
+  std::string removable_;  // what to remove when it is closed
+  Facts facts_;
+  Tuning write_tuning_;
+  Tuning read_tuning_;
+  std::mutex combining_;
+  bool atomic_ = false;
+  std::mutex alone_;  // in atomic mode: the file's locks do not keep threads of one process apart
+  std::mutex counters_mutex_;
+  Counters counters_;
+};
+
+}  // namespace shima

@@ -1,0 +1,95 @@
+// A slice of the file, as it lies in one subfile.
+//
+// A Cursor walks the slice in file offsets; of these only those in the subfile's stripes count, and
+// inside a stripe target offsets differ from file offsets by a constant. So this is a Cursor, the
+// stripe it stands in, and that constant; it skips what lies in other subfiles. In a plain file
+// there is one stripe without end, and nothing to skip. Pure.
+#pragma once
+
+#include <tuple>
+
+#include "layout/layout.h"
+#include "region/copy.h"
+#include "region/cursor.h"
+
+namespace shima {
+
+// Consecutive bytes of one subfile.
+struct Domain {
+  int subfile = 0;
+  TargetRange range;
+  friend bool operator==(const Domain&, const Domain&) = default;
+};
+
+class SubfileCursor {
+ public:
+  // The slice must be ordered; the layout must outlive the cursor. Starts at the first byte in the
+  // domain.
+  SubfileCursor(Slice slice, const Layout& layout, const Domain& domain);
+
+  // Where the next byte in the domain lies; the domain's end if there is none.
+  [[nodiscard]] TargetOffset next() const;
+  // The position in the slice's data.
+  [[nodiscard]] std::uint64_t byte() const { return cursor_.byte(); }
+  // The number of bytes from here up to `end`.
+  [[nodiscard]] std::uint64_t bytes_below(TargetOffset end) const;
+  // Moves past all bytes below `end`.
+  void skip_below(TargetOffset end);
+
+  // Calls visit(Strip, in target offsets) for the bytes below `end`, and moves past them.
+  template <class Visit>
+  void for_each_strip_below(TargetOffset end, Visit visit) {
+    std::ignore = each_run_below(end, [&](FileOffset stop) -> Status {
+      shima::for_each_strip_below(cursor_, stop.value, [&](Strip strip) {
+        strip.offset += shift_;
+        visit(strip);
+      });
+      return {};
+    });
+  }
+
+  // The same beside a cursor in the same data somewhere else: visit(StripPair{here, there}). A visit
+  // returns a Status; the first error ends the walk.
+  template <class Visit>
+  [[nodiscard]] Status match_below(TargetOffset end, Cursor& other, Visit visit);
+
+ private:
+  // Calls step(file offset at which to stop) for each stripe below `end`; it moves cursor_ there.
+  template <class Step>
+  [[nodiscard]] Status each_run_below(TargetOffset end, Step step) {
+    const TargetOffset limit = std::min(end, domain_.range.end);
+    while (next() < limit) {
+      SHIMA_TRY(step(std::min(run_.end, FileOffset{limit.value - shift_})));
+      settle();
+    }
+    return {};
+  }
+  void settle();
+
+  const Layout* layout_;
+  Domain domain_;
+  Cursor cursor_;
+  FileRange run_;           // the stripe that cursor_ stands in
+  std::int64_t shift_ = 0;  // what to add there to get target offsets
+  bool done_ = false;
+};
+
+template <class Visit>
+Status SubfileCursor::match_below(TargetOffset end, Cursor& other, Visit visit) {
+  return each_run_below(end, [&](FileOffset stop) -> Status {
+    if (other.byte() != cursor_.byte()) other.seek_byte(cursor_.byte());
+    while (!cursor_.done()) {
+      const Strip here = clip_below(cursor_.strip(), stop.value);
+      if (here.count == 0) break;
+      StripPair pair = match(here, other.strip());
+      const std::uint64_t len_bytes = pair.len_bytes * pair.count;
+      pair.a_offset += shift_;
+      SHIMA_TRY(visit(pair));
+      cursor_.advance(len_bytes);
+      other.advance(len_bytes);
+    }
+    return {};
+  });
+}
+
+}  // namespace shima
