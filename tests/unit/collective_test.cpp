@@ -210,7 +210,9 @@ std::vector<StripedRegion> random_regions(Random& random) {
   std::vector<StripedRegion> regions;
   std::int64_t begin = 0;
   for (std::uint64_t i = pick(random, 1, 3); i > 0; --i) {
-    const std::uint64_t unit = std::array<std::uint64_t, 5>{7, 64, 1000, 4096, 65536}[pick(random, 0, 4)];
+    const std::uint64_t unit =
+        std::array<std::uint64_t, 5>{pick(random, 0, 9) == 0 ? 7U : 512U, 300, 1000, 4096,
+                                     65536}[pick(random, 0, 4)];
     regions.push_back({{begin}, unit, std::vector<std::string>(pick(random, 1, 5), "~")});
     begin += static_cast<std::int64_t>(pick(random, 1, 60000));
   }
