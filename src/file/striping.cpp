@@ -32,7 +32,7 @@ Result<std::vector<std::string>> order_of(const Hints& hints, std::span<const Ta
   if (order.empty())
     return fail(Code::bad_argument,
                 "striping needs targets: set SHIMA_TARGETS=name=/directory:..., or the hint "
-                "shima_targets=~ for subfiles beside the file");
+                "shima_targets=beside for subfiles beside the file");
   const auto first = std::max(hints.start_iodevice, 0) % std::ssize(order);
   std::ranges::rotate(order, order.begin() + first);
   return order;

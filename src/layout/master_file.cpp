@@ -157,7 +157,7 @@ struct IntentLine {
 bool is_target_name(std::string_view name) {
   return !name.empty() && name.size() <= longest_name && std::ranges::all_of(name, [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           c == '_' || c == '-' || c == '~';
+           c == '_' || c == '-';
   });
 }
 

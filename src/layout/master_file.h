@@ -73,7 +73,7 @@ inline constexpr std::string_view master_magic = "shima striped file, format ";
 // The layout it describes; whatever decode_master accepts has one.
 [[nodiscard]] Result<Layout> layout_of(const MasterFile& master);
 
-// Names of targets: letters, digits, '_', '-', and '~' in front of a file's own ("~0").
+// Names of targets: letters, digits, '_' and '-'.
 [[nodiscard]] bool is_target_name(std::string_view name);
 [[nodiscard]] bool is_file_id(std::string_view hex);
 

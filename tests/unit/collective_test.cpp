@@ -213,7 +213,7 @@ std::vector<StripedRegion> random_regions(Random& random) {
     const std::uint64_t unit =
         std::array<std::uint64_t, 5>{pick(random, 0, 9) == 0 ? 7U : 512U, 300, 1000, 4096,
                                      65536}[pick(random, 0, 4)];
-    regions.push_back({{begin}, unit, std::vector<std::string>(pick(random, 1, 5), "~")});
+    regions.push_back({{begin}, unit, std::vector<std::string>(pick(random, 1, 5), "beside")});
     begin += static_cast<std::int64_t>(pick(random, 1, 60000));
   }
   return regions;

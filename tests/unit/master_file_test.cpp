@@ -11,7 +11,7 @@ namespace {
 const std::string some_id = "0123456789abcdef0123456789abcdef";
 
 MasterFile example() {
-  return {{some_id}, {{{0}, 65536, {"ssd"}}, {{65536}, 1048576, {"d0", "d1", "~2", "d0"}}}, {}};
+  return {{some_id}, {{{0}, 65536, {"ssd"}}, {{65536}, 1048576, {"d0", "d1", "beside", "d0"}}}, {}};
 }
 
 TEST(MasterFile, WhatIsWrittenIsReadBack) {
@@ -27,7 +27,7 @@ TEST(MasterFile, WhatIsWrittenIsReadBack) {
     EXPECT_EQ(*found, master);
   }
   EXPECT_EQ(layout_of(master).value().subfile_count(), 5);
-  EXPECT_EQ(master.targets(), (std::vector<std::string>{"ssd", "d0", "d1", "~2", "d0"}));
+  EXPECT_EQ(master.targets(), (std::vector<std::string>{"ssd", "d0", "d1", "beside", "d0"}));
 }
 
 TEST(MasterFile, EveryTornOrChangedOneIsRefused) {
