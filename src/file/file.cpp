@@ -278,7 +278,10 @@ Result<bool> PlainFile::combine(const Transfer& transfer, Counters& counters) {
 
 Result<std::uint64_t> PlainFile::move_own(Operation operation, const Slice& file,
                                           const Slice& memory, Counters& counters) {
-  const IndependentRequest request{operation, file, memory, request_.hints.ind_rd_buffer_size,
+  const IndependentRequest request{operation,
+                                   file,
+                                   memory,
+                                   request_.hints.ind_rd_buffer_size,
                                    request_.hints.romio_ds_read != Toggle::disable,
                                    wants_stats_};
   if (!atomic_ || file.len_bytes == 0) return move_independently(request, file_, counters);
