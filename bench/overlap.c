@@ -174,7 +174,9 @@ static struct job parse(int argc, char** argv) {
     else if (strcmp(argv[i], "--file") == 0)
       job.path = value;
     else
-      fail("usage: overlap --way at|at_all|threads --op write|read --mib MIB --file FILE [--direct]");
+      fail(
+          "usage: overlap --way at|at_all|threads --op write|read --mib MIB --file FILE "
+          "[--direct]");
     i++;
   }
   return job;

@@ -66,7 +66,7 @@ class ThrottledDisks:
         image, directory = self.root / f"{number}.img", self.root / str(number)
         with open(image, "wb") as file:
             os.posix_fallocate(file.fileno(), 0, self.image_mib << 20)
-        device = run_tool("losetup", "--find", "--show", str(image))
+        device = run_tool("losetup", "--find", "--show", "--direct-io=on", str(image))
         self.devices.append(device)
         run_tool("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", device)
         directory.mkdir()

@@ -199,8 +199,7 @@ Bounds loose_bounds_of(const Slice& slice) {
 Bounds bounds_of(const Slice& slice) {
   if (slice.len_bytes == 0) return {};
   if (slice.pattern.is_contiguous()) {
-    const std::int64_t lowest =
-        slice.base + slice.pattern.lowest() + as_signed(slice.first_byte);
+    const std::int64_t lowest = slice.base + slice.pattern.lowest() + as_signed(slice.first_byte);
     return {lowest, lowest + as_signed(slice.len_bytes)};
   }
   if (!slice.pattern.ordered()) return loose_bounds_of(slice);
