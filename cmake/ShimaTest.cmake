@@ -17,6 +17,7 @@ set(SHIMA_IN_SCRATCH ${CMAKE_SOURCE_DIR}/tests/in_scratch.sh)
 set(SHIMA_TEST_KEYS RANKS ARGS ENV TIMEOUT FLAVOURS LIBS CFLAGS VARIANTS)
 # Other ways for the bytes of the same program, as options of `shima run`.
 set(SHIMA_VARIANT_direct --hint direct_read=true --hint direct_write=true)
+set(SHIMA_VARIANT_striped --hint shima_targets=beside --hint striping_factor=3 --hint striping_unit=5000)
 find_package(GTest)
 
 # shima_test_header(file): sets HEADER_<KEY> for each "KEY: words" found in the first 40 lines, empty where there is none.

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "stored.h"
+
 static int here;   // this rank
 static int ranks;  // how many there are
 
@@ -60,16 +62,9 @@ static inline unsigned char value_at(long long offset) {
 
 // The whole of a file, as other programs see it; *size is its length.
 static inline unsigned char* contents_of(const char* path, long long* size) {
-  struct stat facts;
-  int fd = open(path, O_RDONLY);
-  REQUIRE(fd >= 0 && fstat(fd, &facts) == 0);
-  unsigned char* bytes = malloc((size_t)facts.st_size + 1);
-  for (*size = 0; *size < facts.st_size;) {
-    ssize_t n = pread(fd, bytes + *size, (size_t)(facts.st_size - *size), *size);
-    REQUIRE(n > 0);
-    *size += n;
-  }
-  close(fd);
+  *size = stored_size(path);
+  unsigned char* bytes = malloc((size_t)*size + 1);
+  REQUIRE(stored_read(path, bytes, *size, 0) == *size);
   return bytes;
 }
 

@@ -3,6 +3,7 @@
  * cube plainly, a new one appended at each step by one collective call. Memory has ghost layers.
  *
  * RANKS: 1 4
+ * VARIANTS: striped
  */
 #include <stdlib.h>
 

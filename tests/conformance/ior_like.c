@@ -3,6 +3,7 @@
  * read back by another rank than wrote.
  *
  * RANKS: 1 4 7
+ * VARIANTS: striped
  */
 #include <stdlib.h>
 

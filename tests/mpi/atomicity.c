@@ -2,6 +2,7 @@
  * or together; the mode has to be the same on all.
  *
  * RANKS: 2 4
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include "expect.h"

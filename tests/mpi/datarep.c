@@ -2,6 +2,7 @@
  * functions are really called, extents, errors, and every kind of call.
  *
  * RANKS: 1 2 4
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include <stddef.h>

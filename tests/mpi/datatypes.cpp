@@ -2,6 +2,7 @@
 // constructors (random_types.h).
 //
 // RANKS: 1 3
+// VARIANTS: striped
 // TIMEOUT: 120
 // ENV: SHIMA_LOG=error
 //
@@ -19,6 +20,8 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include "stored.h"
 
 #include "random_types.h"
 
@@ -182,19 +185,17 @@ void one_transfer(MPI_File fh, MPI_File probe, int how, bool busy, long displace
 
 void compare_with_file(const char* path, const std::vector<std::vector<unsigned char>>& expected,
                        int rank, int ranks) {
-  const int fd = open(path, O_RDONLY);
   std::vector<unsigned char> bytes(region_bytes);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     std::fill(bytes.begin(), bytes.end(), 0);
-    const off_t start = (static_cast<off_t>(i) * ranks + rank) * region_bytes;
-    if (pread(fd, bytes.data(), region_bytes, start) < 0) die("reading the file back with pread");
+    const auto start = (static_cast<long long>(i) * ranks + rank) * region_bytes;
+    stored_read(path, bytes.data(), region_bytes, start);
     const auto differ = std::mismatch(bytes.begin(), bytes.end(), expected[i].begin());
     if (differ.first == bytes.end()) continue;
     place = "transfer " + std::to_string(i) + " of the batch, byte " +
             std::to_string(differ.first - bytes.begin());
     die("the file differs");
   }
-  close(fd);
 }
 
 void run_batch(unsigned seed, int batch, int rank, int ranks) {

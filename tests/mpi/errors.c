@@ -2,6 +2,7 @@
  * part.
  *
  * RANKS: 1 2 4
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include <string.h>

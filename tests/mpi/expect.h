@@ -84,11 +84,8 @@ static inline MPI_Offset file_size_of(MPI_File fh) {
 static inline void expect_stored(const char* name, long long offset, const void* expected,
                                  size_t len) {
   unsigned char* found = malloc(len + 1);
-  int fd = open(name, O_RDONLY);
-  EXPECT(fd >= 0);
-  EXPECT_EQ(pread(fd, found, len, offset), len);
+  EXPECT_EQ(stored_read(name, found, (long long)len, offset), len);
   for (size_t i = 0; i < len; ++i) EXPECT_EQ(found[i], ((const unsigned char*)expected)[i]);
-  close(fd);
   free(found);
 }
 

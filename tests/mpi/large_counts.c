@@ -3,6 +3,7 @@
  * any memory.
  *
  * RANKS: 1 2
+ * VARIANTS: striped
  * TIMEOUT: 300
  */
 #include <fcntl.h>
@@ -23,10 +24,8 @@ static MPI_File open_file(int extra) {
 
 static void expect_in_file(off_t place, long long expected) {
   long long found = 0;
-  int fd = open(name, O_RDONLY);
-  EXPECT_EQ(pread(fd, &found, sizeof found, place), sizeof found);
+  EXPECT_EQ(stored_read(name, &found, sizeof found, place), sizeof found);
   EXPECT_EQ(found, expected);
-  close(fd);
 }
 
 static void test_far_offsets(void) {
@@ -109,13 +108,11 @@ static void test_long_transfer(void) {
   EXPECT_OK(MPI_File_sync(fh));
   if (here == 0) {
     char ends[2] = {0};
-    int fd = open(name, O_RDONLY);
-    EXPECT_EQ(lseek(fd, 0, SEEK_END), 5 + bytes);
-    EXPECT_EQ(pread(fd, ends, 2, 4), 2);
+    EXPECT_EQ(stored_size(name), 5 + bytes);
+    EXPECT_EQ(stored_read(name, ends, 2, 4), 2);
     EXPECT(ends[0] == 0 && ends[1] == 'x');
-    EXPECT_EQ(pread(fd, ends, 1, 4 + bytes), 1);
+    EXPECT_EQ(stored_read(name, ends, 1, 4 + bytes), 1);
     EXPECT(ends[0] == 'x');
-    close(fd);
   }
   EXPECT_OK(MPI_File_close(&fh));
   MPI_Type_free(&same_place);

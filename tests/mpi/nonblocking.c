@@ -2,6 +2,7 @@
  * handler, many at once, and collective ones beside messages that others wait for.
  *
  * RANKS: 1 2 4 7
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include <unistd.h>

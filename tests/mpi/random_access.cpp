@@ -1,5 +1,5 @@
 // RANKS: 1 2 3 5 8
-// VARIANTS: direct
+// VARIANTS: direct striped
 // Random views, memory types, counts and calls against a byte-array model.
 //
 // Each type is generated twice at once: as an MPI datatype and as the plain list of its byte
@@ -19,6 +19,8 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include "stored.h"
 
 namespace {
 
@@ -308,17 +310,9 @@ void check_pointer(Call call, MPI_File file, const Access& mine, std::int64_t as
 }
 
 std::vector<Byte> contents_of(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY);
-  struct stat facts{};
-  if (fd < 0 || fstat(fd, &facts) != 0) give_up("cannot open the file", 0);
-  std::vector<Byte> bytes(static_cast<std::size_t>(facts.st_size));
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-    if (n <= 0) give_up("cannot read the file", static_cast<std::int64_t>(done));
-    done += static_cast<std::size_t>(n);
-  }
-  close(fd);
+  std::vector<Byte> bytes(static_cast<std::size_t>(stored_size(path.c_str())));
+  if (stored_read(path.c_str(), bytes.data(), std::ssize(bytes), 0) != std::ssize(bytes))
+    give_up("cannot read the file", 0);
   return bytes;
 }
 

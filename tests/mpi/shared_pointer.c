@@ -2,6 +2,7 @@
  * in rank order, seeking, and a fresh start with every view.
  *
  * RANKS: 1 2 4 7
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include "expect.h"

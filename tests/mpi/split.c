@@ -1,6 +1,7 @@
 /* Split collective calls: the right bytes, one at a time, ends that fit their begins.
  *
  * RANKS: 1 2 4 7
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include "expect.h"

@@ -3,6 +3,7 @@
  * thread).
  *
  * RANKS: 1 3
+ * VARIANTS: striped
  * LIBS: -lpthread
  * ENV: SHIMA_LOG=error
  */

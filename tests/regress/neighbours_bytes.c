@@ -1,4 +1,5 @@
 // RANKS: 4
+// VARIANTS: striped
 // Bytes between the pieces of a view belong to somebody else and may change at any time.
 //
 // The last rank is that somebody: through POSIX calls, without any lock, it writes the even pieces

@@ -1,4 +1,5 @@
 // RANKS: 1 2 4 7
+// VARIANTS: striped
 // Collective calls in which some ranks, or all, have no bytes to move.
 //
 // Such ranks take part in every step but own nothing: they must not be waited for, nor wait. They

@@ -3,6 +3,7 @@
  * beside other communication; what is said of sizes.
  *
  * RANKS: 1 2 4
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include "mpi/expect.h"

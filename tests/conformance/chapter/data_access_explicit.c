@@ -3,6 +3,7 @@
  * alone; memory with gaps and bounds; reads that meet the end of the file; ranks with nothing.
  *
  * RANKS: 1 2 4 7
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include "mpi/expect.h"

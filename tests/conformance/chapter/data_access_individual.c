@@ -3,6 +3,7 @@
  * refuses to leave the view.
  *
  * RANKS: 1 2 4 7
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include "mpi/expect.h"

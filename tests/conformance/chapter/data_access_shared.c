@@ -2,6 +2,7 @@
  * their places one after the other, ordered ones by rank; seeking is collective.
  *
  * RANKS: 1 2 4 7
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include "mpi/expect.h"

@@ -3,6 +3,7 @@
  * the view's first etype after the last byte starts. The bytes are compared with a model of ints.
  *
  * RANKS: 1 2 4 7
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include "mpi/expect.h"

@@ -3,6 +3,7 @@
  * MPI_ERR_QUOTA is left out, and MPI_ERR_ACCESS where the user may do everything.
  *
  * RANKS: 1 2 4
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=off
  */
 #include "mpi/expect.h"

@@ -3,6 +3,7 @@
  * file and the start of files opened later; a program's own is called with the handle and the code.
  *
  * RANKS: 1 2 4
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include "mpi/expect.h"

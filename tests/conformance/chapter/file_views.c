@@ -2,6 +2,7 @@
  * happens to the pointers, and types with holes, bounds of their own and distributions.
  *
  * RANKS: 1 2 4
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include "mpi/expect.h"

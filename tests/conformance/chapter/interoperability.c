@@ -3,6 +3,7 @@
  * holes. user_representation.c has those of the program's own.
  *
  * RANKS: 1 2 4
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include <math.h>

@@ -3,6 +3,7 @@
  * happen in between; ends that fit their begins.
  *
  * RANKS: 1 2 4 7
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
 #include "mpi/expect.h"

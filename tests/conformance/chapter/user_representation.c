@@ -2,6 +2,7 @@
  * every access, with its state; names are registered once; what fails in them fails the call.
  *
  * RANKS: 1 2 4
+ * VARIANTS: striped
  * ENV: SHIMA_LOG=off
  */
 #include "mpi/expect.h"
