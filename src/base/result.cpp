@@ -61,7 +61,7 @@ const char* name_of(Code code) {
     case Code::bad_file_name:
       return "bad file name";
     case Code::bad_file:
-      return "damaged file";
+      return "file cannot be used";
     case Code::bad_handle:
       return "bad file handle";
     case Code::not_same:

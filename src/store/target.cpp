@@ -24,7 +24,9 @@ constexpr std::string_view beside_folder = ".shima";
 
 std::unexpected<Error> refuse(const std::string& name, const std::string& directory, int sys_errno,
                               std::string_view why) {
-  return fail(sys_errno == 0 ? Code::bad_file : code_of_errno(sys_errno),
+  // A file that is not there is what programs look out for; a target is something else.
+  const bool is_plain = sys_errno == 0 || sys_errno == ENOENT;
+  return fail(is_plain ? Code::bad_file : code_of_errno(sys_errno),
               fmt::format("target {} ({}): {}", name, directory, why), sys_errno);
 }
 
@@ -136,7 +138,7 @@ Result<std::string> directory_of(const std::string& name, const std::string& mas
   if (found != places.end()) return found->directory;
   std::vector<std::string> known;
   for (const TargetPlace& place : places) known.push_back(place.name);
-  return fail(Code::no_such_file,
+  return fail(Code::bad_file,
               fmt::format("{} needs target {}, which is not configured ({}); name its directory, for "
                           "example SHIMA_TARGETS={}=/path",
                           master_path, name,
