@@ -8,6 +8,7 @@ from lib import runner
 from lib.overlap import Overlap
 from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section, limit_job, problem_of, rate
+from lib.striped import Disks, Subfiles
 from lib.subjects import TOOL, binary
 
 WAYS = ("UT", "FV", "COL")
@@ -391,4 +392,4 @@ class SmallCosts(Section):
 
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
-            SmallCosts(), Overlap()]
+            SmallCosts(), Overlap(), Subfiles(), Disks()]
