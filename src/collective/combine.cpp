@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <list>
+#include <numeric>
 #include <optional>
 
 #include "base/aside.h"
@@ -19,21 +21,55 @@ namespace {
 constexpr std::uint64_t least_pieces = 16;
 constexpr std::uint64_t largest_piece_bytes = 256 * 1024;
 
-// Only files of one subfile are swept, where target offsets are file offsets.
-TargetRange range_of(const Post& post) { return {{post.bounds.lowest}, {post.bounds.highest}}; }
+// The windows of all subfiles, numbered in the order of a sweep: the first of each subfile, the
+// second of each, and so on.
+class Grid {
+ public:
+  Grid(const Layout& layout, std::uint64_t window_bytes)
+      : window_bytes_(as_signed(window_bytes)), subfiles_(layout.subfile_count()) {}
+
+  [[nodiscard]] std::int64_t number_of(int subfile, TargetOffset offset) const {
+    return offset.value / window_bytes_ * subfiles_ + subfile;
+  }
+  [[nodiscard]] Window window(std::int64_t number) const {
+    const TargetOffset begin{number / subfiles_ * window_bytes_};
+    return {0, static_cast<int>(number % subfiles_), {begin, begin + window_bytes_}};
+  }
+  // The parts that lie in windows from number `first` on and before number `last`.
+  [[nodiscard]] std::vector<Domain> cut(const std::vector<Domain>& parts, std::int64_t first,
+                                        std::int64_t last) const {
+    std::vector<Domain> left;
+    for (Domain part : parts) {
+      part.range.begin = std::max(part.range.begin, start_of(part.subfile, first));
+      part.range.end = std::min(part.range.end, start_of(part.subfile, last));
+      if (!part.range.empty()) left.push_back(part);
+    }
+    return left;
+  }
+
+ private:
+  // Where a subfile's first window with this number or a higher one begins.
+  [[nodiscard]] TargetOffset start_of(int subfile, std::int64_t number) const {
+    if (number > number_of(subfile, {no_end_of_file.value})) return {no_end_of_file.value};
+    return {std::max<std::int64_t>(number - subfile + subfiles_ - 1, 0) / subfiles_ *
+            window_bytes_};
+  }
+
+  std::int64_t window_bytes_;
+  std::int64_t subfiles_;
+};
+
+constexpr std::int64_t no_window = std::numeric_limits<std::int64_t>::max();
 
 // A member on board of the sweep.
 struct Passenger {
   int member;
   Post post;
-  TargetOffset joined;  // where the sweep was
-  MemberWalk walk;    // from there to the end, then from the beginning to there
+  std::int64_t first;   // number of its first window
+  std::int64_t joined;  // of the one where the sweep was
+  AgentWalk walk;       // from there to the end, then from the beginning to there
   bool second_round = false;
-  std::uint64_t last_window = 0;  // number of the last window that took bytes of it
-
-  [[nodiscard]] TargetRange range() const { return range_of(post); }
-  [[nodiscard]] TargetOffset end() const { return second_round ? joined : range().end; }
-  [[nodiscard]] bool has_bytes() const { return walk.next() < end(); }
+  std::uint64_t last_window = 0;  // how many windows were gathered when one took bytes of it
 };
 
 // A window on its way from the members' memory to the file.
@@ -48,6 +84,7 @@ class Leader {
       : write_(write),
         errands_(*write.channel.errands()),
         plan_(std::move(plan)),
+        grid_(write.file.layout(), plan_.window_bytes),
         job_{Operation::write, plan_, {}, write.channel, write.file, write.counters},
         flights_{Flight{std::move(staging[0]), WindowIo(job_)},
                  Flight{std::move(staging[1]), WindowIo(job_)}} {}
@@ -83,62 +120,85 @@ class Leader {
 
   Status admit(int member, std::span<const std::byte> letter) {
     SHIMA_TRY_ASSIGN(Post post, decode_post(letter));
-    const TargetRange range = range_of(post);
-    const TargetOffset joined =
-        position_ < range.end ? std::max(position_, range.begin) : range.begin;
-    MemberWalk walk(member, post, write_.file.layout(), {0, {joined, range.end}});
-    passengers_.push_back({member, std::move(post), joined, std::move(walk)});
+    const std::vector<Domain> parts = parts_of(post);
+    std::int64_t first = no_window;
+    std::int64_t last = 0;
+    for (const Domain& part : parts) {
+      first = std::min(first, grid_.number_of(part.subfile, part.range.begin));
+      last = std::max(last, grid_.number_of(part.subfile, part.range.end - 1));
+    }
+    const std::int64_t joined = position_ <= last ? std::max(position_, first) : first;
+    AgentWalk walk(member, post, write_.file.layout(), grid_.cut(parts, joined, no_window));
+    passengers_.push_back({member, std::move(post), first, joined, std::move(walk)});
     plan_.granule_bytes = common_granule({&passengers_.back().post, 1}, plan_.granule_bytes);
     return {};
   }
 
+  [[nodiscard]] std::vector<Domain> parts_of(const Post& post) const {
+    return shima::parts_of(write_.file.layout(), {{post.bounds.lowest}, {post.bounds.highest}});
+  }
+
+  // The number of the next window that a passenger has bytes in.
+  [[nodiscard]] std::int64_t next_of(const Passenger& passenger) const {
+    const auto window = passenger.walk.next_window(plan_.window_bytes);
+    return window ? grid_.number_of(window->subfile, window->range.begin) : no_window;
+  }
+  [[nodiscard]] bool has_bytes(const Passenger& passenger) const {
+    return next_of(passenger) != no_window;
+  }
+
   // The next window ahead that somebody has bytes in; from the lowest one again when there is none.
-  std::optional<TargetRange> next_window() {
-    constexpr TargetRange whole{{0}, {no_end_of_file.value}};
-    TargetOffset ahead = whole.end;
-    TargetOffset lowest = whole.end;
+  std::optional<Window> next_window() {
+    std::int64_t ahead = no_window;
+    std::int64_t lowest = no_window;
     for (const Passenger& passenger : passengers_) {
-      if (!passenger.has_bytes()) continue;
-      const TargetOffset next = passenger.walk.next();
+      const std::int64_t next = next_of(passenger);
       lowest = std::min(lowest, next);
       if (next >= position_) ahead = std::min(ahead, next);
     }
-    if (lowest == whole.end) return std::nullopt;
-    const TargetOffset next = ahead == whole.end ? lowest : ahead;
-    const TargetRange window = window_at(next, plan_.window_bytes, whole);
-    position_ = window.end;
-    return window;
+    if (lowest == no_window) return std::nullopt;
+    const std::int64_t next = ahead == no_window ? lowest : ahead;
+    position_ = next + 1;
+    return grid_.window(next);
+  }
+
+  // The walks of those who have bytes in a window.
+  std::vector<MemberWalk*> board(const Window& window) {
+    std::vector<MemberWalk*> members;
+    for (Passenger& passenger : passengers_) {
+      MemberWalk* const walk = passenger.walk.of_subfile(window.subfile);
+      if (walk == nullptr || walk->next() < window.range.begin ||
+          walk->bytes_below(window.range.end) == 0)
+        continue;
+      members.push_back(walk);
+      passenger.last_window = windows_ + 1;
+    }
+    return members;
   }
 
   // Gathers a window, while the one before is being written.
-  Status move_window(TargetRange window) {
-    std::vector<MemberWalk*> members;
-    for (Passenger& passenger : passengers_) {
-      const bool inside = passenger.has_bytes() && passenger.walk.has_below(window.end) &&
-                          passenger.walk.next() >= window.begin;
-      if (!inside || passenger.walk.bytes_below(window.end) == 0) continue;
-      members.push_back(&passenger.walk);
-      passenger.last_window = windows_ + 1;
-    }
-    if (members.size() == 1 && members.front()->rank() == errands_.index()) {
+  Status move_window(const Window& window) {
+    const std::vector<MemberWalk*> members = board(window);
+    if (members.size() == 1 && members.front()->rank() == errands_.index() &&
+        write_.file.layout().subfile_count() == 1) {
       SHIMA_TRY(land());
-      SHIMA_TRY(write_alone(*members.front(), window.end));
+      SHIMA_TRY(write_alone(*members.front(), window.range.end));
       written_ = ++windows_;
       return {};
     }
     Flight& flight = flights_[windows_ % flights_.size()];
-    flight.io.begin({0, 0, window});
+    flight.io.begin(window);
     for (MemberWalk* member : members) {
-      member->look_below(window.end, [&](const Strip& strip) { flight.io.mark(strip); });
+      member->look_below(window.range.end, [&](const Strip& strip) { flight.io.mark(strip); });
       const Span span(write_.counters.gather_ns);
       fault_point(FaultPhase::gather);
-      SHIMA_TRY(reach_member(job_, *member, window.end, Direction::read,
-                             {flight.staging.data(), window.begin}));
+      SHIMA_TRY(reach_member(job_, *member, window.range.end, Direction::read,
+                             {flight.staging.data(), window.range.begin}));
     }
     SHIMA_TRY(land());
     ++windows_;
     writer_.start([&flight] { return flight.io.write_marked(flight.staging.data()); },
-                  std::ranges::any_of(passengers_, &Passenger::has_bytes));
+                  std::ranges::any_of(passengers_, [this](const auto& p) { return has_bytes(p); }));
     return {};
   }
 
@@ -149,6 +209,7 @@ class Leader {
     return {};
   }
 
+  // In a file of one subfile a window's bytes follow each other in the member's data.
   Status write_alone(MemberWalk& member, TargetOffset end) {
     const Post& post = passenger_of(member).post;
     Slice file = post.file;
@@ -163,21 +224,20 @@ class Leader {
 
   Passenger& passenger_of(const MemberWalk& walk) {
     for (Passenger& passenger : passengers_)
-      if (&passenger.walk == &walk) return passenger;
+      if (passenger.walk.of_subfile(0) == &walk) return passenger;
     std::unreachable();
   }
 
   // Lets those off whose bytes are all written; returns whether this member's own ones are.
   bool let_off(bool own_done) {
     for (auto passenger = passengers_.begin(); passenger != passengers_.end();) {
-      const TargetRange range = passenger->range();
-      if (passenger->has_bytes()) {
+      if (has_bytes(*passenger)) {
         ++passenger;
-      } else if (!passenger->second_round && passenger->joined > range.begin) {
+      } else if (!passenger->second_round && passenger->joined > passenger->first) {
         passenger->second_round = true;
         passenger->walk =
-            MemberWalk(passenger->member, passenger->post, write_.file.layout(),
-                       {0, {range.begin, passenger->joined}});
+            AgentWalk(passenger->member, passenger->post, write_.file.layout(),
+                      grid_.cut(parts_of(passenger->post), 0, passenger->joined));
       } else if (passenger->last_window > written_) {
         ++passenger;
       } else {
@@ -192,12 +252,13 @@ class Leader {
   const CombinedWrite& write_;
   Errands& errands_;
   Plan plan_;
+  Grid grid_;
   Job job_;
   std::array<Flight, 2> flights_;
   std::uint64_t windows_ = 0;  // gathered so far
   std::uint64_t written_ = 0;  // how many of them
   std::list<Passenger> passengers_;
-  TargetOffset position_{0};
+  std::int64_t position_ = 0;  // the number of the next window
   // Last, to end before what it works on.
   Aside writer_{[this] { errands_.segment().use_all_cores(); }};
 };
@@ -219,7 +280,8 @@ Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
   if (!errands.post(encode_post(mine))) return false;
   const Errand::State state = errands.wait();
   if (state != Errand::posted) return state == Errand::done;
-  plan.granule_bytes = common_granule({&mine, 1}, plan.window_bytes);
+  plan.granule_bytes =
+      common_granule({&mine, 1}, std::gcd(plan.window_bytes, write.file.layout().granule_bytes()));
   fault_point(FaultPhase::lead);
   Leader leader(write, {*std::move(one), *std::move(other)}, std::move(plan));
   const bool well = leader.lead();

@@ -49,7 +49,7 @@ class Client {
   Client(Job& job, const Agent& agent)
       : job_(job),
         agent_(agent),
-        walk_(job.channel.rank(), job.mine(), job.file.layout(), agent),
+        walk_(job.channel.rank(), job.mine(), job.file.layout(), agent.domains),
         posted_(walk_) {}
 
   [[nodiscard]] bool done() const {

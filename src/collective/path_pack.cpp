@@ -26,7 +26,7 @@ class Client {
       : job_(job),
         windows_(windows),
         agent_(agent_index),
-        walk_(job.channel.rank(), job.mine(), job.file.layout(), agent) {}
+        walk_(job.channel.rank(), job.mine(), job.file.layout(), agent.domains) {}
 
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] const Status& status() const { return status_; }

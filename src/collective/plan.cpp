@@ -113,16 +113,6 @@ std::uint64_t domain_alignment(const TargetRange& span, int parts, std::uint64_t
                                                                                   : page_bytes;
 }
 
-// What a call touches of each subfile; those that it does not touch are left out.
-std::vector<Domain> touched_parts(const Layout& layout, FileRange span) {
-  std::vector<Domain> parts;
-  for (int i = 0; i < layout.subfile_count(); ++i) {
-    const TargetRange range{layout.below(i, span.begin), layout.below(i, span.end)};
-    if (!range.empty()) parts.push_back({i, range});
-  }
-  return parts;
-}
-
 // Every agent gets whole subfiles where there are enough of them, since each subfile has a lock of
 // its own; else the agents of a subfile get consecutive parts of it.
 std::vector<Agent> share_out(const std::vector<Domain>& parts, const std::vector<int>& ranks,
@@ -191,7 +181,7 @@ Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& 
   if (plan.path == Path::independent) return plan;
   plan.window_bytes = window_size(tuning.window_bytes);
   plan.granule_bytes = common_granule(posts, std::gcd(page_bytes, terrain.layout.granule_bytes()));
-  plan.agents = share_out(touched_parts(terrain.layout, totals.span),
+  plan.agents = share_out(parts_of(terrain.layout, totals.span),
                           pick_agents(terrain.members, tuning.max_agents), plan.window_bytes);
   return plan;
 }

@@ -31,15 +31,20 @@ TargetRange window_at(TargetOffset offset, std::uint64_t window_bytes, TargetRan
   return {std::max(begin, domain.begin), std::min(begin + size, domain.end)};
 }
 
-AgentWalk::AgentWalk(int rank, const Post& post, const Layout& layout, const Agent& agent)
-    : domains_(agent.domains) {
-  for (const Domain& domain : agent.domains) walks_.emplace_back(rank, post, layout, domain);
+AgentWalk::AgentWalk(int rank, const Post& post, const Layout& layout, std::vector<Domain> domains)
+    : domains_(std::move(domains)) {
+  for (const Domain& domain : domains_) walks_.emplace_back(rank, post, layout, domain);
 }
 
 std::optional<Window> AgentWalk::next_window(std::uint64_t window_bytes) const {
   std::vector<TargetOffset> next;
   for (const MemberWalk& walk : walks_) next.push_back(walk.next());
   return first_window(domains_, window_bytes, next);
+}
+
+MemberWalk* AgentWalk::of_subfile(int subfile) {
+  const auto found = std::ranges::find(domains_, subfile, &Domain::subfile);
+  return found == domains_.end() ? nullptr : &walks_[as_unsigned(found - domains_.begin())];
 }
 
 DomainWalk::DomainWalk(std::span<const Post> posts, const Layout& layout, const Plan& plan,

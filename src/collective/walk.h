@@ -69,10 +69,12 @@ class MemberWalk {
 // One member's way through all domains of an agent.
 class AgentWalk {
  public:
-  AgentWalk(int rank, const Post& post, const Layout& layout, const Agent& agent);
+  AgentWalk(int rank, const Post& post, const Layout& layout, std::vector<Domain> domains);
 
   // The next window that has bytes of the member, or nothing.
   [[nodiscard]] std::optional<Window> next_window(std::uint64_t window_bytes) const;
+  // The walk in the domain of a subfile; null where there is none.
+  [[nodiscard]] MemberWalk* of_subfile(int subfile);
   [[nodiscard]] MemberWalk& in(int domain) { return walks_[static_cast<std::size_t>(domain)]; }
 
  private:

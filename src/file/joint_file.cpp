@@ -133,7 +133,7 @@ Result<std::uint64_t> JointFile::move(Operation operation, const Transfer& trans
 
 // Whether the write was done together with those of other members of the node.
 Result<bool> JointFile::combine(const Transfer& transfer, Counters& counters) {
-  if (atomic_ || facts_.caches_apart || file_.layout().subfile_count() > 1 || transfer.file.pattern.is_contiguous() ||
+  if (atomic_ || facts_.caches_apart || transfer.file.pattern.is_contiguous() ||
       channel_->errands() == nullptr || request_.hints.shima_combine == Toggle::disable)
     return false;
   const Post post = make_post(transfer.file, transfer.memory);

@@ -2,6 +2,15 @@
 
 namespace shima {
 
+std::vector<Domain> parts_of(const Layout& layout, FileRange range) {
+  std::vector<Domain> parts;
+  for (int i = 0; i < layout.subfile_count(); ++i) {
+    const TargetRange part{layout.below(i, range.begin), layout.below(i, range.end)};
+    if (!part.empty()) parts.push_back({i, part});
+  }
+  return parts;
+}
+
 SubfileCursor::SubfileCursor(Slice slice, const Layout& layout, const Domain& domain)
     : layout_(&layout), domain_(domain), cursor_(std::move(slice)) {
   settle();

@@ -21,6 +21,9 @@ struct Domain {
   friend bool operator==(const Domain&, const Domain&) = default;
 };
 
+// What a range of the file touches of each subfile; those that it does not touch are left out.
+[[nodiscard]] std::vector<Domain> parts_of(const Layout& layout, FileRange range);
+
 class SubfileCursor {
  public:
   // The slice must be ordered; the layout must outlive the cursor. Starts at the first byte in the
