@@ -18,6 +18,8 @@ set(SHIMA_TEST_KEYS RANKS ARGS ENV TIMEOUT FLAVOURS LIBS CFLAGS VARIANTS)
 # Other ways for the bytes of the same program, as options of `shima run`.
 set(SHIMA_VARIANT_direct --hint direct_read=true --hint direct_write=true)
 set(SHIMA_VARIANT_striped --hint shima_targets=beside --hint striping_factor=3 --hint striping_unit=5000)
+set(SHIMA_VARIANT_regions --hint shima_targets=beside --hint shima_regions=0:700:1,9001:4K:4,100000:64K:2
+                          --hint direct_read=true --hint direct_write=true)
 find_package(GTest)
 
 # shima_test_header(file): sets HEADER_<KEY> for each "KEY: words" found in the first 40 lines, empty where there is none.

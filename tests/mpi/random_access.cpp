@@ -1,5 +1,5 @@
 // RANKS: 1 2 3 5 8
-// VARIANTS: direct striped
+// VARIANTS: direct striped regions
 // Random views, memory types, counts and calls against a byte-array model.
 //
 // Each type is generated twice at once: as an MPI datatype and as the plain list of its byte
