@@ -298,7 +298,12 @@ Hints JointFile::hints_in_effect() const {
   if (hints.cb_nodes == 0) hints.cb_nodes = agent_count(channel_->members());
   hints.cb_buffer_size = window_size(hints.cb_buffer_size);
   if (hints.ind_rd_buffer_size == 0) hints.ind_rd_buffer_size = default_sieve_bytes;
-  if (file_.master() != nullptr) describe_striping(*file_.master(), hints);
+  if (file_.master() != nullptr) {
+    describe_striping(*file_.master(), hints);
+  } else {  // a plain file that was there before
+    hints.shima_targets.clear();
+    hints.shima_regions.clear();
+  }
   return hints;
 }
 
