@@ -150,8 +150,13 @@ function(shima_mpi_test name)
     foreach(run ${runs})
       string(REGEX MATCH "^[0-9]+" ranks ${run})
       string(REGEX MATCH "[a-z]+$" variant ${run})
+      # Launchers of few ranks sleep most of the time; two such tests fit beside each other.
+      set(processors 2)
+      if(ranks LESS 3)
+        set(processors 1)
+      endif()
       shima_add_test(${ARG_LABEL}.${name}.${flavour}.np${run} LABEL "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
-                     PROCESSORS 2 ENV ${ARG_ENV}
+                     PROCESSORS ${processors} ENV ${ARG_ENV}
                      COMMAND $<TARGET_FILE:shima_tool> run -n ${ranks} ${SHIMA_VARIANT_${variant}} --mpiexec ${SHIMA_MPI_${flavour}_EXEC}
                              ${folder}/${name} ${ARG_ARGS})
     endforeach()

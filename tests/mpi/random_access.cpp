@@ -402,7 +402,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_here);
   MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 150;
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 100;
   const std::uint64_t first_seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1000;
   const std::string path = "random_access.bin";
   if (rank_here == 0)
