@@ -19,5 +19,6 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/shima)
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/shimaConfig.cmake.in ${CMAKE_BINARY_DIR}/shimaConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/shimaConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(EXPORT shima_c_libraries NAMESPACE shima:: FILE shimaLibraries.cmake DESTINATION ${package_dir})
 install(FILES ${CMAKE_BINARY_DIR}/shimaConfig.cmake ${CMAKE_BINARY_DIR}/shimaConfigVersion.cmake
         DESTINATION ${package_dir})

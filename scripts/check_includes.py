@@ -19,6 +19,7 @@ ROOMS_BELOW = {
     "collective": ["base", "region", "layout", "store", "reach", "observe"],
     "file": ["base", "region", "layout", "store", "reach", "observe", "collective"],
     "mpiio": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
+    "capi": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
     "tool": ["base"],
 }
 # tool tries io_uring to say whether it works here.

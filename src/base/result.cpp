@@ -66,6 +66,8 @@ const char* name_of(Code code) {
       return "bad file handle";
     case Code::not_same:
       return "ranks gave different values";
+    case Code::cancelled:
+      return "cancelled";
     case Code::no_such_file:
       return "no such file";
     case Code::file_exists:
@@ -92,6 +94,8 @@ const char* name_of(Code code) {
       return "quota exceeded";
     case Code::io:
       return "I/O error";
+    case Code::timed_out:
+      return "time is up";
     case Code::peer_lost:
       return "another rank is gone";
     case Code::internal:

@@ -25,6 +25,7 @@ enum class Code : std::uint8_t {
   bad_file,
   bad_handle,
   not_same,
+  cancelled,
   no_such_file,
   file_exists,
   file_in_use,
@@ -38,6 +39,7 @@ enum class Code : std::uint8_t {
   no_space,
   quota,
   io,
+  timed_out,
   peer_lost,
   internal,
 };

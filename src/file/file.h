@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/result.h"
 #include "base/units.h"
 #include "collective/channel.h"
 #include "file/hints.h"
+#include "layout/master_file.h"
 #include "observe/counters.h"
 #include "region/pattern.h"
 
@@ -93,6 +95,8 @@ class File {
   [[nodiscard]] virtual Status close() = 0;
 
   [[nodiscard]] virtual const AccessMode& mode() const = 0;
+  // Where a striped file's bytes lie; nothing for a plain one.
+  [[nodiscard]] virtual std::span<const StripedRegion> striping() const = 0;
   // The hints given, the same on all members.
   [[nodiscard]] virtual const Hints& hints() const = 0;
   // The same, with what Shima chooses where they leave it the choice.

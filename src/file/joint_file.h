@@ -50,6 +50,10 @@ class JointFile final : public File {
   Status close() override;
 
   const AccessMode& mode() const override { return request_.mode; }
+  std::span<const StripedRegion> striping() const override {
+    if (file_.master() == nullptr) return {};
+    return file_.master()->regions;
+  }
   const Hints& hints() const override { return request_.hints; }
   Hints hints_in_effect() const override;
   Status set_hints(const Result<Hints>& hints, std::uint64_t same) override;

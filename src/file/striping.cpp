@@ -53,7 +53,7 @@ std::unexpected<Error> bad_regions(const Hints& hints, std::string_view part) {
 }
 
 Result<StripedRegion> region_of(const Hints& hints, std::string_view part,
-                                const std::vector<std::string>& order) {
+                                const Result<std::vector<std::string>>& order) {
   const auto fields = split(part, ':');
   if (fields.size() != 3) return bad_regions(hints, part);
   const auto begin = parse_bytes(fields[0]);
@@ -64,8 +64,9 @@ Result<StripedRegion> region_of(const Hints& hints, std::string_view part,
   const auto [end, error] = std::from_chars(last.data(), last.data() + last.size(), count);
   const bool is_number = error == std::errc{} && end == last.data() + last.size();
   if (is_number && (count < 1 || count > most_subfiles)) return bad_regions(hints, part);
+  if (is_number && !order) return std::unexpected(order.error());
   StripedRegion region{{*begin}, as_unsigned(*unit),
-                       is_number ? take(order, count) : split(last, '+')};
+                       is_number ? take(*order, count) : split(last, '+')};
   if (!std::ranges::all_of(region.targets, is_target_name)) return bad_regions(hints, part);
   return region;
 }
@@ -81,7 +82,9 @@ bool wants_striping(const Hints& hints) {
 
 Result<std::vector<StripedRegion>> regions_for(const Hints& hints,
                                                std::span<const TargetPlace> places) {
-  SHIMA_TRY_ASSIGN(const auto order, order_of(hints, places));
+  const auto order = order_of(hints, places);
+  const bool needs_order = hints.shima_regions.empty() || !hints.shima_targets.empty();
+  if (needs_order && !order) return std::unexpected(order.error());
   std::vector<StripedRegion> regions;
   if (!hints.shima_regions.empty()) {
     for (const std::string& part : split(hints.shima_regions, ',')) {
@@ -91,13 +94,13 @@ Result<std::vector<StripedRegion>> regions_for(const Hints& hints,
     return regions;
   }
   const int count =
-      hints.striping_factor > 0 ? hints.striping_factor : static_cast<int>(order.size());
+      hints.striping_factor > 0 ? hints.striping_factor : static_cast<int>(order->size());
   if (count > most_subfiles)
     return fail(Code::bad_argument,
                 fmt::format("hint striping_factor={}: a file has at most {} subfiles", count,
                             most_subfiles));
   regions.push_back({{0}, hints.striping_unit == 0 ? default_unit_bytes : hints.striping_unit,
-                     take(order, count)});
+                     take(*order, count)});
   return regions;
 }
 

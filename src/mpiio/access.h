@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "mpiio/background.h"
+#include "file/background.h"
 #include "mpiio/open_file.h"
 #include "mpiio/representation.h"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "mpiio/background.h"
+#include "file/background.h"
 #include "mpiio/private_comm.h"
 #include "mpiio/real_mpi.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "mpiio/background.h"
+#include "file/background.h"
 #include "mpiio/representation.h"
 #include "region/pattern.h"
 

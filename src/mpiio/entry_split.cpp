@@ -5,6 +5,7 @@
 
 #include "base/fault_point.h"
 #include "mpiio/access.h"
+#include "mpiio/await.h"
 #include "mpiio/entry.h"
 #include "mpiio/thread_level.h"
 
@@ -23,7 +24,7 @@ int begin(MPI_File fh, const char* kind, const Access& access, const Buffer& buf
       pending->finish(caught([&] { return prepared.work(); }));
     }
     file.begin_split({kind, [pending, conclude = prepared.conclude] {
-                        return PreparedAccess{{}, {}, conclude}.concluded(pending->wait());
+                        return PreparedAccess{{}, {}, conclude}.concluded(pending->wait(progress_mpi));
                       }});
     fault_point(FaultPhase::split);
     return {};

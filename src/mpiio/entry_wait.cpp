@@ -22,7 +22,7 @@ Requests copy_of(int count, const MPI_Request* requests) {
 // Sleeps until those of ours are over; MPI's own waiting takes a core.
 void finish_ours(std::span<const MPI_Request> requests) {
   for (const MPI_Request request : requests)
-    if (const auto pending = pending_of(request)) std::ignore = pending->wait();
+    if (const auto pending = pending_of(request)) std::ignore = pending->wait(progress_mpi);
   complete_finished(requests);
 }
 

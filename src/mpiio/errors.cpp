@@ -26,8 +26,10 @@ const std::array rows{
     Row{Code::bad_access_mode, MPI_ERR_AMODE, LogLevel::warn},
     Row{Code::bad_file, MPI_ERR_IO, LogLevel::error},
     Row{Code::bad_file_name, MPI_ERR_BAD_FILE, LogLevel::warn},
+    Row{Code::bad_file, MPI_ERR_IO, LogLevel::warn},
     Row{Code::bad_handle, MPI_ERR_FILE, LogLevel::warn},
     Row{Code::not_same, MPI_ERR_NOT_SAME, LogLevel::warn},
+    Row{Code::cancelled, MPI_ERR_OTHER, LogLevel::info},
     Row{Code::no_such_file, MPI_ERR_NO_SUCH_FILE, LogLevel::info},
     Row{Code::file_exists, MPI_ERR_FILE_EXISTS, LogLevel::info},
     Row{Code::file_in_use, MPI_ERR_FILE_IN_USE, LogLevel::warn},
@@ -41,6 +43,7 @@ const std::array rows{
     Row{Code::no_space, MPI_ERR_NO_SPACE, LogLevel::error},
     Row{Code::quota, MPI_ERR_QUOTA, LogLevel::error},
     Row{Code::io, MPI_ERR_IO, LogLevel::error},
+    Row{Code::timed_out, MPI_ERR_OTHER, LogLevel::warn},
     Row{Code::peer_lost, MPI_ERR_OTHER, LogLevel::error},
     Row{Code::internal, MPI_ERR_INTERN, LogLevel::error},
 };

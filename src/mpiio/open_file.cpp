@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "mpiio/await.h"
+
 namespace shima {
 namespace {
 
@@ -115,7 +117,7 @@ Status OpenFile::settle() {
     const std::lock_guard hold(lock_);
     worker = together_.get();
   }
-  if (worker != nullptr) worker->drain();
+  if (worker != nullptr) worker->drain(progress_mpi);
   return {};
 }
 
@@ -127,7 +129,7 @@ void OpenFile::finish_all() {
     workers[1] = alone_.get();
   }
   for (Worker* worker : workers)
-    if (worker != nullptr) worker->drain();
+    if (worker != nullptr) worker->drain(progress_mpi);
 }
 
 void OpenFile::begin_split(Split split) {

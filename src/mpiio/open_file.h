@@ -17,7 +17,7 @@
 #include "base/units.h"
 #include "collective/shared_pointer.h"
 #include "file/file.h"
-#include "mpiio/background.h"
+#include "file/background.h"
 #include "mpiio/errors.h"
 #include "mpiio/view.h"
 

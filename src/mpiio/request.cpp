@@ -107,7 +107,7 @@ void complete_finished(std::span<const MPI_Request> requests) {
   for (const MPI_Request request : requests) {
     RequestState* const state = claim(request);
     if (state == nullptr) continue;
-    state->outcome = state->access.concluded(state->pending->wait());
+    state->outcome = state->access.concluded(state->pending->wait(progress_mpi));
     state->access = {};  // here, since release() runs inside the MPI and may not call it
     PMPI_Grequest_complete(request);
   }

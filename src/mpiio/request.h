@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "mpiio/access.h"
-#include "mpiio/background.h"
+#include "file/background.h"
 
 namespace shima {
 

@@ -1,10 +1,9 @@
 // Work that goes on while the program computes.
 //
 // A Worker is a thread with a queue, started when it first gets something to do. An open file has
-// two: one for what all ranks do together, whose order is the program's and the same everywhere,
-// and one for what this rank does alone, so that neither waits for the other. The work itself calls
-// no MPI on one node; between nodes it does, and then the MPI must allow calls from any thread
-// (see thread_level.h).
+// two: one for what all members do together, whose order is the program's and the same everywhere,
+// and one for what this member does alone, so that neither waits for the other. Who waits for one
+// may have something else to keep moving meanwhile (an MPI's messages): that is its progress hook.
 #pragma once
 
 #include <condition_variable>
@@ -19,6 +18,9 @@
 
 namespace shima {
 
+// Called now and then by a thread that waits; empty where there is nothing to keep moving.
+using Progress = std::function<void()>;
+
 // How many bytes an operation moved, or why it failed.
 using Outcome64 = Result<std::uint64_t>;
 using Work = std::function<Outcome64()>;
@@ -28,8 +30,8 @@ class Pending {
  public:
   void finish(Outcome64 outcome);
   [[nodiscard]] bool over() const;
-  // Sleeps until it is over; lets MPI's messages move meanwhile.
-  [[nodiscard]] Outcome64 wait();
+  // Sleeps until it is over.
+  [[nodiscard]] Outcome64 wait(const Progress& progress = {});
 
  private:
   mutable std::mutex mutex_;
@@ -49,8 +51,8 @@ class Worker {
   // Runs `work` after everything added before, then `done` with its outcome, in the worker's
   // thread; at once where the system gives no thread.
   void add(Work work, std::function<void(Outcome64)> done);
-  // Sleeps until nothing is queued or under way; lets MPI's messages move meanwhile.
-  void drain();
+  // Sleeps until nothing is queued or under way.
+  void drain(const Progress& progress = {});
 
  private:
   struct Item {

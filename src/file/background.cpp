@@ -1,26 +1,27 @@
-#include "mpiio/background.h"
+#include "file/background.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/fault_point.h"
 #include "base/quiet_thread.h"
-#include "mpiio/await.h"
 
 namespace shima {
 namespace {
 
 thread_local bool is_worker = false;
 
-// Waits for a condition in slices, between which MPI may move messages that the program left to it.
+// Waits for a condition; where there is something to keep moving, in slices.
 template <class Ready>
 void wait_and_progress(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
-                       Ready ready) {
+                       const Progress& progress, Ready ready) {
+  if (!progress) return changed.wait(lock, ready);
   constexpr std::chrono::microseconds shortest(50);
   constexpr std::chrono::microseconds longest(2000);
   auto slice = shortest;
   while (!changed.wait_for(lock, slice, ready)) {
     lock.unlock();
-    progress_mpi();
+    progress();
     lock.lock();
     slice = std::min(slice * 2, longest);
   }
@@ -42,9 +43,9 @@ bool Pending::over() const {
   return is_over_;
 }
 
-Outcome64 Pending::wait() {
+Outcome64 Pending::wait(const Progress& progress) {
   std::unique_lock lock(mutex_);
-  wait_and_progress(lock, over_, [&] { return is_over_; });
+  wait_and_progress(lock, over_, progress, [&] { return is_over_; });
   return outcome_;
 }
 
@@ -68,9 +69,9 @@ void Worker::add(Work work, std::function<void(Outcome64)> done) {
   changed_.notify_all();
 }
 
-void Worker::drain() {
+void Worker::drain(const Progress& progress) {
   std::unique_lock lock(mutex_);
-  wait_and_progress(lock, changed_, [&] { return queue_.empty() && !busy_; });
+  wait_and_progress(lock, changed_, progress, [&] { return queue_.empty() && !busy_; });
 }
 
 void Worker::run() {

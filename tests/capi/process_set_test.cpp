@@ -1,0 +1,370 @@
+// Process sets: processes that were started one by one meet by their IDs and move random patterns
+// together; wrong, dead, foreign and missing ones; one that is killed in the middle.
+//
+// The program starts itself again as each of the members, which read the set's IDs from standard
+// input. All members draw from the same seed, so that each knows what the others do.
+// TIMEOUT: 240
+#include <gtest/gtest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "capi/requests.h"
+
+namespace shima::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Bytes = std::vector<unsigned char>;
+
+constexpr int lost_exit_code = 3;
+
+// --- a member -------------------------------------------------------------------------------
+
+void expect(bool good, const char* what) {
+  if (good) return;
+  std::fprintf(stderr, "member %d: %s: %s\n", ::getpid(), what, pff_error_message());
+  std::_Exit(1);
+}
+
+struct Part {
+  Request file;
+  Request memory;
+};
+
+Request columns(int members, int index) {
+  constexpr std::int64_t piece = 64;
+  constexpr std::int64_t rows = 300;
+  Request made;
+  made.where = pff_stride(piece * index, piece, piece * members, piece * rows);
+  for (std::int64_t row = 0; row < rows; ++row)
+    append_run(made.bytes, piece * (row * members + index), piece);
+  return made;
+}
+
+std::vector<Part> draw_parts(Dice& dice, int members) {
+  const auto kind = dice.upto(5);
+  std::vector<Part> parts;
+  for (int i = 0; i < members; ++i) {
+    Part part;
+    if (kind == 0) part.file = columns(members, i);
+    if (kind > 0 && !dice.one_in(6)) part.file = kind < 4 ? a_stride(dice) : a_request(dice);
+    part.memory = some_memory(dice, part.file.bytes.size());
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// Now, or started and waited for.
+std::int64_t write_together(pff_file* file, const Part& part, const Bytes& bytes, bool later) {
+  pff_request* request = nullptr;
+  if (!later) return pff_write_all_from(file, part.file.where, bytes.data(), part.memory.where);
+  const int started = pff_start_write_all_from(file, part.file.where, bytes.data(),
+                                               part.memory.where, &request);
+  return started == 0 ? pff_wait(request) : started;
+}
+
+std::int64_t read_together(pff_file* file, const Part& part, Bytes& bytes, bool later) {
+  pff_request* request = nullptr;
+  if (!later) return pff_read_all_into(file, part.file.where, bytes.data(), part.memory.where);
+  const int started = pff_start_read_all_into(file, part.file.where, bytes.data(),
+                                              part.memory.where, &request);
+  return started == 0 ? pff_wait(request) : started;
+}
+
+void write_round(Dice& dice, pff_set* set, pff_file* file, Bytes& model) {
+  const auto parts = draw_parts(dice, pff_set_count(set));
+  const Part& mine = parts[static_cast<std::size_t>(pff_set_member(set))];
+  const auto moved = write_together(file, mine, filled(mine.file, mine.memory), dice.one_in(3));
+  if (moved == PFF_ERR_PEER_LOST) std::_Exit(lost_exit_code);
+  expect(moved == static_cast<std::int64_t>(mine.file.bytes.size()), "writing together");
+  for (const Part& part : parts) {
+    model.resize(std::max(model.size(), reach_of(part.file)));
+    for (const std::int64_t at : part.file.bytes)
+      model[static_cast<std::size_t>(at)] = value_at(at);
+  }
+}
+
+// Within the file: where it ends is another test's concern.
+void read_round(Dice& dice, pff_set* set, pff_file* file, const Bytes& model) {
+  const auto parts = draw_parts(dice, pff_set_count(set));
+  const Part& mine = parts[static_cast<std::size_t>(pff_set_member(set))];
+  const bool later = dice.one_in(3);
+  const auto too_far = [&](const Part& part) { return reach_of(part.file) > model.size(); };
+  if (std::ranges::any_of(parts, too_far)) return;
+  Bytes found(reach_of(mine.memory) + 1);
+  const auto moved = read_together(file, mine, found, later);
+  if (moved == PFF_ERR_PEER_LOST) std::_Exit(lost_exit_code);
+  expect(moved == static_cast<std::int64_t>(mine.file.bytes.size()), "reading together");
+  for (std::size_t i = 0; i < mine.file.bytes.size(); ++i)
+    expect(found[static_cast<std::size_t>(mine.memory.bytes[i])] ==
+               model[static_cast<std::size_t>(mine.file.bytes[i])],
+           "what was read together");
+}
+
+void check_file(pff_file* file, const Bytes& model) {
+  Bytes found(model.size() + 1);
+  expect(pff_read(file, pff_span(0, found.size()), found.data()) ==
+             static_cast<std::int64_t>(model.size()),
+         "the size of the file");
+  found.resize(model.size());
+  expect(found == model, "what stands in the file");
+}
+
+// One member's bad arguments are everybody's error, and the next call works.
+void check_errors_are_shared(pff_set* set, pff_file* file) {
+  const bool first = pff_set_member(set) == 0;
+  char byte = 0;
+  expect(pff_write_all(file, pff_span(first ? -5 : 0, 1), &byte) == PFF_ERR_ARGUMENT,
+         "an error of the first member");
+  pff_request* request = nullptr;
+  expect(pff_start_read_all(file, pff_span(first ? -5 : 0, 1), &byte, &request) == 0, "starting");
+  expect(pff_wait(request) == PFF_ERR_ARGUMENT, "the same of a request");
+  expect(pff_set_meet(set) == 0, "meeting");
+}
+
+std::vector<pid_t> read_pids() {
+  std::vector<pid_t> pids;
+  int pid = 0;
+  while (std::scanf("%d", &pid) == 1) pids.push_back(pid);
+  return pids;
+}
+
+int member_main(const std::string& path, std::uint64_t seed, int rounds) {
+  const auto pids = read_pids();
+  pff_set* set = nullptr;
+  expect(pff_set_join(pids.data(), static_cast<int>(pids.size()), seed, 20'000, &set) == 0,
+         "joining");
+  expect(pff_set_count(set) == static_cast<int>(pids.size()), "count");
+  expect(pids[static_cast<std::size_t>(pff_set_member(set))] == ::getpid(), "own place");
+  const pff_region regions[] = {{0, 300, 2, "beside"}, {4'000, 128, 3, "beside"}};
+  const pff_striping striping{2, regions};
+  pff_file* file = nullptr;
+  expect(pff_open_in(set, path.c_str(), PFF_READ | PFF_WRITE | PFF_CREATE,
+                     seed % 2 == 0 ? &striping : nullptr, nullptr, &file) == 0,
+         "opening");
+  Dice dice(seed);
+  Bytes model;
+  for (int round = 0; round < rounds; ++round) {
+    write_round(dice, set, file, model);
+    read_round(dice, set, file, model);
+  }
+  expect(pff_set_meet(set) == 0, "meeting");
+  check_file(file, model);
+  check_errors_are_shared(set, file);
+  pff_set_leave(set);
+  expect(pff_close(file) == 0, "closing");
+  return 0;
+}
+
+// --- the tests ------------------------------------------------------------------------------
+
+// A process that runs this program again, and what it reads.
+struct Started {
+  pid_t pid = 0;
+  int input = -1;
+};
+
+Started start_member(const std::string& path, std::uint64_t seed, int rounds) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
+  const std::string seed_text = std::to_string(seed);
+  const std::string rounds_text = std::to_string(rounds);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(ends[0], 0);
+    ::execl("/proc/self/exe", "member", path.c_str(), seed_text.c_str(), rounds_text.c_str(),
+            nullptr);
+    std::_Exit(127);
+  }
+  ::close(ends[0]);
+  return {pid, ends[1]};
+}
+
+std::vector<Started> start_set(int members, const std::string& path, std::uint64_t seed,
+                               int rounds) {
+  std::vector<Started> started;
+  std::string list;
+  for (int i = 0; i < members; ++i) {
+    started.push_back(start_member(path, seed, rounds));
+    list += std::to_string(started.back().pid) + "\n";
+  }
+  for (Started& member : started) {
+    EXPECT_EQ(::write(member.input, list.data(), list.size()), static_cast<ssize_t>(list.size()));
+    ::close(member.input);
+  }
+  return started;
+}
+
+int exit_code_of(pid_t pid) {
+  int status = 0;
+  EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1'000 + WTERMSIG(status);
+}
+
+class ProcessSetTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("shima_set_" + std::to_string(::getpid()));
+    std::filesystem::create_directory(folder_);
+    path_ = (folder_ / "file").string();
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+  std::string path_;
+};
+
+TEST_F(ProcessSetTest, RandomPatternsTogether) {
+  std::uint64_t seed = 1;
+  if (const char* text = std::getenv("SHIMA_SEED")) seed = std::strtoull(text, nullptr, 10);
+  for (const int members : {1, 2, 4, 7}) {
+    for (int i = 0; i < 2; ++i, ++seed) {
+      SCOPED_TRACE("SHIMA_SEED=" + std::to_string(seed) + ", members " + std::to_string(members));
+      for (const Started& member : start_set(members, path_ + std::to_string(seed), seed, 12))
+        EXPECT_EQ(exit_code_of(member.pid), 0);
+    }
+  }
+}
+
+TEST_F(ProcessSetTest, WhoLosesAMemberGetsAnErrorSoon) {
+  for (int delay_ms = 20; delay_ms < 420; delay_ms += 50) {
+    SCOPED_TRACE("killed after " + std::to_string(delay_ms) + " ms");
+    const auto members = start_set(4, path_ + std::to_string(delay_ms), 100 + 2, 1'000'000);
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+    const auto killed = static_cast<std::size_t>(delay_ms / 10 % 4);
+    ::kill(members[killed].pid, SIGKILL);
+    const auto since = Clock::now();
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const int code = exit_code_of(members[i].pid);
+      if (i == killed) {
+        EXPECT_EQ(code, 1'000 + SIGKILL);
+      } else {  // joining and opening say so by exit code 1
+        EXPECT_TRUE(code == lost_exit_code || code == 1) << code;
+      }
+    }
+    EXPECT_LT(Clock::now() - since, std::chrono::seconds(5));
+  }
+}
+
+// A child that only sleeps, as another user if asked.
+pid_t sleeping_child(uid_t user = ::geteuid()) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  if (::setresuid(user, user, user) != 0) std::_Exit(1);
+  while (true) ::pause();
+}
+
+void end(pid_t pid) {
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+}
+
+// The error of joining, which must not take longer than a second beyond the time limit.
+int join_code(const std::vector<pid_t>& pids, int timeout_ms, const char* words) {
+  pff_set* set = nullptr;
+  const auto since = Clock::now();
+  const int code = pff_set_join(pids.data(), static_cast<int>(pids.size()), 5, timeout_ms, &set);
+  EXPECT_LT(Clock::now() - since, std::chrono::milliseconds(timeout_ms + 1'000));
+  EXPECT_EQ(set, nullptr);
+  EXPECT_NE(std::string(pff_error_message()).find(words), std::string::npos)
+      << pff_error_message();
+  return code;
+}
+
+TEST_F(ProcessSetTest, ArraysThatAreNoSet) {
+  const pid_t me = ::getpid();
+  EXPECT_EQ(join_code({}, 100, "no processes"), PFF_ERR_ARGUMENT);
+  EXPECT_EQ(join_code({me, me}, 100, "twice"), PFF_ERR_ARGUMENT);
+  EXPECT_EQ(join_code({1, 2}, 100, "not in it"), PFF_ERR_ARGUMENT);
+  EXPECT_EQ(join_code({me, 0}, 100, "no process ID"), PFF_ERR_ARGUMENT);
+  EXPECT_EQ(join_code({me, -7}, 100, "no process ID"), PFF_ERR_ARGUMENT);
+  EXPECT_EQ(join_code({me, 4'194'305}, 100, "4194305"), PFF_ERR_PEER_LOST);
+}
+
+TEST_F(ProcessSetTest, WhoDoesNotComeIsNamed) {
+  const pid_t idle = sleeping_child();
+  const std::string number = std::to_string(idle);
+  EXPECT_EQ(join_code({::getpid(), idle}, 300, number.c_str()), PFF_ERR_TIMEOUT);
+  EXPECT_EQ(join_code({idle, ::getpid()}, 300, number.c_str()), PFF_ERR_TIMEOUT);
+  end(idle);
+}
+
+TEST_F(ProcessSetTest, TheDeadAreFound) {
+  const pid_t dead = sleeping_child();
+  end(dead);
+  EXPECT_EQ(join_code({::getpid(), dead}, 5'000, "no process"), PFF_ERR_PEER_LOST);
+  const pid_t zombie = ::fork();
+  if (zombie == 0) std::_Exit(0);
+  ::usleep(100'000);
+  EXPECT_EQ(join_code({zombie, ::getpid()}, 5'000, "ended"), PFF_ERR_PEER_LOST);
+  ::waitpid(zombie, nullptr, 0);
+}
+
+TEST_F(ProcessSetTest, WhoDiesWhileOthersWaitIsFound) {
+  for (const bool first : {true, false}) {
+    const pid_t dying = ::fork();
+    if (dying == 0) {
+      ::usleep(300'000);
+      std::_Exit(0);
+    }
+    const auto since = Clock::now();
+    const auto pids = first ? std::vector{dying, ::getpid()} : std::vector{::getpid(), dying};
+    EXPECT_EQ(join_code(pids, 20'000, "ended"), PFF_ERR_PEER_LOST);
+    EXPECT_LT(Clock::now() - since, std::chrono::seconds(3));
+    ::waitpid(dying, nullptr, 0);
+  }
+}
+
+TEST_F(ProcessSetTest, OtherUsersProcessesAreRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make another user's process";
+  constexpr uid_t nobody = 65534;
+  const pid_t foreign = sleeping_child(nobody);
+  ::usleep(100'000);
+  EXPECT_EQ(join_code({::getpid(), foreign}, 5'000, "65534"), PFF_ERR_ACCESS);
+  EXPECT_EQ(join_code({foreign, ::getpid()}, 5'000, "65534"), PFF_ERR_ACCESS);
+  end(foreign);
+}
+
+// Several sets of the same processes, one after the other and at once, also by one number.
+TEST_F(ProcessSetTest, SetsOfTheSameProcesses) {
+  const pid_t parent = ::getpid();
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const pid_t child = ::fork();
+  const std::array pids{parent, child == 0 ? ::getpid() : child};
+  bool good = true;
+  for (int i = 0; i < 20; ++i) {
+    pff_set* one = nullptr;
+    pff_set* two = nullptr;
+    good = good && pff_set_join(pids.data(), 2, 1, 5'000, &one) == 0 &&
+           pff_set_join(pids.data(), 2, i % 2 == 0 ? 1 : 2, 5'000, &two) == 0 &&
+           pff_set_meet(two) == 0 && pff_set_meet(one) == 0;
+    pff_set_leave(one);
+    pff_set_leave(two);
+  }
+  if (child == 0) std::_Exit(good ? 0 : 1);
+  EXPECT_TRUE(good) << pff_error_message();
+  EXPECT_EQ(exit_code_of(child), 0);
+}
+
+}  // namespace
+}  // namespace shima::test
+
+int main(int argc, char** argv) {
+  if (std::string(argv[0]) == "member")
+    return shima::test::member_main(argv[1], std::strtoull(argv[2], nullptr, 10),
+                                    std::atoi(argv[3]));
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
