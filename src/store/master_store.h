@@ -55,6 +55,8 @@ struct SubfilesOpen {
 // Removes a file of any kind by name: a striped one with its subfiles.
 [[nodiscard]] Status remove_file(const std::string& path);
 
+[[nodiscard]] std::string subfile_name(const FileId& id, int index);
+
 // rename(2) for files of any kind: a striped one keeps its subfiles, one whose place is taken loses
 // them. Another file system is an error (EXDEV), also where only subfiles beside the file lie on
 // another one. A kill leaves the old name or the new.

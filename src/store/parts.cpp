@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <charconv>
 
 #include "store/text_file.h"
 
@@ -28,6 +29,20 @@ std::string subfile_name(const FileId& id, int index) {
 std::string copy_name(const FileId& id) { return id.hex + ".master"; }
 
 std::string record_name(const FileId& id) { return id.hex + ".restripe"; }
+
+bool is_part_name(std::string_view name) {
+  return name.size() > file_id_digits + 1 && is_file_id(name.substr(0, file_id_digits)) &&
+         name[file_id_digits] == '.' &&
+         (subfile_index(name) || name.ends_with(".master") || name.ends_with(".restripe"));
+}
+
+std::optional<int> subfile_index(std::string_view part_name) {
+  const std::string_view digits = part_name.substr(file_id_digits + 1);
+  int index = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return {};
+  return index;
+}
 
 std::string encode_copy(const MasterCopy& copy) {
   return encode_master(copy.master) + fmt::format("path {}\n", encode_path(copy.path));

@@ -106,7 +106,10 @@ class Restriping {
     SHIMA_TRY(write_record(home_, source_, record_));
     struct stat facts{};
     if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
-    SHIMA_TRY(make_parts(record_.goal, path_, facts.st_mode & 0777U, new_targets_));
+    // Its copies are not for rebuilding a file before it is one.
+    MasterFile unborn = record_.goal;
+    unborn.intent = RemoveIntent{};
+    SHIMA_TRY(make_parts(unborn, path_, facts.st_mode & 0777U, new_targets_));
     // As open to others as the file is, and theirs whose it is, as far as we may.
     for (const Part& part : parts_of(record_.goal, new_targets_)) {
       const char* const name = part.name.c_str();
