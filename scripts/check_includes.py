@@ -20,7 +20,7 @@ ROOMS_BELOW = {
     "file": ["base", "region", "layout", "store", "reach", "observe", "collective"],
     "mpiio": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
     "capi": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
-    "tool": ["base"],
+    "tool": ["base", "layout", "store", "file"],
 }
 # tool tries io_uring to say whether it works here.
 OWNERS = {"mpi.h": ["mpiio"], "liburing.h": ["store", "tool"], "CLI/CLI.hpp": ["tool"]}

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int format_version = 1;
 constexpr std::size_t longest_name = 64;
+constexpr std::size_t longest_path = 4096;
 
 constexpr std::string_view explanation =
     "# The bytes of this file lie on the targets named below. Read and write it through Shima\n"
@@ -36,15 +37,15 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 template <class Number>
 bool parse(std::string_view word, Number& number, int base = 10) {
-  const auto [end, error] =
-      std::from_chars(word.data(), word.data() + word.size(), number, base);
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
   return error == std::errc{} && end == word.data() + word.size();
 }
 
 std::unexpected<Error> torn(std::string_view why) {
-  return fail(Code::bad_file, fmt::format("the master file of a striped file is damaged ({}); shima "
-                                          "fsck can rebuild it from its targets",
-                                          why));
+  return fail(Code::bad_file,
+              fmt::format("the master file of a striped file is damaged ({}); shima "
+                          "fsck can rebuild it from its targets",
+                          why));
 }
 
 class Decoder {
@@ -71,8 +72,8 @@ class Decoder {
     if (!parse(line.substr(master_magic.size()), version)) return torn("no format number");
     if (version > format_version)
       return fail(Code::bad_file,
-                  fmt::format("a striped file of format {}; this Shima knows {} and older",
-                              version, format_version));
+                  fmt::format("a striped file of format {}; this Shima knows {} and older", version,
+                              format_version));
     return version == format_version ? Status{} : torn("no format number");
   }
 
@@ -130,12 +131,37 @@ class Decoder {
       master_.intent = RemoveIntent{};
       return true;
     }
-    if (words[1] != "replace" || words.size() < 5 || !is_file_id(words[2]) || words[3] != "targets")
-      return false;
-    ReplaceIntent intent{{std::string(words[2])}, {}};
-    const bool good = take_targets(words, 4, intent.targets);
+    if (words[1] == "replace") {
+      const auto intent = replaced_in(words, 2);
+      if (intent) master_.intent = *intent;
+      return intent.has_value();
+    }
+    return words[1] == "move" && take_move(words);
+  }
+
+  // ... ID targets NAME...
+  static std::optional<ReplaceIntent> replaced_in(const std::vector<std::string_view>& words,
+                                                  std::size_t first) {
+    if (words.size() < first + 3 || !is_file_id(words[first]) || words[first + 1] != "targets")
+      return {};
+    ReplaceIntent intent{{std::string(words[first])}, {}};
+    if (!take_targets(words, first + 2, intent.targets)) return {};
+    return intent;
+  }
+
+  // intent move FROM TO [replace ID targets NAME...]
+  bool take_move(const std::vector<std::string_view>& words) {
+    if (words.size() < 4) return false;
+    const auto from = decode_path(words[2]);
+    const auto to = decode_path(words[3]);
+    if (!from || !to) return false;
+    MoveIntent intent{*from, *to, {}};
+    if (words.size() > 4) {
+      if (words[4] == "replace") intent.replaced = replaced_in(words, 5);
+      if (!intent.replaced) return false;
+    }
     master_.intent = std::move(intent);
-    return good;
+    return true;
   }
 
   MasterFile master_;
@@ -147,8 +173,14 @@ struct IntentLine {
   }
   std::string operator()(const RemoveIntent&) const { return "intent remove\n"; }
   std::string operator()(const ReplaceIntent& intent) const {
-    return fmt::format("intent replace {} targets {}\n", intent.from.hex,
-                       fmt::join(intent.targets, " "));
+    return "intent " + words_for(intent) + "\n";
+  }
+  std::string operator()(const MoveIntent& intent) const {
+    return fmt::format("intent move {} {}{}\n", encode_path(intent.from), encode_path(intent.to),
+                       intent.replaced ? " " + words_for(*intent.replaced) : "");
+  }
+  static std::string words_for(const ReplaceIntent& intent) {
+    return fmt::format("replace {} targets {}", intent.from.hex, fmt::join(intent.targets, " "));
   }
 };
 
@@ -156,26 +188,54 @@ struct IntentLine {
 
 bool is_target_name(std::string_view name) {
   return !name.empty() && name.size() <= longest_name && std::ranges::all_of(name, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           c == '_' || c == '-';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '-';
   });
 }
 
 bool is_file_id(std::string_view hex) {
   return hex.size() == 32 && std::ranges::all_of(hex, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+std::string encode_path(std::string_view path) {
+  std::string word;
+  for (const char c : path) {
+    if (c > ' ' && c < 127 && c != '%') {
+      word += c;
+    } else {
+      word += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return word;
+}
+
+std::optional<std::string> decode_path(std::string_view word) {
+  std::string path;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    unsigned char byte = static_cast<unsigned char>(word[i]);
+    if (word[i] == '%') {
+      if (!parse(word.substr(i + 1, 2), byte, 16) || i + 2 >= word.size()) return {};
+      i += 2;
+    }
+    if (byte == 0) return {};
+    path += static_cast<char>(byte);
+  }
+  if (!path.starts_with('/') || path.size() > longest_path) return {};
+  return path;
 }
 
 std::vector<std::string> MasterFile::targets() const {
   std::vector<std::string> all;
-  for (const StripedRegion& region : regions) std::ranges::copy(region.targets, std::back_inserter(all));
+  for (const StripedRegion& region : regions)
+    std::ranges::copy(region.targets, std::back_inserter(all));
   return all;
 }
 
 std::string encode_master(const MasterFile& master) {
-  std::string text = fmt::format("{}{}\n{}id {}\n", master_magic, format_version, explanation,
-                                 master.id.hex);
+  std::string text =
+      fmt::format("{}{}\n{}id {}\n", master_magic, format_version, explanation, master.id.hex);
   for (const StripedRegion& region : master.regions)
     text += fmt::format("region {} unit {} targets {}\n", region.begin.value, region.unit_bytes,
                         fmt::join(region.targets, " "));
@@ -188,8 +248,9 @@ Result<MasterFile> decode_master(std::string_view text) { return Decoder{}.decod
 Result<Layout> layout_of(const MasterFile& master) {
   std::vector<RegionSpec> specs;
   for (const StripedRegion& region : master.regions)
-    specs.push_back({region.begin, region.unit_bytes,
-                     static_cast<int>(std::min<std::size_t>(region.targets.size(), most_subfiles + 1))});
+    specs.push_back(
+        {region.begin, region.unit_bytes,
+         static_cast<int>(std::min<std::size_t>(region.targets.size(), most_subfiles + 1))});
   auto layout = Layout::make(specs);
   if (!layout) return fail(Code::bad_file, "a striped file: " + layout.error().what);
   return layout;

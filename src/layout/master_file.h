@@ -45,7 +45,15 @@ struct ReplaceIntent {
   std::vector<std::string> targets;
   friend bool operator==(const ReplaceIntent&, const ReplaceIntent&) = default;
 };
-using Intent = std::variant<TruncateIntent, RemoveIntent, ReplaceIntent>;
+// The file goes from one path to another, and may take the place of a striped file there; both
+// paths are absolute. Whichever of the two the file has when this is finished, it keeps.
+struct MoveIntent {
+  std::string from;
+  std::string to;
+  std::optional<ReplaceIntent> replaced = {};
+  friend bool operator==(const MoveIntent&, const MoveIntent&) = default;
+};
+using Intent = std::variant<TruncateIntent, RemoveIntent, ReplaceIntent, MoveIntent>;
 
 struct MasterFile {
   FileId id;
@@ -72,6 +80,10 @@ inline constexpr std::string_view master_magic = "shima striped file, format ";
 
 // The layout it describes; whatever decode_master accepts has one.
 [[nodiscard]] Result<Layout> layout_of(const MasterFile& master);
+
+// A path as one word of printable characters, and back; nothing if it is not one.
+[[nodiscard]] std::string encode_path(std::string_view path);
+[[nodiscard]] std::optional<std::string> decode_path(std::string_view word);
 
 // Names of targets: letters, digits, '_' and '-'.
 [[nodiscard]] bool is_target_name(std::string_view name);

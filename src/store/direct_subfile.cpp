@@ -92,6 +92,9 @@ class DirectSubfile final : public Subfile {
     return buffered_->preallocate(size_bytes);
   }
   Status sync() override { return buffered_->sync(); }
+  Result<std::optional<TargetOffset>> next_data(TargetOffset from) override {
+    return buffered_->next_data(from);
+  }
   Status publish() override { return buffered_->publish(); }
   void look_again() override { buffered_->look_again(); }
   bool close_to_open() const override { return buffered_->close_to_open(); }

@@ -14,7 +14,6 @@
 
 #include "layout/master_file.h"
 #include "store/subfile.h"
-#include "store/target.h"
 
 namespace shima {
 
@@ -57,5 +56,13 @@ struct SubfilesOpen {
 [[nodiscard]] Status remove_file(const std::string& path);
 
 [[nodiscard]] std::string subfile_name(const FileId& id, int index);
+
+// rename(2) for files of any kind: a striped one keeps its subfiles, one whose place is taken loses
+// them. Another file system is an error (EXDEV), also where only subfiles beside the file lie on
+// another one. A kill leaves the old name or the new.
+[[nodiscard]] Status rename_file(const std::string& from, const std::string& to);
+
+// chmod(2), with the subfiles: none is ever more open than its master file.
+[[nodiscard]] Status set_permissions(const std::string& path, unsigned mode);
 
 }  // namespace shima

@@ -84,6 +84,15 @@ class PosixSubfile final : public Subfile {
     return static_cast<std::uint64_t>(facts.st_size);
   }
 
+  Result<std::optional<TargetOffset>> next_data(TargetOffset from) override {
+    SHIMA_TRY_ASSIGN(const std::uint64_t end, size());
+    if (from.value >= as_signed(end)) return std::nullopt;
+    const off_t found = ::lseek(fd_, from.value, SEEK_DATA);
+    if (found >= 0) return TargetOffset{found};
+    if (errno == ENXIO) return std::nullopt;
+    return from;  // a file system that does not tell
+  }
+
   Status truncate(std::uint64_t size_bytes) override {
     if (::ftruncate(fd_, as_signed(size_bytes)) != 0) return failure(errno, "setting the size of");
     return {};

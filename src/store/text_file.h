@@ -1,0 +1,84 @@
+// Small text files that are seen whole or not at all, and the lock under which they change.
+//
+// A text is written to a draft beside its goal, under a name of its own (.NAME.shima-XXXXXXXX), and
+// then given the goal's name by a link or a rename. A draft that a killed process has left means
+// nothing; fsck removes it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "layout/master_file.h"
+
+namespace shima {
+
+// The error of the system call that has just failed.
+[[nodiscard]] std::unexpected<Error> failed(std::string_view doing, const std::string& what);
+
+[[nodiscard]] Result<FileId> new_id();
+
+[[nodiscard]] Status write_all(int fd, std::string_view text, const std::string& path);
+[[nodiscard]] Result<std::string> read_up_to(int fd, std::size_t most_bytes,
+                                             const std::string& path);
+// Writes `name` in the folder `folder_fd`, whole or not at all. What has the name is replaced, by a
+// file of the same owner and permissions; `mode` is for where nothing has it.
+[[nodiscard]] Status write_whole(int folder_fd, const std::string& name, std::string_view text,
+                                 mode_t mode, const std::string& path);
+
+[[nodiscard]] Status sync_file(const std::string& path);
+void sync_folder_of(const std::string& path);
+
+// With all links followed. The file must be there.
+[[nodiscard]] Result<std::string> real_path_of(const std::string& path);
+// With all links of its folder followed: what rename(2) and unlink(2) act on.
+[[nodiscard]] Result<std::string> real_name_of(const std::string& path);
+
+// Whether this is how a draft is called, and the name that it was to get.
+[[nodiscard]] bool is_draft_name(std::string_view name);
+[[nodiscard]] std::string goal_of_draft(std::string_view name);
+
+// A file that nobody looks for yet, in the folder where it is to appear.
+class Draft {
+ public:
+  [[nodiscard]] static Result<Draft> write(const std::string& path, std::string_view text,
+                                           mode_t mode);
+
+  Draft(Draft&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  Draft& operator=(Draft&&) = delete;
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  ~Draft();
+
+  // Gives it its name where nothing has it yet; file_exists otherwise.
+  [[nodiscard]] Status appear(const std::string& path) const;
+  // Takes the place of what has the name, and will still have it if the machine fails.
+  [[nodiscard]] Status replace(const std::string& path);
+
+ private:
+  Draft() = default;
+  std::string path_;
+};
+
+// Only one process at a time changes what master files in a folder say; since the files themselves
+// are replaced, the lock is the folder's. Not recursive.
+class FolderLock {
+ public:
+  // `path`: of a file in the folder.
+  [[nodiscard]] static Result<FolderLock> take(const std::string& path);
+  // file_in_use if somebody else has it.
+  [[nodiscard]] static Result<FolderLock> try_take(const std::string& path);
+  // For two files that may be in one folder. Processes that lock the same two do not wait for each
+  // other in a circle.
+  [[nodiscard]] static Result<FolderLock> take_both(const std::string& a, const std::string& b);
+
+ private:
+  FolderLock() = default;
+  UniqueFd fd_;
+  UniqueFd second_;
+};
+
+}  // namespace shima
