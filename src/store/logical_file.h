@@ -54,6 +54,8 @@ class LogicalFile {
   [[nodiscard]] bool cached(FileOffset offset);
   [[nodiscard]] Result<FileOffset> size();
   [[nodiscard]] Status truncate(FileOffset size);
+  // Of a striped file that has lost its name, so that nobody can meet a half-finished truncation.
+  [[nodiscard]] Status truncate_unnamed(FileOffset size);
   [[nodiscard]] Status preallocate(FileOffset size);
   [[nodiscard]] Status sync();
   // See Subfile.
