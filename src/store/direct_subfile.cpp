@@ -92,6 +92,9 @@ class DirectSubfile final : public Subfile {
     return buffered_->preallocate(size_bytes);
   }
   Status sync() override { return buffered_->sync(); }
+  Result<std::optional<TargetOffset>> next_data(TargetOffset from) override {
+    return buffered_->next_data(from);
+  }
   Status publish() override { return buffered_->publish(); }
   void look_again() override { buffered_->look_again(); }
   bool close_to_open() const override { return buffered_->close_to_open(); }
@@ -127,8 +130,9 @@ class DirectSubfile final : public Subfile {
     const Parts parts = parts_of(as_unsigned(offset.value), bytes_in(pieces), end);
     PieceCursor cursor(pieces);
     std::uint64_t moved = 0;
-    for (const auto& [len_bytes, directly] :
-         {std::pair(parts.head_bytes, false), {parts.body_bytes, true}, {parts.tail_bytes, false}}) {
+    for (const auto& [len_bytes, directly] : {std::pair(parts.head_bytes, false),
+                                              {parts.body_bytes, true},
+                                              {parts.tail_bytes, false}}) {
       if (len_bytes == 0) continue;
       const std::vector<iovec> part = cursor.take(len_bytes);
       const TargetOffset at = offset + as_signed(moved);

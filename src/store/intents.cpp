@@ -8,6 +8,7 @@
 
 #include "store/master_store.h"
 #include "store/parts.h"
+#include "store/restripe.h"
 #include "store/target.h"
 
 namespace shima {
@@ -92,6 +93,7 @@ Status carry_out(const std::string& link, const Intent& intent) {
   if (master->intent) SHIMA_TRY(finish_intent(path, *master));
   // Nothing is begun that could not be finished.
   SHIMA_TRY(open_targets(master->targets(), path, Target::Purpose::use));
+  if (std::holds_alternative<RemoveIntent>(intent)) SHIMA_TRY(drop_restripe(*master, path));
   master->intent = intent;
   SHIMA_TRY(put_master(path, *master));
   return finish_intent(path, *master);

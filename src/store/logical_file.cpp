@@ -32,22 +32,37 @@ Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset,
 
 }  // namespace
 
+Result<LogicalFile> LogicalFile::open_parts(const MasterFile& master, const LogicalOpen& request) {
+  SHIMA_TRY_ASSIGN(auto subfiles, open_subfiles(master, {.path = request.path,
+                                                         .read = request.read,
+                                                         .write = request.write,
+                                                         .direct_read = request.direct_read,
+                                                         .direct_write = request.direct_write,
+                                                         .close_to_open = request.close_to_open}));
+  SHIMA_TRY_ASSIGN(Layout layout, layout_of(master));
+  return LogicalFile(request.path, std::move(layout), master, std::move(subfiles));
+}
+
+// The file may be renamed or restriped between a look at its master file and the opening of its
+// subfiles: then what was opened may be about to be removed, or not be found, and the master file
+// says other things than before.
 Result<LogicalFile> LogicalFile::open(const LogicalOpen& request) {
   std::optional<MasterFile> master;
   if (!request.exclusive) {
     SHIMA_TRY_ASSIGN(master, read_settled_master(request.path));
   }
-  std::vector<std::unique_ptr<Subfile>> subfiles;
-  if (master) {
-    SHIMA_TRY_ASSIGN(subfiles, open_subfiles(*master, {.path = request.path,
-                                                       .read = request.read,
-                                                       .write = request.write,
-                                                       .direct_read = request.direct_read,
-                                                       .direct_write = request.direct_write,
-                                                       .close_to_open = request.close_to_open}));
-    SHIMA_TRY_ASSIGN(Layout layout, layout_of(*master));
-    return LogicalFile(request.path, std::move(layout), std::move(master), std::move(subfiles));
+  constexpr int most_attempts = 10;
+  for (int attempt = 0; master && attempt < most_attempts; ++attempt) {
+    auto file = open_parts(*master, request);
+    SHIMA_TRY_ASSIGN(auto after, read_settled_master(request.path));
+    if (after && after->id == master->id && (file || attempt > 0)) return file;
+    master = std::move(after);
   }
+  if (master) return fail(Code::file_in_use, request.path + " is being replaced again and again");
+  return open_plain(request);
+}
+
+Result<LogicalFile> LogicalFile::open_plain(const LogicalOpen& request) {
   SHIMA_TRY_ASSIGN(auto whole, open_subfile({.path = request.path,
                                              .read = request.read,
                                              .write = request.write,
@@ -57,6 +72,7 @@ Result<LogicalFile> LogicalFile::open(const LogicalOpen& request) {
                                              .direct_write = request.direct_write,
                                              .permissions = request.permissions,
                                              .close_to_open = request.close_to_open}));
+  std::vector<std::unique_ptr<Subfile>> subfiles;
   subfiles.push_back(std::move(whole));
   return LogicalFile(request.path, Layout::plain(), {}, std::move(subfiles));
 }
@@ -132,6 +148,18 @@ Result<FileOffset> LogicalFile::size() {
     sizes.push_back(bytes);
   }
   return layout_.end_of_file(sizes);
+}
+
+Result<std::optional<FileOffset>> LogicalFile::next_data(FileOffset from) {
+  std::optional<FileOffset> next;
+  for (int i = 0; i < layout_.subfile_count(); ++i) {
+    const TargetOffset begin = layout_.below(i, from);
+    SHIMA_TRY_ASSIGN(const auto found, subfile(i).next_data(begin));
+    if (!found || *found >= layout_.capacity(i)) continue;
+    const FileOffset at = std::max(from, layout_.run_at(i, *found).begin);
+    next = next ? std::min(*next, at) : at;
+  }
+  return next;
 }
 
 Status LogicalFile::truncate(FileOffset size) {

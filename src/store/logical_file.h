@@ -28,6 +28,9 @@ class LogicalFile {
  public:
   // Opens what stands at the path: a plain file, or the subfiles that a master file names.
   [[nodiscard]] static Result<LogicalFile> open(const LogicalOpen& request);
+  // Opens subfiles whose master file does not stand at the path, or not yet.
+  [[nodiscard]] static Result<LogicalFile> open_parts(const MasterFile& master,
+                                                      const LogicalOpen& request);
 
   [[nodiscard]] const Layout& layout() const { return layout_; }
   // The description of a striped file; null for a plain one.
@@ -53,6 +56,9 @@ class LogicalFile {
   // --- the whole file
   [[nodiscard]] bool cached(FileOffset offset);
   [[nodiscard]] Result<FileOffset> size();
+  // Where the next byte that may have been written lies, at `from` or beyond; nothing if there is
+  // none.
+  [[nodiscard]] Result<std::optional<FileOffset>> next_data(FileOffset from);
   [[nodiscard]] Status truncate(FileOffset size);
   // Of a striped file that has lost its name, so that nobody can meet a half-finished truncation.
   [[nodiscard]] Status truncate_unnamed(FileOffset size);
@@ -76,6 +82,7 @@ class LogicalFile {
         master_(std::move(master)),
         subfiles_(std::move(subfiles)) {}
 
+  [[nodiscard]] static Result<LogicalFile> open_plain(const LogicalOpen& request);
   [[nodiscard]] Subfile& subfile(int index) { return *subfiles_[static_cast<std::size_t>(index)]; }
   [[nodiscard]] Result<std::uint64_t> read_pieces_in(int subfile, TargetOffset offset,
                                                      std::span<const iovec> pieces);

@@ -27,6 +27,8 @@ std::string subfile_name(const FileId& id, int index) {
 
 std::string copy_name(const FileId& id) { return id.hex + ".master"; }
 
+std::string record_name(const FileId& id) { return id.hex + ".restripe"; }
+
 std::string encode_copy(const MasterCopy& copy) {
   return encode_master(copy.master) + fmt::format("path {}\n", encode_path(copy.path));
 }
@@ -78,7 +80,9 @@ Status write_copies(const MasterFile& master, const std::string& path, mode_t mo
 }
 
 Status remove_parts(const MasterFile& master, const std::vector<Target>& targets) {
-  for (const Part& part : parts_of(master, targets))
+  std::vector<Part> parts = parts_of(master, targets);
+  for (const Target& target : targets) parts.push_back({&target, record_name(master.id)});
+  for (const Part& part : parts)
     if (::unlinkat(part.target->fd(), part.name.c_str(), 0) != 0 && errno != ENOENT)
       return failed("removing", part.path());
   return {};

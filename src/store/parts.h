@@ -21,6 +21,7 @@ namespace shima {
 
 [[nodiscard]] std::string subfile_name(const FileId& id, int index);
 [[nodiscard]] std::string copy_name(const FileId& id);
+[[nodiscard]] std::string record_name(const FileId& id);  // of an unfinished restripe
 
 // What a copy of a master file says.
 struct MasterCopy {

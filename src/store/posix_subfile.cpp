@@ -84,6 +84,15 @@ class PosixSubfile final : public Subfile {
     return static_cast<std::uint64_t>(facts.st_size);
   }
 
+  Result<std::optional<TargetOffset>> next_data(TargetOffset from) override {
+    SHIMA_TRY_ASSIGN(const std::uint64_t end, size());
+    if (from.value >= as_signed(end)) return std::nullopt;
+    const off_t found = ::lseek(fd_, from.value, SEEK_DATA);
+    if (found >= 0) return TargetOffset{found};
+    if (errno == ENXIO) return std::nullopt;
+    return from;  // a file system that does not tell
+  }
+
   Status truncate(std::uint64_t size_bytes) override {
     if (::ftruncate(fd_, as_signed(size_bytes)) != 0) return failure(errno, "setting the size of");
     return {};
@@ -256,8 +265,7 @@ Result<std::uint64_t> Subfile::read(TargetOffset offset, void* data, std::uint64
 
 namespace {
 
-Result<std::unique_ptr<Subfile>> open_with_faults(const SubfileOpen& request,
-                                                  int more_flags = 0) {
+Result<std::unique_ptr<Subfile>> open_with_faults(const SubfileOpen& request, int more_flags = 0) {
   const char* fault = std::getenv("SHIMA_FAULT");
   if (fault == nullptr || *fault == '\0')
     return open_posix_subfile(request, std::make_unique<FileSystemCalls>(), more_flags);
@@ -277,8 +285,7 @@ Result<std::unique_ptr<Subfile>> open_subfile(const SubfileOpen& request) {
   second.create = second.exclusive = false;
   auto direct = open_with_faults(second, O_DIRECT);
   if (!direct) {
-    log(LogLevel::warn, "direct_read and direct_write have no effect: {}",
-        direct.error().what);
+    log(LogLevel::warn, "direct_read and direct_write have no effect: {}", direct.error().what);
     return buffered;
   }
   return make_direct_subfile(*std::move(buffered), *std::move(direct), transfers);

@@ -16,6 +16,7 @@
 #include "store/intents.h"
 #include "store/master_store.h"
 #include "store/parts.h"
+#include "store/restripe.h"
 
 namespace shima {
 namespace {
@@ -95,11 +96,13 @@ Status check_goal(const std::string& from, const std::string& to) {
 Status rename_striped(MasterFile& master, const std::string& from, const std::string& to,
                       const std::optional<MasterFile>& replaced) {
   SHIMA_TRY(check_goal(from, to));
+  SHIMA_TRY(drop_restripe(master, from));  // it would come to an end under the wrong name
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), from, Target::Purpose::use));
   if (std::filesystem::path(from).parent_path() != std::filesystem::path(to).parent_path())
     SHIMA_TRY(link_beside(master, targets, from, to));
   MoveIntent move{from, to, {}};
   if (replaced) {
+    SHIMA_TRY(drop_restripe(*replaced, to));
     SHIMA_TRY(open_targets(replaced->targets(), to, Target::Purpose::use));
     move.replaced = ReplaceIntent{replaced->id, replaced->targets()};
   }
@@ -115,6 +118,7 @@ Status rename_striped(MasterFile& master, const std::string& from, const std::st
 // never taken for one that overwrote it.
 Status rename_over_striped(const std::string& from, const std::string& to, MasterFile& replaced) {
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(replaced.targets(), to, Target::Purpose::use));
+  SHIMA_TRY(drop_restripe(replaced, to));
   replaced.intent = RemoveIntent{};
   SHIMA_TRY(write_copies(replaced, to, 0600, targets));
   const Status moved = system_rename(from, to);

@@ -38,6 +38,9 @@ class Subfile {
   // Whether a byte at `offset` can be read without waiting for a disk; false where unknown.
   [[nodiscard]] virtual bool cached(TargetOffset offset) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> size() = 0;
+  // Where the next byte that may have been written lies, at `from` or beyond; nothing if there is
+  // none.
+  [[nodiscard]] virtual Result<std::optional<TargetOffset>> next_data(TargetOffset from) = 0;
   [[nodiscard]] virtual Status truncate(std::uint64_t size_bytes) = 0;
   // Reserves storage up to `size_bytes`; never shrinks, never changes data.
   [[nodiscard]] virtual Status preallocate(std::uint64_t size_bytes) = 0;
