@@ -16,13 +16,6 @@ namespace {
 // How new files of a folder are striped; nothing: they are plain.
 std::optional<std::vector<StripedRegion>> default_regions(const Node&) { return {}; }
 
-// A new folder of subfiles is for whoever the folder is for.
-void make_beside_folder(const Node& folder) {
-  struct stat facts{};
-  if (::fstat(folder.fd(), &facts) == 0)
-    ::mkdirat(folder.fd(), ".shima", facts.st_mode & 0777U);
-}
-
 Status make_striped(const std::shared_ptr<Node>& folder, const std::string& name, mode_t mode,
                     bool exclusive, std::vector<StripedRegion> regions) {
   for (const StripedRegion& region : regions)
@@ -35,6 +28,12 @@ Status make_striped(const std::shared_ptr<Node>& folder, const std::string& name
 }
 
 }  // namespace
+
+void make_beside_folder(const Node& folder) {
+  struct stat facts{};
+  if (::fstat(folder.fd(), &facts) == 0)
+    ::mkdirat(folder.fd(), ".shima", facts.st_mode & 0777U);
+}
 
 Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name) {
   if (::geteuid() != 0 || (caller.uid == 0 && caller.gid == 0)) return {};

@@ -71,18 +71,23 @@ Result<std::size_t> fill(fuse_req_t request, Listing& listing, std::vector<char>
   }
 }
 
+Result<std::size_t> fill_from(fuse_req_t request, Listing& listing, off_t offset,
+                              std::vector<char>& buffer) {
+  const std::lock_guard lock(listing.mutex);
+  if (offset != listing.at) {
+    ::seekdir(listing.folder, offset);
+    listing.entry = nullptr;
+    listing.at = offset;
+  }
+  return fill(request, listing, buffer);
+}
+
 void read_folder(fuse_req_t request, fuse_ino_t, std::size_t len_bytes, off_t offset,
                  fuse_file_info* info) {
   answer(request, [&]() -> Status {
-    Listing& listing = listing_in(info);
-    const std::lock_guard lock(listing.mutex);
-    if (offset != listing.at) {
-      ::seekdir(listing.folder, offset);
-      listing.entry = nullptr;
-      listing.at = offset;
-    }
     std::vector<char> buffer(len_bytes);
-    SHIMA_TRY_ASSIGN(const std::size_t used, fill(request, listing, buffer));
+    SHIMA_TRY_ASSIGN(const std::size_t used, fill_from(request, listing_in(info), offset, buffer));
+    // Once the kernel has its answer, the listing may be released.
     fuse_reply_buf(request, buffer.data(), used);
     return {};
   });

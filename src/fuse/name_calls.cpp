@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdio>
 #include <string_view>
 
@@ -42,6 +42,12 @@ class Looked {
 void mark_removed(Node& node) {
   const std::lock_guard lock(node.parts().mutex);
   node.parts().removed = true;
+}
+
+bool has_parts_beside(Node& node) {
+  const std::lock_guard lock(node.parts().mutex);
+  const auto targets = node.parts().striped->master.targets();
+  return std::ranges::find(targets, beside_target) != targets.end();
 }
 
 void move_place(Node& node, const Place& place) {
@@ -166,6 +172,8 @@ Status rename(Tree& tree, const Renaming& names) {
   if (!striped) return rename_plain(names);
   if (replaced && (names.flags & RENAME_NOREPLACE) != 0) return refusal(EEXIST);
   if ((names.flags & ~static_cast<unsigned>(RENAME_NOREPLACE)) != 0) return refusal(EINVAL);
+  if (is_striped(*node) && names.from.folder != names.to.folder && has_parts_beside(*node))
+    make_beside_folder(*names.to.folder);
   SHIMA_TRY(rename_file(names.from.path(), names.to.path()));
   const bool same = replaced && &**replaced == &*node;
   if (replaced && !same && is_striped(**replaced)) mark_removed(**replaced);
