@@ -20,10 +20,12 @@ ROOMS_BELOW = {
     "file": ["base", "region", "layout", "store", "reach", "observe", "collective"],
     "mpiio": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
     "capi": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
+    "fuse": ["base", "layout", "store"],
     "tool": ["base", "layout", "store", "file"],
 }
 # tool tries io_uring to say whether it works here.
-OWNERS = {"mpi.h": ["mpiio"], "liburing.h": ["store", "tool"], "CLI/CLI.hpp": ["tool"]}
+OWNERS = {"mpi.h": ["mpiio"], "liburing.h": ["store", "tool"], "CLI/CLI.hpp": ["tool"],
+          "fuse3/fuse_lowlevel.h": ["fuse"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

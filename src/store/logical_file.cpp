@@ -172,6 +172,12 @@ Status LogicalFile::truncate(FileOffset size) {
   return subfile(0).truncate(as_unsigned(size.value));
 }
 
+Status LogicalFile::truncate_unnamed(FileOffset size) {
+  for (int i = 0; i < layout_.subfile_count(); ++i)
+    SHIMA_TRY(subfile(i).truncate(as_unsigned(layout_.below(i, size).value)));
+  return {};
+}
+
 Status LogicalFile::preallocate(FileOffset size) {
   for (int i = 0; i < layout_.subfile_count(); ++i)
     SHIMA_TRY(subfile(i).preallocate(as_unsigned(layout_.below(i, size).value)));
@@ -179,7 +185,11 @@ Status LogicalFile::preallocate(FileOffset size) {
 }
 
 Status LogicalFile::sync() {
-  if (master_ && !master_synced_) SHIMA_TRY(sync_master(path_));
+  if (master_ && !master_synced_) {
+    // A name that the file has lost since need not outlive anything.
+    const Status synced = sync_master(path_);
+    if (!synced && synced.error().code != Code::no_such_file) return synced;
+  }
   master_synced_ = true;
   for (const auto& each : subfiles_) SHIMA_TRY(each->sync());
   return {};

@@ -61,6 +61,8 @@ class LogicalFile {
   // none.
   [[nodiscard]] Result<std::optional<FileOffset>> next_data(FileOffset from);
   [[nodiscard]] Status truncate(FileOffset size);
+  // Of a striped file that has lost its name, so that nobody can meet a half-finished truncation.
+  [[nodiscard]] Status truncate_unnamed(FileOffset size);
   [[nodiscard]] Status preallocate(FileOffset size);
   [[nodiscard]] Status sync();
   // See Subfile.

@@ -4,6 +4,8 @@
 //   shima exec   the same for one process of a job      launch.cpp
 //   shima info   what is here and what works            info.cpp
 //   shima create, stat, ls, cp, cat, rm, mv, restripe, fsck: files   file_options.cpp
+//   shima mount  show striped files as ordinary ones    mount.cpp
+//   shima umount no longer                              mount.cpp
 //
 // Everything from the program's name on is the program's, also what looks like an option of ours,
 // so the command line is cut there before CLI11 sees it.
@@ -17,6 +19,7 @@
 #include "tool/file_options.h"
 #include "tool/info.h"
 #include "tool/launch.h"
+#include "tool/mount.h"
 
 namespace {
 
@@ -67,6 +70,17 @@ void add_job_options(CLI::App& command, JobOptions& options) {
   add_process_options(command, options.process);
 }
 
+void add_mount_options(CLI::App& command, MountOptions& options) {
+  command.add_option("DIR", options.folder, "The folder with striped files")->required();
+  command.add_option("MOUNTPOINT", options.mount_point, "An empty folder, to show it in")
+      ->required();
+  command.add_flag("-f,--foreground", options.foreground, "Do not go to the background");
+  command.add_flag("--allow-other", options.allow_other, "Let other users in, too");
+  command.add_option("--log-file", options.log_file, "Where messages go from the background")
+      ->type_name("FILE");
+  command.footer(footer);
+}
+
 // Where the program's name is in the command line of `command`, whose words begin at `first`; an
 // option that takes a value, and does not bring it with a '=', is followed by it.
 int find_program_word(const CLI::App& command, int first, int argc, char** argv) {
@@ -107,6 +121,8 @@ int main(int argc, char** argv) {
 
   JobOptions job;
   ProcessOptions process;
+  MountOptions mount;
+  std::string mount_point;
   bool as_json = false;
   auto* run = app.add_subcommand("run", "Start an MPI job under Shima");
   auto* exec = app.add_subcommand("exec", "Put one process under Shima, inside a job");
@@ -117,6 +133,11 @@ int main(int argc, char** argv) {
   info->footer(footer);
   Action on_files;
   add_file_commands(app, on_files);
+  auto* mount_command = app.add_subcommand("mount", "Show a folder's striped files as ordinary ones");
+  add_mount_options(*mount_command, mount);
+  auto* umount_command = app.add_subcommand("umount", "End what shima mount began");
+  umount_command->add_option("MOUNTPOINT", mount_point, "Where it is shown")->required();
+  umount_command->footer(footer);
 
   const std::string subcommand = argc > 1 ? argv[1] : "";
   if (subcommand == "run") job.process.program = take_program(*run, argc, argv);
@@ -136,9 +157,11 @@ int main(int argc, char** argv) {
   if (*run) named = must_name_program(*run, job.process.program);
   if (*exec) named = must_name_program(*exec, process.program);
   if (!named) return refused(subcommand, named.error());
-  const Outcome<int> result = on_files ? on_files()
-                              : *info  ? print_info(as_json)
-                              : *run   ? run_job(job)
-                                       : exec_process(process);
+  const Outcome<int> result = on_files         ? on_files()
+                              : *info          ? print_info(as_json)
+                              : *mount_command  ? mount_folder(mount)
+                              : *umount_command ? unmount(mount_point)
+                              : *run           ? run_job(job)
+                                               : exec_process(process);
   return result ? *result : refused(subcommand, result.error());
 }
