@@ -119,7 +119,8 @@ Status check_room(const std::string& name, const std::string& directory, int fd)
 Result<std::string> beside(const std::string& master_path) {
   std::error_code error;
   // The file may not exist yet; a link to it is followed, its subfiles lie beside the file itself.
-  const auto real = std::filesystem::weakly_canonical(master_path, error);
+  const auto real =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(master_path), error);
   if (error)
     return fail(code_of_errno(error.value()), "finding the folder of " + master_path,
                 error.value());

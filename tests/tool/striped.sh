@@ -47,6 +47,8 @@ expect_json d/regions "['regions'][1]['unit']" 1048576
 expect_json d/regions "['regions'][2]['targets']" "['b', 'a']"
 expect_status 0 'create beside' "$SHIMA" create --stripe targets=2,order=beside d/beside
 [ -f d/.shima/"$(id_of d/beside)".1 ] || fail 'no subfile beside the file'
+(cd d && "$SHIMA" create here) || fail 'create by a name without a folder'
+expect_clean create
 expect_refusal 'is not unit=SIZE' 'bad stripe' "$SHIMA" create --stripe size=3 d/x
 expect_refusal 'not unit=SIZE' 'no targets' "$SHIMA" create --stripe targets=0 d/x
 expect_failure 'target nowhere, which is not configured' 'unknown target' "$SHIMA" create --order nowhere d/x
