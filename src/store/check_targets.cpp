@@ -40,6 +40,12 @@ std::vector<std::string> names_in(const Target& target) {
   return names;
 }
 
+bool is_draft(std::string_view name) {
+  if (!is_draft_name(name)) return false;
+  const std::string goal = goal_of_draft(name);
+  return is_part_name(goal) || goal == target_marker;
+}
+
 class TargetsCheck {
  public:
   TargetsCheck(CheckState& state, const std::function<bool(const std::string&)>& inside)
@@ -73,7 +79,7 @@ class TargetsCheck {
     }
     for (const std::string& folder : state_.folders)
       if (std::filesystem::is_directory(folder + "/.shima"))
-        open(std::string(beside_target), folder + "/.");
+        open(std::string(beside_target), folder + "/any");
   }
 
   void open(const std::string& name, const std::string& path) {
@@ -84,7 +90,7 @@ class TargetsCheck {
 
   void survey(const Target& target) {
     for (const std::string& name : names_in(target)) {
-      if (is_draft_name(name) && is_part_name(goal_of_draft(name))) check_draft(target, name);
+      if (is_draft(name)) check_draft(target, name);
       if (!is_part_name(name)) continue;
       Family& family = families_[name.substr(0, file_id_digits)];
       family.parts.push_back({&target, name});

@@ -19,7 +19,8 @@ namespace shima {
 Status create_striped(const StripedCreate& wanted) {
   StripedCreate request = wanted;
   std::error_code error;
-  const auto real = std::filesystem::weakly_canonical(wanted.path, error);
+  const auto real =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(wanted.path), error);
   if (!error) request.path = real.string();
   MasterFile master{{}, request.regions, {}};
   SHIMA_TRY_ASSIGN(master.id, new_id());

@@ -74,12 +74,10 @@ Result<MasterCopy> read_copy(const Target& target, const FileId& id) {
 
 Status make_parts(const MasterFile& master, const std::string& path, mode_t mode,
                   const std::vector<Target>& targets) {
-  const std::vector<std::string> names = master.targets();
-  Status status;
-  for (std::size_t i = 0; i < names.size() && status; ++i)
-    status = make_subfile(target_called(targets, names[i]),
-                          subfile_name(master.id, static_cast<int>(i)), mode);
-  if (status) status = write_copies(master, path, mode, targets);
+  // The copies first: by them, and only by them, is it known whose the other parts are.
+  Status status = write_copies(master, path, mode, targets);
+  for (const Part& part : parts_of(master, targets))
+    if (status && subfile_index(part.name)) status = make_subfile(*part.target, part.name, mode);
   if (!status) std::ignore = remove_parts(master, targets);
   return status;
 }

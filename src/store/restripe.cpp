@@ -18,9 +18,6 @@
 namespace shima {
 namespace {
 
-// How much a kill may cost: the copy is synced and its progress recorded this often.
-constexpr std::int64_t record_bytes = std::int64_t{256} << 20;
-
 // --- the record ---------------------------------------------------------------------------------
 
 // The new master file, and a line "copied BYTES STAMP".
@@ -62,7 +59,7 @@ Status write_record(const Target& home, const MasterFile& source,
 class Restriping {
  public:
   static Status run(const std::string& path, const MasterFile& source,
-                    const std::vector<StripedRegion>& regions, const CopyProgress& progress) {
+                    const RestripeRequest& request, const CopyProgress& progress) {
     SHIMA_TRY_ASSIGN(const auto old_targets,
                      open_targets(source.targets(), path, Target::Purpose::use));
     std::vector<Part> subfiles = parts_of(source, old_targets);
@@ -70,8 +67,8 @@ class Restriping {
     SHIMA_TRY_ASSIGN(WriterWatch watch, WriterWatch::begin(subfiles));
     SHIMA_TRY_ASSIGN(Target home, home_of_record(source, path));
     Restriping work(path, source, std::move(watch), std::move(home));
-    SHIMA_TRY(work.prepare(regions));
-    SHIMA_TRY(work.copy(progress));
+    SHIMA_TRY(work.prepare(request.regions));
+    SHIMA_TRY(work.copy(progress, request.record_bytes));
     return work.switch_over();
   }
 
@@ -119,7 +116,7 @@ class Restriping {
     return {};
   }
 
-  Status copy(const CopyProgress& progress) {
+  Status copy(const CopyProgress& progress, std::uint64_t record_bytes) {
     SHIMA_TRY_ASSIGN(auto from, LogicalFile::open_parts(source_, {.path = path_, .read = true}));
     SHIMA_TRY_ASSIGN(auto to, LogicalFile::open_parts(
                                   record_.goal, {.path = path_, .read = true, .write = true}));
@@ -128,7 +125,7 @@ class Restriping {
     const auto step = [&](FileOffset done, FileOffset goal) -> Status {
       SHIMA_TRY(watch_.still_alone());
       if (progress) SHIMA_TRY(progress(done, goal));
-      if (done - recorded < record_bytes) return {};
+      if (as_unsigned(done - recorded) < record_bytes) return {};
       SHIMA_TRY(to.sync());
       recorded = record_.done = done;
       return write_record(home_, source_, record_);
@@ -205,7 +202,7 @@ Status restripe(const RestripeRequest& request, const CopyProgress& progress) {
                 request.path + " is no striped file; shima cp makes one of a plain file");
   if (master->regions == request.regions) return {};
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(request.path));
-  return Restriping::run(path, *master, request.regions, progress);
+  return Restriping::run(path, *master, request, progress);
 }
 
 }  // namespace shima

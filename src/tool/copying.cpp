@@ -139,7 +139,10 @@ Outcome<int> restripe_files(const RestripeOptions& options) {
       continue;
     }
     const auto regions = goal_regions(path, *hints);
-    if (!regions) return std::unexpected(failure_of(path, regions.error()));
+    if (!regions) {
+      good = succeeded(path, std::unexpected(regions.error()));
+      continue;
+    }
     Progress progress("restriping " + path);
     good = succeeded(path, restripe({path, *regions}, drawn_by(progress))) && good;
   }

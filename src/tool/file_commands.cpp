@@ -55,6 +55,8 @@ Status cat(const std::string& path) {
 
 Outcome<int> create_files(const CreateOptions& options) {
   if (!options.folder_default.empty()) return write_folder_default(options);
+  if (options.files.empty())
+    return refuse("shima create", "no file is named", "name a file, or --default and a folder");
   auto given = stripe_hints(options.stripe);
   if (!given) return std::unexpected(given.error());
   bool good = true;

@@ -49,10 +49,6 @@ void describe_create(CLI::App& command, CreateOptions& options) {
   folder->type_name("FOLDER");
   auto* files = add_paths(command, options.files, "file", "The files to make");
   files->excludes(folder);
-  command.final_callback([&options] {
-    if (options.folder_default.empty() && options.files.empty())
-      throw CLI::RequiredError("a file, or --default");
-  });
 }
 
 void describe_copy(CLI::App& command, CopyOptions& options) {
