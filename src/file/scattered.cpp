@@ -3,8 +3,10 @@
 #include <limits.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "base/aside.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "region/copy.h"
@@ -45,12 +47,31 @@ class Scatter {
     const bool writes = request_.operation == Operation::write;
     const bool by_ring = request_.ring == Toggle::automatic ? !writes
                                                             : request_.ring == Toggle::enable;
-    if (!by_ring || !file_.move_apart(runs_, writes)) SHIMA_TRY(one_by_one());
+    if (!by_ring || !by_two(writes)) SHIMA_TRY(one_by_one());
     pieces_.clear();
     return {};
   }
 
  private:
+  // Both halves at once, where a core has nothing else to do: reading is copying, which many can do.
+  bool by_two(bool writes) {
+    const bool shares = request_.may_share && !writes && runs_.size() >= few_pieces;
+    const std::span<const LogicalRun> runs(runs_);
+    const auto [first, second] = std::pair(runs.first(runs.size() / (shares ? 2 : 1)),
+                                           runs.subspan(runs.size() / (shares ? 2 : 1)));
+    bool others_moved = true;
+    if (shares) {
+      helper_.start(
+          [&]() -> Status {
+            others_moved = file_.move_apart(second, writes);
+            return {};
+          },
+          true);
+    }
+    const bool moved = file_.move_apart(first, writes);
+    return shares ? helper_.wait().has_value() && moved && others_moved : moved;
+  }
+
   // Unless pieces of a write overlap, in the order of the file.
   void sort() {
     if (std::ranges::is_sorted(pieces_, {}, &Piece::offset)) return;
@@ -104,6 +125,7 @@ class Scatter {
   std::vector<Piece> unsorted_;
   std::vector<iovec> memory_;
   std::vector<LogicalRun> runs_;
+  Aside helper_{[] {}};  // has a thread once there is work for it
 };
 
 double pieces_in(const Slice& slice) {

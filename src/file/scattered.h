@@ -3,7 +3,8 @@
 // The request is taken in portions. The pieces of a portion are sorted by where they lie, those that
 // touch become runs, and the runs go to the disks that hold them in that order: with a few hundred a
 // system call where that is not slower (reads, whose pages the ring copies as a call of one's own
-// would; a buffered write through it takes longer), else with a call each. The order of the pieces
+// would; a buffered write through it takes longer), else with a call each. Reads are shared with a
+// second thread where the file is one process's and it may use several cores. The order of the pieces
 // decides only where two of a write share bytes; then it is kept.
 #pragma once
 

@@ -126,6 +126,68 @@ TEST_F(PffTest, RandomRequestsMoveTheBytesTheyName) {
   }
 }
 
+// Enough pieces for the ways of list I/O that small requests do not take, in each of them.
+TEST_F(PffTest, LongListsMoveTheBytesTheyName) {
+  constexpr std::size_t file_bytes = 1U << 20;
+  int round = 0;
+  for (const char* hints : {"", "shima_ring=enable", "shima_ring=disable"}) {
+    for (const auto& regions : stripings) {
+      for (const std::size_t count : {300U, 5'000U, 70'000U}) {
+        SCOPED_TRACE(std::string(hints) + ", pieces " + std::to_string(count));
+        Dice dice(static_cast<std::uint64_t>(++round));
+        const pff_striping striping{regions.size(), regions.data()};
+        pff_file* opened = nullptr;
+        const std::string name = path("long" + std::to_string(round));
+        ASSERT_EQ(pff_open(name.c_str(), PFF_READ | PFF_WRITE | PFF_CREATE,
+                           regions.empty() ? nullptr : &striping, hints, &opened),
+                  0);
+        const Opened file(opened);
+        std::vector<unsigned char> model(file_bytes);
+        for (std::size_t i = 0; i < model.size(); ++i) model[i] = static_cast<unsigned char>(i);
+        ASSERT_EQ(pff_write(opened, pff_span(0, file_bytes), model.data()),
+                  static_cast<std::int64_t>(file_bytes));
+        // Pieces of a write may share bytes: the later ones win.
+        const bool overlap = dice.one_in(2);
+        const std::int64_t pitch = overlap ? 7 : static_cast<std::int64_t>(file_bytes / count);
+        std::vector<pff_piece> pieces;
+        for (std::size_t i = 0; i < count; ++i)
+          pieces.push_back({static_cast<std::int64_t>(i) * pitch % (1 << 20), 
+                            static_cast<std::uint64_t>(dice.between(1, overlap ? 9 : pitch))});
+        for (pff_piece& piece : pieces)
+          std::swap(piece, pieces[dice.upto(pieces.size() - 1)]);
+        std::vector<unsigned char> data;
+        for (const pff_piece& piece : pieces) {
+          for (std::uint64_t i = 0; i < piece.size; ++i) {
+            data.push_back(static_cast<unsigned char>(dice.between(0, 255)));
+            const auto at = static_cast<std::size_t>(piece.offset) + i;
+            if (at >= model.size()) model.resize(at + 1);
+            model[at] = data.back();
+          }
+        }
+        ASSERT_EQ(pff_write(opened, pff_list(pieces.data(), count), data.data()),
+                  static_cast<std::int64_t>(data.size()))
+            << pff_error_message();
+        ASSERT_EQ(contents(opened), model);
+        std::vector<unsigned char> found(data.size());
+        ASSERT_EQ(pff_read(opened, pff_list(pieces.data(), count), found.data()),
+                  static_cast<std::int64_t>(found.size()))
+            << pff_error_message();
+        std::size_t byte = 0;
+        for (const pff_piece& piece : pieces)
+          for (std::uint64_t i = 0; i < piece.size; ++i)
+            ASSERT_EQ(found[byte++], model[static_cast<std::size_t>(piece.offset) + i]);
+        // A read stops at the first piece beyond the end.
+        pieces[count / 2].offset = 1LL << 30;
+        const auto moved = pff_read(opened, pff_list(pieces.data(), count), found.data());
+        std::int64_t before = 0;
+        for (std::size_t i = 0; i < count / 2; ++i)
+          before += static_cast<std::int64_t>(pieces[i].size);
+        EXPECT_EQ(moved, before) << pff_error_message();
+      }
+    }
+  }
+}
+
 TEST_F(PffTest, CollectiveCallsServeFilesOpenedAlone) {
   const Opened file = create("alone");
   const char text[] = "one member";
