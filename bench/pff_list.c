@@ -1,6 +1,7 @@
 // pff_list: one pff.h call with many requests against one system call a request.
 //
 //   pff_list list PATH REQUESTS BYTES SPREAD     random requests, SPREAD times as many places
+//   pff_list once PATH REQUESTS BYTES SPREAD METHOD    one read, for who counts system calls
 //   pff_list build REQUESTS                      what making and understanding a request costs
 //
 // The data stay in the page cache, so that it is the calls that are compared; both ways move the same
@@ -124,7 +125,7 @@ static void check_read(const struct job* job) {
   free(wanted);
 }
 
-static void compare(struct job* job, size_t spread) {
+static void make_file(struct job* job, size_t spread) {
   job->pieces = malloc(job->requests * sizeof *job->pieces);
   size_t len = job->requests * job->bytes;
   if (!job->pieces || posix_memalign((void**)&job->memory, 4096, len)) die("memory");
@@ -136,8 +137,12 @@ static void compare(struct job* job, size_t spread) {
   for (size_t i = 0; i < len; i++) job->memory[i] = (char)(i * 2654435761u >> 13);
   close(fd);
   loop(job, 1);
+}
+
+static void compare(struct job* job, size_t spread) {
+  make_file(job, spread);
   check_read(job);
-  for (int write = 0; write < (getenv("R") ? 1 : 2); write++) {
+  for (int write = 0; write < 2; write++) {
     measure(job, "loop", write, NULL);
     measure(job, "list", write, "");
     measure(job, "list, ring", write, "shima_ring=enable");
@@ -171,10 +176,21 @@ static void build(const char* form, size_t requests) {
 }
 
 int main(int argc, char** argv) {
-  if (argc == 6 && !strcmp(argv[1], "list")) {
+  if (argc >= 6) {
     struct job job = {argv[2], strtoul(argv[3], NULL, 10), strtoul(argv[4], NULL, 10), NULL, NULL};
-    compare(&job, strtoul(argv[5], NULL, 10));
-    return 0;
+    size_t spread = strtoul(argv[5], NULL, 10);
+    if (argc == 6 && !strcmp(argv[1], "list")) {
+      compare(&job, spread);
+      return 0;
+    }
+    if (argc == 7 && !strcmp(argv[1], "once")) {
+      make_file(&job, spread);
+      if (!strcmp(argv[6], "loop"))
+        loop(&job, 0);
+      else
+        list(&job, 0, strcmp(argv[6], "list") ? "shima_ring=disable" : "");
+      return 0;
+    }
   }
   if (argc == 3 && !strcmp(argv[1], "build")) {
     size_t requests = strtoul(argv[2], NULL, 10);

@@ -39,11 +39,12 @@ class PffTest : public testing::Test {
 
   std::string path(const std::string& name) { return (folder_ / name).string(); }
 
-  Opened create(const std::string& name, const std::vector<pff_region>& regions = {}) {
+  Opened create(const std::string& name, const std::vector<pff_region>& regions = {},
+                const char* hints = nullptr) {
     const pff_striping striping{regions.size(), regions.data()};
     pff_file* file = nullptr;
     EXPECT_EQ(pff_open(path(name).c_str(), PFF_READ | PFF_WRITE | PFF_CREATE,
-                       regions.empty() ? nullptr : &striping, nullptr, &file),
+                       regions.empty() ? nullptr : &striping, hints, &file),
               0)
         << pff_error_message();
     return Opened(file);
@@ -126,63 +127,68 @@ TEST_F(PffTest, RandomRequestsMoveTheBytesTheyName) {
   }
 }
 
+// A list of `count` pieces in random order, data for it, and what the file then holds.
+struct LongList {
+  std::vector<pff_piece> pieces;
+  std::vector<unsigned char> data;
+  std::vector<unsigned char> model;
+
+  [[nodiscard]] pff_where where() const { return pff_list(pieces.data(), pieces.size()); }
+};
+
+// Pieces of a write may share bytes: the later ones win.
+LongList draw_long_list(Dice& dice, std::size_t count, std::vector<unsigned char> before) {
+  LongList list{{}, {}, std::move(before)};
+  const auto file_bytes = static_cast<std::int64_t>(list.model.size());
+  const bool overlap = dice.one_in(2);
+  const std::int64_t pitch = overlap ? 7 : file_bytes / static_cast<std::int64_t>(count);
+  for (std::size_t i = 0; i < count; ++i)
+    list.pieces.push_back({static_cast<std::int64_t>(i) * pitch % file_bytes,
+                           static_cast<std::uint64_t>(dice.between(1, overlap ? 9 : pitch))});
+  for (pff_piece& piece : list.pieces) std::swap(piece, list.pieces[dice.upto(count - 1)]);
+  for (const pff_piece& piece : list.pieces) {
+    for (std::uint64_t i = 0; i < piece.size; ++i) {
+      list.data.push_back(static_cast<unsigned char>(dice.between(0, 255)));
+      const auto at = static_cast<std::size_t>(piece.offset) + i;
+      if (at >= list.model.size()) list.model.resize(at + 1);
+      list.model[at] = list.data.back();
+    }
+  }
+  return list;
+}
+
+void check_long_list(pff_file* file, LongList list) {
+  const auto len = static_cast<std::int64_t>(list.data.size());
+  ASSERT_EQ(pff_write(file, list.where(), list.data.data()), len) << pff_error_message();
+  ASSERT_EQ(contents(file), list.model);
+  std::vector<unsigned char> found(list.data.size());
+  ASSERT_EQ(pff_read(file, list.where(), found.data()), len) << pff_error_message();
+  std::size_t byte = 0;
+  for (const pff_piece& piece : list.pieces)
+    for (std::uint64_t i = 0; i < piece.size; ++i)
+      ASSERT_EQ(found[byte++], list.model[static_cast<std::size_t>(piece.offset) + i]);
+  // A read stops at the first piece beyond the end.
+  const std::size_t middle = list.pieces.size() / 2;
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < middle; ++i) before += static_cast<std::int64_t>(list.pieces[i].size);
+  list.pieces[middle].offset = 1LL << 30;
+  EXPECT_EQ(pff_read(file, list.where(), found.data()), before) << pff_error_message();
+}
+
 // Enough pieces for the ways of list I/O that small requests do not take, in each of them.
 TEST_F(PffTest, LongListsMoveTheBytesTheyName) {
-  constexpr std::size_t file_bytes = 1U << 20;
-  int round = 0;
+  std::vector<unsigned char> before(1U << 20);
+  for (std::size_t i = 0; i < before.size(); ++i) before[i] = static_cast<unsigned char>(i);
+  std::uint64_t seed = 0;
   for (const char* hints : {"", "shima_ring=enable", "shima_ring=disable"}) {
     for (const auto& regions : stripings) {
       for (const std::size_t count : {300U, 5'000U, 70'000U}) {
         SCOPED_TRACE(std::string(hints) + ", pieces " + std::to_string(count));
-        Dice dice(static_cast<std::uint64_t>(++round));
-        const pff_striping striping{regions.size(), regions.data()};
-        pff_file* opened = nullptr;
-        const std::string name = path("long" + std::to_string(round));
-        ASSERT_EQ(pff_open(name.c_str(), PFF_READ | PFF_WRITE | PFF_CREATE,
-                           regions.empty() ? nullptr : &striping, hints, &opened),
-                  0);
-        const Opened file(opened);
-        std::vector<unsigned char> model(file_bytes);
-        for (std::size_t i = 0; i < model.size(); ++i) model[i] = static_cast<unsigned char>(i);
-        ASSERT_EQ(pff_write(opened, pff_span(0, file_bytes), model.data()),
-                  static_cast<std::int64_t>(file_bytes));
-        // Pieces of a write may share bytes: the later ones win.
-        const bool overlap = dice.one_in(2);
-        const std::int64_t pitch = overlap ? 7 : static_cast<std::int64_t>(file_bytes / count);
-        std::vector<pff_piece> pieces;
-        for (std::size_t i = 0; i < count; ++i)
-          pieces.push_back({static_cast<std::int64_t>(i) * pitch % (1 << 20), 
-                            static_cast<std::uint64_t>(dice.between(1, overlap ? 9 : pitch))});
-        for (pff_piece& piece : pieces)
-          std::swap(piece, pieces[dice.upto(pieces.size() - 1)]);
-        std::vector<unsigned char> data;
-        for (const pff_piece& piece : pieces) {
-          for (std::uint64_t i = 0; i < piece.size; ++i) {
-            data.push_back(static_cast<unsigned char>(dice.between(0, 255)));
-            const auto at = static_cast<std::size_t>(piece.offset) + i;
-            if (at >= model.size()) model.resize(at + 1);
-            model[at] = data.back();
-          }
-        }
-        ASSERT_EQ(pff_write(opened, pff_list(pieces.data(), count), data.data()),
-                  static_cast<std::int64_t>(data.size()))
-            << pff_error_message();
-        ASSERT_EQ(contents(opened), model);
-        std::vector<unsigned char> found(data.size());
-        ASSERT_EQ(pff_read(opened, pff_list(pieces.data(), count), found.data()),
-                  static_cast<std::int64_t>(found.size()))
-            << pff_error_message();
-        std::size_t byte = 0;
-        for (const pff_piece& piece : pieces)
-          for (std::uint64_t i = 0; i < piece.size; ++i)
-            ASSERT_EQ(found[byte++], model[static_cast<std::size_t>(piece.offset) + i]);
-        // A read stops at the first piece beyond the end.
-        pieces[count / 2].offset = 1LL << 30;
-        const auto moved = pff_read(opened, pff_list(pieces.data(), count), found.data());
-        std::int64_t before = 0;
-        for (std::size_t i = 0; i < count / 2; ++i)
-          before += static_cast<std::int64_t>(pieces[i].size);
-        EXPECT_EQ(moved, before) << pff_error_message();
+        Dice dice(++seed);
+        const Opened file = create("long" + std::to_string(seed), regions, hints);
+        ASSERT_EQ(pff_write(file.get(), pff_span(0, before.size()), before.data()),
+                  static_cast<std::int64_t>(before.size()));
+        check_long_list(file.get(), draw_long_list(dice, count, before));
       }
     }
   }
