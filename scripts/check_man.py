@@ -2,7 +2,8 @@
 """Man pages against what they describe.  Usage: check_man.py PATH-OF-SHIMA
 
 shima(1) must name every subcommand and option that --help names, and no other option; every function that a
-public header declares must be in the NAME or SYNOPSIS of a page of section 3.  Exits 1 and says what is missing.
+public header declares must have a page of section 3 (or a link to one, ".so man3/NAME.3") with it in its SYNOPSIS, and
+every page a function.  Exits 1 and says what is missing.
 """
 import pathlib
 import re
@@ -42,13 +43,27 @@ def check_tool_page(tool):
     return complaints
 
 
+def page_of(name):
+    """The text of a page of section 3, by way of the page that stands for it; "" if there is none."""
+    page = ROOT / "man" / f"{name}.3"
+    text = page.read_text() if page.exists() else ""
+    link = re.fullmatch(r"\.so man3/(\w+)\.3\n", text)
+    return page_of(link[1]) if link else text
+
+
 def check_headers():
-    pages = "\n".join(page.read_text() for page in (ROOT / "man").glob("*.3"))
     complaints = []
+    declared = set()
     for header in sorted((ROOT / "include" / "shima").glob("*.h")):
         for name in re.findall(r"^\w[\w \*]*?\b(\w+)\(", header.read_text(), re.M):
-            if not re.search(rf"\b{name}\b", pages):
-                complaints.append(f"{header}: {name} is in no page of man/*.3")
+            declared.add(name)
+            synopsis = page_of(name).split(".SH SYNOPSIS")[-1].split(".SH DESCRIPTION")[0]
+            if not re.search(rf"\b{name}\(", synopsis):
+                complaints.append(f"{header}: {name} is in the SYNOPSIS of no page man/{name}.3")
+        declared.add(header.stem)
+    for page in sorted((ROOT / "man").glob("*.3")):
+        if page.stem not in declared:
+            complaints.append(f"{page}: no header declares it")
     return complaints
 
 

@@ -6,6 +6,7 @@ import filecmp
 import two_hosts
 from lib import runner
 from lib.overlap import Overlap
+from lib.pff_list import PffList
 from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section, limit_job, problem_of, rate
 from lib.striped import Disks, Subfiles
@@ -392,4 +393,4 @@ class SmallCosts(Section):
 
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
-            SmallCosts(), Overlap(), Subfiles(), Disks()]
+            SmallCosts(), Overlap(), Subfiles(), Disks(), PffList()]

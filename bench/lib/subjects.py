@@ -28,8 +28,13 @@ SOURCES = {
     "limit": ["bench/limit.cpp"],
     "warm_memory": ["bench/warm_memory.cpp"],
     "list_io": ["bench/list_io.cpp"],
+    "pff_list": ["bench/pff_list.c"],
 }
-PLAIN = {"limit": [], "warm_memory": [], "list_io": ["-luring"]}  # programs without MPI: what they link
+LIBRARIES = ROOT / "build/release/lib"
+PLAIN = {  # programs without MPI: what they link
+    "limit": [], "warm_memory": [], "list_io": ["-luring"],
+    "pff_list": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pff"],
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +121,7 @@ def compile_command(program, flavour):
     if flavour:
         compiler = [flavour.mpicxx if cxx else flavour.mpicc]
     else:
-        compiler = [os.environ.get("CXX", "c++"), "-pthread"]
+        compiler = [os.environ.get("CXX", "c++") if cxx else os.environ.get("CC", "cc"), "-pthread"]
     standard = "-std=c++17" if cxx else "-std=c11"
     optimize = ["-O3", "-march=native"]  # or a program's own work hides its I/O
     return [*compiler, standard, *optimize, "-o", str(binary(program, flavour)), *map(str, sources),

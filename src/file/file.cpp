@@ -7,6 +7,7 @@
 #include "file/file.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <optional>
@@ -50,6 +51,13 @@ Status check_posts(std::span<const OpenPost> posts, const Result<OpenRequest>& r
                   fmt::format("opening {}: ranks gave different access modes", request->path));
   }
   return {};
+}
+
+// Of this process.
+int usable_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
 }
 
 unsigned permissions_of(const Hints& hints) {
@@ -133,10 +141,12 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   agreed.hints = all->hints;
   SHIMA_TRY_ASSIGN(LogicalFile file, open_all(*channel, agreed, all->values.front().stripes != 0));
   SHIMA_TRY_ASSIGN(const bool caches_apart, cache_apart(*channel, file, agreed.hints));
+  const bool alone = channel->size() == 1;
+  const int cores = usable_cores();
   const bool wants_stats =
       std::ranges::any_of(all->values, [](const OpenPost& post) { return post.wants_stats != 0; });
   return std::make_unique<JointFile>(std::move(channel), std::move(file), std::move(agreed),
-                                     JointFile::Facts{wants_stats, caches_apart});
+                                     JointFile::Facts{wants_stats, caches_apart, alone && cores > 1});
 }
 
 }  // namespace shima

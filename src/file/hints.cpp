@@ -200,6 +200,8 @@ constexpr std::array rules{
          get_flag<&Hints::direct_read>},
     Rule{"direct_write", "true or false", "true", set_flag<&Hints::direct_write>,
          get_flag<&Hints::direct_write>},
+    Rule{"shima_ring", toggle_rule, "automatic", set_word<toggles, &Hints::shima_ring>,
+         get_word<toggles, &Hints::shima_ring>},
     Rule{"shima_combine", toggle_rule, "automatic", set_word<toggles, &Hints::shima_combine>,
          get_word<toggles, &Hints::shima_combine>},
     Rule{"shima_close_to_open", toggle_rule, "enable",

@@ -1,10 +1,11 @@
-// Three ways, from the cheapest:
+// Four ways, from the cheapest:
 //
 // - direct: the file side and the memory side are both one piece: one call.
 // - batched: the two patterns are walked together; pieces of memory that belong to one contiguous
 // run
 //   of the file go into one vectored call. Where the pieces of memory are tiny they are copied
 //   through a buffer instead, because a vector entry costs the kernel more than the copy.
+// - scattered: many small pieces that lie apart go through scattered.h.
 // - sieved (reads only): where the file's pieces are small and close together, whole windows are
 // read
 //   and the pieces copied out. Writes never do this: bytes between the pieces are not ours.
@@ -18,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/fault_point.h"
+#include "file/scattered.h"
 #include "region/copy.h"
 
 namespace shima {
@@ -195,6 +197,13 @@ bool worth_sieving(const IndependentRequest& request) {
                            static_cast<double>(sieve_pitch_bytes);
 }
 
+// Where a read meets the end of the file matters only if it may.
+bool lies_within(const IndependentRequest& request, LogicalFile& file) {
+  if (request.operation == Operation::write) return true;
+  const auto size = file.size();
+  return size && bounds_of(request.file).highest <= size->value;
+}
+
 bool has_tiny_pieces(const Slice& memory) {
   return memory.pattern.len_bytes() / memory.pattern.piece_count() < tiny_piece_bytes;
 }
@@ -213,6 +222,8 @@ Result<std::uint64_t> move_independently(const IndependentRequest& request, Logi
     return read_sieved(request, file, counters);
   } else if (!request.memory.pattern.is_contiguous() && has_tiny_pieces(request.memory)) {
     moved = move_bounced(request, file, counters);
+  } else if (worth_scattering(request) && lies_within(request, file)) {
+    moved = move_scattered(request, file, counters);
   } else {
     moved = move_batched(request, file, counters);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collective/plan.h"
+#include "file/hints.h"
 #include "observe/counters.h"
 #include "region/pattern.h"
 #include "store/logical_file.h"
@@ -17,6 +18,8 @@ struct IndependentRequest {
   const Slice& memory;
   std::uint64_t sieve_bytes = 0;  // buffer of a sieving read; 0: automatic
   bool may_sieve = true;
+  Toggle ring = Toggle::automatic;  // io_uring for pieces that lie apart (see scattered.h)
+  bool may_share = false;  // whether a second thread of this process may help
   bool timed = true;  // whether the time in the file is counted
 };
 

@@ -153,6 +153,8 @@ Result<std::uint64_t> JointFile::move_own(Operation operation, const Slice& file
                                           const Slice& memory, Counters& counters) {
   const IndependentRequest request{operation, file, memory, request_.hints.ind_rd_buffer_size,
                                    request_.hints.romio_ds_read != Toggle::disable,
+                                   request_.hints.shima_ring,
+                                   facts_.cores_to_spare,
                                    facts_.wants_stats};
   if (!atomic_ || file.len_bytes == 0) return move_independently(request, file_, counters);
   const std::lock_guard one_at_a_time(alone_);

@@ -16,6 +16,7 @@ class JointFile final : public File {
   struct Facts {
     bool wants_stats = false;
     bool caches_apart = false;  // members do not see at once what others write
+    bool cores_to_spare = false;  // opened by one process that may use several
   };
   // `facts` are the same on all members.
   JointFile(std::unique_ptr<Channel> channel, LogicalFile file, OpenRequest request, Facts facts);

@@ -25,6 +25,10 @@ bool is_aligned(std::span<const iovec> pieces) {
   });
 }
 
+bool is_whole(const ApartRun& run) {
+  return as_unsigned(run.begin.value) % block_bytes == 0 && is_aligned(run.pieces);
+}
+
 // A transfer's parts, one after the other: edge, whole blocks, edge.
 struct Parts {
   std::uint64_t head_bytes = 0;
@@ -81,6 +85,11 @@ class DirectSubfile final : public Subfile {
     if (!transfers_.read) return buffered_->read(offset, pieces);
     SHIMA_TRY_ASSIGN(const std::uint64_t end, buffered_->size());
     return move(offset, pieces, end, read_part);
+  }
+  // Runs of whole blocks; the disk has work for many at once.
+  bool move_apart(std::span<const ApartRun> runs, bool writing) override {
+    if (!(writing ? transfers_.write : transfers_.read)) return buffered_->move_apart(runs, writing);
+    return std::ranges::all_of(runs, is_whole) && direct_->move_apart(runs, writing);
   }
   // What comes from the disk in any case is not worth looking for in the page cache.
   bool cached(TargetOffset offset) override {

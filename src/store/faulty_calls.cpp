@@ -41,6 +41,7 @@ class FaultyCalls final : public FileSystemCalls {
         [&](const iovec* first, int n) { return FileSystemCalls::preadv(fd, first, n, offset); },
         count);
   }
+  bool move_apart(int, std::span<const ApartRun>, bool) override { return false; }
   int fsync(int fd) override { return fails(Fault::Call::sync) ? -1 : FileSystemCalls::fsync(fd); }
   int lock(int fd, struct flock& range) override {
     return fails(Fault::Call::lock) ? -1 : FileSystemCalls::lock(fd, range);

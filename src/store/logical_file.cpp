@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "store/master_store.h"
 #include "store/pieces.h"
@@ -92,6 +93,27 @@ Result<std::uint64_t> LogicalFile::read(FileOffset offset, std::span<const iovec
                         [&](const Extent& extent, std::span<const iovec> part) {
                           return read_pieces_in(extent.subfile, extent.begin, part);
                         });
+}
+
+bool LogicalFile::move_apart(std::span<const LogicalRun> runs, bool writing) {
+  std::vector<std::vector<ApartRun>> runs_of(subfiles_.size());
+  std::deque<std::vector<iovec>> cut;  // the pieces of runs that lie in several subfiles
+  for (const LogicalRun& run : runs) {
+    PieceCursor cursor(run.pieces);
+    for (std::uint64_t done = 0; done < run.len_bytes;) {
+      const Extent extent =
+          layout_.locate(run.begin + as_signed(done), run.len_bytes - done);
+      const bool whole = extent.len_bytes == run.len_bytes;
+      if (!whole) cut.push_back(cursor.take(extent.len_bytes));
+      runs_of[static_cast<std::size_t>(extent.subfile)].push_back(
+          {extent.begin, whole ? run.pieces : std::span<const iovec>(cut.back()),
+           extent.len_bytes});
+      done += extent.len_bytes;
+    }
+  }
+  for (std::size_t i = 0; i < runs_of.size(); ++i)
+    if (!runs_of[i].empty() && !subfiles_[i]->move_apart(runs_of[i], writing)) return false;
+  return true;
 }
 
 Status LogicalFile::write(FileOffset offset, const void* data, std::uint64_t len_bytes) {

@@ -24,6 +24,13 @@ struct LogicalOpen {
   std::optional<bool> close_to_open = {};
 };
 
+// Consecutive bytes of the logical file and the memory that holds them; one of many.
+struct LogicalRun {
+  FileOffset begin;
+  std::span<const iovec> pieces;
+  std::uint64_t len_bytes = 0;
+};
+
 class LogicalFile {
  public:
   // Opens what stands at the path: a plain file, or the subfiles that a master file names.
@@ -42,6 +49,9 @@ class LogicalFile {
   [[nodiscard]] Result<std::uint64_t> read(FileOffset offset, std::span<const iovec> pieces);
   [[nodiscard]] Status write(FileOffset offset, const void* data, std::uint64_t len_bytes);
   [[nodiscard]] Result<std::uint64_t> read(FileOffset offset, void* data, std::uint64_t len_bytes);
+
+  // See Subfile::move_apart. Runs of different subfiles are moved one subfile after the other.
+  [[nodiscard]] bool move_apart(std::span<const LogicalRun> runs, bool writing);
 
   // --- by place in a subfile
   [[nodiscard]] Status write_in(int subfile, TargetOffset offset, const void* data,

@@ -24,6 +24,7 @@
 #include "store/close_to_open.h"
 #include "store/direct_subfile.h"
 #include "store/pieces.h"
+#include "store/ring.h"
 
 namespace shima {
 
@@ -34,6 +35,9 @@ ssize_t FileSystemCalls::pwritev(int fd, const iovec* pieces, int count, off_t o
 ssize_t FileSystemCalls::preadv(int fd, const iovec* pieces, int count, off_t offset) {
   return count == 1 ? ::pread(fd, pieces->iov_base, pieces->iov_len, offset)
                     : ::preadv(fd, pieces, count, offset);
+}
+bool FileSystemCalls::move_apart(int fd, std::span<const ApartRun> runs, bool writing) {
+  return move_through_ring(fd, runs, writing);
 }
 int FileSystemCalls::fsync(int fd) { return ::fsync(fd); }
 
@@ -69,6 +73,13 @@ class PosixSubfile final : public Subfile {
   Result<std::uint64_t> read(TargetOffset offset, std::span<const iovec> pieces) override {
     SHIMA_TRY(renew());
     return move_all(offset, pieces, false);
+  }
+
+  bool move_apart(std::span<const ApartRun> runs, bool writing) override {
+    if (!writing && !renew()) return false;
+    const bool moved = calls_->move_apart(fd_, runs, writing);
+    if (writing) unpublished_ = close_to_open_;
+    return moved;
   }
 
   bool cached(TargetOffset offset) override {

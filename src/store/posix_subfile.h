@@ -15,6 +15,8 @@ class FileSystemCalls {
   virtual ~FileSystemCalls() = default;
   virtual ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset);
   virtual ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset);
+  // Moves them otherwise, if nothing stands against it (see move_through_ring).
+  virtual bool move_apart(int fd, std::span<const ApartRun> runs, bool writing);
   virtual int fsync(int fd);
   // fcntl(F_OFD_SETLKW).
   virtual int lock(int fd, struct flock& range);

@@ -26,6 +26,13 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
+// Consecutive bytes of a subfile and the memory that holds them; one of many.
+struct ApartRun {
+  TargetOffset begin;
+  std::span<const iovec> pieces;  // not empty
+  std::uint64_t len_bytes = 0;
+};
+
 class Subfile {
  public:
   virtual ~Subfile() = default;
@@ -35,6 +42,9 @@ class Subfile {
   // Fills the pieces from `offset`; returns fewer bytes only at the end of the file.
   [[nodiscard]] virtual Result<std::uint64_t> read(TargetOffset offset,
                                                    std::span<const iovec> pieces) = 0;
+  // Moves many runs with few system calls, in any order. False where that cannot be done, or if any
+  // of them was not moved whole; then some may have been moved, and each has to be moved by itself.
+  [[nodiscard]] virtual bool move_apart(std::span<const ApartRun> runs, bool writing) = 0;
   // Whether a byte at `offset` can be read without waiting for a disk; false where unknown.
   [[nodiscard]] virtual bool cached(TargetOffset offset) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> size() = 0;

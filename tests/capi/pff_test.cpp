@@ -39,11 +39,12 @@ class PffTest : public testing::Test {
 
   std::string path(const std::string& name) { return (folder_ / name).string(); }
 
-  Opened create(const std::string& name, const std::vector<pff_region>& regions = {}) {
+  Opened create(const std::string& name, const std::vector<pff_region>& regions = {},
+                const char* hints = nullptr) {
     const pff_striping striping{regions.size(), regions.data()};
     pff_file* file = nullptr;
     EXPECT_EQ(pff_open(path(name).c_str(), PFF_READ | PFF_WRITE | PFF_CREATE,
-                       regions.empty() ? nullptr : &striping, nullptr, &file),
+                       regions.empty() ? nullptr : &striping, hints, &file),
               0)
         << pff_error_message();
     return Opened(file);
@@ -122,6 +123,73 @@ TEST_F(PffTest, RandomRequestsMoveTheBytesTheyName) {
       ASSERT_EQ(pff_size(file.get()), static_cast<std::int64_t>(model.size()));
       const Request wanted = a_request(dice);
       check_read(file.get(), wanted, some_memory(dice, wanted.bytes.size()), model);
+    }
+  }
+}
+
+// A list of `count` pieces in random order, data for it, and what the file then holds.
+struct LongList {
+  std::vector<pff_piece> pieces;
+  std::vector<unsigned char> data;
+  std::vector<unsigned char> model;
+
+  [[nodiscard]] pff_where where() const { return pff_list(pieces.data(), pieces.size()); }
+};
+
+// Pieces of a write may share bytes: the later ones win.
+LongList draw_long_list(Dice& dice, std::size_t count, std::vector<unsigned char> before) {
+  LongList list{{}, {}, std::move(before)};
+  const auto file_bytes = static_cast<std::int64_t>(list.model.size());
+  const bool overlap = dice.one_in(2);
+  const std::int64_t pitch = overlap ? 7 : file_bytes / static_cast<std::int64_t>(count);
+  for (std::size_t i = 0; i < count; ++i)
+    list.pieces.push_back({static_cast<std::int64_t>(i) * pitch % file_bytes,
+                           static_cast<std::uint64_t>(dice.between(1, overlap ? 9 : pitch))});
+  for (pff_piece& piece : list.pieces) std::swap(piece, list.pieces[dice.upto(count - 1)]);
+  for (const pff_piece& piece : list.pieces) {
+    for (std::uint64_t i = 0; i < piece.size; ++i) {
+      list.data.push_back(static_cast<unsigned char>(dice.between(0, 255)));
+      const auto at = static_cast<std::size_t>(piece.offset) + i;
+      if (at >= list.model.size()) list.model.resize(at + 1);
+      list.model[at] = list.data.back();
+    }
+  }
+  return list;
+}
+
+void check_long_list(pff_file* file, LongList list) {
+  const auto len = static_cast<std::int64_t>(list.data.size());
+  ASSERT_EQ(pff_write(file, list.where(), list.data.data()), len) << pff_error_message();
+  ASSERT_EQ(contents(file), list.model);
+  std::vector<unsigned char> found(list.data.size());
+  ASSERT_EQ(pff_read(file, list.where(), found.data()), len) << pff_error_message();
+  std::size_t byte = 0;
+  for (const pff_piece& piece : list.pieces)
+    for (std::uint64_t i = 0; i < piece.size; ++i)
+      ASSERT_EQ(found[byte++], list.model[static_cast<std::size_t>(piece.offset) + i]);
+  // A read stops at the first piece beyond the end.
+  const std::size_t middle = list.pieces.size() / 2;
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < middle; ++i) before += static_cast<std::int64_t>(list.pieces[i].size);
+  list.pieces[middle].offset = 1LL << 30;
+  EXPECT_EQ(pff_read(file, list.where(), found.data()), before) << pff_error_message();
+}
+
+// Enough pieces for the ways of list I/O that small requests do not take, in each of them.
+TEST_F(PffTest, LongListsMoveTheBytesTheyName) {
+  std::vector<unsigned char> before(1U << 20);
+  for (std::size_t i = 0; i < before.size(); ++i) before[i] = static_cast<unsigned char>(i);
+  std::uint64_t seed = 0;
+  for (const char* hints : {"", "shima_ring=enable", "shima_ring=disable"}) {
+    for (const auto& regions : stripings) {
+      for (const std::size_t count : {300U, 5'000U, 70'000U}) {
+        SCOPED_TRACE(std::string(hints) + ", pieces " + std::to_string(count));
+        Dice dice(++seed);
+        const Opened file = create("long" + std::to_string(seed), regions, hints);
+        ASSERT_EQ(pff_write(file.get(), pff_span(0, before.size()), before.data()),
+                  static_cast<std::int64_t>(before.size()));
+        check_long_list(file.get(), draw_long_list(dice, count, before));
+      }
     }
   }
 }
