@@ -182,8 +182,11 @@ bool check_intent(CheckState& state, const std::string& path, MasterFile& master
     const auto settled = read_settled_master(path);
     finding.mended = settled.has_value();
     if (!settled) finding.what += ": " + describe(settled.error());
-    if (settled && !settled->has_value()) return false;
-    if (settled) master = settled->value();
+    if (settled) {
+      const std::optional<MasterFile>& now = *settled;
+      if (!now) return false;
+      master = *now;
+    }
   }
   master.intent.reset();
   return true;

@@ -27,7 +27,7 @@ struct Found {
 // All parts of one id, and what their copies say.
 struct Family {
   std::vector<Found> parts;
-  std::optional<MasterCopy> copy;
+  std::unique_ptr<MasterCopy> copy;  // null: none can be read
 };
 
 std::vector<std::string> names_in(const Target& target) {
@@ -60,7 +60,7 @@ class TargetsCheck {
         check_places(master->second, family);
       if (state_.live_ids.contains(id)) continue;
       if (claims_plain_file(family)) {
-        claims[family.copy.value().path].push_back(&family);
+        claims[family.copy->path].push_back(&family);
       } else {
         check_orphan(id, family);
       }
@@ -96,7 +96,7 @@ class TargetsCheck {
       family.parts.push_back({&target, name});
       if (!name.ends_with(".master")) continue;
       auto copy = read_copy(target, {name.substr(0, file_id_digits)});
-      if (copy && !family.copy) family.copy = *std::move(copy);
+      if (copy && !family.copy) family.copy = std::make_unique<MasterCopy>(*std::move(copy));
     }
   }
 
@@ -128,8 +128,8 @@ class TargetsCheck {
 
   // A file without data is not worth having again, and a killed create leaves just that.
   bool claims_plain_file(const Family& family) const {
-    return family.copy && !family.copy.value().master.intent &&
-           state_.plain_files.contains(family.copy.value().path) &&
+    return family.copy && !family.copy->master.intent &&
+           state_.plain_files.contains(family.copy->path) &&
            std::ranges::any_of(family.parts, [](const Found& part) {
              struct stat facts{};
              return subfile_index(part.name) &&
@@ -144,14 +144,14 @@ class TargetsCheck {
   // Whether the copy names a file that is not asked for but has these parts.
   static bool lives_elsewhere(const std::string& id, const Family& family) {
     if (!family.copy) return false;
-    const auto there = read_master(family.copy.value().path);
+    const auto there = read_master(family.copy->path);
     if (!there) return true;  // who knows
     return *there && (*there)->id.hex == id;
   }
 
   // Parts without a copy belong to a file near the folder that they are in, if to any.
   bool asked_for(const Family& family) const {
-    if (family.copy) return inside_(family.copy.value().path);
+    if (family.copy) return inside_(family.copy->path);
     return std::ranges::any_of(family.parts, [&](const Found& part) {
       const std::filesystem::path folder(part.target->directory());
       return part.target->name() == beside_target && inside_(folder.string());
@@ -175,7 +175,7 @@ class TargetsCheck {
   static bool remove_orphan(const std::string& id, const Family& family) {
     std::optional<FolderLock> lock;
     if (family.copy) {
-      auto taken = FolderLock::take(family.copy.value().path);  // none where the folder is gone
+      auto taken = FolderLock::take(family.copy->path);  // none where the folder is gone
       if (taken) lock.emplace(*std::move(taken));
       if (lives_elsewhere(id, family)) return false;
     }
@@ -188,7 +188,7 @@ class TargetsCheck {
   // --- overwritten
 
   static bool is_complete(const Family& family) {
-    const MasterFile& master = family.copy.value().master;
+    const MasterFile& master = family.copy->master;
     const std::vector<std::string> names = master.targets();
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string name = subfile_name(master.id, static_cast<int>(i));
@@ -215,7 +215,7 @@ class TargetsCheck {
         one ? "shima fsck --repair" : "restore it from a backup");
     finding.mendable = one;
     if (!one || !state_.request->repair) return;
-    const Status mended = rebuild(path, families.front()->copy.value().master, finding);
+    const Status mended = rebuild(path, families.front()->copy->master, finding);
     finding.mended = mended.has_value();
     if (!mended) finding.what += ": " + describe(mended.error());
     if (mended) check_file(state_, path);
