@@ -33,6 +33,7 @@ class FileCheck {
             const std::vector<Target>& targets)
       : state_(state), path_(path), master_(master), targets_(targets) {
     ::stat(path.c_str(), &facts_);
+    ours_ = belong_to(master, path, targets);
   }
 
   void run() {
@@ -60,7 +61,7 @@ class FileCheck {
       missing_ = true;
       return 0;
     }
-    if (!S_ISREG(facts.st_mode) || facts.st_uid != facts_.st_uid) {
+    if (!S_ISREG(facts.st_mode) || (facts.st_uid != facts_.st_uid && !ours_)) {
       state_.add(Problem::foreign_subfile, path_,
                  fmt::format("{} is {}", part.path(),
                              S_ISREG(facts.st_mode) ? "somebody else's file" : "no regular file"),
@@ -131,6 +132,7 @@ class FileCheck {
   const MasterFile& master_;
   const std::vector<Target>& targets_;
   struct stat facts_{};
+  bool ours_ = false;
   bool missing_ = false;
 };
 
@@ -180,8 +182,11 @@ bool check_intent(CheckState& state, const std::string& path, MasterFile& master
     const auto settled = read_settled_master(path);
     finding.mended = settled.has_value();
     if (!settled) finding.what += ": " + describe(settled.error());
-    if (settled && !*settled) return false;
-    if (settled) master = **settled;
+    if (settled) {
+      const std::optional<MasterFile>& now = *settled;
+      if (!now) return false;
+      master = *now;
+    }
   }
   master.intent.reset();
   return true;

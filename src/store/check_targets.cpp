@@ -27,7 +27,7 @@ struct Found {
 // All parts of one id, and what their copies say.
 struct Family {
   std::vector<Found> parts;
-  std::optional<MasterCopy> copy;
+  std::unique_ptr<MasterCopy> copy;  // null: none can be read
 };
 
 std::vector<std::string> names_in(const Target& target) {
@@ -96,7 +96,7 @@ class TargetsCheck {
       family.parts.push_back({&target, name});
       if (!name.ends_with(".master")) continue;
       auto copy = read_copy(target, {name.substr(0, file_id_digits)});
-      if (copy && !family.copy) family.copy = *std::move(copy);
+      if (copy && !family.copy) family.copy = std::make_unique<MasterCopy>(*std::move(copy));
     }
   }
 
@@ -187,7 +187,7 @@ class TargetsCheck {
 
   // --- overwritten
 
-  bool is_complete(const Family& family) const {
+  static bool is_complete(const Family& family) {
     const MasterFile& master = family.copy->master;
     const std::vector<std::string> names = master.targets();
     for (std::size_t i = 0; i < names.size(); ++i) {

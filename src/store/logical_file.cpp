@@ -190,7 +190,7 @@ Result<std::optional<FileOffset>> LogicalFile::next_data(FileOffset from) {
 }
 
 Status LogicalFile::truncate(FileOffset size) {
-  if (master_) return truncate_striped(path_, as_unsigned(size.value));
+  if (master_) return truncate_striped(path_, as_unsigned(size.value), &master_->id);
   return subfile(0).truncate(as_unsigned(size.value));
 }
 

@@ -103,8 +103,8 @@ Status sync_master(const std::string& path) {
   return {};
 }
 
-Status truncate_striped(const std::string& path, std::uint64_t size_bytes) {
-  return carry_out(path, TruncateIntent{size_bytes});
+Status truncate_striped(const std::string& path, std::uint64_t size_bytes, const FileId* only) {
+  return carry_out(path, TruncateIntent{size_bytes}, only);
 }
 
 Status remove_file(const std::string& path) {

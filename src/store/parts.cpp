@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 
@@ -113,6 +114,23 @@ Status truncate_subfiles(const MasterFile& master, std::uint64_t size_bytes,
       return failed("setting the size of", part.path());
   }
   return {};
+}
+
+bool belong_to(const MasterFile& master, const std::string& path,
+               const std::vector<Target>& targets) {
+  struct stat file{};
+  if (::stat(path.c_str(), &file) != 0) return false;
+  const auto is_anothers = [&](const Part& part) {
+    struct stat facts{};
+    return ::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+           facts.st_uid != file.st_uid;
+  };
+  const auto says_so = [&](const Target& target) {
+    const auto copy = read_copy(target, master.id);
+    return copy && copy->path == path;
+  };
+  return std::ranges::none_of(parts_of(master, targets), is_anothers) ||
+         std::ranges::any_of(targets, says_so);
 }
 
 std::vector<Part> parts_of(const MasterFile& master, const std::vector<Target>& targets) {

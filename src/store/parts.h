@@ -49,6 +49,11 @@ struct MasterCopy {
 [[nodiscard]] Status truncate_subfiles(const MasterFile& master, std::uint64_t size_bytes,
                                        const std::vector<Target>& targets);
 
+// Whether the parts are those of the file at `path`, and not another's that a forged master file
+// names: they have the same owner, or a copy among them says this path.
+[[nodiscard]] bool belong_to(const MasterFile& master, const std::string& path,
+                             const std::vector<Target>& targets);
+
 // A part that a file has, by the rules.
 struct Part {
   const Target* target;

@@ -35,11 +35,14 @@ std::optional<UnfinishedRestripe> decode_record(std::string_view text) {
   if (!goal) return {};
   UnfinishedRestripe record{*std::move(goal), {}, 0};
   const std::string_view line = text.substr(at + record_key.size());
-  const char* const end = line.data() + line.size();
-  const auto [space, bad_done] = std::from_chars(line.data(), end, record.done.value);
-  if (bad_done != std::errc{} || *space != ' ' || record.done.value < 0) return {};
-  const auto [newline, bad_stamp] = std::from_chars(space + 1, end, record.stamp, 16);
-  if (bad_stamp != std::errc{} || newline + 1 != end) return {};
+  const std::size_t space = std::min(line.find(' '), line.size() - 1);
+  const char* const begin = line.data();
+  const char* const end = line.data() + line.size() - 1;  // the newline
+  const auto [after_done, bad_done] = std::from_chars(begin, begin + space, record.done.value);
+  if (bad_done != std::errc{} || after_done != begin + space || record.done.value < 0) return {};
+  const char* const stamp = std::min(begin + space + 1, end);
+  const auto [last, bad_stamp] = std::from_chars(stamp, end, record.stamp, 16);
+  if (bad_stamp != std::errc{} || last != end) return {};
   return record;
 }
 

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -423,6 +424,45 @@ TEST_F(RestripeKill, WritersAreSeen) {
   require(restripe({path("d/f"), cut, 1}, {}));
   EXPECT_EQ(contents("d/f"), x);
   expect_tidy();
+}
+
+// Somebody opens the file for writing, writes a number, and closes it, again and again, while it is
+// restriped: no number that was written may be lost.
+TEST_F(RestripeKill, WritersThatComeLoseNothing) {
+  new_world();
+  make("d/f", three, x);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (std::uint64_t number = 1; number <= 120; ++number) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(number * 37 % 60));
+      auto file = LogicalFile::open({.path = path("d/f"), .read = true, .write = true});
+      std::uint64_t before = 0;
+      if (!file || !file->read(FileOffset{9000}, &before, sizeof before) ||
+          (number > 1 && before != number - 1) ||
+          !file->write(FileOffset{9000}, &number, sizeof number))
+        ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  int done = 0;
+  int refused = 0;
+  int status = 0;
+  for (bool there = false; ::waitpid(child, &status, WNOHANG) == 0; there = !there) {
+    const auto before = read_master(path("d/f"));
+    const Status restriped = restripe({path("d/f"), there ? three : cut, 1}, {});
+    const auto after = read_master(path("d/f"));
+    if (restriped && before.value()->id != after.value()->id) ++done;
+    if (!restriped) ++refused;
+    if (!restriped) {
+      EXPECT_EQ(restriped.error().code, Code::file_in_use) << restriped.error().what;
+    }
+  }
+  EXPECT_EQ(status, 0);
+  std::printf("%d restripes, %d refused\n", done, refused);
+  const Bytes found = contents("d/f").value();
+  std::uint64_t last = 0;
+  std::memcpy(&last, found.data() + 9000, sizeof last);
+  EXPECT_EQ(last, 120U);
 }
 
 // --- write --------------------------------------------------------------------------------------

@@ -169,6 +169,24 @@ rm d/cut
 finds ': orphan: 4 parts|: orphan: 5 parts' 'orphans' 2
 expect_status 1 'fsck --remove-orphans' "$SHIMA" fsck --remove-orphans d
 expect_clean 'everything'
+# A master file that somebody has forged must not have its opener remove another's subfiles.
+if [ "$(id -u)" = 0 ]; then
+  python3 - d/g e/forged <<'PYTHON'
+import sys
+text = open(sys.argv[1]).read()
+body = text[:text.rindex("\nend ") + 1] + "intent remove\n"
+checksum = 0xcbf29ce484222325
+for byte in body.encode():
+    checksum = (checksum ^ byte) * 0x100000001b3 % 2**64
+open(sys.argv[2], "w").write(f"{body}end {checksum:016x}\n")
+PYTHON
+  chown 12345 e/forged
+  expect_status 1 'a forged master file' "$SHIMA" cat e/forged
+  expect_output "somebody else's subfiles" 'a forged master file'
+  expect_status 1 'rm of a forged master file' "$SHIMA" rm e/forged
+  same d/g data
+  rm e/forged
+fi
 expect_status 2 'an unconfigured target' env SHIMA_TARGETS="a=$here/ta" "$SHIMA" fsck d
 expect_output 'missing target' 'an unconfigured target'
 expect_status 3 'fsck of nothing' "$SHIMA" fsck
