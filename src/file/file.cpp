@@ -85,8 +85,8 @@ Result<LogicalFile> create_own(const OpenRequest& request, bool stripes) {
   const bool exclusive = request.mode.exclusive;
   if (!stripes) return open_own(request, true, exclusive);
   SHIMA_TRY_ASSIGN(auto regions, regions_for(request.hints));
-  SHIMA_TRY(create_striped({request.path, std::move(regions), permissions_of(request.hints),
-                            exclusive}));
+  SHIMA_TRY(
+      create_striped({request.path, std::move(regions), permissions_of(request.hints), exclusive}));
   return open_own(request, false, false);
 }
 
@@ -124,8 +124,7 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   if (!request) mine.code = static_cast<std::uint64_t>(request.error().code);
   if (request) mine.mode_bits = bits_of(request->mode);
   if (request) mine.stripes = request->mode.create && wants_striping(request->hints) ? 1U : 0U;
-  const auto all =
-      exchange_with_hints(*channel, mine, request ? request->hints : Hints{});
+  const auto all = exchange_with_hints(*channel, mine, request ? request->hints : Hints{});
   const Status fits =
       all ? check_posts(all->values, request) : Status(std::unexpected(all.error()));
   // All members know alike whether the posts fit together, so all take the same steps.
@@ -135,15 +134,15 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   }
   OpenRequest agreed = *request;
   agreed.hints = all->hints;
-  SHIMA_TRY_ASSIGN(LogicalFile file,
-                   open_all(*channel, agreed, all->values.front().stripes != 0));
+  SHIMA_TRY_ASSIGN(LogicalFile file, open_all(*channel, agreed, all->values.front().stripes != 0));
   SHIMA_TRY_ASSIGN(const bool caches_apart, cache_apart(*channel, file, agreed.hints));
   const bool alone = channel->size() == 1;
   const int cores = usable_cores();
   const bool wants_stats =
       std::ranges::any_of(all->values, [](const OpenPost& post) { return post.wants_stats != 0; });
-  return std::make_unique<JointFile>(std::move(channel), std::move(file), std::move(agreed),
-                                     JointFile::Facts{wants_stats, caches_apart, alone && cores > 1});
+  return std::make_unique<JointFile>(
+      std::move(channel), std::move(file), std::move(agreed),
+      JointFile::Facts{wants_stats, caches_apart, alone && cores > 1});
 }
 
 }  // namespace shima

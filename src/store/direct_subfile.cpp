@@ -88,7 +88,8 @@ class DirectSubfile final : public Subfile {
   }
   // Runs of whole blocks; the disk has work for many at once.
   bool move_apart(std::span<const ApartRun> runs, bool writing) override {
-    if (!(writing ? transfers_.write : transfers_.read)) return buffered_->move_apart(runs, writing);
+    if (!(writing ? transfers_.write : transfers_.read))
+      return buffered_->move_apart(runs, writing);
     return std::ranges::all_of(runs, is_whole) && direct_->move_apart(runs, writing);
   }
   // What comes from the disk in any case is not worth looking for in the page cache.
@@ -136,8 +137,9 @@ class DirectSubfile final : public Subfile {
     const Parts parts = parts_of(as_unsigned(offset.value), bytes_in(pieces), end);
     PieceCursor cursor(pieces);
     std::uint64_t moved = 0;
-    for (const auto& [len_bytes, directly] :
-         {std::pair(parts.head_bytes, false), {parts.body_bytes, true}, {parts.tail_bytes, false}}) {
+    for (const auto& [len_bytes, directly] : {std::pair(parts.head_bytes, false),
+                                              {parts.body_bytes, true},
+                                              {parts.tail_bytes, false}}) {
       if (len_bytes == 0) continue;
       const std::vector<iovec> part = cursor.take(len_bytes);
       const TargetOffset at = offset + as_signed(moved);

@@ -267,8 +267,7 @@ Result<std::uint64_t> Subfile::read(TargetOffset offset, void* data, std::uint64
 
 namespace {
 
-Result<std::unique_ptr<Subfile>> open_with_faults(const SubfileOpen& request,
-                                                  int more_flags = 0) {
+Result<std::unique_ptr<Subfile>> open_with_faults(const SubfileOpen& request, int more_flags = 0) {
   const char* fault = std::getenv("SHIMA_FAULT");
   if (fault == nullptr || *fault == '\0')
     return open_posix_subfile(request, std::make_unique<FileSystemCalls>(), more_flags);
@@ -288,8 +287,7 @@ Result<std::unique_ptr<Subfile>> open_subfile(const SubfileOpen& request) {
   second.create = second.exclusive = false;
   auto direct = open_with_faults(second, O_DIRECT);
   if (!direct) {
-    log(LogLevel::warn, "direct_read and direct_write have no effect: {}",
-        direct.error().what);
+    log(LogLevel::warn, "direct_read and direct_write have no effect: {}", direct.error().what);
     return buffered;
   }
   return make_direct_subfile(*std::move(buffered), *std::move(direct), transfers);
