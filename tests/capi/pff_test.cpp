@@ -281,6 +281,24 @@ TEST_F(PffTest, ClosingFinishesWhatIsUnderWay) {
   EXPECT_EQ(std::filesystem::file_size(path("closing")), 8U << 20);
 }
 
+// A full disk, for each form of a request.
+TEST_F(PffTest, WhatTheDiskSaysComesBack) {
+  ASSERT_EQ(::setenv("SHIMA_FAULT", "write:ENOSPC:after=0", 1), 0);
+  std::vector<pff_piece> pieces;
+  for (std::int64_t i = 0; i < 2'000; ++i) pieces.push_back({i * 7919 % 2'000 * 1'000, 100});
+  const std::vector<unsigned char> data(200'000, 1);
+  int name = 0;
+  for (const pff_where where : {pff_span(0, data.size()), pff_stride(0, 100, 200, data.size()),
+                                pff_list(pieces.data(), pieces.size())}) {
+    const Opened file = create("full" + std::to_string(++name));
+    fails(pff_write(file.get(), where, data.data()), PFF_ERR_NO_SPACE, "ENOSPC");
+    pff_request* request = nullptr;
+    ASSERT_EQ(pff_start_write_all(file.get(), where, data.data(), &request), 0);
+    fails(pff_wait(request), PFF_ERR_NO_SPACE, "ENOSPC");
+  }
+  ::unsetenv("SHIMA_FAULT");
+}
+
 TEST_F(PffTest, StripingIsDefinedAndTold) {
   const Opened file = create("striped", stripings[2]);
   pff_striping* told = nullptr;
