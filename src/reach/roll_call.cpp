@@ -146,7 +146,8 @@ Result<std::vector<SharedRef>> find_shared(pid_t pid, const std::string& name,
     struct stat facts{};
     if (::stat(path.c_str(), &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != len_bytes)
       continue;
-    found.push_back({pid, static_cast<int>(std::strtol(entry->d_name, nullptr, 10)), len_bytes, facts.st_ino});
+    found.push_back(
+        {pid, static_cast<int>(std::strtol(entry->d_name, nullptr, 10)), len_bytes, facts.st_ino});
   }
   return found;
 }
