@@ -4,8 +4,9 @@
 //   pff_list once PATH REQUESTS BYTES SPREAD METHOD    one read, for who counts system calls
 //   pff_list build REQUESTS                      what making and understanding a request costs
 //
-// The data stay in the page cache, so that it is the calls that are compared; both ways move the same
-// bytes in the same order of requests, and what is read is compared. Prints a JSON object a figure.
+// The data stay in the page cache, so that it is the calls that are compared; both ways move the
+// same bytes in the same order of requests, and what is read is compared. Prints a JSON object a
+// figure.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -104,9 +105,10 @@ static void measure(const struct job* job, const char* method, int write, const 
   }
   qsort(ns, rounds, sizeof *ns, by_value);
   qsort(cpu_ns, rounds, sizeof *cpu_ns, by_value);
-  printf("{\"program\":\"pff_list\",\"method\":\"%s\",\"op\":\"%s\",\"ns_per_piece\":%.1f,"
-         "\"cpu_ns_per_piece\":%.1f}\n",
-         method, write ? "write" : "read", ns[rounds / 2], cpu_ns[rounds / 2]);
+  printf(
+      "{\"program\":\"pff_list\",\"method\":\"%s\",\"op\":\"%s\",\"ns_per_piece\":%.1f,"
+      "\"cpu_ns_per_piece\":%.1f}\n",
+      method, write ? "write" : "read", ns[rounds / 2], cpu_ns[rounds / 2]);
 }
 
 static void check_read(const struct job* job) {
@@ -171,8 +173,10 @@ static void build(const char* form, size_t requests) {
   free(pieces);
   pff_close(file);
   unlink(path);
-  printf("{\"program\":\"pff_list\",\"method\":\"%s\",\"op\":\"build\",\"ns\":%.0f,"
-         "\"ns_per_piece\":%.3f}\n", form, ns, ns / (double)requests);
+  printf(
+      "{\"program\":\"pff_list\",\"method\":\"%s\",\"op\":\"build\",\"ns\":%.0f,"
+      "\"ns_per_piece\":%.3f}\n",
+      form, ns, ns / (double)requests);
 }
 
 int main(int argc, char** argv) {

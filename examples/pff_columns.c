@@ -48,9 +48,8 @@ int main(int argc, char** argv) {
   check(pff_read_into(file, some_columns, array, some_columns));
   for (row = 0; row < rows; row++)
     for (column = 0; column < columns; column++)
-      if (array[row][column] != (column >= first && column < first + taken
-                                     ? -(row * 10000.0 + column)
-                                     : 0))
+      if (array[row][column] !=
+          (column >= first && column < first + taken ? -(row * 10000.0 + column) : 0))
         return 1;
   printf("%d columns of %d rows, %lld bytes in all\n", taken, rows, (long long)pff_size(file));
   check(pff_close(file));

@@ -2,8 +2,8 @@
  *
  *   cc pff_double_buffer.c $(pkg-config --cflags --libs shima-pff) && ./a.out steps.dat
  *
- * Two buffers take turns: while one is filled, the other's request is under way.  Before a buffer is
- * filled again its request is waited for. */
+ * Two buffers take turns: while one is filled, the other's request is under way.  Before a buffer
+ * is filled again its request is waited for. */
 #include <shima/pff.h>
 #include <stdio.h>
 #include <stdlib.h>

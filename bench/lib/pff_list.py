@@ -5,7 +5,6 @@ many system calls. And what making a request and understanding it costs, where n
 list by the number of its pieces, a stride the same whatever it names.
 """
 
-import re
 import shutil
 
 from lib.results import LOWER, Sample, Verdict
@@ -62,8 +61,10 @@ class PffList(Section):
             outcome = self.start(context, "once", *self.arguments(context), method,
                                  under=("strace", "-f", "-c", "-o", str(log),
                                         "-e", "trace=pread64,preadv,preadv2,io_uring_enter"))
-            total = re.search(r"(\d+)\s+(?:\d+\s+)?total$", log.read_text(), re.M)
-            samples.append(Sample(row, float(total[1]) if total else None, "calls", LOWER,
+            # percent, seconds, microseconds a call, calls, perhaps errors, "total"
+            totals = [line.split() for line in log.read_text().splitlines()
+                      if line.endswith(" total")]
+            samples.append(Sample(row, float(totals[0][3]) if totals else None, "calls", LOWER,
                                   outcome.problem, subject=method))
             log.unlink(missing_ok=True)
         return samples

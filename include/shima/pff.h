@@ -2,9 +2,9 @@
  * pff.h: parallel files for C and C++ programs, without MPI.
  *
  * A file is opened alone (pff_open) or together with other processes of the same user and node
- * (pff_set_join, pff_open_in).  It may be striped over several directories; to the program it is one
- * run of bytes.  There is no file pointer: every call says WHICH bytes it moves by a pff_where, which
- * one of four short calls makes:
+ * (pff_set_join, pff_open_in).  It may be striped over several directories; to the program it is
+ * one run of bytes.  There is no file pointer: every call says WHICH bytes it moves by a pff_where,
+ * which one of four short calls makes:
  *
  *   pff_span(offset, size)                         consecutive bytes
  *   pff_stride(offset, element, stride, size)      equal elements at equal distances
@@ -15,15 +15,16 @@
  *   if (n < 0) fprintf(stderr, "%s\n", pff_error_message());
  *
  * What is written or read lies in memory one byte after the other, or, with the calls that end in
- * _from and _into, as a second pff_where says.  Calls that end in _all, or have _all_ in their names,
- * are collective: every member of the set makes them, in one order, and the pieces of all are merged
- * into long transfers.  pff_start_... is any of these calls, carried out while the program goes on.
+ * _from and _into, as a second pff_where says.  Calls that end in _all, or have _all_ in their
+ * names, are collective: every member of the set makes them, in one order, and the pieces of all
+ * are merged into long transfers.  pff_start_... is any of these calls, carried out while the
+ * program goes on.
  *
- * Calls return 0 or a number of bytes (or whatever else they say), or a negative PFF_ERR_ code; then
- * pff_error_message() has words for it.  Outputs are set only on success.  Lengths and offsets are in
- * bytes.  Calls on different files may be made by different threads at once; so may pff_read and
- * pff_write, their kin and their pff_start_ forms on one file.  Nothing made here survives fork() in
- * the child.  Manual pages: pff(3) and one for every call.
+ * Calls return 0 or a number of bytes (or whatever else they say), or a negative PFF_ERR_ code;
+ * then pff_error_message() has words for it.  Outputs are set only on success.  Lengths and offsets
+ * are in bytes.  Calls on different files may be made by different threads at once; so may pff_read
+ * and pff_write, their kin and their pff_start_ forms on one file.  Nothing made here survives
+ * fork() in the child.  Manual pages: pff(3) and one for every call.
  */
 #ifndef SHIMA_PFF_H
 #define SHIMA_PFF_H
@@ -44,29 +45,29 @@ extern "C" {
 
 /* Their values never change. */
 enum pff_error {
-  PFF_ERR_ARGUMENT = -1,      /* an argument is wrong; nothing was moved */
-  PFF_ERR_MODE = -2,          /* the file was not opened for this */
-  PFF_ERR_NAME = -3,          /* a name that cannot be a file's */
-  PFF_ERR_FILE = -4,          /* a striped file's description is damaged */
-  PFF_ERR_NOT_SAME = -5,      /* members gave values that must be the same */
-  PFF_ERR_CANCELLED = -6,     /* the request was taken back, here or at another member */
+  PFF_ERR_ARGUMENT = -1,  /* an argument is wrong; nothing was moved */
+  PFF_ERR_MODE = -2,      /* the file was not opened for this */
+  PFF_ERR_NAME = -3,      /* a name that cannot be a file's */
+  PFF_ERR_FILE = -4,      /* a striped file's description is damaged */
+  PFF_ERR_NOT_SAME = -5,  /* members gave values that must be the same */
+  PFF_ERR_CANCELLED = -6, /* the request was taken back, here or at another member */
   PFF_ERR_NO_SUCH_FILE = -7,
   PFF_ERR_EXISTS = -8,
   PFF_ERR_IN_USE = -9,
-  PFF_ERR_ACCESS = -10,       /* permission denied; a process of another user */
+  PFF_ERR_ACCESS = -10, /* permission denied; a process of another user */
   PFF_ERR_READ_ONLY = -11,
-  PFF_ERR_UNSUPPORTED = -12,  /* this system cannot do it */
+  PFF_ERR_UNSUPPORTED = -12, /* this system cannot do it */
   PFF_ERR_NO_MEMORY = -13,
   PFF_ERR_NO_SPACE = -14,
   PFF_ERR_QUOTA = -15,
-  PFF_ERR_IO = -16,           /* anything else that the disk or the system says */
-  PFF_ERR_TIMEOUT = -17,      /* a member of the set did not come in time */
-  PFF_ERR_PEER_LOST = -18,    /* a member's process has ended */
+  PFF_ERR_IO = -16,        /* anything else that the disk or the system says */
+  PFF_ERR_TIMEOUT = -17,   /* a member of the set did not come in time */
+  PFF_ERR_PEER_LOST = -18, /* a member's process has ended */
   PFF_ERR_INTERNAL = -19
 };
 
-/* The words for the last error of a call in this thread; "" if there was none.  Valid until the next
-   call of this library in this thread that fails. */
+/* The words for the last error of a call in this thread; "" if there was none.  Valid until the
+   next call of this library in this thread that fails. */
 PFF_API const char* pff_error_message(void) PFF_NOEXCEPT;
 
 /* ---- which bytes -------------------------------------------------------------------------- */
@@ -110,16 +111,16 @@ static inline pff_where pff_stride(int64_t offset, uint64_t element, int64_t str
 }
 
 /* Strides within strides, the outermost level first: a block of nz x ny rows of an array is
-   pff_nested(begin, row_bytes, (pff_level[]){{nz, plane_stride}, {ny, row_stride}}, 2).  `levels` is
-   read by the calls that get the result, and may go when they return. */
+   pff_nested(begin, row_bytes, (pff_level[]){{nz, plane_stride}, {ny, row_stride}}, 2).  `levels`
+   is read by the calls that get the result, and may go when they return. */
 static inline pff_where pff_nested(int64_t offset, uint64_t element, const pff_level* levels,
                                    size_t count) PFF_NOEXCEPT {
   pff_where where = {2, 0, offset, element, 0, 0, count, levels};
   return where;
 }
 
-/* Pieces, in the order in which their bytes stand on the other side; of `pieces` the same holds as of
-   levels.  Equal pieces at equal distances are cheaper as a stride. */
+/* Pieces, in the order in which their bytes stand on the other side; of `pieces` the same holds as
+   of levels.  Equal pieces at equal distances are cheaper as a stride. */
 static inline pff_where pff_list(const pff_piece* pieces, size_t count) PFF_NOEXCEPT {
   pff_where where = {3, 0, 0, 0, 0, 0, count, pieces};
   return where;
@@ -127,8 +128,8 @@ static inline pff_where pff_list(const pff_piece* pieces, size_t count) PFF_NOEX
 
 /* ---- striping ----------------------------------------------------------------------------- */
 
-/* A region of a striped file, up to where the next one begins: blocks of `unit` bytes are dealt over
-   `subfiles` subfiles in the order of `targets`. */
+/* A region of a striped file, up to where the next one begins: blocks of `unit` bytes are dealt
+   over `subfiles` subfiles in the order of `targets`. */
 typedef struct pff_region {
   int64_t begin;
   uint64_t unit;
@@ -142,8 +143,8 @@ typedef struct pff_striping {
   const pff_region* regions;
 } pff_striping;
 
-/* Makes a striping of text: "BEGIN:UNIT:TARGETS" for each region, separated by commas, where TARGETS
-   is a number or names joined by '+', as in "0:64K:1,64K:1M:4" or "0:1M:disk0+disk1". */
+/* Makes a striping of text: "BEGIN:UNIT:TARGETS" for each region, separated by commas, where
+   TARGETS is a number or names joined by '+', as in "0:64K:1,64K:1M:4" or "0:1M:disk0+disk1". */
 PFF_API int pff_striping_parse(const char* text, pff_striping** striping) PFF_NOEXCEPT;
 
 /* Frees what pff_striping_parse or pff_striping_of made; NULL is nothing. */
@@ -157,9 +158,9 @@ typedef struct pff_set pff_set;
 /* Meets the processes `pids`, of which the caller is one; each passes the same array, in the same
    order, and the same `number`, which tells sets of the same processes apart.  They may have been
    started in any way.  Returns when all have come, or with the same error at all who did: a process
-   that does not exist, has ended (PFF_ERR_PEER_LOST), is another user's (PFF_ERR_ACCESS), or did not
-   come within `timeout_ms` (PFF_ERR_TIMEOUT; negative: no limit).  From then on the members may read
-   and write the memory of each other. */
+   that does not exist, has ended (PFF_ERR_PEER_LOST), is another user's (PFF_ERR_ACCESS), or did
+   not come within `timeout_ms` (PFF_ERR_TIMEOUT; negative: no limit).  From then on the members may
+   read and write the memory of each other. */
 PFF_API int pff_set_join(const pid_t* pids, int count, uint64_t number, int timeout_ms,
                          pff_set** set) PFF_NOEXCEPT;
 
@@ -190,14 +191,14 @@ enum pff_open_flag {
 PFF_API int pff_open(const char* path, int flags, const pff_striping* striping, const char* hints,
                      pff_file** file) PFF_NOEXCEPT;
 
-/* The same together with all members of a set; flags and path are the same at all, the first member's
-   striping and hints hold.  Collective. */
+/* The same together with all members of a set; flags and path are the same at all, the first
+   member's striping and hints hold.  Collective. */
 PFF_API int pff_open_in(pff_set* set, const char* path, int flags, const pff_striping* striping,
                         const char* hints, pff_file** file) PFF_NOEXCEPT;
 
-/* Waits for what is under way, closes the file and frees it, also where it returns an error (what the
-   disk reported late).  Requests must still be waited for.  Collective if the file was opened in a
-   set. */
+/* Waits for what is under way, closes the file and frees it, also where it returns an error (what
+   the disk reported late).  Requests must still be waited for.  Collective if the file was opened
+   in a set. */
 PFF_API int pff_close(pff_file* file) PFF_NOEXCEPT;
 
 /* The size in bytes. */
@@ -223,8 +224,8 @@ PFF_API int pff_remove(const char* path) PFF_NOEXCEPT;
 PFF_API int64_t pff_read(pff_file* file, pff_where where, void* buffer) PFF_NOEXCEPT;
 PFF_API int64_t pff_write(pff_file* file, pff_where where, const void* buffer) PFF_NOEXCEPT;
 
-/* The same with memory that is not consecutive either: the bytes `memory`, counted from `base`.  Both
-   name the same number of bytes. */
+/* The same with memory that is not consecutive either: the bytes `memory`, counted from `base`.
+   Both name the same number of bytes. */
 PFF_API int64_t pff_read_into(pff_file* file, pff_where where, void* base,
                               pff_where memory) PFF_NOEXCEPT;
 PFF_API int64_t pff_write_from(pff_file* file, pff_where where, const void* base,
@@ -246,9 +247,9 @@ PFF_API int64_t pff_write_all_from(pff_file* file, pff_where where, const void* 
 typedef struct pff_request pff_request;
 
 /* Each starts what the call of that name does, and returns.  The buffer must stay until the request
-   has been waited for; levels and pieces may go at once.  What is started on one file is carried out
-   in that order, the collective and the others each by themselves; files do not wait for each other.
-   A blocking collective call waits for the collective requests before it. */
+   has been waited for; levels and pieces may go at once.  What is started on one file is carried
+   out in that order, the collective and the others each by themselves; files do not wait for each
+   other. A blocking collective call waits for the collective requests before it. */
 PFF_API int pff_start_read(pff_file* file, pff_where where, void* buffer,
                            pff_request** request) PFF_NOEXCEPT;
 PFF_API int pff_start_write(pff_file* file, pff_where where, const void* buffer,
@@ -272,8 +273,8 @@ PFF_API int64_t pff_wait(pff_request* request) PFF_NOEXCEPT;
 /* 1 if pff_wait would not sleep, else 0. */
 PFF_API int pff_test(pff_request* request) PFF_NOEXCEPT;
 
-/* Takes back a request that has not begun: 1, and pff_wait returns PFF_ERR_CANCELLED.  0 if it is too
-   late.  A collective request still takes part, as an error that all members get. */
+/* Takes back a request that has not begun: 1, and pff_wait returns PFF_ERR_CANCELLED.  0 if it is
+   too late.  A collective request still takes part, as an error that all members get. */
 PFF_API int pff_cancel(pff_request* request) PFF_NOEXCEPT;
 
 #ifdef __cplusplus

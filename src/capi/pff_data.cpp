@@ -28,9 +28,8 @@ Status check_mode(const Ask& ask) {
   const AccessMode& mode = ask.file->file->mode();
   const bool writes = ask.operation == Operation::write;
   if (writes ? mode.write : mode.read) return {};
-  return fail(Code::bad_access_mode,
-              writes ? "writing a file that was opened without PFF_WRITE"
-                     : "reading a file that was opened without PFF_READ");
+  return fail(Code::bad_access_mode, writes ? "writing a file that was opened without PFF_WRITE"
+                                            : "reading a file that was opened without PFF_READ");
 }
 
 Result<Slice> memory_of(const Ask& ask, std::uint64_t len_bytes) {

@@ -29,8 +29,8 @@ int pff_set_join(const pid_t* pids, int count, uint64_t number, int timeout_ms,
   return guarded([&]() -> Status {
     if (pids == nullptr || count < 1 || set == nullptr)
       return fail(Code::bad_argument, "a set of processes: no processes, or no place for the set");
-    const shima::RollCall call{{pids, static_cast<std::size_t>(count)}, number,
-                               limit_of(timeout_ms)};
+    const shima::RollCall call{
+        {pids, static_cast<std::size_t>(count)}, number, limit_of(timeout_ms)};
     auto made = std::make_unique<pff_set>();
     SHIMA_TRY_ASSIGN(made->members, shima::ProcessSet::meet(call));
     *set = made.release();

@@ -6,9 +6,9 @@
 
 namespace shima::capi {
 
-// bad_argument, with the rule that is broken: elements and strides that overlap are allowed, offsets
-// beyond 2^62 are not, nor counts that no address space holds. Keeps no reference to what `where`
-// points to.
+// bad_argument, with the rule that is broken: elements and strides that overlap are allowed,
+// offsets beyond 2^62 are not, nor counts that no address space holds. Keeps no reference to what
+// `where` points to.
 [[nodiscard]] Result<Slice> slice_of(const pff_where& where);
 
 }  // namespace shima::capi

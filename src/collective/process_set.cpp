@@ -29,7 +29,8 @@ Result<std::unique_ptr<Channel>> ProcessSet::make_channel() {
 Status ProcessSet::barrier() {
   const Outcome all = own_->agree({.rank = index()});
   if (all.code == Code::ok) return {};
-  return fail(all.code, "meeting the members of a set: the process of one has ended", all.sys_errno);
+  return fail(all.code, "meeting the members of a set: the process of one has ended",
+              all.sys_errno);
 }
 
 }  // namespace shima

@@ -145,8 +145,9 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   const int cores = usable_cores();
   const bool wants_stats =
       std::ranges::any_of(all->values, [](const OpenPost& post) { return post.wants_stats != 0; });
-  return std::make_unique<JointFile>(std::move(channel), std::move(file), std::move(agreed),
-                                     JointFile::Facts{wants_stats, caches_apart, alone && cores > 1});
+  return std::make_unique<JointFile>(
+      std::move(channel), std::move(file), std::move(agreed),
+      JointFile::Facts{wants_stats, caches_apart, alone && cores > 1});
 }
 
 }  // namespace shima

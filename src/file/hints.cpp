@@ -237,8 +237,7 @@ Result<Hints> decode_hints(std::string_view text) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const std::size_t equals = std::min(line.find('='), line.size());
-    SHIMA_TRY(apply(hints, line.substr(0, equals),
-                    line.substr(std::min(equals + 1, line.size()))));
+    SHIMA_TRY(apply(hints, line.substr(0, equals), line.substr(std::min(equals + 1, line.size()))));
   }
   return hints;
 }

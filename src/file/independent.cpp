@@ -222,7 +222,7 @@ Result<std::uint64_t> move_independently(const IndependentRequest& request, Logi
     return read_sieved(request, file, counters);
   } else if (!request.memory.pattern.is_contiguous() && has_tiny_pieces(request.memory)) {
     moved = move_bounced(request, file, counters);
-  } else if (worth_scattering(request) && lies_within(request, file)) {
+  } else if (worth_scattering(request, file) && lies_within(request, file)) {
     moved = move_scattered(request, file, counters);
   } else {
     moved = move_batched(request, file, counters);

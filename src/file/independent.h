@@ -19,8 +19,8 @@ struct IndependentRequest {
   std::uint64_t sieve_bytes = 0;  // buffer of a sieving read; 0: automatic
   bool may_sieve = true;
   Toggle ring = Toggle::automatic;  // io_uring for pieces that lie apart (see scattered.h)
-  bool may_share = false;  // whether a second thread of this process may help
-  bool timed = true;  // whether the time in the file is counted
+  bool may_share = false;           // whether a second thread of this process may help
+  bool timed = true;                // whether the time in the file is counted
 };
 
 // Blocks; returns the data bytes moved. A read stops at the end of the file.

@@ -97,8 +97,7 @@ Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
   HintsPost mine{hints ? 0U : static_cast<std::uint64_t>(hints.error().code), same,
                  changes ? 1U : 0U};
   fault_point(FaultPhase::view);
-  SHIMA_TRY_ASSIGN(auto all,
-                   exchange_with_hints(*channel_, mine, changes ? *hints : Hints{}));
+  SHIMA_TRY_ASSIGN(auto all, exchange_with_hints(*channel_, mine, changes ? *hints : Hints{}));
   const auto& posts = all.values;
   const auto worst = std::ranges::max_element(posts, {}, &HintsPost::code);
   const auto differs = [&](const HintsPost& post) { return post.same != posts.front().same; };
@@ -151,7 +150,10 @@ Result<bool> JointFile::combine(const Transfer& transfer, Counters& counters) {
 
 Result<std::uint64_t> JointFile::move_own(Operation operation, const Slice& file,
                                           const Slice& memory, Counters& counters) {
-  const IndependentRequest request{operation, file, memory, request_.hints.ind_rd_buffer_size,
+  const IndependentRequest request{operation,
+                                   file,
+                                   memory,
+                                   request_.hints.ind_rd_buffer_size,
                                    request_.hints.romio_ds_read != Toggle::disable,
                                    request_.hints.shima_ring,
                                    facts_.cores_to_spare,
@@ -159,9 +161,8 @@ Result<std::uint64_t> JointFile::move_own(Operation operation, const Slice& file
   if (!atomic_ || file.len_bytes == 0) return move_independently(request, file_, counters);
   const std::lock_guard one_at_a_time(alone_);
   const Bounds bounds = bounds_of(file);
-  SHIMA_TRY_ASSIGN(const auto held,
-                   RangeLock::take(file_, {{bounds.lowest}, {bounds.highest}},
-                                   operation == Operation::write));
+  SHIMA_TRY_ASSIGN(const auto held, RangeLock::take(file_, {{bounds.lowest}, {bounds.highest}},
+                                                    operation == Operation::write));
   return move_independently(request, file_, counters);
 }
 

@@ -15,7 +15,7 @@ class JointFile final : public File {
  public:
   struct Facts {
     bool wants_stats = false;
-    bool caches_apart = false;  // members do not see at once what others write
+    bool caches_apart = false;    // members do not see at once what others write
     bool cores_to_spare = false;  // opened by one process that may use several
   };
   // `facts` are the same on all members.

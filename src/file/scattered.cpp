@@ -45,15 +45,16 @@ class Scatter {
     fault_point(FaultPhase::disk);
     counters_.runs += runs_.size();
     const bool writes = request_.operation == Operation::write;
-    const bool by_ring = request_.ring == Toggle::automatic ? !writes
-                                                            : request_.ring == Toggle::enable;
+    const bool by_ring =
+        request_.ring == Toggle::automatic ? !writes : request_.ring == Toggle::enable;
     if (!by_ring || !by_two(writes)) SHIMA_TRY(one_by_one());
     pieces_.clear();
     return {};
   }
 
  private:
-  // Both halves at once, where a core has nothing else to do: reading is copying, which many can do.
+  // Both halves at once, where a core has nothing else to do: reading is copying, which many can
+  // do.
   bool by_two(bool writes) {
     const bool shares = request_.may_share && !writes && runs_.size() >= few_pieces;
     const std::span<const LogicalRun> runs(runs_);
@@ -135,16 +136,18 @@ double pieces_in(const Slice& slice) {
 
 }  // namespace
 
-bool worth_scattering(const IndependentRequest& request) {
+bool worth_scattering(const IndependentRequest& request, LogicalFile& file) {
   const double pieces = pieces_in(request.file);
   const double memory_pieces = pieces_in(request.memory);
   const auto bytes = static_cast<double>(request.file.len_bytes);
   if (pieces < few_pieces || bytes / pieces > large_piece_bytes) return false;
   if (memory_pieces > pieces && bytes / memory_pieces < tiny_piece_bytes) return false;
-  // In order, there is nothing to sort, and adjacent pieces are joined anyway.
-  if (request.operation == Operation::write && request.file.pattern.ordered())
-    return request.ring == Toggle::enable;
-  return true;
+  if (!request.file.pattern.ordered()) return true;
+  if (request.ring != Toggle::automatic) return request.ring == Toggle::enable;
+  // In order there is nothing to sort and merge; then only a disk gains by many requests at once.
+  const Bounds bounds = bounds_of(request.file);
+  return request.operation == Operation::read &&
+         !(file.cached(FileOffset{bounds.lowest}) && file.cached(FileOffset{bounds.highest - 1}));
 }
 
 Result<std::uint64_t> move_scattered(const IndependentRequest& request, LogicalFile& file,

@@ -65,8 +65,8 @@ Result<StripedRegion> region_of(const Hints& hints, std::string_view part,
   const bool is_number = error == std::errc{} && end == last.data() + last.size();
   if (is_number && (count < 1 || count > most_subfiles)) return bad_regions(hints, part);
   if (is_number && !order) return std::unexpected(order.error());
-  StripedRegion region{{*begin}, as_unsigned(*unit),
-                       is_number ? take(*order, count) : split(last, '+')};
+  StripedRegion region{
+      {*begin}, as_unsigned(*unit), is_number ? take(*order, count) : split(last, '+')};
   if (!std::ranges::all_of(region.targets, is_target_name)) return bad_regions(hints, part);
   return region;
 }
@@ -99,7 +99,8 @@ Result<std::vector<StripedRegion>> regions_for(const Hints& hints,
     return fail(Code::bad_argument,
                 fmt::format("hint striping_factor={}: a file has at most {} subfiles", count,
                             most_subfiles));
-  regions.push_back({{0}, hints.striping_unit == 0 ? default_unit_bytes : hints.striping_unit,
+  regions.push_back({{0},
+                     hints.striping_unit == 0 ? default_unit_bytes : hints.striping_unit,
                      take(*order, count)});
   return regions;
 }
@@ -118,9 +119,9 @@ void describe_striping(const MasterFile& master, Hints& hints) {
   hints.shima_regions.clear();
   if (master.regions.size() == 1) return;
   for (const StripedRegion& region : master.regions)
-    hints.shima_regions += fmt::format("{}{}:{}:{}", hints.shima_regions.empty() ? "" : ",",
-                                       region.begin.value, region.unit_bytes,
-                                       fmt::join(region.targets, "+"));
+    hints.shima_regions +=
+        fmt::format("{}{}:{}:{}", hints.shima_regions.empty() ? "" : ",", region.begin.value,
+                    region.unit_bytes, fmt::join(region.targets, "+"));
 }
 
 }  // namespace shima

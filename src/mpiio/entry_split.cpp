@@ -24,7 +24,8 @@ int begin(MPI_File fh, const char* kind, const Access& access, const Buffer& buf
       pending->finish(caught([&] { return prepared.work(); }));
     }
     file.begin_split({kind, [pending, conclude = prepared.conclude] {
-                        return PreparedAccess{{}, {}, conclude}.concluded(pending->wait(progress_mpi));
+                        return PreparedAccess{{}, {}, conclude}.concluded(
+                            pending->wait(progress_mpi));
                       }});
     fault_point(FaultPhase::split);
     return {};

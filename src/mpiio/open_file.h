@@ -16,8 +16,8 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "collective/shared_pointer.h"
-#include "file/file.h"
 #include "file/background.h"
+#include "file/file.h"
 #include "mpiio/errors.h"
 #include "mpiio/view.h"
 

@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "mpiio/access.h"
 #include "file/background.h"
+#include "mpiio/access.h"
 
 namespace shima {
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <new>
 #include <string>
 #include <vector>
@@ -86,8 +87,7 @@ class Watch {
   static Status check_user(pid_t pid) {
     struct stat facts{};
     if (::stat(fmt::format("/proc/{}", pid).c_str(), &facts) != 0)
-      return fail(Code::peer_lost,
-                  fmt::format("a set of processes: there is no process {}", pid));
+      return fail(Code::peer_lost, fmt::format("a set of processes: there is no process {}", pid));
     if (facts.st_uid == ::geteuid()) return {};
     return fail(Code::access_denied,
                 fmt::format("a set of processes: process {} is user {}'s, this one user {}'s", pid,
@@ -144,8 +144,10 @@ Result<std::vector<SharedRef>> find_shared(pid_t pid, const std::string& name,
     if (len < 0 || !std::string_view(target, static_cast<std::size_t>(len)).starts_with(wanted))
       continue;
     struct stat facts{};
-    if (::stat(path.c_str(), &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != len_bytes) continue;
-    found.push_back({pid, std::atoi(entry->d_name), len_bytes, facts.st_ino});
+    if (::stat(path.c_str(), &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != len_bytes)
+      continue;
+    found.push_back(
+        {pid, static_cast<int>(std::strtol(entry->d_name, nullptr, 10)), len_bytes, facts.st_ino});
   }
   return found;
 }
@@ -193,8 +195,8 @@ class Caller {
     constexpr unsigned longest_pause_us = 10'000;
     const std::string name = roll_name(call_);
     for (unsigned pause_us = 500;; pause_us = std::min(pause_us * 2, longest_pause_us)) {
-      SHIMA_TRY_ASSIGN(const auto found, find_shared(call_.pids.front(), name,
-                                                     Roll::len_bytes(call_.pids.size())));
+      SHIMA_TRY_ASSIGN(const auto found,
+                       find_shared(call_.pids.front(), name, Roll::len_bytes(call_.pids.size())));
       for (const SharedRef& ref : found)
         if (is_calling(ref)) return {};
       SHIMA_TRY(watch_.check());

@@ -4,9 +4,9 @@
 // they are going to share, and beside it a roll: an anonymous file whose name is a digest of the
 // array. The others look for that name under /proc/PID/fd of the first, where only a process of the
 // same user may look, so that there is nothing to squat on and nothing to clean up. Each maps both
-// and marks itself present; whoever comes last ends the call. Who finds that a process has ended, or
-// that the time is up, writes so into the roll instead, for good, so that all who came leave with one
-// outcome.
+// and marks itself present; whoever comes last ends the call. Who finds that a process has ended,
+// or that the time is up, writes so into the roll instead, for good, so that all who came leave
+// with one outcome.
 #pragma once
 
 #include <sys/types.h>

@@ -88,7 +88,8 @@ class DirectSubfile final : public Subfile {
   }
   // Runs of whole blocks; the disk has work for many at once.
   bool move_apart(std::span<const ApartRun> runs, bool writing) override {
-    if (!(writing ? transfers_.write : transfers_.read)) return buffered_->move_apart(runs, writing);
+    if (!(writing ? transfers_.write : transfers_.read))
+      return buffered_->move_apart(runs, writing);
     return std::ranges::all_of(runs, is_whole) && direct_->move_apart(runs, writing);
   }
   // What comes from the disk in any case is not worth looking for in the page cache.

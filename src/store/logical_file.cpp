@@ -101,8 +101,7 @@ bool LogicalFile::move_apart(std::span<const LogicalRun> runs, bool writing) {
   for (const LogicalRun& run : runs) {
     PieceCursor cursor(run.pieces);
     for (std::uint64_t done = 0; done < run.len_bytes;) {
-      const Extent extent =
-          layout_.locate(run.begin + as_signed(done), run.len_bytes - done);
+      const Extent extent = layout_.locate(run.begin + as_signed(done), run.len_bytes - done);
       const bool whole = extent.len_bytes == run.len_bytes;
       if (!whole) cut.push_back(cursor.take(extent.len_bytes));
       runs_of[static_cast<std::size_t>(extent.subfile)].push_back(

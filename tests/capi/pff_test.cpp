@@ -20,8 +20,7 @@ constexpr std::size_t model_bytes = 1'300'000;  // more than any request reaches
 
 void fails(std::int64_t code, pff_error expected, const char* words) {
   EXPECT_EQ(code, expected) << pff_error_message();
-  EXPECT_NE(std::string(pff_error_message()).find(words), std::string::npos)
-      << pff_error_message();
+  EXPECT_NE(std::string(pff_error_message()).find(words), std::string::npos) << pff_error_message();
 }
 
 struct Closing {
@@ -226,14 +225,14 @@ TEST_F(PffTest, RequestsInSeveralFilesAreUnderWayAtOnce) {
   for (int i = 0; i < files; ++i) {
     std::vector<unsigned char> found(1'000 * rounds + 5);
     pff_request* request = nullptr;
-    ASSERT_EQ(pff_start_read(opened[static_cast<std::size_t>(i)].get(),
-                             pff_span(0, found.size()), found.data(), &request),
+    ASSERT_EQ(pff_start_read(opened[static_cast<std::size_t>(i)].get(), pff_span(0, found.size()),
+                             found.data(), &request),
               0)
         << pff_error_message();
     EXPECT_EQ(pff_wait(request), 1'000 * rounds);
     for (std::size_t at = 0; at < 1'000U * rounds; ++at)
-      ASSERT_EQ(found[at], static_cast<unsigned char>(at / 10 % rounds * files +
-                                                      static_cast<std::size_t>(i)));
+      ASSERT_EQ(found[at],
+                static_cast<unsigned char>(at / 10 % rounds * files + static_cast<std::size_t>(i)));
   }
 }
 
@@ -270,8 +269,8 @@ TEST_F(PffTest, ClosingFinishesWhatIsUnderWay) {
   {
     const Opened file = create("closing");
     for (std::size_t i = 0; i < requests.size(); ++i)
-      ASSERT_EQ(pff_start_write_all(file.get(), pff_span(static_cast<std::int64_t>(i) << 20,
-                                                         bytes.size()),
+      ASSERT_EQ(pff_start_write_all(file.get(),
+                                    pff_span(static_cast<std::int64_t>(i) << 20, bytes.size()),
                                     bytes.data(), &requests[i]),
                 0);
   }
@@ -280,6 +279,24 @@ TEST_F(PffTest, ClosingFinishesWhatIsUnderWay) {
     EXPECT_EQ(pff_wait(request), 1 << 20);
   }
   EXPECT_EQ(std::filesystem::file_size(path("closing")), 8U << 20);
+}
+
+// A full disk, for each form of a request.
+TEST_F(PffTest, WhatTheDiskSaysComesBack) {
+  ASSERT_EQ(::setenv("SHIMA_FAULT", "write:ENOSPC:after=0", 1), 0);
+  std::vector<pff_piece> pieces;
+  for (std::int64_t i = 0; i < 2'000; ++i) pieces.push_back({i * 7919 % 2'000 * 1'000, 100});
+  const std::vector<unsigned char> data(200'000, 1);
+  int name = 0;
+  for (const pff_where where : {pff_span(0, data.size()), pff_stride(0, 100, 200, data.size()),
+                                pff_list(pieces.data(), pieces.size())}) {
+    const Opened file = create("full" + std::to_string(++name));
+    fails(pff_write(file.get(), where, data.data()), PFF_ERR_NO_SPACE, "ENOSPC");
+    pff_request* request = nullptr;
+    ASSERT_EQ(pff_start_write_all(file.get(), where, data.data(), &request), 0);
+    fails(pff_wait(request), PFF_ERR_NO_SPACE, "ENOSPC");
+  }
+  ::unsetenv("SHIMA_FAULT");
 }
 
 TEST_F(PffTest, StripingIsDefinedAndTold) {
@@ -329,7 +346,8 @@ TEST_F(PffTest, WrongArgumentsAreErrors) {
         "absent");
   fails(pff_open(path("x").c_str(), PFF_CREATE, nullptr, nullptr, &none), PFF_ERR_MODE, "neither");
   fails(pff_open("", PFF_READ, nullptr, nullptr, &none), PFF_ERR_NAME, "no name");
-  fails(pff_open(path("x").c_str(), 512 | PFF_READ, nullptr, nullptr, &none), PFF_ERR_MODE, "flags");
+  fails(pff_open(path("x").c_str(), 512 | PFF_READ, nullptr, nullptr, &none), PFF_ERR_MODE,
+        "flags");
   const pff_region bad{0, 0, 2, "beside"};
   const pff_striping striping{1, &bad};
   EXPECT_LT(pff_open(path("x").c_str(), PFF_WRITE | PFF_CREATE, &striping, nullptr, &none), 0);

@@ -4,8 +4,8 @@
 // The program starts itself again as each of the members, which read the set's IDs from standard
 // input. All members draw from the same seed, so that each knows what the others do.
 // TIMEOUT: 240
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,16 +69,16 @@ std::vector<Part> draw_parts(Dice& dice, int members) {
 std::int64_t write_together(pff_file* file, const Part& part, const Bytes& bytes, bool later) {
   pff_request* request = nullptr;
   if (!later) return pff_write_all_from(file, part.file.where, bytes.data(), part.memory.where);
-  const int started = pff_start_write_all_from(file, part.file.where, bytes.data(),
-                                               part.memory.where, &request);
+  const int started =
+      pff_start_write_all_from(file, part.file.where, bytes.data(), part.memory.where, &request);
   return started == 0 ? pff_wait(request) : started;
 }
 
 std::int64_t read_together(pff_file* file, const Part& part, Bytes& bytes, bool later) {
   pff_request* request = nullptr;
   if (!later) return pff_read_all_into(file, part.file.where, bytes.data(), part.memory.where);
-  const int started = pff_start_read_all_into(file, part.file.where, bytes.data(),
-                                              part.memory.where, &request);
+  const int started =
+      pff_start_read_all_into(file, part.file.where, bytes.data(), part.memory.where, &request);
   return started == 0 ? pff_wait(request) : started;
 }
 
@@ -277,8 +277,7 @@ int join_code(const std::vector<pid_t>& pids, int timeout_ms, const char* words)
   const int code = pff_set_join(pids.data(), static_cast<int>(pids.size()), 5, timeout_ms, &set);
   EXPECT_LT(Clock::now() - since, std::chrono::milliseconds(timeout_ms + 1'000));
   EXPECT_EQ(set, nullptr);
-  EXPECT_NE(std::string(pff_error_message()).find(words), std::string::npos)
-      << pff_error_message();
+  EXPECT_NE(std::string(pff_error_message()).find(words), std::string::npos) << pff_error_message();
   return code;
 }
 

@@ -1,8 +1,8 @@
 // Random pff_wheres beside the plain list of their bytes.
 #pragma once
 
-#include <cstdint>
 #include <algorithm>
+#include <cstdint>
 #include <random>
 #include <vector>
 
