@@ -52,7 +52,7 @@ Result<std::unique_ptr<Handle>> create_file(Tree& tree, const fuse_ctx& caller,
   if (auto regions = default_regions(*folder)) {
     SHIMA_TRY(make_striped(folder, name, mode, exclusive, *std::move(regions)));
   } else {
-    constexpr int not_wanted = O_TRUNC | O_DIRECT | O_NOATIME;
+    constexpr int not_wanted = O_TRUNC | O_DIRECT | O_NOATIME | O_APPEND;
     const int how = (flags & ~not_wanted) | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     created = UniqueFd(::openat(folder->fd(), name.c_str(), how, mode));
     if (created) SHIMA_TRY(give_to_caller(caller, folder->fd(), name.c_str()));

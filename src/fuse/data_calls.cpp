@@ -88,7 +88,7 @@ void read(fuse_req_t request, fuse_ino_t, std::size_t len_bytes, off_t offset,
 void write(fuse_req_t request, fuse_ino_t, const char* data, std::size_t len_bytes, off_t offset,
            fuse_file_info* info) {
   answer(request, [&]() -> Status {
-    SHIMA_TRY(handle_in(info).write(data, len_bytes, FileOffset{offset}));
+    SHIMA_TRY(handle_in(info).write(data, len_bytes, FileOffset{offset}, info->writepage != 0));
     fuse_reply_write(request, len_bytes);
     return {};
   });

@@ -39,12 +39,16 @@ def enter():
 
 @contextlib.contextmanager
 def mounted(*options):
-    FOLDER.mkdir(exist_ok=True)
+    if not FOLDER.exists():
+        FOLDER.mkdir()
     MOUNT.mkdir(exist_ok=True)
     subprocess.run([SHIMA, "mount", "--log-file", "mount.log", *options, FOLDER, MOUNT], check=True, timeout=30)
     try:
         yield
-    finally:
+    except BaseException:
+        subprocess.run(["umount", "-l", MOUNT], check=False)  # somebody may have files open
+        raise
+    else:
         for _ in range(50):  # a file that was just closed may still be held
             ended = subprocess.run([SHIMA, "umount", MOUNT], capture_output=True, text=True)
             if ended.returncode == 0:
@@ -80,6 +84,7 @@ class Ranks:
         return self
 
     def __exit__(self, *_):
+        print(file=self.job.stdin, flush=True)  # not all launchers hand on that stdin has ended
         self.job.stdin.close()
         assert self.job.wait(60) == 0
 

@@ -1,7 +1,7 @@
 // RANKS: none
 // (compiled by mount_lib.py) Ranks that do with a file what rank 0 reads from its stdin, a line a
 // command, and answer with a line each: open PATH, write OFFSET BYTES VALUE, read OFFSET BYTES (the
-// value that all of them have, or "mixed"), size, resize BYTES, sync, close. Everything is
+// value that all of them have, or "mixed"), size, resize BYTES, sync, close; nothing: end. Everything is
 // collective; of the bytes of a write each rank writes an interleaved part.
 #include "mpi/expect.h"
 
