@@ -12,11 +12,10 @@ import mmap
 import os
 import pathlib
 import random
-import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tool"))
-from mount_lib import FOLDER, MOUNT, compile_ranks, enter, make_striped, mounted
+from mount_lib import FOLDER, MOUNT, compile_ranks, enter, in_memory, make_striped, mounted
 
 SEEDS = [int(seed) for seed in os.environ.get("MOUNT_FSX_SEEDS", "1,2,3,4,5,6").split(",")]
 STEPS = int(os.environ.get("MOUNT_FSX_STEPS", "300" if os.environ.get("SHIMA_SANITIZE") else "2500"))
@@ -182,29 +181,13 @@ def play(seed):
     assert not list((FOLDER / ".shima").glob("*.[0-9]*")), "subfiles are left"
 
 
-def in_memory():
-    """Truncating a striped file syncs its master file, which on a disk takes most of the time."""
-    try:
-        folder = pathlib.Path(f"/dev/shm/shima-fsx-{os.getpid()}")
-        folder.mkdir()
-        FOLDER.symlink_to(folder)
-        return folder
-    except OSError:
-        return None
-
-
 def main():
     enter()
     compile_ranks()
-    folder = in_memory()
-    try:
-        with mounted():
-            for seed in SEEDS:
-                play(seed)
-                print(f"seed {seed}: {STEPS} steps", flush=True)
-    finally:
-        if folder:
-            shutil.rmtree(folder)
+    with in_memory(), mounted():
+        for seed in SEEDS:
+            play(seed)
+            print(f"seed {seed}: {STEPS} steps", flush=True)
 
 
 if __name__ == "__main__":
