@@ -19,8 +19,8 @@ ROOMS_BELOW = {
     "collective": ["base", "region", "layout", "store", "reach", "observe"],
     "file": ["base", "region", "layout", "store", "reach", "observe", "collective"],
     "mpiio": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
-    "fuse": ["base", "layout", "store"],
-    "tool": ["base"],
+    "fuse": ["base", "layout", "store", "file"],
+    "tool": ["base", "layout", "store", "file"],
 }
 # tool tries io_uring to say whether it works here.
 OWNERS = {"mpi.h": ["mpiio"], "liburing.h": ["store", "tool"], "CLI/CLI.hpp": ["tool"],

@@ -13,6 +13,7 @@
 
 #include "base/fault_point.h"
 #include "file/agreement.h"
+#include "file/folder_default.h"
 #include "file/joint_file.h"
 #include "file/striping.h"
 #include "observe/stats.h"
@@ -76,9 +77,9 @@ Result<LogicalFile> open_own(const OpenRequest& request, bool creates, bool excl
 Result<LogicalFile> create_own(const OpenRequest& request, bool stripes) {
   const bool exclusive = request.mode.exclusive;
   if (!stripes) return open_own(request, true, exclusive);
-  SHIMA_TRY_ASSIGN(auto regions, regions_for(request.hints));
-  SHIMA_TRY(create_striped({request.path, std::move(regions), permissions_of(request.hints),
-                            exclusive}));
+  SHIMA_TRY_ASSIGN(auto regions, regions_for(with_folder_default(request.hints, request.path)));
+  SHIMA_TRY(
+      create_striped({request.path, std::move(regions), permissions_of(request.hints), exclusive}));
   return open_own(request, false, false);
 }
 
@@ -115,9 +116,12 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   OpenPost mine{.wants_stats = stats_wanted() ? 1U : 0U};
   if (!request) mine.code = static_cast<std::uint64_t>(request.error().code);
   if (request) mine.mode_bits = bits_of(request->mode);
-  if (request) mine.stripes = request->mode.create && wants_striping(request->hints) ? 1U : 0U;
-  const auto all =
-      exchange_with_hints(*channel, mine, request ? request->hints : Hints{});
+  if (request && channel->rank() == 0)
+    mine.stripes =
+        request->mode.create && wants_striping(with_folder_default(request->hints, request->path))
+            ? 1U
+            : 0U;
+  const auto all = exchange_with_hints(*channel, mine, request ? request->hints : Hints{});
   const Status fits =
       all ? check_posts(all->values, request) : Status(std::unexpected(all.error()));
   // All members know alike whether the posts fit together, so all take the same steps.
@@ -127,8 +131,7 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   }
   OpenRequest agreed = *request;
   agreed.hints = all->hints;
-  SHIMA_TRY_ASSIGN(LogicalFile file,
-                   open_all(*channel, agreed, all->values.front().stripes != 0));
+  SHIMA_TRY_ASSIGN(LogicalFile file, open_all(*channel, agreed, all->values.front().stripes != 0));
   SHIMA_TRY_ASSIGN(const bool caches_apart, cache_apart(*channel, file, agreed.hints));
   const bool wants_stats =
       std::ranges::any_of(all->values, [](const OpenPost& post) { return post.wants_stats != 0; });

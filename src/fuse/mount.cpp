@@ -22,7 +22,8 @@ constexpr unsigned idle_threads = 4;
 void negotiate(void*, fuse_conn_info* connection) {
   connection->want |= FUSE_CAP_AUTO_INVAL_DATA & connection->capable;
   connection->want &= ~static_cast<unsigned>(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_READDIRPLUS |
-                                             FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_SPLICE_READ);
+                                             FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_ATOMIC_O_TRUNC |
+                                             FUSE_CAP_SPLICE_READ);
   connection->max_background = 64;
 }
 

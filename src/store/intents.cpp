@@ -18,9 +18,18 @@ std::filesystem::path folder_of(const std::string& path) {
   return std::filesystem::path(path).parent_path();
 }
 
+// Whoever opens a file finishes its intent, perhaps with more rights than whoever wrote it.
+Status check_owner(const MasterFile& master, const std::string& path,
+                   const std::vector<Target>& targets) {
+  if (belong_to(master, path, targets)) return {};
+  return fail(Code::access_denied,
+              path + " says that an operation on somebody else's subfiles is to be finished");
+}
+
 Status remove_replaced(const ReplaceIntent& replaced, const std::string& path) {
   const MasterFile before{replaced.from, {{{0}, 1, replaced.targets}}, {}};
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(replaced.targets, path, Target::Purpose::use));
+  SHIMA_TRY(check_owner(before, path, targets));
   return remove_parts(before, targets);
 }
 
@@ -69,28 +78,33 @@ Status put_master(const std::string& path, const MasterFile& master) {
 }
 
 Status finish_intent(const std::string& path, MasterFile& master) {
+  if (!master.intent) return {};
+  const Intent intent = *master.intent;
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), path, Target::Purpose::use));
-  if (const auto* truncate = std::get_if<TruncateIntent>(&*master.intent)) {
+  SHIMA_TRY(check_owner(master, path, targets));
+  if (const auto* truncate = std::get_if<TruncateIntent>(&intent)) {
     SHIMA_TRY(truncate_subfiles(master, truncate->size_bytes, targets));
-  } else if (std::holds_alternative<RemoveIntent>(*master.intent)) {
+  } else if (std::holds_alternative<RemoveIntent>(intent)) {
     SHIMA_TRY(remove_parts(master, targets));
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) return failed("removing", path);
     return {};
-  } else if (const auto* replaced = std::get_if<ReplaceIntent>(&*master.intent)) {
+  } else if (const auto* replaced = std::get_if<ReplaceIntent>(&intent)) {
     SHIMA_TRY(remove_replaced(*replaced, path));
-  } else if (const auto* move = std::get_if<MoveIntent>(&*master.intent)) {
+  } else if (const auto* move = std::get_if<MoveIntent>(&intent)) {
     SHIMA_TRY(finish_move(path, master, *move, targets));
   }
   master.intent.reset();
   return put_master(path, master);
 }
 
-Status carry_out(const std::string& link, const Intent& intent) {
+Status carry_out(const std::string& link, const Intent& intent, const FileId* only) {
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
   SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
   SHIMA_TRY_ASSIGN(auto master, read_master(path));
   if (!master) return fail(Code::no_such_file, path + " is no striped file any more");
-  if (master->intent) SHIMA_TRY(finish_intent(path, *master));
+  if (only != nullptr && master->id != *only)
+    return fail(Code::file_in_use, path + " is another file by now");
+  SHIMA_TRY(finish_intent(path, *master));
   // Nothing is begun that could not be finished.
   SHIMA_TRY(open_targets(master->targets(), path, Target::Purpose::use));
   if (std::holds_alternative<RemoveIntent>(intent)) SHIMA_TRY(drop_restripe(*master, path));

@@ -20,6 +20,8 @@ namespace shima {
 
 // Without a caller's lock: records what is to be done with a striped file, and does it. `path` may
 // be a link.
-[[nodiscard]] Status carry_out(const std::string& path, const Intent& intent);
+// `only`: nothing is done to another file that has the name by now.
+[[nodiscard]] Status carry_out(const std::string& path, const Intent& intent,
+                               const FileId* only = nullptr);
 
 }  // namespace shima

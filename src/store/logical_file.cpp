@@ -141,12 +141,17 @@ bool LogicalFile::cached(FileOffset offset) {
   return subfile(extent.subfile).cached(extent.begin);
 }
 
-Result<FileOffset> LogicalFile::size() {
+Result<std::vector<std::uint64_t>> LogicalFile::subfile_sizes() {
   std::vector<std::uint64_t> sizes;
   for (const auto& each : subfiles_) {
     SHIMA_TRY_ASSIGN(const std::uint64_t bytes, each->size());
     sizes.push_back(bytes);
   }
+  return sizes;
+}
+
+Result<FileOffset> LogicalFile::size() {
+  SHIMA_TRY_ASSIGN(const auto sizes, subfile_sizes());
   return layout_.end_of_file(sizes);
 }
 
@@ -163,7 +168,7 @@ Result<std::optional<FileOffset>> LogicalFile::next_data(FileOffset from) {
 }
 
 Status LogicalFile::truncate(FileOffset size) {
-  if (master_) return truncate_striped(path_, as_unsigned(size.value));
+  if (master_) return truncate_striped(path_, as_unsigned(size.value), &master_->id);
   return subfile(0).truncate(as_unsigned(size.value));
 }
 

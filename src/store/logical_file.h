@@ -56,6 +56,7 @@ class LogicalFile {
   // --- the whole file
   [[nodiscard]] bool cached(FileOffset offset);
   [[nodiscard]] Result<FileOffset> size();
+  [[nodiscard]] Result<std::vector<std::uint64_t>> subfile_sizes();
   // Where the next byte that may have been written lies, at `from` or beyond; nothing if there is
   // none.
   [[nodiscard]] Result<std::optional<FileOffset>> next_data(FileOffset from);

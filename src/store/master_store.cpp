@@ -19,7 +19,8 @@ namespace shima {
 Status create_striped(const StripedCreate& wanted) {
   StripedCreate request = wanted;
   std::error_code error;
-  const auto real = std::filesystem::weakly_canonical(wanted.path, error);
+  const auto real =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(wanted.path), error);
   if (!error) request.path = real.string();
   MasterFile master{{}, request.regions, {}};
   SHIMA_TRY_ASSIGN(master.id, new_id());
@@ -102,8 +103,8 @@ Status sync_master(const std::string& path) {
   return {};
 }
 
-Status truncate_striped(const std::string& path, std::uint64_t size_bytes) {
-  return carry_out(path, TruncateIntent{size_bytes});
+Status truncate_striped(const std::string& path, std::uint64_t size_bytes, const FileId* only) {
+  return carry_out(path, TruncateIntent{size_bytes}, only);
 }
 
 Status remove_file(const std::string& path) {

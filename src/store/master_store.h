@@ -49,11 +49,14 @@ struct SubfilesOpen {
 // Has the name and the description of a file outlive the machine's end.
 [[nodiscard]] Status sync_master(const std::string& path);
 
-// Sets the logical size.
-[[nodiscard]] Status truncate_striped(const std::string& path, std::uint64_t size_bytes);
+// Sets the logical size; file_in_use if another file than `only` has the name by now.
+[[nodiscard]] Status truncate_striped(const std::string& path, std::uint64_t size_bytes,
+                                      const FileId* only = nullptr);
 
 // Removes a file of any kind by name: a striped one with its subfiles.
 [[nodiscard]] Status remove_file(const std::string& path);
+
+[[nodiscard]] std::string subfile_name(const FileId& id, int index);
 
 // rename(2) for files of any kind: a striped one keeps its subfiles, one whose place is taken loses
 // them. Another file system is an error (EXDEV), also where only subfiles beside the file lie on

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 
 #include "store/text_file.h"
 
@@ -28,6 +30,20 @@ std::string subfile_name(const FileId& id, int index) {
 std::string copy_name(const FileId& id) { return id.hex + ".master"; }
 
 std::string record_name(const FileId& id) { return id.hex + ".restripe"; }
+
+bool is_part_name(std::string_view name) {
+  return name.size() > file_id_digits + 1 && is_file_id(name.substr(0, file_id_digits)) &&
+         name[file_id_digits] == '.' &&
+         (subfile_index(name) || name.ends_with(".master") || name.ends_with(".restripe"));
+}
+
+std::optional<int> subfile_index(std::string_view part_name) {
+  const std::string_view digits = part_name.substr(file_id_digits + 1);
+  int index = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return {};
+  return index;
+}
 
 std::string encode_copy(const MasterCopy& copy) {
   return encode_master(copy.master) + fmt::format("path {}\n", encode_path(copy.path));
@@ -59,12 +75,10 @@ Result<MasterCopy> read_copy(const Target& target, const FileId& id) {
 
 Status make_parts(const MasterFile& master, const std::string& path, mode_t mode,
                   const std::vector<Target>& targets) {
-  const std::vector<std::string> names = master.targets();
-  Status status;
-  for (std::size_t i = 0; i < names.size() && status; ++i)
-    status = make_subfile(target_called(targets, names[i]),
-                          subfile_name(master.id, static_cast<int>(i)), mode);
-  if (status) status = write_copies(master, path, mode, targets);
+  // The copies first: by them, and only by them, is it known whose the other parts are.
+  Status status = write_copies(master, path, mode, targets);
+  for (const Part& part : parts_of(master, targets))
+    if (status && subfile_index(part.name)) status = make_subfile(*part.target, part.name, mode);
   if (!status) std::ignore = remove_parts(master, targets);
   return status;
 }
@@ -100,6 +114,23 @@ Status truncate_subfiles(const MasterFile& master, std::uint64_t size_bytes,
       return failed("setting the size of", part.path());
   }
   return {};
+}
+
+bool belong_to(const MasterFile& master, const std::string& path,
+               const std::vector<Target>& targets) {
+  struct stat file{};
+  if (::stat(path.c_str(), &file) != 0) return false;
+  const auto is_anothers = [&](const Part& part) {
+    struct stat facts{};
+    return ::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+           facts.st_uid != file.st_uid;
+  };
+  const auto says_so = [&](const Target& target) {
+    const auto copy = read_copy(target, master.id);
+    return copy && copy->path == path;
+  };
+  return std::ranges::none_of(parts_of(master, targets), is_anothers) ||
+         std::ranges::any_of(targets, says_so);
 }
 
 std::vector<Part> parts_of(const MasterFile& master, const std::vector<Target>& targets) {

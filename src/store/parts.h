@@ -15,13 +15,18 @@
 #include <vector>
 
 #include "layout/master_file.h"
+#include "store/master_store.h"
 #include "store/target.h"
 
 namespace shima {
 
-[[nodiscard]] std::string subfile_name(const FileId& id, int index);
 [[nodiscard]] std::string copy_name(const FileId& id);
 [[nodiscard]] std::string record_name(const FileId& id);  // of an unfinished restripe
+
+// Whether a name is one of these; the index of a subfile, nothing for other names.
+inline constexpr std::size_t file_id_digits = 32;
+[[nodiscard]] bool is_part_name(std::string_view name);
+[[nodiscard]] std::optional<int> subfile_index(std::string_view part_name);
 
 // What a copy of a master file says.
 struct MasterCopy {
@@ -43,6 +48,11 @@ struct MasterCopy {
 [[nodiscard]] Status remove_parts(const MasterFile& master, const std::vector<Target>& targets);
 [[nodiscard]] Status truncate_subfiles(const MasterFile& master, std::uint64_t size_bytes,
                                        const std::vector<Target>& targets);
+
+// Whether the parts are those of the file at `path`, and not another's that a forged master file
+// names: they have the same owner, or a copy among them says this path.
+[[nodiscard]] bool belong_to(const MasterFile& master, const std::string& path,
+                             const std::vector<Target>& targets);
 
 // A part that a file has, by the rules.
 struct Part {

@@ -18,9 +18,6 @@
 namespace shima {
 namespace {
 
-// How much a kill may cost: the copy is synced and its progress recorded this often.
-constexpr std::int64_t record_bytes = std::int64_t{256} << 20;
-
 // --- the record ---------------------------------------------------------------------------------
 
 // The new master file, and a line "copied BYTES STAMP".
@@ -38,11 +35,14 @@ std::optional<UnfinishedRestripe> decode_record(std::string_view text) {
   if (!goal) return {};
   UnfinishedRestripe record{*std::move(goal), {}, 0};
   const std::string_view line = text.substr(at + record_key.size());
-  const char* const end = line.data() + line.size();
-  const auto [space, bad_done] = std::from_chars(line.data(), end, record.done.value);
-  if (bad_done != std::errc{} || *space != ' ' || record.done.value < 0) return {};
-  const auto [newline, bad_stamp] = std::from_chars(space + 1, end, record.stamp, 16);
-  if (bad_stamp != std::errc{} || newline + 1 != end) return {};
+  const std::size_t space = std::min(line.find(' '), line.size() - 1);
+  const char* const begin = line.data();
+  const char* const end = line.data() + line.size() - 1;  // the newline
+  const auto [after_done, bad_done] = std::from_chars(begin, begin + space, record.done.value);
+  if (bad_done != std::errc{} || after_done != begin + space || record.done.value < 0) return {};
+  const char* const stamp = std::min(begin + space + 1, end);
+  const auto [last, bad_stamp] = std::from_chars(stamp, end, record.stamp, 16);
+  if (bad_stamp != std::errc{} || last != end) return {};
   return record;
 }
 
@@ -62,7 +62,7 @@ Status write_record(const Target& home, const MasterFile& source,
 class Restriping {
  public:
   static Status run(const std::string& path, const MasterFile& source,
-                    const std::vector<StripedRegion>& regions, const CopyProgress& progress) {
+                    const RestripeRequest& request, const CopyProgress& progress) {
     SHIMA_TRY_ASSIGN(const auto old_targets,
                      open_targets(source.targets(), path, Target::Purpose::use));
     std::vector<Part> subfiles = parts_of(source, old_targets);
@@ -70,8 +70,8 @@ class Restriping {
     SHIMA_TRY_ASSIGN(WriterWatch watch, WriterWatch::begin(subfiles));
     SHIMA_TRY_ASSIGN(Target home, home_of_record(source, path));
     Restriping work(path, source, std::move(watch), std::move(home));
-    SHIMA_TRY(work.prepare(regions));
-    SHIMA_TRY(work.copy(progress));
+    SHIMA_TRY(work.prepare(request.regions));
+    SHIMA_TRY(work.copy(progress, request.record_bytes));
     return work.switch_over();
   }
 
@@ -106,7 +106,10 @@ class Restriping {
     SHIMA_TRY(write_record(home_, source_, record_));
     struct stat facts{};
     if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
-    SHIMA_TRY(make_parts(record_.goal, path_, facts.st_mode & 0777U, new_targets_));
+    // Its copies are not for rebuilding a file before it is one.
+    MasterFile unborn = record_.goal;
+    unborn.intent = RemoveIntent{};
+    SHIMA_TRY(make_parts(unborn, path_, facts.st_mode & 0777U, new_targets_));
     // As open to others as the file is, and theirs whose it is, as far as we may.
     for (const Part& part : parts_of(record_.goal, new_targets_)) {
       const char* const name = part.name.c_str();
@@ -116,7 +119,7 @@ class Restriping {
     return {};
   }
 
-  Status copy(const CopyProgress& progress) {
+  Status copy(const CopyProgress& progress, std::uint64_t record_bytes) {
     SHIMA_TRY_ASSIGN(auto from, LogicalFile::open_parts(source_, {.path = path_, .read = true}));
     SHIMA_TRY_ASSIGN(auto to, LogicalFile::open_parts(
                                   record_.goal, {.path = path_, .read = true, .write = true}));
@@ -125,7 +128,7 @@ class Restriping {
     const auto step = [&](FileOffset done, FileOffset goal) -> Status {
       SHIMA_TRY(watch_.still_alone());
       if (progress) SHIMA_TRY(progress(done, goal));
-      if (done - recorded < record_bytes) return {};
+      if (as_unsigned(done - recorded) < record_bytes) return {};
       SHIMA_TRY(to.sync());
       recorded = record_.done = done;
       return write_record(home_, source_, record_);
@@ -202,7 +205,7 @@ Status restripe(const RestripeRequest& request, const CopyProgress& progress) {
                 request.path + " is no striped file; shima cp makes one of a plain file");
   if (master->regions == request.regions) return {};
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(request.path));
-  return Restriping::run(path, *master, request.regions, progress);
+  return Restriping::run(path, *master, request, progress);
 }
 
 }  // namespace shima

@@ -21,6 +21,8 @@ namespace shima {
 struct RestripeRequest {
   std::string path;
   std::vector<StripedRegion> regions;
+  // How much a kill may cost: the copy is synced and its progress recorded this often.
+  std::uint64_t record_bytes = std::uint64_t{256} << 20;
 };
 
 // file_in_use if somebody writes; what was copied is kept. A file that has these regions already is

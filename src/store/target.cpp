@@ -14,11 +14,11 @@
 #include <iterator>
 
 #include "layout/master_file.h"
+#include "store/text_file.h"
 
 namespace shima {
 namespace {
 
-constexpr const char* marker_name = ".shima-target";
 constexpr std::string_view marker_head = "shima target ";
 constexpr std::string_view beside_folder = ".shima";
 
@@ -30,10 +30,11 @@ std::unexpected<Error> refuse(const std::string& name, const std::string& direct
 
 Result<TargetPlace> checked(TargetPlace place, std::string_view where) {
   if (!is_target_name(place.name) || place.name == beside_target)
-    return fail(Code::bad_argument,
-                fmt::format("{}: \"{}\" is no name for a target; letters, digits, _ and - are, as in "
-                            "disk0=/mnt/disk0",
-                            where, place.name));
+    return fail(
+        Code::bad_argument,
+        fmt::format("{}: \"{}\" is no name for a target; letters, digits, _ and - are, as in "
+                    "disk0=/mnt/disk0",
+                    where, place.name));
   if (!place.directory.starts_with('/'))
     return fail(Code::bad_argument, fmt::format("{}: target {}: \"{}\" must begin with /", where,
                                                 place.name, place.directory));
@@ -61,7 +62,7 @@ std::string marker_of(const std::string& name) { return fmt::format("{}{}\n", ma
 
 // The text of the marker; empty if there is none.
 Result<std::string> read_marker(const std::string& name, const std::string& directory, int fd) {
-  const UniqueFd file(::openat(fd, marker_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd file(::openat(fd, target_marker, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file && errno == ENOENT) return std::string();
   if (!file) return refuse(name, directory, errno, "its file .shima-target cannot be read");
   std::array<char, 256> text{};
@@ -72,16 +73,10 @@ Result<std::string> read_marker(const std::string& name, const std::string& dire
 
 // Several may do this at once: the name appears whole or not at all.
 Status write_marker(const std::string& name, const std::string& directory, int fd) {
-  const std::string temporary = fmt::format("{}.{}", marker_name, ::getpid());
-  const std::string text = marker_of(name);
-  {
-    const UniqueFd file(
-        ::openat(fd, temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (!file || ::write(file.get(), text.data(), text.size()) != std::ssize(text))
-      return refuse(name, directory, errno, "it cannot be written to");
-  }
-  if (::renameat(fd, temporary.c_str(), fd, marker_name) != 0)
-    return refuse(name, directory, errno, "it cannot be written to");
+  const Status written =
+      write_whole(fd, target_marker, marker_of(name), 0644, directory + "/" + target_marker);
+  if (!written)
+    return refuse(name, directory, written.error().sys_errno, "it cannot be written to");
   return {};
 }
 
@@ -93,10 +88,11 @@ Status check_marker(const std::string& name, const std::string& directory, int f
   if (text.empty())
     return refuse(name, directory, 0,
                   "it is no target (it has no file .shima-target); is its disk mounted?");
-  return refuse(name, directory, 0,
-                fmt::format("it is another target, as its file .shima-target says (\"{}\"); correct "
-                            "the list of targets",
-                            text.substr(0, text.find('\n'))));
+  return refuse(
+      name, directory, 0,
+      fmt::format("it is another target, as its file .shima-target says (\"{}\"); correct "
+                  "the list of targets",
+                  text.substr(0, text.find('\n'))));
 }
 
 // --- the directory ------------------------------------------------------------------------------
@@ -123,9 +119,11 @@ Status check_room(const std::string& name, const std::string& directory, int fd)
 Result<std::string> beside(const std::string& master_path) {
   std::error_code error;
   // The file may not exist yet; a link to it is followed, its subfiles lie beside the file itself.
-  const auto real = std::filesystem::weakly_canonical(master_path, error);
+  const auto real =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(master_path), error);
   if (error)
-    return fail(code_of_errno(error.value()), "finding the folder of " + master_path, error.value());
+    return fail(code_of_errno(error.value()), "finding the folder of " + master_path,
+                error.value());
   return (real.parent_path() / beside_folder).string();
 }
 
@@ -136,13 +134,14 @@ Result<std::string> directory_of(const std::string& name, const std::string& mas
   if (found != places.end()) return found->directory;
   std::vector<std::string> known;
   for (const TargetPlace& place : places) known.push_back(place.name);
-  return fail(Code::no_such_file,
-              fmt::format("{} needs target {}, which is not configured ({}); name its directory, for "
-                          "example SHIMA_TARGETS={}=/path",
-                          master_path, name,
-                          known.empty() ? std::string("no target is")
-                                        : fmt::format("{} are", fmt::join(known, ", ")),
-                          name));
+  return fail(
+      Code::no_such_file,
+      fmt::format("{} needs target {}, which is not configured ({}); name its directory, for "
+                  "example SHIMA_TARGETS={}=/path",
+                  master_path, name,
+                  known.empty() ? std::string("no target is")
+                                : fmt::format("{} are", fmt::join(known, ", ")),
+                  name));
 }
 
 Result<UniqueFd> open_directory(const std::string& name, const std::string& directory,

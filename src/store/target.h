@@ -2,8 +2,8 @@
 //
 // A name means a directory only by the configuration of whoever opens the file: SHIMA_TARGETS, or
 // else the file named by SHIMA_TARGETS_FILE, $XDG_CONFIG_HOME/shima/targets, or
-// /etc/shima/targets. The name "beside" needs none: it is the folder .shima beside the master file. A
-// target directory says in a file of its own which target it is and whose, so that a disk that is
+// /etc/shima/targets. The name "beside" needs none: it is the folder .shima beside the master file.
+// A target directory says in a file of its own which target it is and whose, so that a disk that is
 // not mounted, mounted elsewhere, or another user's is not taken for it.
 #pragma once
 
@@ -18,6 +18,7 @@
 namespace shima {
 
 inline constexpr std::string_view beside_target = "beside";
+inline constexpr const char* target_marker = ".shima-target";  // in every target directory
 
 struct TargetPlace {
   std::string name;

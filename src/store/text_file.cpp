@@ -85,6 +85,7 @@ Status write_whole(int folder_fd, const std::string& name, std::string_view text
   const UniqueFd fd(::openat(folder_fd, draft.c_str(),
                              O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd) return failed("writing", path);
+  ::flock(fd.get(), LOCK_EX | LOCK_NB);  // tells fsck that somebody is at it
   struct stat old{};
   if (::fstatat(folder_fd, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0) {
     std::ignore = ::fchown(fd.get(), old.st_uid, old.st_gid);

@@ -13,10 +13,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "file/striping.h"
 #include "tool/detect_mpi.h"
 #include "tool/mpiexec.h"
 #include "tool/preload.h"
 #include "tool/stats_report.h"
+#include "tool/stripe_options.h"
 #include "tool/supervise.h"
 
 namespace shima::tool {
@@ -29,15 +31,34 @@ Outcome<void> check_hint(const std::string& hint) {
                 "write for example --hint cb_nodes=2");
 }
 
+// What --stripe says, as hints; hints of the command line come later and so win.
+Outcome<std::string> stripe_hints_of(const ProcessOptions& options) {
+  std::string text;
+  if (options.stripe.empty()) return text;
+  auto hints = stripe_hints({.stripe = options.stripe, .order = {}, .regions = {}});
+  if (hints) hints = with_some_targets(*hints);
+  if (!hints) return std::unexpected(hints.error());
+  const auto regions = regions_for(*hints);
+  if (!regions) return refuse("--stripe " + options.stripe, regions.error().what, "correct it");
+  const std::size_t count = regions->front().targets.size();
+  if (hints->striping_unit != 0) text += fmt::format(";striping_unit={}", hints->striping_unit);
+  text += fmt::format(";striping_factor={}", count);
+  if (!hints->shima_targets.empty()) text += ";shima_targets=" + hints->shima_targets;
+  return text.substr(1);
+}
+
 // Hints and log level travel in the environment; hints of the command line come after, and so
 // override, those that are there.
 Outcome<void> export_settings(const ProcessOptions& options) {
   std::string hints = environment_value("SHIMA_HINTS");
+  auto stripe = stripe_hints_of(options);
+  if (!stripe) return std::unexpected(stripe.error());
+  if (!stripe->empty()) hints += (hints.empty() ? "" : ";") + *stripe;
   for (const std::string& hint : options.hints) {
     if (auto status = check_hint(hint); !status) return status;
     hints += (hints.empty() ? "" : ";") + hint;
   }
-  if (!options.hints.empty()) setenv("SHIMA_HINTS", hints.c_str(), 1);
+  if (!options.hints.empty() || !stripe->empty()) setenv("SHIMA_HINTS", hints.c_str(), 1);
   if (!options.log_level.empty()) setenv("SHIMA_LOG", options.log_level.c_str(), 1);
   return {};
 }

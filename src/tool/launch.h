@@ -13,6 +13,7 @@ namespace shima::tool {
 struct ProcessOptions {
   std::string mpi;                 // a build's name or a libmpi's path; empty: find out
   std::vector<std::string> hints;  // key=value
+  std::string stripe;              // as of stripe_options.h
   std::string log_level;
   Command program;
 };

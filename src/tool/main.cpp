@@ -5,6 +5,7 @@
 //   shima info   what is here and what works            info.cpp
 //   shima mount  show striped files as ordinary ones    mount.cpp
 //   shima umount no longer                              mount.cpp
+//   shima create, stat, ls, cp, cat, rm, mv, restripe, fsck: files   file_options.cpp
 //
 // Everything from the program's name on is the program's, also what looks like an option of ours,
 // so the command line is cut there before CLI11 sees it.
@@ -13,6 +14,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "tool/complaint.h"
+#include "tool/file_commands.h"
+#include "tool/file_options.h"
 #include "tool/info.h"
 #include "tool/launch.h"
 #include "tool/mount.h"
@@ -30,15 +34,20 @@ struct ProgramFormatter : CLI::Formatter {
   }
 };
 
-int complain(const Failure& failure) {
-  fmt::print(stderr, "shima: {}: {}; {}\n", failure.thing, failure.rule, failure.mend);
-  return exit_refused;
+// fsck's 2 says something else.
+int refused(const std::string& subcommand, const Failure& failure) {
+  complain(failure);
+  return subcommand == "fsck" ? exit_unchecked : exit_refused;
 }
 
 void add_process_options(CLI::App& command, ProcessOptions& options) {
   command.add_option("--hint", options.hints, "An MPI-IO hint for every file, again for more")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  command
+      .add_option("--stripe", options.stripe,
+                  "Stripe the files that the program makes: unit=1M,targets=4,order=a+b")
+      ->type_name("STRIPE");
   command.add_option("--log", options.log_level, "What to log: error, warn, info, debug or trace")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug", "trace"}));
@@ -127,6 +136,8 @@ int main(int argc, char** argv) {
   auto* umount_command = app.add_subcommand("umount", "End what shima mount began");
   umount_command->add_option("MOUNTPOINT", mount_point, "Where it is shown")->required();
   umount_command->footer(footer);
+  Action on_files;
+  add_file_commands(app, on_files);
 
   const std::string subcommand = argc > 1 ? argv[1] : "";
   if (subcommand == "run") job.process.program = take_program(*run, argc, argv);
@@ -137,18 +148,20 @@ int main(int argc, char** argv) {
     return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
     const bool known = !app.get_subcommands().empty();
-    return complain({"command line", error.what(),
-                     known ? "see `shima " + subcommand + " --help`" : "see `shima --help`"});
+    return refused(subcommand,
+                   {"command line", error.what(),
+                    known ? "see `shima " + subcommand + " --help`" : "see `shima --help`"});
   }
 
   Outcome<void> named;
   if (*run) named = must_name_program(*run, job.process.program);
   if (*exec) named = must_name_program(*exec, process.program);
-  if (!named) return complain(named.error());
-  const Outcome<int> result = *info             ? print_info(as_json)
+  if (!named) return refused(subcommand, named.error());
+  const Outcome<int> result = on_files          ? on_files()
+                              : *info           ? print_info(as_json)
                               : *mount_command  ? mount_folder(mount)
                               : *umount_command ? unmount(mount_point)
                               : *run            ? run_job(job)
                                                 : exec_process(process);
-  return result ? *result : complain(result.error());
+  return result ? *result : refused(subcommand, result.error());
 }
