@@ -20,7 +20,7 @@ ROOMS_BELOW = {
     "file": ["base", "region", "layout", "store", "reach", "observe", "collective"],
     "mpiio": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
     "capi": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
-    "fuse": ["base", "layout", "store"],
+    "fuse": ["base", "layout", "store", "file"],
     "tool": ["base", "layout", "store", "file"],
 }
 # tool tries io_uring to say whether it works here.

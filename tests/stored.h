@@ -60,7 +60,8 @@ static inline void stored_subfile_path(const struct stored_file* file, int subfi
                                        size_t size) {
   const char* slash = strrchr(file->path, '/');
   const int folder = slash == NULL ? 0 : (int)(slash - file->path) + 1;
-  if ((size_t)snprintf(path, size, "%.*s.shima/%s.%d", folder, file->path, file->id, subfile) >= size)
+  if ((size_t)snprintf(path, size, "%.*s.shima/%s.%d", folder, file->path, file->id, subfile) >=
+      size)
     stored_fail("too long a name", file->path);
 }
 

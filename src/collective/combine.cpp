@@ -235,9 +235,8 @@ class Leader {
         ++passenger;
       } else if (!passenger->second_round && passenger->joined > passenger->first) {
         passenger->second_round = true;
-        passenger->walk =
-            AgentWalk(passenger->member, passenger->post, write_.file.layout(),
-                      grid_.cut(parts_of(passenger->post), 0, passenger->joined));
+        passenger->walk = AgentWalk(passenger->member, passenger->post, write_.file.layout(),
+                                    grid_.cut(parts_of(passenger->post), 0, passenger->joined));
       } else if (passenger->last_window > written_) {
         ++passenger;
       } else {

@@ -22,8 +22,8 @@ class Coverage {
   // Marks the bytes of a strip that lies inside the window.
   void mark(const Strip& strip);
 
-  // Calls visit(TargetRange) for each maximal run of marked bytes; runs closer than `join_gap_bytes`
-  // are joined. Stops at the first error.
+  // Calls visit(TargetRange) for each maximal run of marked bytes; runs closer than
+  // `join_gap_bytes` are joined. Stops at the first error.
   template <class Visit>
   [[nodiscard]] Status for_each_run(std::uint64_t join_gap_bytes, Visit visit) const {
     std::uint64_t bit = next_bit(0, true);

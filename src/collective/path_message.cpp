@@ -52,9 +52,7 @@ class Client {
         walk_(job.channel.rank(), job.mine(), job.file.layout(), agent.domains),
         posted_(walk_) {}
 
-  [[nodiscard]] bool done() const {
-    return parcels_.empty() && !next_window();
-  }
+  [[nodiscard]] bool done() const { return parcels_.empty() && !next_window(); }
 
   Result<bool> step() {
     bool busy = false;
@@ -83,13 +81,14 @@ class Client {
   Status send(const Window& window) {
     Parcel& parcel = new_parcel(window);
     auto to = reinterpret_cast<std::uintptr_t>(parcel.data.data());
-    SHIMA_TRY(posted_.in(window.domain).walk_below(window.range.end, [&](const StripPair& pair) -> Status {
-      copy_strips(to, 0,
-                  {0, pair.b_offset, as_signed(pair.len_bytes), pair.b_stride_bytes, pair.len_bytes,
-                   pair.count});
-      to += pair.len_bytes * pair.count;
-      return {};
-    }));
+    SHIMA_TRY(posted_.in(window.domain)
+                  .walk_below(window.range.end, [&](const StripPair& pair) -> Status {
+                    copy_strips(to, 0,
+                                {0, pair.b_offset, as_signed(pair.len_bytes), pair.b_stride_bytes,
+                                 pair.len_bytes, pair.count});
+                    to += pair.len_bytes * pair.count;
+                    return {};
+                  }));
     count_wire(job_, agent_.rank, parcel.data.size());
     SHIMA_TRY_ASSIGN(parcel.ticket, job_.channel.messenger()->send(agent_.rank, parcel.data));
     return {};
@@ -110,15 +109,18 @@ class Client {
   // Puts what came into memory; a message that is short ends where the file does.
   void unpack(const Parcel& parcel, std::uint64_t len_bytes) {
     auto from = reinterpret_cast<std::uintptr_t>(parcel.data.data());
-    std::ignore = walk_.in(parcel.window.domain).walk_below(parcel.window.range.end, [&](const StripPair& pair) -> Status {
-      for (std::uint64_t i = 0; i < pair.count && len_bytes > 0; ++i) {
-        const std::uint64_t len = std::min(pair.len_bytes, len_bytes);
-        copy_strips(0, from, {pair.b_offset + as_signed(i) * pair.b_stride_bytes, 0, 0, 0, len, 1});
-        from += len;
-        len_bytes -= len;
-      }
-      return {};
-    });
+    std::ignore =
+        walk_.in(parcel.window.domain)
+            .walk_below(parcel.window.range.end, [&](const StripPair& pair) -> Status {
+              for (std::uint64_t i = 0; i < pair.count && len_bytes > 0; ++i) {
+                const std::uint64_t len = std::min(pair.len_bytes, len_bytes);
+                copy_strips(0, from,
+                            {pair.b_offset + as_signed(i) * pair.b_stride_bytes, 0, 0, 0, len, 1});
+                from += len;
+                len_bytes -= len;
+              }
+              return {};
+            });
   }
 
   Job& job_;
@@ -149,7 +151,9 @@ struct Side {
 class Server {
  public:
   Server(Job& job, const Agent& agent)
-      : job_(job), walk_(job.posts, job.file.layout(), job.plan, agent), sides_{Side(job), Side(job)} {}
+      : job_(job),
+        walk_(job.posts, job.file.layout(), job.plan, agent),
+        sides_{Side(job), Side(job)} {}
 
   void start() {
     auto staging = Staging::borrow(job_.channel.staging(), 2 * job_.plan.window_bytes);
@@ -202,7 +206,8 @@ class Server {
     for (MemberWalk* member : walk_.members_in(*window)) {
       member->look_below(window->range.end, [&](const Strip& s) { side.io.mark(s); });
       if (needs_messages(job_, member->rank(), job_.channel.rank())) {
-        side.guests.push_back({*member, std::vector<std::byte>(member->bytes_below(window->range.end))});
+        side.guests.push_back(
+            {*member, std::vector<std::byte>(member->bytes_below(window->range.end))});
       } else {
         side.locals.push_back(*member);
       }

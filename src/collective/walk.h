@@ -40,9 +40,7 @@ class MemberWalk {
   // Whether the member has bytes below `end` that were not walked yet.
   [[nodiscard]] bool has_below(TargetOffset end) const { return next() < end; }
   // The number of bytes from here up to `end`.
-  [[nodiscard]] std::uint64_t bytes_below(TargetOffset end) const {
-    return file_.bytes_below(end);
-  }
+  [[nodiscard]] std::uint64_t bytes_below(TargetOffset end) const { return file_.bytes_below(end); }
 
   // Calls visit(Strip) for the pieces below `end` in the subfile, without moving.
   template <class Visit>

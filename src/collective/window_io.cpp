@@ -32,10 +32,9 @@ Result<TargetOffset> WindowIo::read_marked(std::byte* data) {
   SHIMA_TRY(coverage_.for_each_run(sieve_gap_bytes, [&](TargetRange run) -> Status {
     if (run.begin >= end) return {};
     ++job_.counters.runs;
-    SHIMA_TRY_ASSIGN(
-        const std::uint64_t n,
-        job_.file.read_in(window_.subfile, run.begin, data + (run.begin - window_.range.begin),
-                          run.len_bytes()));
+    SHIMA_TRY_ASSIGN(const std::uint64_t n,
+                     job_.file.read_in(window_.subfile, run.begin,
+                                       data + (run.begin - window_.range.begin), run.len_bytes()));
     job_.counters.disk_bytes_read += n;
     if (n == run.len_bytes()) return {};
     end = run.begin + as_signed(n);

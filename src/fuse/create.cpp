@@ -8,31 +8,56 @@
 #include <optional>
 #include <string_view>
 
+#include "file/folder_default.h"
+#include "file/striping.h"
+#include "fuse/change.h"
 #include "store/master_store.h"
 
 namespace shima::fuse {
 namespace {
 
-// How new files of a folder are striped; nothing: they are plain.
-std::optional<std::vector<StripedRegion>> default_regions(const Node&) { return {}; }
+// How a new file is striped, as its folder has it (file/folder_default.h); nothing: it is plain.
+Result<std::optional<std::vector<StripedRegion>>> default_regions(const Place& place) {
+  const Hints hints = with_folder_default({}, place.path());
+  if (!wants_striping(hints)) return std::nullopt;
+  SHIMA_TRY_ASSIGN(auto regions, regions_for(hints));
+  return regions;
+}
 
-Status make_striped(const std::shared_ptr<Node>& folder, const std::string& name, mode_t mode,
-                    bool exclusive, std::vector<StripedRegion> regions) {
+Status make_striped(const Place& place, mode_t mode, std::vector<StripedRegion> regions) {
   for (const StripedRegion& region : regions)
     for (const std::string& target : region.targets)
-      if (target == beside_target) make_beside_folder(*folder);
-  return create_striped({.path = Place{folder, name}.path(),
+      if (target == beside_target) make_beside_folder(*place.folder);
+  return create_striped({.path = place.path(),
                          .regions = std::move(regions),
                          .permissions = mode & 07777U,
-                         .exclusive = exclusive});
+                         .exclusive = true});
+}
+
+// Of a new file, open where it is plain; file_exists where there is one.
+Result<UniqueFd> make_file(const Place& place, int flags, mode_t mode) {
+  SHIMA_TRY_ASSIGN(auto regions, default_regions(place));
+  if (regions) {
+    SHIMA_TRY(make_striped(place, mode, *std::move(regions)));
+    return UniqueFd();
+  }
+  constexpr int not_wanted = O_TRUNC | O_DIRECT | O_NOATIME | O_APPEND;
+  const int how = (flags & ~not_wanted) | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  UniqueFd created(::openat(place.folder->fd(), place.name.c_str(), how, mode));
+  SHIMA_TRY(done(created.get()));
+  return created;
+}
+
+Status give_striped_to_caller(Tree& tree, const fuse_ctx& caller, Node& node) {
+  if (::geteuid() != 0 || (caller.uid == 0 && caller.gid == 0)) return {};
+  return change_owner(tree, node, caller.uid, caller.gid);
 }
 
 }  // namespace
 
 void make_beside_folder(const Node& folder) {
   struct stat facts{};
-  if (::fstat(folder.fd(), &facts) == 0)
-    ::mkdirat(folder.fd(), ".shima", facts.st_mode & 0777U);
+  if (::fstat(folder.fd(), &facts) == 0) ::mkdirat(folder.fd(), ".shima", facts.st_mode & 0777U);
 }
 
 Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name) {
@@ -47,19 +72,15 @@ Result<std::unique_ptr<Handle>> create_file(Tree& tree, const fuse_ctx& caller,
                                             const std::shared_ptr<Node>& folder,
                                             const std::string& name, int flags, mode_t mode) {
   if (is_hidden(name)) return refusal(EPERM);
-  const bool exclusive = (flags & O_EXCL) != 0;
-  UniqueFd created;
-  if (auto regions = default_regions(*folder)) {
-    SHIMA_TRY(make_striped(folder, name, mode, exclusive, *std::move(regions)));
-  } else {
-    constexpr int not_wanted = O_TRUNC | O_DIRECT | O_NOATIME;
-    const int how = (flags & ~not_wanted) | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    created = UniqueFd(::openat(folder->fd(), name.c_str(), how, mode));
-    if (created) SHIMA_TRY(give_to_caller(caller, folder->fd(), name.c_str()));
-    if (!created && (errno != EEXIST || exclusive)) return std::unexpected(done(-1).error());
-  }
+  auto created = make_file({folder, name}, flags, mode);
+  const bool is_new = created.has_value();
+  if (!is_new && (created.error().code != Code::file_exists || (flags & O_EXCL) != 0))
+    return std::unexpected(created.error());
+  if (is_new && *created) SHIMA_TRY(give_to_caller(caller, folder->fd(), name.c_str()));
   SHIMA_TRY_ASSIGN(auto node, tree.look_up(folder, name));
-  auto handle = Handle::open(tree, node, flags, std::move(created));
+  if (is_new && node->kind == Node::Kind::striped)
+    SHIMA_TRY(give_striped_to_caller(tree, caller, *node));
+  auto handle = Handle::open(tree, node, flags, is_new ? *std::move(created) : UniqueFd());
   if (!handle) tree.nodes().forget(node->number, 1);
   return handle;
 }

@@ -66,7 +66,8 @@ void* buffer_of(std::size_t len_bytes) {
   static thread_local std::unique_ptr<void, Free> buffer;
   static thread_local std::size_t capacity = 0;
   if (len_bytes > capacity) {
-    capacity = (std::max<std::size_t>(len_bytes, 1 << 20) + page_bytes - 1) / page_bytes * page_bytes;
+    capacity =
+        (std::max<std::size_t>(len_bytes, 1 << 20) + page_bytes - 1) / page_bytes * page_bytes;
     buffer.reset(std::aligned_alloc(page_bytes, capacity));
     if (!buffer) capacity = 0;
   }
@@ -88,7 +89,7 @@ void read(fuse_req_t request, fuse_ino_t, std::size_t len_bytes, off_t offset,
 void write(fuse_req_t request, fuse_ino_t, const char* data, std::size_t len_bytes, off_t offset,
            fuse_file_info* info) {
   answer(request, [&]() -> Status {
-    SHIMA_TRY(handle_in(info).write(data, len_bytes, FileOffset{offset}));
+    SHIMA_TRY(handle_in(info).write(data, len_bytes, FileOffset{offset}, info->writepage != 0));
     fuse_reply_write(request, len_bytes);
     return {};
   });

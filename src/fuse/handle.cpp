@@ -38,8 +38,9 @@ bool notes_all_writes(int fd) {
 Result<std::unique_ptr<Handle>> Handle::open(Tree& tree, std::shared_ptr<Node> node, int flags,
                                              UniqueFd created) {
   if (node->kind == Node::Kind::damaged)
-    return fail(Code::bad_file, "opening a striped file whose master file is damaged; shima fsck "
-                                "tells more");
+    return fail(Code::bad_file,
+                "opening a striped file whose master file is damaged; shima fsck "
+                "tells more");
   std::unique_ptr<Handle> handle(new Handle(tree, std::move(node), flags));
   if (handle->node_->kind == Node::Kind::striped) {
     SHIMA_TRY(handle->open_striped());
@@ -54,7 +55,8 @@ Status Handle::open_plain(UniqueFd created) {
   fd_ = std::move(created);
   if (fd_) return {};
   // A direct transfer wants memory and lengths that requests do not have.
-  constexpr int not_wanted = O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_DIRECT | O_NOATIME;
+  constexpr int not_wanted =
+      O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_DIRECT | O_NOATIME | O_APPEND;
   fd_ = UniqueFd(::open(node_->path().c_str(), (flags_ & ~not_wanted) | O_CLOEXEC));
   return done(fd_.get());
 }
@@ -115,10 +117,11 @@ Handle::~Handle() {
   node_->parts().subfiles.clear();
 }
 
-// Nobody maps what is open for writing alone. Where the end of the file is, those who append learn
-// from us.
+// Nobody maps what is open for writing alone. (Where the end of the file is, the kernel may know
+// wrongly when it appends; then it puts the bytes into a wrong page, too, but that is dropped
+// before the next read like all that was written.)
 bool Handle::past_cache() const {
-  return !reads() || (flags_ & (O_APPEND | O_DIRECT)) != 0 || !node_->freshness().watched;
+  return !reads() || (flags_ & O_DIRECT) != 0 || !node_->freshness().watched;
 }
 
 Result<std::uint64_t> Handle::read(void* data, std::uint64_t len_bytes, FileOffset offset) {
@@ -141,17 +144,19 @@ Status Handle::append(const void* data, std::uint64_t len_bytes) {
   return file_->write(end, data, len_bytes);
 }
 
-Status Handle::write(const void* data, std::uint64_t len_bytes, FileOffset offset) {
+// A page of a mapping has its place, also if its descriptor appends.
+Status Handle::write(const void* data, std::uint64_t len_bytes, FileOffset offset, bool is_page) {
+  const bool appends = (flags_ & O_APPEND) != 0 && !is_page;
   if (file_) {
     if (offset.value > INT64_MAX - as_signed(len_bytes)) return refusal(EFBIG);
-    SHIMA_TRY((flags_ & O_APPEND) != 0 ? append(data, len_bytes)
-                                       : file_->write(offset, data, len_bytes));
+    SHIMA_TRY(appends ? append(data, len_bytes) : file_->write(offset, data, len_bytes));
     return (flags_ & O_DSYNC) != 0 ? sync(true) : Status{};
   }
   std::uint64_t moved = 0;
   while (moved < len_bytes) {
-    const ssize_t n = ::pwrite(fd_.get(), static_cast<const char*>(data) + moved,
-                               len_bytes - moved, offset.value + as_signed(moved));
+    const iovec piece{const_cast<char*>(static_cast<const char*>(data)) + moved, len_bytes - moved};
+    const ssize_t n =
+        ::pwritev2(fd_.get(), &piece, 1, offset.value + as_signed(moved), appends ? RWF_APPEND : 0);
     if (n < 0 && errno == EINTR) continue;
     SHIMA_TRY(done(static_cast<int>(std::min<ssize_t>(n, 0))));
     moved += as_unsigned(n);

@@ -36,7 +36,10 @@ class Handle {
 
   // Returns fewer bytes only at the end of the file.
   [[nodiscard]] Result<std::uint64_t> read(void* data, std::uint64_t len_bytes, FileOffset offset);
-  [[nodiscard]] Status write(const void* data, std::uint64_t len_bytes, FileOffset offset);
+  // At the end of the file where that is what the descriptor was opened for; `is_page`: that the
+  // kernel writes of its own accord.
+  [[nodiscard]] Status write(const void* data, std::uint64_t len_bytes, FileOffset offset,
+                             bool is_page);
   [[nodiscard]] Status sync(bool data_only);
   [[nodiscard]] Status truncate(FileOffset size);
   [[nodiscard]] Status allocate(int mode, off_t offset, off_t len);

@@ -122,7 +122,7 @@ void Watcher::take_notes() {
   }
 }
 
-bool Watcher::is_stale(const Node& node) {
+bool Watcher::is_stale(Node& node) {
   bool others = false;
   {
     const std::lock_guard lock(mutex_);
@@ -131,7 +131,7 @@ bool Watcher::is_stale(const Node& node) {
     others = before == 0 && !changed_.empty();
   }
   if (others) wake();
-  return const_cast<Node&>(node).freshness().is_stale();
+  return node.freshness().is_stale();
 }
 
 void Watcher::renew(std::shared_ptr<Node> node, std::function<void()> then) {

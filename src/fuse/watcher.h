@@ -44,7 +44,7 @@ class Watcher {
   void unwatch(Node& node);
 
   // Counts the changes noted so far; whether the kernel may hold old pages of this one.
-  [[nodiscard]] bool is_stale(const Node& node);
+  [[nodiscard]] bool is_stale(Node& node);
   // Has the pages dropped, if need be, then calls `then`; neither in this thread nor at once.
   void renew(std::shared_ptr<Node> node, std::function<void()> then);
 

@@ -17,19 +17,21 @@ Status check(std::span<const RegionSpec> regions) {
   FileOffset previous{-1};
   for (const RegionSpec& region : regions) {
     if (&region == &regions.front() && region.begin.value != 0)
-      return fail(Code::bad_argument,
-                  fmt::format("the first region begins at {}; it must begin at 0",
-                              region.begin.value));
+      return fail(
+          Code::bad_argument,
+          fmt::format("the first region begins at {}; it must begin at 0", region.begin.value));
     if (region.begin <= previous)
-      return fail(Code::bad_argument, fmt::format("regions overlap: one begins at {}, the next at {}",
-                                                  previous.value, region.begin.value));
+      return fail(Code::bad_argument,
+                  fmt::format("regions overlap: one begins at {}, the next at {}", previous.value,
+                              region.begin.value));
     if (region.unit_bytes == 0 || region.unit_bytes > largest_unit_bytes)
       return fail(Code::bad_argument, fmt::format("a striping unit of {} bytes; it must be 1 to {}",
                                                   region.unit_bytes, largest_unit_bytes));
     if (region.subfile_count < 1 || region.subfile_count > most_subfiles - subfiles)
-      return fail(Code::bad_argument,
-                  fmt::format("{} subfiles in one region; each has 1 or more, and a file at most {}",
-                              region.subfile_count, most_subfiles));
+      return fail(
+          Code::bad_argument,
+          fmt::format("{} subfiles in one region; each has 1 or more, and a file at most {}",
+                      region.subfile_count, most_subfiles));
     subfiles += region.subfile_count;
     previous = region.begin;
   }
@@ -121,14 +123,15 @@ std::uint64_t Layout::granule_bytes() const {
 FileOffset Layout::end_of_file(std::span<const std::uint64_t> subfile_sizes) const {
   FileOffset end{0};
   for (int i = 0; i < subfile_count_; ++i) {
-    const std::uint64_t size = std::min(subfile_sizes[static_cast<std::size_t>(i)],
-                                        as_unsigned(capacity(i).value));
+    const std::uint64_t size =
+        std::min(subfile_sizes[static_cast<std::size_t>(i)], as_unsigned(capacity(i).value));
     if (size > 0) end = std::max(end, run_at(i, TargetOffset{as_signed(size) - 1}).begin + 1);
   }
   return end;
 }
 
-std::vector<TargetRange> cut_into_domains(TargetRange range, int count, std::uint64_t alignment_bytes) {
+std::vector<TargetRange> cut_into_domains(TargetRange range, int count,
+                                          std::uint64_t alignment_bytes) {
   std::vector<TargetRange> domains;
   const std::int64_t align = as_signed(std::max<std::uint64_t>(alignment_bytes, 1));
   const std::int64_t share = (range.end - range.begin + count - 1) / std::max(count, 1);
@@ -137,8 +140,8 @@ std::vector<TargetRange> cut_into_domains(TargetRange range, int count, std::uin
     const std::int64_t aligned =
         (begin.value + std::max<std::int64_t>(share, 1) + align - 1) / align * align;
     const TargetOffset end = static_cast<int>(domains.size()) + 1 == count
-                               ? range.end
-                               : std::min(range.end, TargetOffset{aligned});
+                                 ? range.end
+                                 : std::min(range.end, TargetOffset{aligned});
     domains.push_back({begin, end});
     begin = end;
   }

@@ -51,8 +51,8 @@ class SubfileCursor {
     });
   }
 
-  // The same beside a cursor in the same data somewhere else: visit(StripPair{here, there}). A visit
-  // returns a Status; the first error ends the walk.
+  // The same beside a cursor in the same data somewhere else: visit(StripPair{here, there}). A
+  // visit returns a Status; the first error ends the walk.
   template <class Visit>
   [[nodiscard]] Status match_below(TargetOffset end, Cursor& other, Visit visit);
 

@@ -24,7 +24,6 @@ const std::array rows{
     Row{Code::bad_count, MPI_ERR_COUNT, LogLevel::warn},
     Row{Code::bad_type, MPI_ERR_TYPE, LogLevel::warn},
     Row{Code::bad_access_mode, MPI_ERR_AMODE, LogLevel::warn},
-    Row{Code::bad_file, MPI_ERR_IO, LogLevel::error},
     Row{Code::bad_file_name, MPI_ERR_BAD_FILE, LogLevel::warn},
     Row{Code::bad_file, MPI_ERR_IO, LogLevel::warn},
     Row{Code::bad_handle, MPI_ERR_FILE, LogLevel::warn},

@@ -60,11 +60,13 @@ Status link_part(const Part& part, const Target& there, const std::string& from,
 Status link_beside(const MasterFile& master, const std::vector<Target>& targets,
                    const std::string& from, const std::string& to) {
   std::optional<Target> there;
+  // What has the name may be a link, which would be followed: any other name in the folder will do.
+  const std::string beside = (std::filesystem::path(to).parent_path() / master.id.hex).string();
   for (const Part& part : parts_of(master, targets)) {
     if (part.target->name() != beside_target) continue;
     if (!there) {
       SHIMA_TRY_ASSIGN(Target made,
-                       Target::open(std::string(beside_target), to, Target::Purpose::create));
+                       Target::open(std::string(beside_target), beside, Target::Purpose::create));
       there.emplace(std::move(made));
     }
     SHIMA_TRY(link_part(part, *there, from, to));

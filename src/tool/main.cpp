@@ -3,9 +3,9 @@
 //   shima run    start an MPI job under Shima           launch.cpp
 //   shima exec   the same for one process of a job      launch.cpp
 //   shima info   what is here and what works            info.cpp
-//   shima create, stat, ls, cp, cat, rm, mv, restripe, fsck: files   file_options.cpp
 //   shima mount  show striped files as ordinary ones    mount.cpp
 //   shima umount no longer                              mount.cpp
+//   shima create, stat, ls, cp, cat, rm, mv, restripe, fsck: files   file_options.cpp
 //
 // Everything from the program's name on is the program's, also what looks like an option of ours,
 // so the command line is cut there before CLI11 sees it.
@@ -131,13 +131,14 @@ int main(int argc, char** argv) {
   add_process_options(*exec, process);
   info->add_flag("--json", as_json, "As JSON");
   info->footer(footer);
-  Action on_files;
-  add_file_commands(app, on_files);
-  auto* mount_command = app.add_subcommand("mount", "Show a folder's striped files as ordinary ones");
+  auto* mount_command =
+      app.add_subcommand("mount", "Show a folder's striped files as ordinary ones");
   add_mount_options(*mount_command, mount);
   auto* umount_command = app.add_subcommand("umount", "End what shima mount began");
   umount_command->add_option("MOUNTPOINT", mount_point, "Where it is shown")->required();
   umount_command->footer(footer);
+  Action on_files;
+  add_file_commands(app, on_files);
 
   const std::string subcommand = argc > 1 ? argv[1] : "";
   if (subcommand == "run") job.process.program = take_program(*run, argc, argv);
@@ -157,11 +158,11 @@ int main(int argc, char** argv) {
   if (*run) named = must_name_program(*run, job.process.program);
   if (*exec) named = must_name_program(*exec, process.program);
   if (!named) return refused(subcommand, named.error());
-  const Outcome<int> result = on_files         ? on_files()
-                              : *info          ? print_info(as_json)
+  const Outcome<int> result = on_files          ? on_files()
+                              : *info           ? print_info(as_json)
                               : *mount_command  ? mount_folder(mount)
                               : *umount_command ? unmount(mount_point)
-                              : *run           ? run_job(job)
-                                               : exec_process(process);
+                              : *run            ? run_job(job)
+                                                : exec_process(process);
   return result ? *result : refused(subcommand, result.error());
 }

@@ -10,8 +10,8 @@ int main(int argc, char** argv) {
   MPI_File file = MPI_FILE_NULL;
   start_test(&argc, &argv, 60);
   for (int i = 0; i < bytes; ++i) block[i] = value_at((long long)here * bytes + i);
-  int code = MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
-                           &file);
+  int code =
+      MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
   int worst = 0, mine = class_of(code), least = 0;
   MPI_Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);

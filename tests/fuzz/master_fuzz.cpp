@@ -27,12 +27,32 @@ std::string sealed(const std::string& body) {
 }
 
 std::string random_word(Random& random) {
-  static const std::array<std::string, 26> words{
-      "id",     "region", "unit",  "targets", "intent", "truncate", "remove",
-      "replace", "0",     "1",     "65536",   "-1",     "18446744073709551615",
-      "9223372036854775807", "1099511627776", "a",      "b",        "beside",
-      "../b",   "/etc",   "..",    "end",     "#",      "0x10",     std::string(32, '0'),
-      std::string(70, 'n')};
+  static const std::array<std::string, 26> words{"id",
+                                                 "region",
+                                                 "unit",
+                                                 "targets",
+                                                 "intent",
+                                                 "truncate",
+                                                 "remove",
+                                                 "replace",
+                                                 "0",
+                                                 "1",
+                                                 "65536",
+                                                 "-1",
+                                                 "18446744073709551615",
+                                                 "9223372036854775807",
+                                                 "1099511627776",
+                                                 "a",
+                                                 "b",
+                                                 "beside",
+                                                 "../b",
+                                                 "/etc",
+                                                 "..",
+                                                 "end",
+                                                 "#",
+                                                 "0x10",
+                                                 std::string(32, '0'),
+                                                 std::string(70, 'n')};
   if (pick(random, 20) != 0) return words[pick(random, words.size())];
   std::string word(pick(random, 12), ' ');
   for (char& c : word) c = static_cast<char>(random());

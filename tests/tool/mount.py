@@ -53,6 +53,9 @@ def reads_and_writes():
         file.write(b"the end")
     model += b"the end"
     assert STRIPED.read_bytes() == model
+    with open(STRIPED, "r+b", opener=lambda path, flags: os.open(path, flags | os.O_TRUNC)):
+        assert STRIPED.stat().st_size == 0
+    STRIPED.write_bytes(model)
     for size in (100, 2_000_000, 2_000_000, UNIT, 0):
         os.truncate(STRIPED, size)
         del model[size:]
@@ -110,6 +113,18 @@ def names():
     os.symlink("data", MOUNT / "link")
     assert (MOUNT / "link").read_bytes() == DATA
     os.unlink(MOUNT / "link")
+
+
+def defaults():
+    """New files are plain, unless their folder says otherwise."""
+    folder = MOUNT / "striped"
+    folder.mkdir()
+    (folder / ".shima-default").write_text(f"shima_targets=beside\nstriping_factor=2\nstriping_unit={UNIT}\n")
+    (folder / "new").write_bytes(DATA)
+    assert (FOLDER / "striped/new").read_bytes().startswith(b"shima striped file")
+    assert (folder / "new").read_bytes() == DATA
+    assert stat.S_IMODE((FOLDER / "striped/.shima").stat().st_mode) == stat.S_IMODE(folder.stat().st_mode)
+    shutil.rmtree(folder)
 
 
 def mapped():
@@ -266,7 +281,7 @@ def main():
     FOLDER.mkdir()
     make_striped(FOLDER / "data")
     with mounted():
-        for part in (reads_and_writes, attributes, names, mapped, plain_files, programs, damaged, same_tick,
+        for part in (reads_and_writes, attributes, names, defaults, mapped, plain_files, programs, damaged, same_tick,
                      with_ranks, refusals):
             started = time.monotonic()
             part()

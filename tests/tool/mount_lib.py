@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -38,13 +39,29 @@ def enter():
 
 
 @contextlib.contextmanager
+def in_memory():
+    """Shows a folder in memory: truncating and renaming sync master files, which on a disk takes most of the time."""
+    folder = pathlib.Path(f"/dev/shm/shima-mount-{os.getpid()}")
+    try:
+        folder.mkdir()
+        FOLDER.symlink_to(folder)
+        yield
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
 def mounted(*options):
-    FOLDER.mkdir(exist_ok=True)
+    if not FOLDER.exists():
+        FOLDER.mkdir()
     MOUNT.mkdir(exist_ok=True)
     subprocess.run([SHIMA, "mount", "--log-file", "mount.log", *options, FOLDER, MOUNT], check=True, timeout=30)
     try:
         yield
-    finally:
+    except BaseException:
+        subprocess.run(["umount", "-l", MOUNT], check=False)  # somebody may have files open
+        raise
+    else:
         for _ in range(50):  # a file that was just closed may still be held
             ended = subprocess.run([SHIMA, "umount", MOUNT], capture_output=True, text=True)
             if ended.returncode == 0:
@@ -80,6 +97,7 @@ class Ranks:
         return self
 
     def __exit__(self, *_):
+        print(file=self.job.stdin, flush=True)  # not all launchers hand on that stdin has ended
         self.job.stdin.close()
         assert self.job.wait(60) == 0
 

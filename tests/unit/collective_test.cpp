@@ -97,8 +97,8 @@ Transfer transfer_of(Access& access) {
 class CollectiveTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("shima_collective_" + std::to_string(::getpid()));
+    folder_ =
+        std::filesystem::temp_directory_path() / ("shima_collective_" + std::to_string(::getpid()));
     std::filesystem::create_directory(folder_);
     path_ = (folder_ / "file").string();
   }
@@ -210,9 +210,8 @@ std::vector<StripedRegion> random_regions(Random& random) {
   std::vector<StripedRegion> regions;
   std::int64_t begin = 0;
   for (std::uint64_t i = pick(random, 1, 3); i > 0; --i) {
-    const std::uint64_t unit =
-        std::array<std::uint64_t, 5>{pick(random, 0, 9) == 0 ? 7U : 512U, 300, 1000, 4096,
-                                     65536}[pick(random, 0, 4)];
+    const std::uint64_t unit = std::array<std::uint64_t, 5>{
+        pick(random, 0, 9) == 0 ? 7U : 512U, 300, 1000, 4096, 65536}[pick(random, 0, 4)];
     regions.push_back({{begin}, unit, std::vector<std::string>(pick(random, 1, 5), "beside")});
     begin += static_cast<std::int64_t>(pick(random, 1, 60000));
   }
@@ -266,20 +265,21 @@ TEST_P(EveryWay, ReadsWhatTheModelSays) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, EveryWay,
-                         testing::Values(Way{"independent", Movement::automatic, 1, true, false, false},
-                                         Way{"automatic", Movement::automatic, 1, true, true, false},
-                                         Way{"pull", Movement::pull, 1, true, true, false},
-                                         Way{"pack", Movement::pack, 1, true, true, false},
-                                         Way{"message", Movement::message, 2, false, true, false},
-                                         Way{"message_and_pull", Movement::message, 3, true, true, false},
-                                         Way{"independent_striped", Movement::automatic, 1, true, false, true},
-                                         Way{"automatic_striped", Movement::automatic, 1, true, true, true},
-                                         Way{"pull_striped", Movement::pull, 1, true, true, true},
-                                         Way{"pack_striped", Movement::pack, 1, true, true, true},
-                                         Way{"message_striped", Movement::message, 2, false, true, true},
-                                         Way{"message_and_pull_striped", Movement::message, 3, true, true, true}),
-                         [](const auto& way) { return std::string(way.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Ways, EveryWay,
+    testing::Values(Way{"independent", Movement::automatic, 1, true, false, false},
+                    Way{"automatic", Movement::automatic, 1, true, true, false},
+                    Way{"pull", Movement::pull, 1, true, true, false},
+                    Way{"pack", Movement::pack, 1, true, true, false},
+                    Way{"message", Movement::message, 2, false, true, false},
+                    Way{"message_and_pull", Movement::message, 3, true, true, false},
+                    Way{"independent_striped", Movement::automatic, 1, true, false, true},
+                    Way{"automatic_striped", Movement::automatic, 1, true, true, true},
+                    Way{"pull_striped", Movement::pull, 1, true, true, true},
+                    Way{"pack_striped", Movement::pack, 1, true, true, true},
+                    Way{"message_striped", Movement::message, 2, false, true, true},
+                    Way{"message_and_pull_striped", Movement::message, 3, true, true, true}),
+    [](const auto& way) { return std::string(way.param.name); });
 
 }  // namespace
 }  // namespace shima

@@ -17,13 +17,15 @@ Hints hints_of(std::initializer_list<HintSetting> settings) {
 using Targets = std::vector<std::string>;
 
 TEST(Striping, FactorAndUnitOverConfiguredTargets) {
-  const auto regions = regions_for(hints_of({{"striping_factor", "3"}, {"striping_unit", "64K"}}), four);
+  const auto regions =
+      regions_for(hints_of({{"striping_factor", "3"}, {"striping_unit", "64K"}}), four);
   ASSERT_TRUE(regions.has_value());
   EXPECT_EQ(*regions, (std::vector<StripedRegion>{{{0}, 65536, {"a", "b", "c"}}}));
 }
 
 TEST(Striping, TheOrderTurnsAndRepeats) {
-  const auto turned = regions_for(hints_of({{"striping_factor", "5"}, {"start_iodevice", "2"}}), four);
+  const auto turned =
+      regions_for(hints_of({{"striping_factor", "5"}, {"start_iodevice", "2"}}), four);
   EXPECT_EQ(turned->front().targets, (Targets{"c", "d", "a", "b", "c"}));
   EXPECT_EQ(turned->front().unit_bytes, default_unit_bytes);
   const auto named = regions_for(hints_of({{"shima_targets", "d,a"}}), four);
@@ -40,8 +42,8 @@ TEST(Striping, RegionsByNumberAndByName) {
 }
 
 TEST(Striping, WhatCannotBeMeantIsRefused) {
-  for (const char* text : {"0:64K", "0:64K:0", "0:64K:-1", "0:64K:a/b", "x:64K:1", "0:y:1", "0:1:1:1",
-                           "0:64K:1,,", "0:64K:99999"})
+  for (const char* text : {"0:64K", "0:64K:0", "0:64K:-1", "0:64K:a/b", "x:64K:1", "0:y:1",
+                           "0:1:1:1", "0:64K:1,,", "0:64K:99999"})
     EXPECT_FALSE(regions_for(hints_of({{"shima_regions", text}}), four).has_value()) << text;
   EXPECT_FALSE(regions_for(hints_of({{"shima_targets", "a,../b"}}), four).has_value());
   EXPECT_FALSE(regions_for(hints_of({{"striping_factor", "2"}}), {}).has_value());
@@ -49,9 +51,8 @@ TEST(Striping, WhatCannotBeMeantIsRefused) {
 }
 
 TEST(Striping, WhatIsToldOfAFileMakesTheSameFileAgain) {
-  const MasterFile master{{std::string(32, 'a')},
-                          {{{0}, 65536, {"a"}}, {{65536}, 1 << 20, {"c", "b", "c"}}},
-                          {}};
+  const MasterFile master{
+      {std::string(32, 'a')}, {{{0}, 65536, {"a"}}, {{65536}, 1 << 20, {"c", "b", "c"}}}, {}};
   Hints hints;
   describe_striping(master, hints);
   EXPECT_EQ(hints.striping_factor, 3);
