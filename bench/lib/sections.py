@@ -5,6 +5,7 @@ import filecmp
 
 import two_hosts
 from lib import runner
+from lib.mounted import Mounted
 from lib.overlap import Overlap
 from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section, limit_job, problem_of, rate
@@ -391,4 +392,4 @@ class SmallCosts(Section):
 
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
-            SmallCosts(), Overlap()]
+            SmallCosts(), Overlap(), Mounted()]

@@ -89,13 +89,12 @@ Times times_of(const struct stat& wanted, int what) {
 // The owner first, since changing it takes permissions away.
 Status change(Tree& tree, Node& node, const struct stat& wanted, int what, Handle* handle) {
   constexpr int owner = FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID;
-  constexpr int times = FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW |
-                        FUSE_SET_ATTR_MTIME_NOW;
+  constexpr int times =
+      FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW;
   if ((what & owner) != 0)
-    SHIMA_TRY(change_owner(tree, node,
-                           (what & FUSE_SET_ATTR_UID) != 0 ? wanted.st_uid : static_cast<uid_t>(-1),
-                           (what & FUSE_SET_ATTR_GID) != 0 ? wanted.st_gid
-                                                           : static_cast<gid_t>(-1)));
+    SHIMA_TRY(change_owner(
+        tree, node, (what & FUSE_SET_ATTR_UID) != 0 ? wanted.st_uid : static_cast<uid_t>(-1),
+        (what & FUSE_SET_ATTR_GID) != 0 ? wanted.st_gid : static_cast<gid_t>(-1)));
   if ((what & FUSE_SET_ATTR_MODE) != 0) SHIMA_TRY(change_mode(tree, node, wanted.st_mode));
   if ((what & FUSE_SET_ATTR_SIZE) != 0)
     SHIMA_TRY(handle != nullptr ? handle->truncate(FileOffset{wanted.st_size})

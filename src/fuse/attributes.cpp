@@ -1,6 +1,6 @@
 // The attributes of a striped file: owner and permissions are the master file's, the size follows
-// from the subfiles', times are the subfiles' latest, storage is the sum. (The master file's own times
-// tell when the file was last truncated or renamed, which is nobody's business.)
+// from the subfiles', times are the subfiles' latest, storage is the sum. (The master file's own
+// times tell when the file was last truncated or renamed, which is nobody's business.)
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -96,8 +96,8 @@ bool Tree::changed_unnoticed(Node& node, const struct stat& facts) {
   constexpr std::time_t coarsest_clock_s = 2;
   Freshness& fresh = node.freshness();
   if (!fresh.unnoticed) return false;
-  const std::uint64_t version = nanoseconds(facts.st_mtim) * 31 + nanoseconds(facts.st_ctim) * 7 +
-                                as_unsigned(facts.st_size);
+  const std::uint64_t version =
+      nanoseconds(facts.st_mtim) * 31 + nanoseconds(facts.st_ctim) * 7 + as_unsigned(facts.st_size);
   const bool other = fresh.version.exchange(version) != version;
   const bool recent = facts.st_mtim.tv_sec + coarsest_clock_s >= ::time(nullptr);
   if (!other && !recent) return false;

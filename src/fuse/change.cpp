@@ -23,8 +23,8 @@ std::string path_of(Node& node) {
   return node.parts().removed ? std::string() : node.parts().place.path();
 }
 
-// Does `change(descriptor, name)` to the master file, its subfiles, and what lies beside them, while
-// nobody replaces the master file.
+// Does `change(descriptor, name)` to the master file, its subfiles, and what lies beside them,
+// while nobody replaces the master file.
 template <class Change>
 Status change_parts(Tree& tree, Node& node, Change change) {
   if (path_of(node).empty()) {

@@ -57,8 +57,7 @@ Status give_striped_to_caller(Tree& tree, const fuse_ctx& caller, Node& node) {
 
 void make_beside_folder(const Node& folder) {
   struct stat facts{};
-  if (::fstat(folder.fd(), &facts) == 0)
-    ::mkdirat(folder.fd(), ".shima", facts.st_mode & 0777U);
+  if (::fstat(folder.fd(), &facts) == 0) ::mkdirat(folder.fd(), ".shima", facts.st_mode & 0777U);
 }
 
 Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name) {

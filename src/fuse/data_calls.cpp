@@ -66,7 +66,8 @@ void* buffer_of(std::size_t len_bytes) {
   static thread_local std::unique_ptr<void, Free> buffer;
   static thread_local std::size_t capacity = 0;
   if (len_bytes > capacity) {
-    capacity = (std::max<std::size_t>(len_bytes, 1 << 20) + page_bytes - 1) / page_bytes * page_bytes;
+    capacity =
+        (std::max<std::size_t>(len_bytes, 1 << 20) + page_bytes - 1) / page_bytes * page_bytes;
     buffer.reset(std::aligned_alloc(page_bytes, capacity));
     if (!buffer) capacity = 0;
   }

@@ -60,9 +60,8 @@ Result<std::size_t> fill(fuse_req_t request, Listing& listing, std::vector<char>
       struct stat facts{};
       facts.st_ino = entry.d_ino;
       facts.st_mode = DTTOIF(entry.d_type);
-      const std::size_t needed = fuse_add_direntry(request, buffer.data() + used,
-                                                   buffer.size() - used, entry.d_name, &facts,
-                                                   entry.d_off);
+      const std::size_t needed = fuse_add_direntry(
+          request, buffer.data() + used, buffer.size() - used, entry.d_name, &facts, entry.d_off);
       if (needed > buffer.size() - used) return used;
       used += needed;
     }

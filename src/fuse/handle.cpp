@@ -38,8 +38,9 @@ bool notes_all_writes(int fd) {
 Result<std::unique_ptr<Handle>> Handle::open(Tree& tree, std::shared_ptr<Node> node, int flags,
                                              UniqueFd created) {
   if (node->kind == Node::Kind::damaged)
-    return fail(Code::bad_file, "opening a striped file whose master file is damaged; shima fsck "
-                                "tells more");
+    return fail(Code::bad_file,
+                "opening a striped file whose master file is damaged; shima fsck "
+                "tells more");
   std::unique_ptr<Handle> handle(new Handle(tree, std::move(node), flags));
   if (handle->node_->kind == Node::Kind::striped) {
     SHIMA_TRY(handle->open_striped());
@@ -117,8 +118,8 @@ Handle::~Handle() {
 }
 
 // Nobody maps what is open for writing alone. (Where the end of the file is, the kernel may know
-// wrongly when it appends; then it puts the bytes into a wrong page, too, but that is dropped before
-// the next read like all that was written.)
+// wrongly when it appends; then it puts the bytes into a wrong page, too, but that is dropped
+// before the next read like all that was written.)
 bool Handle::past_cache() const {
   return !reads() || (flags_ & O_DIRECT) != 0 || !node_->freshness().watched;
 }
@@ -153,10 +154,9 @@ Status Handle::write(const void* data, std::uint64_t len_bytes, FileOffset offse
   }
   std::uint64_t moved = 0;
   while (moved < len_bytes) {
-    const iovec piece{const_cast<char*>(static_cast<const char*>(data)) + moved,
-                      len_bytes - moved};
-    const ssize_t n = ::pwritev2(fd_.get(), &piece, 1, offset.value + as_signed(moved),
-                                 appends ? RWF_APPEND : 0);
+    const iovec piece{const_cast<char*>(static_cast<const char*>(data)) + moved, len_bytes - moved};
+    const ssize_t n =
+        ::pwritev2(fd_.get(), &piece, 1, offset.value + as_signed(moved), appends ? RWF_APPEND : 0);
     if (n < 0 && errno == EINTR) continue;
     SHIMA_TRY(done(static_cast<int>(std::min<ssize_t>(n, 0))));
     moved += as_unsigned(n);

@@ -48,9 +48,8 @@ Status check_places(const MountOptions& options) {
   const auto mount_point = std::filesystem::canonical(options.mount_point, error);
   if (error) return fail_errno(error.value(), "opening " + options.mount_point);
   if (!is_inside(folder, mount_point) && !is_inside(mount_point, folder)) return {};
-  return fail(Code::bad_argument,
-              fmt::format("one of {} and {} lies in the other", folder.string(),
-                          mount_point.string()));
+  return fail(Code::bad_argument, fmt::format("one of {} and {} lies in the other", folder.string(),
+                                              mount_point.string()));
 }
 
 std::string escaped(const std::string& text) {
@@ -68,8 +67,8 @@ struct DestroySession {
 using Session = std::unique_ptr<fuse_session, DestroySession>;
 
 Session make_session(Mount& mount) {
-  std::string options = fmt::format("fsname={},subtype=shima,default_permissions",
-                                    escaped(mount.options.folder));
+  std::string options =
+      fmt::format("fsname={},subtype=shima,default_permissions", escaped(mount.options.folder));
   if (mount.options.others) options += ",allow_other";
   std::vector<std::string> words{"shima", "-o", options};
   std::vector<char*> pointers;
@@ -103,7 +102,8 @@ Status go_to_background(const MountOptions& options) {
   if (options.foreground) return {};
   UniqueFd log;
   if (!options.log_file.empty()) {
-    log = UniqueFd(::open(options.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    log =
+        UniqueFd(::open(options.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     if (!log) return fail_errno(errno, "opening " + options.log_file);
   }
   if (fuse_daemonize(0) != 0) return fail(Code::internal, "cannot go to the background");
@@ -113,10 +113,10 @@ Status go_to_background(const MountOptions& options) {
 
 Status serve_mounted(Mount& mount, fuse_session* session) {
   SHIMA_TRY(go_to_background(mount.options));
-  const Status watching = mount.tree.watcher().start([session](NodeNumber number) {
-    fuse_lowlevel_notify_inval_inode(session, number, 0, 0);
-  });
-  if (!watching) log(LogLevel::warn, "{}: files are read without the page cache", describe(watching.error()));
+  const Status watching = mount.tree.watcher().start(
+      [session](NodeNumber number) { fuse_lowlevel_notify_inval_inode(session, number, 0, 0); });
+  if (!watching)
+    log(LogLevel::warn, "{}: files are read without the page cache", describe(watching.error()));
   ::umask(0);  // the kernel has taken the caller's into account
   return serve(session);
 }

@@ -88,7 +88,8 @@ void add_name(fuse_req_t request, fuse_ino_t number, fuse_ino_t folder_number, c
     SHIMA_TRY_ASSIGN(const auto node, node_of(request, number));
     SHIMA_TRY_ASSIGN(const auto folder, node_of(request, folder_number));
     if (node->kind != Node::Kind::plain) return refusal(EPERM);
-    SHIMA_TRY(done(::linkat(AT_FDCWD, node->path().c_str(), folder->fd(), name, AT_SYMLINK_FOLLOW)));
+    SHIMA_TRY(
+        done(::linkat(AT_FDCWD, node->path().c_str(), folder->fd(), name, AT_SYMLINK_FOLLOW)));
     SHIMA_TRY_ASSIGN(const auto linked, tree_of(request).look_up(folder, name));
     return reply_node(request, linked);
   });
@@ -115,8 +116,7 @@ Status remove_own_folders(int folder_fd, const char* name) {
   const auto entries = names_in(fd.get());
   SHIMA_TRY(entries);
   if (entries->size() != 1 || entries->front() != ".shima") return refusal(ENOTEMPTY);
-  const UniqueFd own(
-      ::openat(fd.get(), ".shima", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd own(::openat(fd.get(), ".shima", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   SHIMA_TRY(done(own.get()));
   const auto parts = names_in(own.get());
   SHIMA_TRY(parts);
@@ -144,9 +144,9 @@ struct Renaming {
 };
 
 Status rename_plain(const Renaming& names) {
-  return done(static_cast<int>(::renameat2(names.from.folder->fd(), names.from.name.c_str(),
-                                           names.to.folder->fd(), names.to.name.c_str(),
-                                           names.flags)));
+  return done(
+      static_cast<int>(::renameat2(names.from.folder->fd(), names.from.name.c_str(),
+                                   names.to.folder->fd(), names.to.name.c_str(), names.flags)));
 }
 
 // Subfiles beside a file do not follow its name into another folder.
@@ -160,15 +160,15 @@ Status exchange(const Renaming& names, Node& first, Node& second) {
 }
 
 Status rename(Tree& tree, const Renaming& names) {
-  SHIMA_TRY_ASSIGN(const Looked node,
-                   Looked::up(tree, names.from.folder, names.from.name.c_str()));
+  SHIMA_TRY_ASSIGN(const Looked node, Looked::up(tree, names.from.folder, names.from.name.c_str()));
   const auto replaced = Looked::up(tree, names.to.folder, names.to.name.c_str());
   if (!replaced && replaced.error().sys_errno != ENOENT) return std::unexpected(replaced.error());
   if (replaced && (names.flags & RENAME_EXCHANGE) != 0) return exchange(names, *node, **replaced);
   const bool striped = is_striped(*node) || (replaced && is_striped(**replaced));
   if (node->kind == Node::Kind::damaged || (replaced && (*replaced)->kind == Node::Kind::damaged))
-    return fail(Code::bad_file, "renaming a file whose master file is damaged; shima fsck can "
-                                "rebuild it");
+    return fail(Code::bad_file,
+                "renaming a file whose master file is damaged; shima fsck can "
+                "rebuild it");
   if (!striped) return rename_plain(names);
   if (replaced && (names.flags & RENAME_NOREPLACE) != 0) return refusal(EEXIST);
   if ((names.flags & ~static_cast<unsigned>(RENAME_NOREPLACE)) != 0) return refusal(EINVAL);

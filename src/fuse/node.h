@@ -46,7 +46,7 @@ struct Place {
 struct StripedParts {
   std::mutex mutex;
   Place place;
-  struct stat seen {};  // the master file
+  struct stat seen{};  // the master file
   std::shared_ptr<const Striped> striped;
   bool removed = false;
   std::vector<UniqueFd> subfiles;  // O_PATH, while the file is open
@@ -81,7 +81,7 @@ class Node {
   StripedParts parts_;
   Freshness freshness_;
   std::mutex known_mutex_;
-  struct stat known_plain_ {};
+  struct stat known_plain_{};
 };
 
 [[nodiscard]] bool same_version(const struct stat& a, const struct stat& b);

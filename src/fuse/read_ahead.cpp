@@ -10,8 +10,8 @@ namespace {
 
 constexpr int read_ahead_kib = 1024;
 
-// "MAJOR:MINOR" of what is mounted there; nothing is asked of the mount itself, which may be waiting
-// for us. Paths with blanks are written otherwise in this file, and not found.
+// "MAJOR:MINOR" of what is mounted there; nothing is asked of the mount itself, which may be
+// waiting for us. Paths with blanks are written otherwise in this file, and not found.
 std::string device_of(const std::string& mount_point) {
   std::ifstream mounts("/proc/self/mountinfo");
   std::string found;

@@ -22,8 +22,8 @@ std::string plain_key(const struct stat& facts) {
 
 // Whether a file begins as master files do; false for those that may not be read.
 bool begins_as_master(int path_fd) {
-  const UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", path_fd).c_str(),
-                           O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const UniqueFd fd(
+      ::open(fmt::format("/proc/self/fd/{}", path_fd).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::array<char, master_magic.size()> head{};
   return fd && ::pread(fd.get(), head.data(), head.size(), 0) == std::ssize(head) &&
          looks_like_master({head.data(), head.size()});
@@ -52,8 +52,8 @@ Result<std::shared_ptr<Node>> Tree::take_regular(const std::shared_ptr<Node>& fo
                                                  const struct stat& facts) {
   const std::string key = plain_key(facts);
   const auto known = nodes_.peek(key);
-  const bool may_be_master = facts.st_size > std::ssize(master_magic) &&
-                             facts.st_size <= as_signed(largest_master_bytes);
+  const bool may_be_master =
+      facts.st_size > std::ssize(master_magic) && facts.st_size <= as_signed(largest_master_bytes);
   if (may_be_master && !(known && known->known_plain(facts)) && begins_as_master(fd.get())) {
     auto striped = take_striped(folder, name);
     if (striped || striped.error().code != Code::bad_file) return striped;

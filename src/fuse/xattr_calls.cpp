@@ -1,5 +1,5 @@
-// Extended attributes: those of plain files and folders are passed through; a striped file has none,
-// since those of a master file would be lost when it is replaced.
+// Extended attributes: those of plain files and folders are passed through; a striped file has
+// none, since those of a master file would be lost when it is replaced.
 #include <sys/xattr.h>
 
 #include <vector>

@@ -131,7 +131,8 @@ int main(int argc, char** argv) {
   add_process_options(*exec, process);
   info->add_flag("--json", as_json, "As JSON");
   info->footer(footer);
-  auto* mount_command = app.add_subcommand("mount", "Show a folder's striped files as ordinary ones");
+  auto* mount_command =
+      app.add_subcommand("mount", "Show a folder's striped files as ordinary ones");
   add_mount_options(*mount_command, mount);
   auto* umount_command = app.add_subcommand("umount", "End what shima mount began");
   umount_command->add_option("MOUNTPOINT", mount_point, "Where it is shown")->required();

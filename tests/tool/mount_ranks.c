@@ -1,8 +1,8 @@
 // RANKS: none
 // (compiled by mount_lib.py) Ranks that do with a file what rank 0 reads from its stdin, a line a
 // command, and answer with a line each: open PATH, write OFFSET BYTES VALUE, read OFFSET BYTES (the
-// value that all of them have, or "mixed"), size, resize BYTES, sync, close; nothing: end. Everything is
-// collective; of the bytes of a write each rank writes an interleaved part.
+// value that all of them have, or "mixed"), size, resize BYTES, sync, close; nothing: end.
+// Everything is collective; of the bytes of a write each rank writes an interleaved part.
 #include "mpi/expect.h"
 
 enum { piece_bytes = 1000, most_bytes = 64 << 20 };
@@ -15,8 +15,9 @@ static void write_pieces(long long offset, long long bytes, int value) {
   for (long long at = (long long)here * piece_bytes; at < bytes;
        at += (long long)ranks * piece_bytes) {
     const long long left = bytes - at;
-    EXPECT_OK(MPI_File_write_at(fh, offset + at, buffer, (int)(left < piece_bytes ? left : piece_bytes),
-                                MPI_BYTE, MPI_STATUS_IGNORE));
+    EXPECT_OK(MPI_File_write_at(fh, offset + at, buffer,
+                                (int)(left < piece_bytes ? left : piece_bytes), MPI_BYTE,
+                                MPI_STATUS_IGNORE));
   }
 }
 
