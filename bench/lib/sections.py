@@ -5,6 +5,7 @@ import filecmp
 
 import two_hosts
 from lib import runner
+from lib.mounted import Mounted
 from lib.overlap import Overlap
 from lib.pff_list import PffList
 from lib.results import LOWER, Sample
@@ -393,4 +394,4 @@ class SmallCosts(Section):
 
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
-            SmallCosts(), Overlap(), Subfiles(), Disks(), PffList()]
+            SmallCosts(), Overlap(), Subfiles(), Disks(), PffList(), Mounted()]

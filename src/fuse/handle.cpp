@@ -138,10 +138,10 @@ Result<std::uint64_t> Handle::read(void* data, std::uint64_t len_bytes, FileOffs
   return moved;
 }
 
-Status Handle::append(const void* data, std::uint64_t len_bytes) {
+Status Handle::append(LogicalFile& file, const void* data, std::uint64_t len_bytes) {
   const std::lock_guard one_at_a_time(node_->freshness().appending);
-  SHIMA_TRY_ASSIGN(const FileOffset end, file_->size());
-  return file_->write(end, data, len_bytes);
+  SHIMA_TRY_ASSIGN(const FileOffset end, file.size());
+  return file.write(end, data, len_bytes);
 }
 
 // A page of a mapping has its place, also if its descriptor appends.
@@ -149,7 +149,7 @@ Status Handle::write(const void* data, std::uint64_t len_bytes, FileOffset offse
   const bool appends = (flags_ & O_APPEND) != 0 && !is_page;
   if (file_) {
     if (offset.value > INT64_MAX - as_signed(len_bytes)) return refusal(EFBIG);
-    SHIMA_TRY(appends ? append(data, len_bytes) : file_->write(offset, data, len_bytes));
+    SHIMA_TRY(appends ? append(*file_, data, len_bytes) : file_->write(offset, data, len_bytes));
     return (flags_ & O_DSYNC) != 0 ? sync(true) : Status{};
   }
   std::uint64_t moved = 0;

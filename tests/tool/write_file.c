@@ -1,5 +1,6 @@
-/* Each rank writes 100000 bytes of its own, in rank order, to the file named by the argument.
-   RANKS: none */
+// RANKS: none
+// (compiled by striped_job.sh) Each rank writes 100000 bytes of its own, in rank order, to the file
+// named by the argument.
 #include "mpi_check.h"
 
 enum { len = 100000 };

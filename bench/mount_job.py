@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Times cp of a file into a folder and out again: mount_job.py cp|pass-through|shima FOLDER SIZE_MIB.
+
+The folder is reached as it is, through a file system in user space that only hands calls on
+(passthrough_fs.c, compiled here), or through `shima mount`, where the copy is a striped file. All of
+the program runs in a mount namespace of its own. Both copies are to files that are there already;
+dirty pages are written out before each. A line of JSON for each copy.
+"""
+
+import filecmp
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SHIMA = ROOT / "build/release/bin/shima"
+STRIPES = ("--stripe", "unit=1M,targets=4", "--order", "beside")
+
+
+def compile_passthrough():
+    program = ROOT / "build/bench/plain/passthrough_fs"
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "fuse3"], capture_output=True, text=True, check=True)
+    program.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cc", "-O2", "-std=gnu11", "-D_FILE_OFFSET_BITS=64", "-o", program, ROOT / "bench/passthrough_fs.c",
+                    *flags.stdout.split()], check=True)
+    return program
+
+
+def mount(way, folder, mount_point):
+    if way == "shima":
+        subprocess.run([SHIMA, "create", *STRIPES, folder / "copy"], check=True)
+        subprocess.run([SHIMA, "mount", folder, mount_point], check=True)
+        return
+    subprocess.Popen([compile_passthrough(), folder, mount_point], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(500):
+        if os.path.ismount(mount_point):
+            return
+        time.sleep(0.01)
+    sys.exit("the pass-through cannot be mounted")
+
+
+def copy(source, goal, op, size_mib):
+    os.sync()
+    started = time.monotonic()
+    subprocess.run(["cp", source, goal], check=True)
+    seconds = time.monotonic() - started
+    print(json.dumps({"op": op, "mib_s": size_mib / seconds,
+                      "different_files": 0 if filecmp.cmp(source, goal, shallow=False) else 1}))
+
+
+def main():
+    private = ["unshare", "--mount", "--propagation", "private"]
+    if "inside" not in sys.argv:
+        os.execvp(private[0], [*private, sys.executable, *sys.argv, "inside"])
+    way, base, size_mib = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
+    folder, mount_point, big, out = (base / name for name in ("folder", "mount", "big", "out"))
+    folder.mkdir(), mount_point.mkdir()
+    try:
+        with open(big, "wb") as file:
+            for _ in range(size_mib):
+                file.write(os.urandom(1 << 20))
+        shutil.copy(big, out)
+        shown = folder if way == "cp" else mount_point
+        if way != "cp":
+            mount(way, folder, mount_point)
+        if way != "shima":
+            shutil.copy(big, folder / "copy")
+        else:
+            shutil.copyfile(big, shown / "copy")
+        copy(big, shown / "copy", "in", size_mib)
+        copy(shown / "copy", out, "out", size_mib)
+    finally:
+        if os.path.ismount(mount_point):
+            subprocess.run(["fusermount3", "-u", mount_point], check=False)
+        for path in (folder, mount_point):
+            shutil.rmtree(path, ignore_errors=True)
+        for path in (big, out):
+            path.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()
