@@ -150,8 +150,10 @@ Result<UniqueFd> open_directory(const std::string& name, const std::string& dire
                                 Target::Purpose purpose) {
   const bool is_beside = name == beside_target;
   if (is_beside && purpose == Target::Purpose::create && ::mkdir(directory.c_str(), 0777) != 0 &&
-      errno != EEXIST)
+      errno != EEXIST) {
+    if (errno == ENOENT) return fail_errno(ENOENT, "making " + directory);  // the file's own folder
     return refuse(name, directory, errno, "it cannot be made");
+  }
   const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_beside ? O_NOFOLLOW : 0);
   UniqueFd fd(::open(directory.c_str(), flags));
   if (!fd) return refuse(name, directory, errno, "there is no such directory to open");
