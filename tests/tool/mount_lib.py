@@ -41,7 +41,7 @@ def enter():
 @contextlib.contextmanager
 def in_memory():
     """Shows a folder in memory: truncating and renaming sync master files, which on a disk takes most of the time."""
-    folder = pathlib.Path(f"/dev/shm/shima-mount-{os.getpid()}")
+    folder = pathlib.Path(f"/dev/shm/mount-test-{os.getpid()}")
     try:
         folder.mkdir()
         FOLDER.symlink_to(folder)
