@@ -96,10 +96,11 @@ def json_lines(text):
 
 
 def run(command, environment=None, timeout_s=600):
-    """Runs a command in a session of its own; Shima, if it is in there, reports into a file."""
+    """Runs a command in a session of its own; Shima, if it is in there, reports into a file, unless the
+    environment sets SHIMA_STATS to nothing."""
     with tempfile.TemporaryDirectory(prefix="shima-bench-") as scratch:
         stats = pathlib.Path(scratch, "stats.jsonl")
-        environment = dict(environment or os.environ, SHIMA_STATS=str(stats))
+        environment = {"SHIMA_STATS": str(stats)} | dict(environment or os.environ)
         with open(f"{scratch}/out", "w+") as out, open(f"{scratch}/err", "w+") as err:
             started = time.monotonic()
             process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
