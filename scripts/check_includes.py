@@ -13,7 +13,7 @@ ROOMS_BELOW = {
     "base": [],
     "region": ["base"],
     "layout": ["base", "region"],
-    "store": ["base", "region", "layout"],
+    "store": ["base", "region", "layout", "observe"],
     "reach": ["base", "region"],
     "observe": ["base"],
     "collective": ["base", "region", "layout", "store", "reach", "observe"],

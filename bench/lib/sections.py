@@ -10,6 +10,7 @@ from lib.overlap import Overlap
 from lib.pff_list import PffList
 from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section, limit_job, problem_of, rate
+from lib.strided_read import StridedRead
 from lib.striped import Disks, Subfiles
 from lib.subjects import TOOL, binary
 
@@ -397,4 +398,4 @@ class SmallCosts(Section):
 
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
-            SmallCosts(), Overlap(), Subfiles(), Disks(), PffList(), Mounted()]
+            SmallCosts(), Overlap(), Subfiles(), Disks(), PffList(), StridedRead(), Mounted()]

@@ -24,6 +24,7 @@ SOURCES = {
     "random_patterns": ["bench/random_patterns.c", "bench/random_types.c", "bench/measure.h",
                         "bench/random_patterns.h"],
     "small_costs": ["bench/small_costs.c", "bench/measure.h"],
+    "strided_read": ["bench/strided_read.c", "bench/measure.h"],
     "overlap": ["bench/overlap.c", "bench/measure.h"],
     "limit": ["bench/limit.cpp"],
     "warm_memory": ["bench/warm_memory.cpp"],

@@ -4,7 +4,6 @@
 #include <cstring>
 
 namespace shima {
-namespace {
 
 std::uint64_t estimate_pieces(const Slice& slice) {
   if (slice.len_bytes == 0) return 0;
@@ -13,6 +12,8 @@ std::uint64_t estimate_pieces(const Slice& slice) {
   return std::max<std::uint64_t>(
       1, static_cast<std::uint64_t>(share * static_cast<double>(slice.pattern.piece_count())));
 }
+
+namespace {
 
 // The fixed part of a post on the wire; the two slices follow.
 struct Header {

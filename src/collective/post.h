@@ -22,6 +22,9 @@ struct Post {
   Slice memory;
 };
 
+// About how many pieces a slice has; 0 if it is empty.
+[[nodiscard]] std::uint64_t estimate_pieces(const Slice& slice);
+
 // Fills in everything that follows from the two slices.
 [[nodiscard]] Post make_post(const Slice& file, const Slice& memory);
 

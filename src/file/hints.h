@@ -42,6 +42,7 @@ struct Hints {
   bool direct_write = false;
   Toggle shima_combine = Toggle::automatic;
   Toggle shima_ring = Toggle::automatic;
+  Toggle shima_read_ahead = Toggle::automatic;
   Toggle shima_close_to_open = Toggle::automatic;
   Movement shima_reach = Movement::automatic;
   std::string shima_targets;  // names, in striping order, separated by commas

@@ -69,6 +69,8 @@ class Run {
       moved_ += wanted;
       return {};
     }
+    if (request_.read_ahead != nullptr)
+      request_.read_ahead->before_read(FileOffset{begin_}, wanted);
     SHIMA_TRY_ASSIGN(const std::uint64_t n, file_.read(FileOffset{begin_}, pieces));
     moved_ += n;
     ended_ = n < wanted;
@@ -114,7 +116,10 @@ Result<std::uint64_t> move_one_piece(const IndependentRequest& request, LogicalF
   ++counters.runs;
   const Span span(counters.disk_ns, request.timed);
   fault_point(FaultPhase::disk);
-  if (request.operation == Operation::read) return file.read(offset, memory, len);
+  if (request.operation == Operation::read) {
+    if (request.read_ahead != nullptr) request.read_ahead->before_read(offset, len);
+    return file.read(offset, memory, len);
+  }
   SHIMA_TRY(file.write(offset, memory, len));
   return len;
 }
@@ -140,8 +145,11 @@ Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFil
                        static_cast<std::int64_t>(address_of(buffer.get())), 0, len};
     Cursor packed(bounce);
     if (request.operation == Operation::write) copy_between(0, packed, 0, in_memory);
-    SHIMA_TRY_ASSIGN(const std::uint64_t n,
-                     move_batched({request.operation, chunk, bounce}, file, counters));
+    SHIMA_TRY_ASSIGN(const std::uint64_t n, move_batched({.operation = request.operation,
+                                                          .file = chunk,
+                                                          .memory = bounce,
+                                                          .read_ahead = request.read_ahead},
+                                                         file, counters));
     if (request.operation == Operation::read) {
       Cursor arrived = contiguous_at(buffer.get(), n);
       copy_between(0, in_memory, 0, arrived);

@@ -4,6 +4,7 @@
 
 #include "collective/plan.h"
 #include "file/hints.h"
+#include "file/read_ahead.h"
 #include "observe/counters.h"
 #include "region/pattern.h"
 #include "store/logical_file.h"
@@ -21,6 +22,7 @@ struct IndependentRequest {
   Toggle ring = Toggle::automatic;  // io_uring for pieces that lie apart (see scattered.h)
   bool may_share = false;           // whether a second thread of this process may help
   bool timed = true;                // whether the time in the file is counted
+  ReadAhead* read_ahead = nullptr;  // to be told of each read, if any
 };
 
 // Blocks; returns the data bytes moved. A read stops at the end of the file.

@@ -61,7 +61,9 @@ JointFile::JointFile(std::unique_ptr<Channel> channel, LogicalFile file, OpenReq
       file_(std::move(file)),
       request_(std::move(request)),
       removable_(request_.mode.delete_on_close ? name_from_anywhere(request_.path) : ""),
-      facts_(facts) {
+      facts_(facts),
+      read_ahead_(file_) {
+  if (facts_.wants_stats) file_.start_tallies();
   tune();
 }
 
@@ -87,6 +89,7 @@ void JointFile::tune() {
                    hints.cb_buffer_size};
   read_tuning_ = {force_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes,
                   hints.cb_buffer_size};
+  read_ahead_.enable(hints.shima_read_ahead != Toggle::disable && !hints.direct_read);
   // In atomic mode every member's access is a unit of its own.
   if (atomic_) write_tuning_.force = read_tuning_.force = Tuning::Force::independent;
 }
@@ -120,6 +123,7 @@ Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
 Result<std::uint64_t> JointFile::move(Operation operation, const Transfer& transfer) {
   Counters counters;
   ++(operation == Operation::write ? counters.writes : counters.reads);
+  if (facts_.wants_stats) counters.file_pieces += estimate_pieces(transfer.file);
   SHIMA_TRY_ASSIGN(const bool combined,
                    operation == Operation::write ? combine(transfer, counters) : false);
   const auto moved = combined ? Result<std::uint64_t>(transfer.file.len_bytes)
@@ -157,7 +161,8 @@ Result<std::uint64_t> JointFile::move_own(Operation operation, const Slice& file
                                    request_.hints.romio_ds_read != Toggle::disable,
                                    request_.hints.shima_ring,
                                    facts_.cores_to_spare,
-                                   facts_.wants_stats};
+                                   facts_.wants_stats,
+                                   &read_ahead_};
   if (!atomic_ || file.len_bytes == 0) return move_independently(request, file_, counters);
   const std::lock_guard one_at_a_time(alone_);
   const Bounds bounds = bounds_of(file);
@@ -289,11 +294,22 @@ Status JointFile::set_atomicity(bool atomic) {
 }
 
 void JointFile::report() {
+  FileStats stats{.path = request_.path, .member_count = channel_->size()};
   const auto all = exchange_values(*channel_, counters_);
-  if (!all || channel_->rank() != 0) return;
-  Counters sum;
-  for (const Counters& counters : *all) sum.add(counters);
-  append_stats({request_.path, channel_->size(), sum, effective(hints_in_effect())});
+  if (!all) return;
+  for (const Counters& counters : *all) stats.sum.add(counters);
+  std::vector<std::string> targets{""};
+  if (file_.master() != nullptr) targets = file_.master()->targets();
+  const std::vector<SubfileTally> mine = file_.tallies();
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const auto theirs = exchange_values(*channel_, mine[i]);
+    if (!theirs) return;
+    stats.subfiles.push_back({targets[i], {}});
+    for (const SubfileTally& tally : *theirs) stats.subfiles.back().tally += tally;
+  }
+  if (channel_->rank() != 0) return;
+  stats.hints = effective(hints_in_effect());
+  append_stats(stats);
 }
 
 Hints JointFile::hints_in_effect() const {

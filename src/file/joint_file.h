@@ -7,6 +7,7 @@
 #include "collective/shared_pointer.h"
 #include "file/agreement.h"
 #include "file/file.h"
+#include "file/read_ahead.h"
 #include "store/logical_file.h"
 
 namespace shima {
@@ -82,6 +83,7 @@ class JointFile final : public File {
   OpenRequest request_;
   std::string removable_;  // what to remove when it is closed
   Facts facts_;
+  ReadAhead read_ahead_;
   Tuning write_tuning_;
   Tuning read_tuning_;
   std::mutex combining_;

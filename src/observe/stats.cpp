@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +18,24 @@ const char* stats_path() {
   return path != nullptr && *path != '\0' ? path : nullptr;
 }
 
+nlohmann::json to_json(const std::vector<SubfileStats>& subfiles) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& [target, tally] : subfiles)
+    rows.push_back({{"target", target.empty() ? "(plain file)" : target},
+                    {"writes", tally.writes},
+                    {"reads", tally.reads},
+                    {"bytes_written", tally.bytes_written},
+                    {"bytes_read", tally.bytes_read}});
+  return rows;
+}
+
+// How many of the pieces that callers named reached a target as part of another one's run.
+std::uint64_t pieces_merged(const FileStats& stats) {
+  std::uint64_t runs = 0;
+  for (const SubfileStats& each : stats.subfiles) runs += each.tally.writes + each.tally.reads;
+  return stats.sum.file_pieces - std::min(runs, stats.sum.file_pieces);
+}
+
 nlohmann::json to_json(const FileStats& stats) {
   nlohmann::json counters;
   nlohmann::json times_us;
@@ -28,11 +47,16 @@ nlohmann::json to_json(const FileStats& stats) {
       counters[std::string(field.name)] = value;
     }
   }
+  counters["pieces_merged"] = pieces_merged(stats);
   nlohmann::json hints = nlohmann::json::object();
   for (const auto& [key, value] : stats.hints) hints[key] = value;
-  return {{"file", stats.path},   {"comm_size", stats.member_count},
-          {"counters", counters}, {"times_us", times_us},
-          {"hints", hints},       {"advice", advice_for(stats)}};
+  return {{"file", stats.path},
+          {"comm_size", stats.member_count},
+          {"counters", counters},
+          {"times_us", times_us},
+          {"hints", hints},
+          {"subfiles", to_json(stats.subfiles)},
+          {"advice", advice_for(stats)}};
 }
 
 }  // namespace

@@ -6,14 +6,21 @@
 #include <vector>
 
 #include "observe/counters.h"
+#include "observe/subfile_tally.h"
 
 namespace shima {
+
+struct SubfileStats {
+  std::string target;  // empty for a plain file
+  SubfileTally tally;  // over all members
+};
 
 struct FileStats {
   std::string path;
   int member_count = 0;
-  Counters sum;  // over all members
-  std::vector<std::pair<std::string, std::string>> hints;
+  Counters sum = {};  // over all members
+  std::vector<std::pair<std::string, std::string>> hints = {};
+  std::vector<SubfileStats> subfiles = {};
 };
 
 // Whether SHIMA_STATS names a file to append to.

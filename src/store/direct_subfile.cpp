@@ -96,6 +96,9 @@ class DirectSubfile final : public Subfile {
   bool cached(TargetOffset offset) override {
     return !transfers_.read && buffered_->cached(offset);
   }
+  void will_need(TargetRange range) override {
+    if (!transfers_.read) buffered_->will_need(range);
+  }
   Result<std::uint64_t> size() override { return buffered_->size(); }
   Status truncate(std::uint64_t size_bytes) override { return buffered_->truncate(size_bytes); }
   Status preallocate(std::uint64_t size_bytes) override {

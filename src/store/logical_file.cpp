@@ -81,7 +81,7 @@ Result<LogicalFile> LogicalFile::open_plain(const LogicalOpen& request) {
 Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
   const auto moved = move_by_extent(
       layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {
-        const Status status = subfile(extent.subfile).write(extent.begin, part);
+        const Status status = write_pieces_in(extent.subfile, extent.begin, part, extent.len_bytes);
         return status ? Result<std::uint64_t>(extent.len_bytes) : std::unexpected(status.error());
       });
   if (!moved) return std::unexpected(moved.error());
@@ -110,9 +110,17 @@ bool LogicalFile::move_apart(std::span<const LogicalRun> runs, bool writing) {
       done += extent.len_bytes;
     }
   }
-  for (std::size_t i = 0; i < runs_of.size(); ++i)
-    if (!runs_of[i].empty() && !subfiles_[i]->move_apart(runs_of[i], writing)) return false;
+  for (std::size_t i = 0; i < runs_of.size(); ++i) {
+    if (runs_of[i].empty()) continue;
+    if (!subfiles_[i]->move_apart(runs_of[i], writing)) return false;
+    tally(i, runs_of[i], writing);
+  }
   return true;
+}
+
+void LogicalFile::tally(std::size_t subfile, std::span<const ApartRun> runs, bool writing) {
+  for (const ApartRun& run : runs)
+    writing ? tallies_.wrote(subfile, run.len_bytes) : tallies_.read(subfile, run.len_bytes);
 }
 
 Status LogicalFile::write(FileOffset offset, const void* data, std::uint64_t len_bytes) {
@@ -127,7 +135,15 @@ Result<std::uint64_t> LogicalFile::read(FileOffset offset, void* data, std::uint
 
 Status LogicalFile::write_in(int subfile, TargetOffset offset, const void* data,
                              std::uint64_t len_bytes) {
-  return this->subfile(subfile).write(offset, data, len_bytes);
+  const iovec piece{const_cast<void*>(data), len_bytes};
+  return write_pieces_in(subfile, offset, std::span<const iovec>(&piece, 1), len_bytes);
+}
+
+Status LogicalFile::write_pieces_in(int index, TargetOffset offset, std::span<const iovec> pieces,
+                                    std::uint64_t len_bytes) {
+  SHIMA_TRY(subfile(index).write(offset, pieces));
+  tallies_.wrote(static_cast<std::size_t>(index), len_bytes);
+  return {};
 }
 
 Result<std::uint64_t> LogicalFile::read_in(int subfile, TargetOffset offset, void* data,
@@ -140,6 +156,7 @@ Result<std::uint64_t> LogicalFile::read_in(int subfile, TargetOffset offset, voi
 Result<std::uint64_t> LogicalFile::read_pieces_in(int index, TargetOffset offset,
                                                   std::span<const iovec> pieces) {
   SHIMA_TRY_ASSIGN(const std::uint64_t found, subfile(index).read(offset, pieces));
+  tallies_.read(static_cast<std::size_t>(index), found);
   const std::uint64_t wanted = bytes_in(pieces);
   if (found == wanted || subfiles_.size() == 1) return found;
   SHIMA_TRY_ASSIGN(const FileOffset end, size());
@@ -160,6 +177,13 @@ Result<FileOffset> LogicalFile::end_seen_at(int subfile, TargetOffset at) {
 bool LogicalFile::cached(FileOffset offset) {
   const Extent extent = layout_.locate(offset, 1);
   return subfile(extent.subfile).cached(extent.begin);
+}
+
+void LogicalFile::will_need(FileRange range) {
+  for (int i = 0; i < layout_.subfile_count(); ++i) {
+    const TargetRange part{layout_.below(i, range.begin), layout_.below(i, range.end)};
+    if (!part.empty()) subfile(i).will_need(part);
+  }
 }
 
 Result<std::vector<std::uint64_t>> LogicalFile::subfile_sizes() {

@@ -8,6 +8,7 @@
 
 #include "layout/layout.h"
 #include "layout/master_file.h"
+#include "observe/subfile_tally.h"
 #include "store/subfile.h"
 
 namespace shima {
@@ -43,6 +44,10 @@ class LogicalFile {
   // The description of a striped file; null for a plain one.
   [[nodiscard]] const MasterFile* master() const { return master_ ? &*master_ : nullptr; }
 
+  // From now on what moves is counted for each subfile.
+  void start_tallies() { tallies_.start(subfiles_.size()); }
+  [[nodiscard]] std::vector<SubfileTally> tallies() const { return tallies_.all(); }
+
   // --- by logical offset
   [[nodiscard]] Status write(FileOffset offset, std::span<const iovec> pieces);
   // Stops at the end of the file; returns the bytes read.
@@ -65,6 +70,8 @@ class LogicalFile {
 
   // --- the whole file
   [[nodiscard]] bool cached(FileOffset offset);
+  // See Subfile::will_need.
+  void will_need(FileRange range);
   [[nodiscard]] Result<FileOffset> size();
   [[nodiscard]] Result<std::vector<std::uint64_t>> subfile_sizes();
   // Where the next byte that may have been written lies, at `from` or beyond; nothing if there is
@@ -95,14 +102,18 @@ class LogicalFile {
 
   [[nodiscard]] static Result<LogicalFile> open_plain(const LogicalOpen& request);
   [[nodiscard]] Subfile& subfile(int index) { return *subfiles_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] Status write_pieces_in(int subfile, TargetOffset offset,
+                                       std::span<const iovec> pieces, std::uint64_t len_bytes);
   [[nodiscard]] Result<std::uint64_t> read_pieces_in(int subfile, TargetOffset offset,
                                                      std::span<const iovec> pieces);
+  void tally(std::size_t subfile, std::span<const ApartRun> runs, bool writing);
 
   std::string path_;
   Layout layout_;
   std::optional<MasterFile> master_;
   bool master_synced_ = false;
   std::vector<std::unique_ptr<Subfile>> subfiles_;
+  SubfileTallies tallies_;
 };
 
 }  // namespace shima

@@ -88,6 +88,10 @@ class PosixSubfile final : public Subfile {
     return ::preadv2(fd_, &piece, 1, offset.value, RWF_NOWAIT) >= 0;
   }
 
+  void will_need(TargetRange range) override {
+    ::posix_fadvise(fd_, range.begin.value, as_signed(range.len_bytes()), POSIX_FADV_WILLNEED);
+  }
+
   Result<std::uint64_t> size() override {
     SHIMA_TRY(renew());
     struct stat facts{};

@@ -47,6 +47,8 @@ class Subfile {
   [[nodiscard]] virtual bool move_apart(std::span<const ApartRun> runs, bool writing) = 0;
   // Whether a byte at `offset` can be read without waiting for a disk; false where unknown.
   [[nodiscard]] virtual bool cached(TargetOffset offset) = 0;
+  // Says that the bytes will be read soon; does not wait for a disk, and may do nothing.
+  virtual void will_need(TargetRange range) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> size() = 0;
   // Where the next byte that may have been written lies, at `from` or beyond; nothing if there is
   // none.

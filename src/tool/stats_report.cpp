@@ -1,6 +1,6 @@
 // The library says what it counted, as one JSON object for each closed file; this file knows how
 // numbers look, and nothing about which there are: {"file", "comm_size", ..., "counters": {},
-// "times_us": {}, "hints": {}, "advice": []}.
+// "times_us": {}, "hints": {}, "subfiles": [{}], "advice": []}.
 //
 // Names end in what they are: bytes get a binary unit beside them; everything in times_us is shown
 // in milliseconds.
@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -62,6 +64,41 @@ std::string section(const std::string& title, const ordered_json& object) {
   return rows.empty() ? std::string() : fmt::format("    {}\n{}", shown, table(rows));
 }
 
+std::string cell_of(const std::string& name, const ordered_json& value) {
+  if (name.find("bytes") != std::string::npos && value.is_number())
+    return with_unit(value.get<double>());
+  return text_of(value);
+}
+
+// A row an object, a column a key of the first one; names before numbers.
+std::string grid(const std::string& title, const ordered_json& objects) {
+  std::string text = fmt::format("    {}\n", title);
+  std::vector<std::string> lines(objects.size() + 1, "     ");
+  std::vector<std::pair<std::string, ordered_json>> columns;
+  for (const auto& [name, first] : objects.front().items()) columns.emplace_back(name, first);
+  std::ranges::stable_partition(columns, [](const auto& each) { return each.second.is_string(); });
+  for (const auto& [name, first] : columns) {
+    std::vector<std::string> column{name};
+    for (const auto& object : objects) column.push_back(cell_of(name, object.value(name, first)));
+    const std::size_t width = std::ranges::max(column, {}, &std::string::size).size();
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      lines[i] += first.is_string() ? fmt::format(" {:<{}} ", column[i], width)
+                                    : fmt::format(" {:>{}} ", column[i], width);
+  }
+  for (std::string& line : lines) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string lines_of(const std::string& title, const ordered_json& array) {
+  if (!array.empty() && array.front().is_object()) return grid(title, array);
+  std::string text;
+  for (const auto& line : array) text += fmt::format("    {}: {}\n", title, text_of(line));
+  return text;
+}
+
 std::string head_line(const ordered_json& report) {
   std::string line = "  " + text_of(report.value("file", ordered_json("(no name)")));
   std::string details;
@@ -81,8 +118,7 @@ std::string format_stats_line(const std::string& json_line) {
   for (const auto& [name, value] : report.items())
     if (value.is_object()) text += section(name, value);
   for (const auto& [name, value] : report.items())
-    if (value.is_array())
-      for (const auto& line : value) text += fmt::format("    {}: {}\n", name, text_of(line));
+    if (value.is_array()) text += lines_of(name, value);
   return text;
 }
 

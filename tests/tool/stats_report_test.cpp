@@ -22,6 +22,17 @@ TEST(StatsReport, ShowsEverythingWithUnits) {
             "    advice: set a view\n");
 }
 
+TEST(StatsReport, ShowsObjectsInARowAsATable) {
+  EXPECT_EQ(format_stats_line(
+                R"({"file":"x","subfiles":[{"writes":7,"target":"d0","bytes_written":1048576},)"
+                R"({"target":"fast","writes":1234,"bytes_written":3}]})"),
+            "  x\n"
+            "    subfiles\n"
+            "      target  writes  bytes_written\n"
+            "      d0           7        1.0 MiB\n"
+            "      fast      1234            3 B\n");
+}
+
 TEST(StatsReport, LeavesOutWhatIsEmpty) {
   EXPECT_EQ(format_stats_line(R"({"file":"x","counters":{},"advice":[]})"), "  x\n");
 }

@@ -25,6 +25,17 @@ run_job ./write_file plain/plain
 cmp plain/plain expected || fail 'a plain file'
 run_job --stripe unit=4K,targets=3 ./write_file plain/beside
 expect_layout plain/beside 4096 beside,beside,beside
+
+# Every target's runs and bytes, over all ranks.
+SHIMA_STATS=$PWD/stats run_job --stripe unit=4K,targets=3 ./write_file plain/counted
+python3 - "$(stat -c %s expected)" <<'PYTHON' || fail "statistics: $(cat stats)"
+import json, sys
+subfiles = json.loads(open("stats").readline())["subfiles"]
+assert [row["target"] for row in subfiles] == ["beside"] * 3
+assert sum(row["bytes_written"] for row in subfiles) == int(sys.argv[1]), subfiles
+assert all(row["writes"] > 0 for row in subfiles), subfiles
+PYTHON
+
 export SHIMA_TARGETS=a=$PWD/ta:b=$PWD/tb
 run_job --stripe unit=8K ./write_file plain/both
 expect_layout plain/both 8192 a,b

@@ -51,6 +51,8 @@ TEST_F(StatsFile, HoldsALineOfJsonPerFile) {
   FileStats stats{"/data/\"odd\"\n\xff name", 3, {}, {{"cb_nodes", "2"}}};
   stats.sum.path_pull = 7;
   stats.sum.disk_ns = 5'000'000;
+  stats.sum.file_pieces = 100;
+  stats.subfiles = {{"a", {.writes = 3, .bytes_written = 800}}, {"b", {.reads = 1}}};
   append_stats(stats);
   append_stats(stats);
   std::ifstream file(path_);
@@ -62,6 +64,10 @@ TEST_F(StatsFile, HoldsALineOfJsonPerFile) {
     EXPECT_EQ(json["counters"]["path_pack"], 0);
     EXPECT_EQ(json["times_us"]["disk"], 5000);
     EXPECT_EQ(json["hints"]["cb_nodes"], "2");
+    EXPECT_EQ(json["counters"]["pieces_merged"], 96);
+    EXPECT_EQ(json["subfiles"][0]["target"], "a");
+    EXPECT_EQ(json["subfiles"][0]["bytes_written"], 800);
+    EXPECT_EQ(json["subfiles"][1]["reads"], 1);
   }
   EXPECT_EQ(lines, 2);
 }
