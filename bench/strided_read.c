@@ -6,6 +6,7 @@
 //
 //     strided_read FILE PIECE_BYTES STRIDE_BYTES MIB    prints one JSON object
 
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
 
