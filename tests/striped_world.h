@@ -93,11 +93,14 @@ class StripedWorld : public testing::Test {
     const std::string again = findings(false);
     EXPECT_EQ(again, left);
     std::set<std::string> ids;
+    std::set<std::string> beside_files;  // folder and id
     for (const char* folder : {"d", "e"})
       for (const auto& entry : std::filesystem::directory_iterator(root_ / folder)) {
         if (entry.path().filename() == ".shima") continue;
         const auto master = read_master(entry.path().string());
         if (master.has_value() && *master) ids.insert((*master)->id.hex);
+        if (master.has_value() && *master)
+          beside_files.insert((root_ / folder / ".shima" / (*master)->id.hex).string());
         EXPECT_FALSE(entry.path().filename().string().starts_with(".")) << entry.path();
       }
     if (!left.empty()) return;
@@ -109,6 +112,11 @@ class StripedWorld : public testing::Test {
       if (name.find(".shima-target") != std::string::npos)
         continue;  // also of one that did not become a target
       EXPECT_TRUE(ids.contains(name.substr(0, 32))) << entry.path();
+      if (folder == ".shima") {
+        EXPECT_TRUE(
+            beside_files.contains((entry.path().parent_path() / name.substr(0, 32)).string()))
+            << entry.path() << " is not beside its file";
+      }
     }
   }
 

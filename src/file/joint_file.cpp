@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "base/fault_point.h"
 #include "collective/combine.h"
@@ -15,6 +13,7 @@
 #include "observe/stats.h"
 #include "store/master_store.h"
 #include "store/range_lock.h"
+#include "store/text_file.h"
 
 namespace shima {
 namespace {
@@ -29,13 +28,6 @@ struct HintsPost {
 Result<std::pair<std::int64_t, std::int64_t>> number_in(const Result<FileOffset>& offset) {
   if (!offset) return std::unexpected(offset.error());
   return std::pair<std::int64_t, std::int64_t>(offset->value, 0);
-}
-
-// The program may go to another folder before it closes the file.
-std::string name_from_anywhere(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  return error ? path : absolute.string();
 }
 
 Tuning::Force force_of(Toggle collective_buffering, Movement movement) {

@@ -84,7 +84,7 @@ class Restriping {
 
   // Finds what an earlier call has made, or makes everything.
   Status prepare(const std::vector<StripedRegion>& regions) {
-    SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path_));
+    SHIMA_TRY_ASSIGN(const FolderLock lock, lock_folder());
     SHIMA_TRY_ASSIGN(auto found, unfinished_restripe(source_, path_));
     if (found && found->goal.regions == regions && found->stamp == watch_.stamp()) {
       record_ = *std::move(found);
@@ -110,7 +110,13 @@ class Restriping {
     MasterFile unborn = record_.goal;
     unborn.intent = RemoveIntent{};
     SHIMA_TRY(make_parts(unborn, path_, facts.st_mode & 0777U, new_targets_));
-    // As open to others as the file is, and theirs whose it is, as far as we may.
+    return adopt_access();
+  }
+
+  // As open to others as the file is, and theirs whose it is, as far as we may.
+  Status adopt_access() {
+    struct stat facts{};
+    if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
     for (const Part& part : parts_of(record_.goal, new_targets_)) {
       const char* const name = part.name.c_str();
       std::ignore = ::fchownat(part.target->fd(), name, facts.st_uid, facts.st_gid, 0);
@@ -155,6 +161,7 @@ class Restriping {
     if (!now || *now != source_ || !record || record->goal.id != record_.goal.id)
       return fail(Code::file_in_use, path_ + " was renamed or replaced while it was restriped");
     SHIMA_TRY(write_copies(record_.goal, path_, 0600, new_targets_));
+    SHIMA_TRY(adopt_access());
     MasterFile next = record_.goal;
     next.intent = ReplaceIntent{source_.id, source_.targets()};
     SHIMA_TRY(watch_.still_alone());

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <csignal>
 #include <filesystem>
 
 #include "file/folder_default.h"
@@ -130,8 +129,6 @@ Outcome<int> restripe_files(const RestripeOptions& options) {
   if (!options.abandon && !options.stripe.given())
     return refuse("shima restripe", "it is not said how",
                   "write for example `shima restripe --stripe unit=4M,targets=8 FILE`");
-  // Where a lease is broken we are told by a signal, which we do not need.
-  std::signal(SIGIO, SIG_IGN);
   bool good = true;
   for (const std::string& path : options.files) {
     if (options.abandon) {

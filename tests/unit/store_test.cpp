@@ -1,4 +1,5 @@
 // A subfile moves all bytes or says why not, whatever the system calls below it do.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <limits.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "store/posix_subfile.h"
 
 namespace shima {
@@ -111,6 +113,24 @@ TEST_F(StoreTest, WhereNodesCacheApartWhatWasWrittenIsPublishedOnce) {
     EXPECT_TRUE(file->publish().has_value());
     EXPECT_EQ(syncs, apart ? 1 : 0);
   }
+}
+
+TEST_F(StoreTest, ALockOutlivesALookAgain) {
+  const auto file = *open_posix_subfile(
+      {.path = path_, .read = true, .write = true, .create = true, .close_to_open = true},
+      std::make_unique<FileSystemCalls>());
+  ASSERT_TRUE(file->write(TargetOffset{0}, "abc", 3).has_value());
+  file->look_again();
+  ASSERT_TRUE(file->lock(TargetOffset{0}, 3, true).has_value());
+  char bytes[3];
+  ASSERT_EQ(file->read(TargetOffset{0}, bytes, 3).value(), 3U);
+  const UniqueFd other(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  struct flock range{};
+  range.l_type = F_WRLCK;
+  range.l_len = 3;
+  ASSERT_EQ(::fcntl(other.get(), F_OFD_GETLK, &range), 0);
+  EXPECT_EQ(range.l_type, F_WRLCK);
+  file->unlock(TargetOffset{0}, 3);
 }
 
 TEST_F(StoreTest, LookingAgainOpensTheSameFileEvenIfItHasLostItsName) {
