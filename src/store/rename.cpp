@@ -78,7 +78,6 @@ Status link_beside(const MasterFile& master, const std::vector<Target>& targets,
 
 Status system_rename(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) == 0) return {};
-  if (errno == EXDEV) return not_across(from, to, EXDEV);
   return failed("renaming " + from + " to", to);
 }
 
