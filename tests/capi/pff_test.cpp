@@ -181,7 +181,8 @@ TEST_F(PffTest, LongListsMoveTheBytesTheyName) {
   std::vector<unsigned char> before(1U << 20);
   for (std::size_t i = 0; i < before.size(); ++i) before[i] = static_cast<unsigned char>(i);
   std::uint64_t seed = 0;
-  for (const char* hints : {"", "shima_ring=enable", "shima_ring=disable"}) {
+  for (const char* hints : {"", "shima_ring=enable", "shima_ring=disable",
+                            "shima_ring=enable;direct_read=true;direct_write=true"}) {
     for (const auto& regions : stripings) {
       for (const std::size_t count : {300U, 5'000U, 70'000U}) {
         SCOPED_TRACE(std::string(hints) + ", pieces " + std::to_string(count));

@@ -283,6 +283,31 @@ TEST_F(StripedFiles, WhatOnlyLacksTidyingUpCanBeRead) {
   }
 }
 
+TEST_F(StripedFiles, NothingStaysOpen) {
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  make("d/f", mixed, text);
+  make("d/lame", three, text);
+  ASSERT_EQ(::unlink(subfile("d/lame", "target-c", 2).c_str()), 0);
+  const auto before = open_files();
+  for (int i = 0; i < 20; ++i) {
+    require(create_striped({.path = path("d/new"), .regions = mixed}));
+    EXPECT_FALSE(
+        create_striped({.path = path("d/new"), .regions = three, .exclusive = true}).has_value());
+    EXPECT_EQ(contents("d/f"), text);
+    EXPECT_FALSE(LogicalFile::open({.path = path("d/lame"), .read = true}).has_value());
+    EXPECT_FALSE(LogicalFile::open({.path = path("d/none"), .read = true}).has_value());
+    require(restripe({path("d/f"), i % 2 == 0 ? cut : mixed}, {}));
+    EXPECT_FALSE(restripe({path("d/lame"), cut}, {}).has_value());
+    require(truncate_striped(path("d/f"), text.size()));
+    require(rename_file(path("d/new"), path("e/new")));
+    require(remove_file(path("e/new")));
+    findings(false);
+  }
+  EXPECT_EQ(open_files(), before);
+}
+
 // cp(1) copies the description, not the file.
 TEST_F(StripedFiles, RemovingACopyOfTheMasterFileLeavesTheFile) {
   make("d/f", three, text);

@@ -238,6 +238,50 @@ TEST_F(StoreTest, TransfersPastThePageCacheAreTheSame) {
   EXPECT_EQ(contents(), model);
 }
 
+// Many direct transfers in one system call; where one cannot be direct, none is made by the ring.
+TEST_F(StoreTest, ManyTransfersPastThePageCacheAtOnce) {
+  constexpr std::size_t block = 4096;
+  constexpr std::size_t count = 600;
+  const auto ring_works = [&] {
+    const auto plain = open();
+    unsigned char byte = 0;
+    const iovec piece{&byte, 1};
+    const ApartRun run{{0}, {&piece, 1}, 1};
+    return plain->move_apart(std::span(&run, 1), true);
+  };
+  if (!ring_works()) GTEST_SKIP() << "no io_uring here";
+  const auto file = open_subfile(
+      {.path = path_, .read = true, .write = true, .direct_read = true, .direct_write = true});
+  ASSERT_TRUE(file.has_value());
+  alignas(block) static std::array<unsigned char, block * count> memory;
+  std::vector<iovec> pieces;
+  std::vector<ApartRun> runs;
+  for (std::size_t i = 0; i < count; ++i) pieces.push_back({memory.data() + i * block, block});
+  for (std::size_t i = 0; i < count; ++i)  // in an order of their own
+    runs.push_back({TargetOffset{static_cast<std::int64_t>((i * 7 % count) * 2 * block)},
+                    {&pieces[i], 1},
+                    block});
+  std::ranges::copy(counting(memory.size()), memory.begin());
+  const Bytes written(memory.begin(), memory.end());
+  if (!(*file)->move_apart(runs, true)) GTEST_SKIP() << "no O_DIRECT here";
+  const Bytes found = contents();
+  ASSERT_EQ(found.size(), (2 * count - 1) * block);
+  for (std::size_t i = 0; i < count; ++i)
+    ASSERT_TRUE(std::equal(written.begin() + static_cast<std::ptrdiff_t>(i * block),
+                           written.begin() + static_cast<std::ptrdiff_t>((i + 1) * block),
+                           found.begin() + runs[i].begin.value));
+  memory.fill(0);
+  ASSERT_TRUE((*file)->move_apart(runs, false));
+  EXPECT_TRUE(std::ranges::equal(memory, written));
+
+  pieces[3] = {memory.data() + 3 * block, block - 1};
+  runs[3].len_bytes = block - 1;
+  memory.fill(1);
+  EXPECT_FALSE((*file)->move_apart(runs, true));
+  EXPECT_EQ(contents(), found);
+  EXPECT_FALSE((*file)->move_apart(runs, false));
+}
+
 TEST_F(StoreTest, FaultsComeWhereTheyWereOrdered) {
   const Bytes bytes = counting(3000);
   const auto file = faulty("write:ENOSPC:after=3000,read:EIO:after=6000,sync:EIO");
