@@ -283,6 +283,20 @@ TEST_F(StripedFiles, WhatOnlyLacksTidyingUpCanBeRead) {
   }
 }
 
+// Its subfiles are no longer where they were, which is no damage.
+TEST_F(StripedFiles, AFileThatIsMovedWhileItIsRestripedIsInUse) {
+  make("d/f", beside, some_bytes(20'000'000, 2));
+  const auto move = [&](FileOffset, FileOffset) -> Status {
+    if (read_master(path("d/f")).value()) require(rename_file(path("d/f"), path("e/f")));
+    return {};
+  };
+  const Status restriped = restripe({path("d/f"), cut, 1}, move);
+  ASSERT_FALSE(restriped.has_value());
+  EXPECT_EQ(restriped.error().code, Code::file_in_use) << restriped.error().what;
+  EXPECT_EQ(contents("e/f"), some_bytes(20'000'000, 2));
+  expect_tidy();
+}
+
 TEST_F(StripedFiles, NothingStaysOpen) {
   const auto open_files = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});

@@ -105,6 +105,20 @@ expect_status 0 'mv of a folder into another' "$SHIMA" mv m1/ m2/
 [ -f m2/m1/z ] || fail 'mv FOLDER/ FOLDER/ has replaced the folder'
 rm -r m2
 
+mkdir -p tree/sub
+"$SHIMA" create --stripe targets=2 tree/one
+"$SHIMA" create --stripe targets=2,order=beside tree/sub/two
+touch tree/sub/plain
+ln -s ../../d/g tree/sub/link
+expect_failure 'removing tree' 'rm of a folder' "$SHIMA" rm tree
+cp tree/sub/.shima/"$(id_of tree/sub/two)".0 tree/sub/.shima/11111111111111111111111111111111.0
+expect_failure 'parts of no file here' 'rm -r of a folder with parts of others' "$SHIMA" rm -r tree
+rm tree/sub/.shima/1*.0
+expect_status 0 'rm -r' "$SHIMA" rm -r tree
+[ ! -e tree ] || fail 'rm -r left something'
+same d/g data
+expect_clean 'rm -r'
+
 # --- what is no regular file
 mkfifo pipe
 expect_status 0 'stat of a pipe' timeout 10 "$SHIMA" stat pipe
