@@ -47,9 +47,9 @@ Status create_striped(const StripedCreate& wanted) {
 
 namespace {
 
-bool is_regular(int fd) {
-  struct stat facts{};
-  return ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+bool may_be_master(const struct stat& facts) {
+  return S_ISREG(facts.st_mode) && facts.st_size > std::ssize(master_magic) &&
+         facts.st_size <= as_signed(largest_master_bytes);
 }
 
 // Whatever may be a master file must not be taken for a plain one, and be written over or removed
@@ -59,9 +59,7 @@ Status check_that_it_is_none(const std::string& path, int sys_errno) {
   if (std::ranges::find(nothing_there, sys_errno) != nothing_there.end()) return {};
   if (sys_errno != EACCES) return fail_errno(sys_errno, "opening " + path);
   struct stat facts{};
-  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) ||
-      facts.st_size <= std::ssize(master_magic) || facts.st_size > as_signed(largest_master_bytes))
-    return {};
+  if (::stat(path.c_str(), &facts) != 0 || !may_be_master(facts)) return {};
   return fail(Code::access_denied,
               path +
                   " may not be read, so that nobody can tell whether it is striped; the "
@@ -86,7 +84,10 @@ Result<std::optional<MasterFile>> read_master(const std::string& path) {
     SHIMA_TRY(check_that_it_is_none(path, errno));
     return std::nullopt;  // whoever opens it next says why
   }
-  if (!is_regular(fd.get())) return std::nullopt;
+  struct stat facts{};
+  if (::fstat(fd.get(), &facts) != 0) return failed("examining", path);
+  // Files that the system makes up (/proc) have no size, and cannot all be read.
+  if (!S_ISREG(facts.st_mode) || facts.st_size == 0) return std::nullopt;
   SHIMA_TRY_ASSIGN(std::string text, read_up_to(fd.get(), master_magic.size(), path));
   if (!looks_like_master(text)) return std::nullopt;
   SHIMA_TRY_ASSIGN(const std::string rest, read_up_to(fd.get(), largest_master_bytes, path));
@@ -130,6 +131,12 @@ Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(const MasterFile& ma
     const Target& target = target_called(targets, names[i]);
     const std::string path =
         fmt::format("{}/{}", target.directory(), subfile_name(master.id, static_cast<int>(i)));
+    struct stat facts{};
+    // What is no file may let its opener wait for ever, and has no bytes at an offset.
+    if (::lstat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
+      return fail(Code::bad_file, fmt::format("{}: its subfile {} is no regular file ({}); shima "
+                                              "fsck tells more",
+                                              request.path, i, path));
     auto subfile = open_subfile({.path = path,
                                  .read = request.read,
                                  .write = request.write,

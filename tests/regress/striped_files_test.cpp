@@ -283,6 +283,18 @@ TEST_F(StripedFiles, WhatOnlyLacksTidyingUpCanBeRead) {
   }
 }
 
+TEST_F(StripedFiles, TheTargetsOfAnotherUserAreNotTaken) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs a second user";
+  make("e/owners", three, text);
+  ASSERT_EQ(::chmod(path("d").c_str(), 0777), 0);
+  EXPECT_TRUE(as_nobody([&] {
+    const Status created = create_striped({.path = path("d/f"), .regions = three});
+    return !created && created.error().code == Code::access_denied &&
+           created.error().what.find("target a ") != std::string::npos;
+  }));
+  EXPECT_TRUE(std::filesystem::is_empty(path("d")));
+}
+
 // Its subfiles are no longer where they were, which is no damage.
 TEST_F(StripedFiles, AFileThatIsMovedWhileItIsRestripedIsInUse) {
   make("d/f", beside, some_bytes(20'000'000, 2));
@@ -295,6 +307,19 @@ TEST_F(StripedFiles, AFileThatIsMovedWhileItIsRestripedIsInUse) {
   EXPECT_EQ(restriped.error().code, Code::file_in_use) << restriped.error().what;
   EXPECT_EQ(contents("e/f"), some_bytes(20'000'000, 2));
   expect_tidy();
+}
+
+TEST_F(StripedFiles, APipeForASubfileIsAnError) {
+  make("d/f", three, text);
+  const std::string first = subfile("d/f", "target-a", 0);
+  ASSERT_EQ(::unlink(first.c_str()), 0);
+  ASSERT_EQ(::mkfifo(first.c_str(), 0600), 0);
+  ::alarm(20);  // ends the test if it waits for a writer
+  const auto file = LogicalFile::open({.path = path("d/f"), .read = true});
+  ::alarm(0);
+  ASSERT_FALSE(file.has_value());
+  EXPECT_EQ(file.error().code, Code::bad_file);
+  EXPECT_NE(findings(false).find("foreign subfile"), std::string::npos);
 }
 
 TEST_F(StripedFiles, NothingStaysOpen) {

@@ -81,7 +81,10 @@ def main():
             if wrong:
                 complaints.append(f"{action.__name__}: {wrong}")
 
-    threads = [threading.Thread(target=again_and_again, args=(action,)) for action in (rename, restripe, read, resize, check)]
+    actions = [rename, restripe, read, check]
+    if not os.environ["SHIMA_SANITIZE"]:  # whose libraries Python cannot load
+        actions.append(resize)
+    threads = [threading.Thread(target=again_and_again, args=(action,)) for action in actions]
     for thread in threads:
         thread.start()
     for thread in threads:
