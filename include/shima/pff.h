@@ -186,8 +186,8 @@ enum pff_open_flag {
 };
 
 /* Opens a file alone.  `striping` is that of a file which this call creates (NULL: plain, or as the
-   hints and SHIMA_HINTS say); a file that exists keeps its own.  `hints` is NULL or
-   "key=value;key=value", see pff_open(3). */
+   hints, SHIMA_HINTS and the folder's default say); a file that exists keeps its own.  `hints` is
+   NULL or "key=value;key=value", see pff_open(3). */
 PFF_API int pff_open(const char* path, int flags, const pff_striping* striping, const char* hints,
                      pff_file** file) PFF_NOEXCEPT;
 
@@ -204,7 +204,8 @@ PFF_API int pff_close(pff_file* file) PFF_NOEXCEPT;
 /* The size in bytes. */
 PFF_API int64_t pff_size(pff_file* file) PFF_NOEXCEPT;
 
-/* Cuts the file or lengthens it by zeros.  Collective, as the next two. */
+/* Cuts the file or lengthens it by zeros.  Collective, as the next two.  This and pff_reserve need
+   PFF_WRITE. */
 PFF_API int pff_resize(pff_file* file, int64_t size) PFF_NOEXCEPT;
 /* Has the disk set aside room up to `size`; never shortens the file. */
 PFF_API int pff_reserve(pff_file* file, int64_t size) PFF_NOEXCEPT;
@@ -269,6 +270,10 @@ PFF_API int pff_start_write_all_from(pff_file* file, pff_where where, const void
 
 /* Sleeps until the request is over, frees it, and returns what the call of its kind would have. */
 PFF_API int64_t pff_wait(pff_request* request) PFF_NOEXCEPT;
+
+/* Sleeps until one of `count` requests is over, and returns its place in the array; pff_wait(3)
+   then frees it.  NULL is passed over. */
+PFF_API int pff_wait_any(pff_request* const* requests, int count) PFF_NOEXCEPT;
 
 /* 1 if pff_wait would not sleep, else 0. */
 PFF_API int pff_test(pff_request* request) PFF_NOEXCEPT;

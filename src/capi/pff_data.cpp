@@ -6,6 +6,10 @@
 // pff_cancel has said yes they are the caller's again.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
 #include <utility>
 
 #include "capi/errors.h"
@@ -85,6 +89,15 @@ bool settle(SharedRequest& request, Fate fate) {
   return request.fate.compare_exchange_strong(waiting, fate);
 }
 
+// How many requests have come to their end, in this process: what those wait for who wait for any.
+constinit std::atomic<std::uint32_t> ends{0};
+
+void finish(SharedRequest& request, Outcome64 outcome) {
+  request.pending.finish(std::move(outcome));
+  ++ends;
+  ends.notify_all();
+}
+
 std::unexpected<Error> taken_back() { return fail(Code::cancelled, "the request was taken back"); }
 
 // A collective request with an error is started all the same, since the others wait for it.
@@ -104,7 +117,7 @@ int start(const Ask& ask, pff_request** request) noexcept {
           return carry_out(operation, takes_part, *file,
                            wanted ? transfer : Result<Transfer>(taken_back()));
         },
-        [=](Outcome64 outcome) { shared->pending.finish(std::move(outcome)); });
+        [=](Outcome64 outcome) { finish(*shared, std::move(outcome)); });
     *request = handle.release();
     return {};
   });
@@ -186,6 +199,24 @@ int64_t pff_wait(pff_request* request) noexcept {
   });
 }
 
+int pff_wait_any(pff_request* const* requests, int count) noexcept {
+  return guarded([&]() -> shima::Result<int> {
+    const std::span all(requests,
+                        requests == nullptr || count < 0 ? 0U : static_cast<unsigned>(count));
+    if (std::ranges::all_of(all, [](const pff_request* each) { return each == nullptr; }))
+      return shima::fail(shima::Code::bad_argument, "no request");
+    const auto is_over = [](const pff_request* each) {
+      return each != nullptr && each->shared->pending.over();
+    };
+    while (true) {
+      const std::uint32_t seen = ends;
+      const auto found = std::ranges::find_if(all, is_over);
+      if (found != all.end()) return static_cast<int>(found - all.begin());
+      ends.wait(seen);
+    }
+  });
+}
+
 int pff_test(pff_request* request) noexcept {
   return guarded([&]() -> shima::Result<int> {
     if (request == nullptr) return shima::fail(shima::Code::bad_argument, "no request");
@@ -199,7 +230,7 @@ int pff_cancel(pff_request* request) noexcept {
     SharedRequest& shared = *request->shared;
     if (!settle(shared, Fate::cancelled)) return 0;
     // Its turn may be long in coming, and nobody but this caller waits for it.
-    if (!shared.takes_part) shared.pending.finish(taken_back());
+    if (!shared.takes_part) finish(shared, taken_back());
     return 1;
   });
 }

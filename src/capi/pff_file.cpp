@@ -41,6 +41,7 @@ Result<OpenRequest> request_of(const Opening& opening) {
   SHIMA_TRY_ASSIGN(request.mode, mode_of(opening.flags));
   Hints base;
   if (opening.striping != nullptr) {
+    request.plain = opening.striping->region_count == 0;
     SHIMA_TRY_ASSIGN(base.shima_regions, text_of(*opening.striping));
   }
   const auto settings = parse_hint_list(opening.hints == nullptr ? "" : opening.hints);
@@ -71,7 +72,10 @@ auto with_file(pff_file* file, Body body) noexcept {
   });
 }
 
-Result<FileOffset> checked_size(std::int64_t size) {
+Result<FileOffset> checked_size(const File& file, std::int64_t size) {
+  if (!file.mode().write)
+    return fail(Code::bad_access_mode,
+                "setting the size of a file that was opened without PFF_WRITE");
   if (size < 0) return fail(Code::bad_argument, "the size of a file cannot be negative");
   return FileOffset{size};
 }
@@ -118,13 +122,14 @@ int64_t pff_size(pff_file* file) noexcept {
 }
 
 int pff_resize(pff_file* file, int64_t size) noexcept {
-  return with_file(
-      file, [=](shima::File& opened) { return opened.set_size(shima::capi::checked_size(size)); });
+  return with_file(file, [=](shima::File& opened) {
+    return opened.set_size(shima::capi::checked_size(opened, size));
+  });
 }
 
 int pff_reserve(pff_file* file, int64_t size) noexcept {
   return with_file(file, [=](shima::File& opened) {
-    return opened.preallocate(shima::capi::checked_size(size));
+    return opened.preallocate(shima::capi::checked_size(opened, size));
   });
 }
 

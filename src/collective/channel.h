@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -44,6 +45,8 @@ class Channel {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual const std::vector<Member>& members() const = 0;
+  // What the program calls a member, in messages.
+  [[nodiscard]] virtual std::string_view member_word() const { return "rank"; }
   [[nodiscard]] int size() const { return static_cast<int>(members().size()); }
 
   // Gives every member's bytes to every member. Collective. The result stays valid until

@@ -1,5 +1,7 @@
 #include "collective/node_channel.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -61,13 +63,16 @@ Result<std::vector<std::span<const std::byte>>> NodeChannel::exchange(
   SHIMA_TRY_ASSIGN(const Rendezvous::Maxima sent, meet({put ? 0U : 1U, mine.size()}));
   SHIMA_TRY(put);
   if (sent.first != 0)
-    return fail(Code::no_memory, "exchanging requests: another rank could not send its own");
+    return fail(
+        Code::no_memory,
+        fmt::format("exchanging requests: another {} could not send its own", member_word()));
   auto letters = read_letters();
   if (sent.second <= Mailbox::inline_bytes) return letters;
   // Long letters lie in memory that has to be mapped, which may fail on one member alone.
   SHIMA_TRY_ASSIGN(const Rendezvous::Maxima read, meet({letters ? 0U : 1U, 0}));
   if (letters && read.first != 0)
-    return fail(Code::no_memory, "exchanging requests: another rank could not read them");
+    return fail(Code::no_memory,
+                fmt::format("exchanging requests: another {} could not read them", member_word()));
   return letters;
 }
 

@@ -19,6 +19,7 @@ struct NodeGround {
   std::shared_ptr<StagingPool> staging;
   WaitHooks hooks;
   std::vector<Member> members;
+  std::string_view member_word = "rank";
 };
 
 class NodeChannel final : public Channel {
@@ -32,6 +33,7 @@ class NodeChannel final : public Channel {
 
   [[nodiscard]] int rank() const override { return ground_->segment->index(); }
   [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
+  [[nodiscard]] std::string_view member_word() const override { return ground_->member_word; }
   [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(
       std::span<const std::byte> mine) override;
   [[nodiscard]] Outcome agree(const Outcome& mine) override;

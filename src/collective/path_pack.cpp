@@ -131,7 +131,8 @@ class Server {
   }
 
   static Status lacks_bytes() {
-    return fail(Code::no_memory, "a collective write: another rank could not hand over its bytes");
+    return fail(Code::no_memory,
+                "a collective write: another process could not hand over its bytes");
   }
 
   std::byte* data() {

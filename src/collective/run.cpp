@@ -69,8 +69,9 @@ Status agree_on(const CollectiveCall& call, Part& part) {
   if (all.code == Code::ok) return {};
   if (!part.status && part.status.error().code == all.code) return part.status;
   return fail(all.code,
-              fmt::format("a collective {}: rank {} failed",
-                          call.operation == Operation::write ? "write" : "read", all.rank),
+              fmt::format("a collective {}: {} {} failed",
+                          call.operation == Operation::write ? "write" : "read",
+                          call.channel.member_word(), all.rank),
               all.sys_errno);
 }
 
@@ -123,7 +124,8 @@ Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& min
   if (!posts) {
     part.status = std::unexpected(posts.error());
   } else if (const Post* bad = worst_of(*posts); bad != nullptr) {
-    part.status = fail(bad->code, fmt::format("rank {} could not take part", bad - posts->data()));
+    part.status = fail(bad->code, fmt::format("{} {} could not take part",
+                                              call.channel.member_word(), bad - posts->data()));
   } else {
     const Plan plan = plan_for(call, *posts);
     path = plan.path;

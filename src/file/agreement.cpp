@@ -20,7 +20,8 @@ Status agree_on(Channel& channel, const Status& mine, const std::string& doing) 
   const Outcome all = channel.agree(outcome_of_status(mine, channel.rank()));
   if (all.code == Code::ok) return {};
   if (!mine && mine.error().code == all.code) return mine;
-  return fail(all.code, fmt::format("{}: rank {} failed", doing, all.rank), all.sys_errno);
+  return fail(all.code, fmt::format("{}: {} {} failed", doing, channel.member_word(), all.rank),
+              all.sys_errno);
 }
 
 }  // namespace shima

@@ -26,7 +26,7 @@ Result<std::vector<T>> exchange_values(Channel& channel, const T& mine) {
   std::vector<T> values(letters.size());
   for (std::size_t i = 0; i < letters.size(); ++i) {
     if (letters[i].size() != sizeof(T))
-      return fail(Code::internal, "ranks run different builds of Shima");
+      return fail(Code::internal, "processes of one job run different builds of Shima");
     std::memcpy(&values[i], letters[i].data(), sizeof(T));
   }
   return values;
@@ -50,7 +50,7 @@ Result<WithHints<T>> exchange_with_hints(Channel& channel, const T& mine, const 
   WithHints<T> all{std::vector<T>(letters.size()), {}};
   for (std::size_t i = 0; i < letters.size(); ++i) {
     if (letters[i].size() < sizeof(T))
-      return fail(Code::internal, "ranks run different builds of Shima");
+      return fail(Code::internal, "processes of one job run different builds of Shima");
     std::memcpy(&all.values[i], letters[i].data(), sizeof(T));
   }
   const auto rest = std::span(letters.front()).subspan(sizeof(T));

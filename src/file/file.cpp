@@ -41,14 +41,17 @@ unsigned bits_of(const AccessMode& mode) {
 }
 
 // An error if the members cannot open together what they ask for.
-Status check_posts(std::span<const OpenPost> posts, const Result<OpenRequest>& request) {
+Status check_posts(const Channel& channel, std::span<const OpenPost> posts,
+                   const Result<OpenRequest>& request) {
   if (!request) return std::unexpected(request.error());
   for (const OpenPost& post : posts) {
     if (post.code != 0)
-      return fail(static_cast<Code>(post.code), "opening a file: another rank could not take part");
+      return fail(
+          static_cast<Code>(post.code),
+          fmt::format("opening a file: another {} could not take part", channel.member_word()));
     if (post.mode_bits != bits_of(request->mode))
-      return fail(Code::not_same,
-                  fmt::format("opening {}: ranks gave different access modes", request->path));
+      return fail(Code::not_same, fmt::format("opening {}: {}s gave different access modes",
+                                              request->path, channel.member_word()));
   }
   return {};
 }
@@ -125,13 +128,13 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
   if (!request) mine.code = static_cast<std::uint64_t>(request.error().code);
   if (request) mine.mode_bits = bits_of(request->mode);
   if (request && channel->rank() == 0)
-    mine.stripes =
-        request->mode.create && wants_striping(with_folder_default(request->hints, request->path))
-            ? 1U
-            : 0U;
+    mine.stripes = request->mode.create && !request->plain &&
+                           wants_striping(with_folder_default(request->hints, request->path))
+                       ? 1U
+                       : 0U;
   const auto all = exchange_with_hints(*channel, mine, request ? request->hints : Hints{});
   const Status fits =
-      all ? check_posts(all->values, request) : Status(std::unexpected(all.error()));
+      all ? check_posts(*channel, all->values, request) : Status(std::unexpected(all.error()));
   // All members know alike whether the posts fit together, so all take the same steps.
   if (!fits) {
     SHIMA_TRY(agree_on(*channel, fits, request ? "opening " + request->path : "opening a file"));

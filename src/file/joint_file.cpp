@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "base/fault_point.h"
 #include "collective/combine.h"
@@ -15,6 +13,7 @@
 #include "observe/stats.h"
 #include "store/master_store.h"
 #include "store/range_lock.h"
+#include "store/text_file.h"
 
 namespace shima {
 namespace {
@@ -29,13 +28,6 @@ struct HintsPost {
 Result<std::pair<std::int64_t, std::int64_t>> number_in(const Result<FileOffset>& offset) {
   if (!offset) return std::unexpected(offset.error());
   return std::pair<std::int64_t, std::int64_t>(offset->value, 0);
-}
-
-// The program may go to another folder before it closes the file.
-std::string name_from_anywhere(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  return error ? path : absolute.string();
 }
 
 Tuning::Force force_of(Toggle collective_buffering, Movement movement) {
@@ -106,9 +98,9 @@ Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
   const auto differs = [&](const HintsPost& post) { return post.same != posts.front().same; };
   if (worst->code == 0 && std::ranges::any_of(posts, differs))
     return fail(Code::not_same,
-                fmt::format("{}: ranks gave different data representations, or etypes of different "
+                fmt::format("{}: {}s gave different data representations, or etypes of different "
                             "extents",
-                            request_.path));
+                            request_.path, channel_->member_word()));
   if (worst->code == 0) {
     if (posts.front().changes == 0) return {};
     request_.hints = std::move(all.hints);
@@ -117,7 +109,8 @@ Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
   }
   if (!hints && mine.code == worst->code) return std::unexpected(hints.error());
   return fail(static_cast<Code>(worst->code),
-              fmt::format("{}: rank {} failed", request_.path, worst - posts.begin()));
+              fmt::format("{}: {} {} failed", request_.path, channel_->member_word(),
+                          worst - posts.begin()));
 }
 
 Result<std::uint64_t> JointFile::move(Operation operation, const Transfer& transfer) {
@@ -243,8 +236,8 @@ Status JointFile::first_member_does(const char* doing,
   } else if (std::ranges::any_of(*all, [](const Brought& other) { return other.code != 0; })) {
     status = {};  // the member with the error reports it
   } else if (std::ranges::any_of(*all, differs)) {
-    status = fail(Code::not_same,
-                  fmt::format("{} {}: ranks gave different values", doing, request_.path));
+    status = fail(Code::not_same, fmt::format("{} {}: {}s gave different values", doing,
+                                              request_.path, channel_->member_word()));
   } else if (channel_->rank() == 0) {
     status = action();
   }
@@ -264,7 +257,8 @@ Result<std::int64_t> JointFile::claim_in_order(const Result<std::uint64_t>& len)
   SHIMA_TRY_ASSIGN(const auto claims, exchange_values(*channel_, mine));
   const auto worst = std::ranges::max_element(claims, {}, &Claim::code);
   const auto failed = [&](std::uint64_t code, std::ptrdiff_t rank) {
-    return fail(static_cast<Code>(code), fmt::format("{}: rank {} failed", request_.path, rank));
+    return fail(static_cast<Code>(code),
+                fmt::format("{}: {} {} failed", request_.path, channel_->member_word(), rank));
   };
   if (!len && mine.code == worst->code) return std::unexpected(len.error());
   if (worst->code != 0) return failed(worst->code, worst - claims.begin());
@@ -273,7 +267,7 @@ Result<std::int64_t> JointFile::claim_in_order(const Result<std::uint64_t>& len)
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (i == static_cast<std::size_t>(channel_->rank())) before_mine = all;
     if (__builtin_add_overflow(all, claims[i].bytes, &all))
-      return fail(Code::bad_count, request_.path + ": the ranks' data exceed what a file holds");
+      return fail(Code::bad_count, request_.path + ": the data of all exceed what a file holds");
   }
   // Only now have all come, so that nobody's earlier access at the pointer is still to be counted.
   Result<std::int64_t> begin = 0;

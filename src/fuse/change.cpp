@@ -72,7 +72,14 @@ Status change_size(Node& node, off_t size) {
   if (!is_striped(node)) return done(::truncate(node.path().c_str(), size));
   const std::string path = path_of(node);
   if (path.empty()) return refusal(ESTALE);
-  return truncate_striped(path, as_unsigned(size));
+  FileId id;
+  {
+    const std::lock_guard lock(node.parts().mutex);
+    id = node.parts().striped->master.id;
+  }
+  const Status status = truncate_striped(path, as_unsigned(size), &id);
+  if (!status && status.error().code == Code::file_in_use) return refusal(ESTALE);
+  return status;
 }
 
 Status change_times(Tree& tree, Node& node, const Times& times) {

@@ -25,9 +25,6 @@ Result<std::optional<std::vector<StripedRegion>>> default_regions(const Place& p
 }
 
 Status make_striped(const Place& place, mode_t mode, std::vector<StripedRegion> regions) {
-  for (const StripedRegion& region : regions)
-    for (const std::string& target : region.targets)
-      if (target == beside_target) make_beside_folder(*place.folder);
   return create_striped({.path = place.path(),
                          .regions = std::move(regions),
                          .permissions = mode & 07777U,
@@ -54,11 +51,6 @@ Status give_striped_to_caller(Tree& tree, const fuse_ctx& caller, Node& node) {
 }
 
 }  // namespace
-
-void make_beside_folder(const Node& folder) {
-  struct stat facts{};
-  if (::fstat(folder.fd(), &facts) == 0) ::mkdirat(folder.fd(), ".shima", facts.st_mode & 0777U);
-}
 
 Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name) {
   if (::geteuid() != 0 || (caller.uid == 0 && caller.gid == 0)) return {};

@@ -19,10 +19,6 @@ namespace shima::fuse {
 // What was just made belongs to whoever asked for it, not to the one who mounted.
 [[nodiscard]] Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name);
 
-// Before the store makes it: for whoever the folder is for. (The store leaves that to the umask,
-// and here there is none.)
-void make_beside_folder(const Node& folder);
-
 // All but "." and "..".
 [[nodiscard]] Result<std::vector<std::string>> names_in(int folder_fd);
 

@@ -177,8 +177,13 @@ Status Handle::truncate(FileOffset size) {
     const std::lock_guard lock(node_->parts().mutex);
     if (!node_->parts().removed) path = node_->parts().place.path();
   }
-  if (path.empty()) return file_->truncate_unnamed(size);
-  return truncate_striped(path, as_unsigned(size.value));
+  // The name may have gone without the mount's doing.
+  Status status = fail(Code::no_such_file, "");
+  if (!path.empty()) status = truncate_striped(path, as_unsigned(size.value), &file_->master()->id);
+  if (!status &&
+      (status.error().code == Code::no_such_file || status.error().code == Code::file_in_use))
+    return file_->truncate_unnamed(size);
+  return status;
 }
 
 Status Handle::allocate(int mode, off_t offset, off_t len) {

@@ -44,12 +44,6 @@ void mark_removed(Node& node) {
   node.parts().removed = true;
 }
 
-bool has_parts_beside(Node& node) {
-  const std::lock_guard lock(node.parts().mutex);
-  const auto targets = node.parts().striped->master.targets();
-  return std::ranges::find(targets, beside_target) != targets.end();
-}
-
 void move_place(Node& node, const Place& place) {
   const std::lock_guard lock(node.parts().mutex);
   node.parts().place = place;
@@ -156,6 +150,8 @@ Status exchange(const Renaming& names, Node& first, Node& second) {
   SHIMA_TRY(rename_plain(names));
   move_place(first, names.to);
   move_place(second, names.from);
+  if (is_striped(first)) SHIMA_TRY(tell_copies(names.to.path()));
+  if (is_striped(second)) SHIMA_TRY(tell_copies(names.from.path()));
   return {};
 }
 
@@ -172,8 +168,6 @@ Status rename(Tree& tree, const Renaming& names) {
   if (!striped) return rename_plain(names);
   if (replaced && (names.flags & RENAME_NOREPLACE) != 0) return refusal(EEXIST);
   if ((names.flags & ~static_cast<unsigned>(RENAME_NOREPLACE)) != 0) return refusal(EINVAL);
-  if (is_striped(*node) && names.from.folder != names.to.folder && has_parts_beside(*node))
-    make_beside_folder(*names.to.folder);
   SHIMA_TRY(rename_file(names.from.path(), names.to.path()));
   const bool same = replaced && &**replaced == &*node;
   if (replaced && !same && is_striped(**replaced)) mark_removed(**replaced);

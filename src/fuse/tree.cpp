@@ -68,7 +68,7 @@ Result<std::shared_ptr<Node>> Tree::take_regular(const std::shared_ptr<Node>& fo
 Result<std::shared_ptr<Node>> Tree::take_striped(const std::shared_ptr<Node>& folder,
                                                  const std::string& name) {
   Place place{folder, name};
-  SHIMA_TRY_ASSIGN(auto master, read_settled_master(place.path()));
+  SHIMA_TRY_ASSIGN(auto master, read_openable_master(place.path()));
   if (!master) return refusal(ENOENT);  // an unlink that was begun is over now
   struct stat facts{};
   SHIMA_TRY(done(::fstatat(folder->fd(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW)));
@@ -92,7 +92,7 @@ Status Tree::examine(StripedParts& parts) {
   if (::fstatat(place.folder->fd(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
       !S_ISREG(now.st_mode) || same_version(now, parts.seen))
     return {};
-  SHIMA_TRY_ASSIGN(auto master, read_settled_master(place.path()));
+  SHIMA_TRY_ASSIGN(auto master, read_openable_master(place.path()));
   if (!master || master->id != parts.striped->master.id) return {};
   SHIMA_TRY(done(::fstatat(place.folder->fd(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW)));
   SHIMA_TRY_ASSIGN(Layout layout, layout_of(*master));

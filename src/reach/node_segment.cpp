@@ -35,7 +35,7 @@ Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_
                                               const WaitHooks& hooks) {
   const std::uint64_t before = generation.load(std::memory_order_acquire);
   const auto given_up = [] {
-    return fail(Code::peer_lost, "meeting the other ranks: the process of one has ended");
+    return fail(Code::peer_lost, "meeting the others: the process of one has ended");
   };
   if ((before & broken) != 0) return given_up();
   raise_to(first, mine.first);

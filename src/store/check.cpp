@@ -43,7 +43,7 @@ void check_one(CheckState& state, const std::string& path, bool there) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (is_draft_name(name) && goal_of_draft(name) == fs::path(path).filename())
+    if (is_draft_of(name, fs::path(path).filename().string()))
       check_file(state, entry.path().string());
   }
 }
@@ -72,6 +72,8 @@ std::string_view name_of(Problem problem) {
       return "exposed subfile";
     case Problem::short_subfile:
       return "short subfile";
+    case Problem::second_master:
+      return "second master file";
     case Problem::stale_copy:
       return "stale copy";
     case Problem::leftover_draft:

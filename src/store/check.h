@@ -28,6 +28,7 @@ enum class Problem : std::uint8_t {
   oversized_subfile,  // longer than its share of the layout
   exposed_subfile,    // more open to others than the master file
   short_subfile,      // ends before the logical file does
+  second_master,      // a copy of a master file, or another name for it
   stale_copy,         // of a master file: missing, torn, or with another path
   leftover_draft,     // of a killed process
   orphan,             // a part of no file

@@ -102,6 +102,12 @@ class FileCheck {
   }
 
   void check_copies() {
+    if (is_second_master(master_, path_)) {
+      state_.add(Problem::second_master, path_,
+                 "another file has the same subfiles; this is a copy of its description only",
+                 "`shima rm` removes this one alone; `shima cp` makes real copies");
+      return;
+    }
     std::vector<std::string> bad;
     for (const Target& target : targets_) {
       const auto copy = read_copy(target, master_.id);
@@ -198,6 +204,11 @@ void check_file(CheckState& state, const std::string& path) {
   if (is_draft(path)) return check_draft(state, path);
   if (is_part_name(std::filesystem::path(path).filename().string())) return;
   auto found = read_master(path);
+  if (!found && found.error().code != Code::bad_file) {
+    state.add(Problem::unreadable, path, describe(found.error()),
+              "have it checked by somebody who may read it");
+    return;
+  }
   if (!found || !*found) {
     state.plain_files.insert(path);
     if (!found)

@@ -68,13 +68,26 @@ Status finish_move(const std::string& path, const MasterFile& master, const Move
   return write_copies(settled, path, 0600, targets);
 }
 
+// The logical size, by the subfiles that are there.
+Result<std::uint64_t> size_of(const MasterFile& master, const std::vector<Target>& targets) {
+  SHIMA_TRY_ASSIGN(const Layout layout, layout_of(master));
+  std::vector<std::uint64_t> sizes;
+  for (const Part& part : parts_of(master, targets)) {
+    struct stat facts{};
+    if (!subfile_index(part.name)) break;
+    if (::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0)
+      return failed("examining", part.path());
+    sizes.push_back(as_unsigned(facts.st_size));
+  }
+  return as_unsigned(layout.end_of_file(sizes).value);
+}
+
 }  // namespace
 
 Status put_master(const std::string& path, const MasterFile& master) {
   SHIMA_TRY_ASSIGN(Draft draft, Draft::write(path, encode_master(master), 0600));
   SHIMA_TRY(draft.replace(path));
-  sync_folder_of(path);
-  return {};
+  return sync_folder_of(path);
 }
 
 Status finish_intent(const std::string& path, MasterFile& master) {
@@ -106,11 +119,21 @@ Status carry_out(const std::string& link, const Intent& intent, const FileId* on
     return fail(Code::file_in_use, path + " is another file by now");
   SHIMA_TRY(finish_intent(path, *master));
   // Nothing is begun that could not be finished.
-  SHIMA_TRY(open_targets(master->targets(), path, Target::Purpose::use));
+  SHIMA_TRY_ASSIGN(const auto targets, open_targets(master->targets(), path, Target::Purpose::use));
   if (std::holds_alternative<RemoveIntent>(intent)) SHIMA_TRY(drop_restripe(*master, path));
+  std::uint64_t size_before = 0;
+  const bool truncates = std::holds_alternative<TruncateIntent>(intent);
+  if (truncates) {
+    SHIMA_TRY_ASSIGN(size_before, size_of(*master, targets));
+  }
   master->intent = intent;
   SHIMA_TRY(put_master(path, *master));
-  return finish_intent(path, *master);
+  const Status finished = finish_intent(path, *master);
+  if (finished || !truncates) return finished;
+  // A size that cannot be (EFBIG) must not be tried again by everybody who opens the file.
+  master->intent = TruncateIntent{size_before};
+  if (put_master(path, *master)) std::ignore = finish_intent(path, *master);
+  return finished;
 }
 
 }  // namespace shima

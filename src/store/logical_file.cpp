@@ -47,20 +47,20 @@ Result<LogicalFile> LogicalFile::open_parts(const MasterFile& master, const Logi
 // The file may be renamed or restriped between a look at its master file and the opening of its
 // subfiles: then what was opened may be about to be removed, or not be found, and the master file
 // says other things than before.
+//
+// Or nothing stands there, and a striped file appears before a plain one is made.
 Result<LogicalFile> LogicalFile::open(const LogicalOpen& request) {
-  std::optional<MasterFile> master;
-  if (!request.exclusive) {
-    SHIMA_TRY_ASSIGN(master, read_settled_master(request.path));
-  }
+  if (request.exclusive) return open_plain(request);
+  SHIMA_TRY_ASSIGN(auto master, read_openable_master(request.path));
   constexpr int most_attempts = 10;
-  for (int attempt = 0; master && attempt < most_attempts; ++attempt) {
-    auto file = open_parts(*master, request);
-    SHIMA_TRY_ASSIGN(auto after, read_settled_master(request.path));
-    if (after && after->id == master->id && (file || attempt > 0)) return file;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    auto file = master ? open_parts(*master, request) : open_plain(request);
+    SHIMA_TRY_ASSIGN(auto after, read_openable_master(request.path));
+    const bool same = after ? master && after->id == master->id : !master;
+    if (same && (file || !master || attempt > 0)) return file;
     master = std::move(after);
   }
-  if (master) return fail(Code::file_in_use, request.path + " is being replaced again and again");
-  return open_plain(request);
+  return fail(Code::file_in_use, request.path + " is being replaced again and again");
 }
 
 Result<LogicalFile> LogicalFile::open_plain(const LogicalOpen& request) {
@@ -213,8 +213,11 @@ Result<std::optional<FileOffset>> LogicalFile::next_data(FileOffset from) {
 }
 
 Status LogicalFile::truncate(FileOffset size) {
-  if (master_) return truncate_striped(path_, as_unsigned(size.value), &master_->id);
-  return subfile(0).truncate(as_unsigned(size.value));
+  if (!master_) return subfile(0).truncate(as_unsigned(size.value));
+  const Status status = truncate_striped(path_, as_unsigned(size.value), &master_->id);
+  const bool has_lost_name = !status && (status.error().code == Code::no_such_file ||
+                                         status.error().code == Code::file_in_use);
+  return has_lost_name ? truncate_unnamed(size) : status;
 }
 
 Status LogicalFile::truncate_unnamed(FileOffset size) {
@@ -232,7 +235,7 @@ Status LogicalFile::preallocate(FileOffset size) {
 Status LogicalFile::sync() {
   if (master_ && !master_synced_) {
     // A name that the file has lost since need not outlive anything.
-    const Status synced = sync_master(path_);
+    const Status synced = sync_master(*master_, path_);
     if (!synced && synced.error().code != Code::no_such_file) return synced;
   }
   master_synced_ = true;

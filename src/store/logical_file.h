@@ -10,6 +10,7 @@
 #include "layout/master_file.h"
 #include "observe/subfile_tally.h"
 #include "store/subfile.h"
+#include "store/text_file.h"
 
 namespace shima {
 
@@ -93,9 +94,9 @@ class LogicalFile {
   [[nodiscard]] Status close();
 
  private:
-  LogicalFile(std::string path, Layout layout, std::optional<MasterFile> master,
+  LogicalFile(const std::string& path, Layout layout, std::optional<MasterFile> master,
               std::vector<std::unique_ptr<Subfile>> subfiles)
-      : path_(std::move(path)),
+      : path_(name_from_anywhere(path)),
         layout_(std::move(layout)),
         master_(std::move(master)),
         subfiles_(std::move(subfiles)) {}

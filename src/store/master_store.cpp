@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
 
+#include "base/log.h"
 #include "store/intents.h"
 #include "store/parts.h"
 #include "store/posix_subfile.h"
@@ -43,14 +45,53 @@ Status create_striped(const StripedCreate& wanted) {
   return status;
 }
 
+namespace {
+
+bool may_be_master(const struct stat& facts) {
+  return S_ISREG(facts.st_mode) && facts.st_size > std::ssize(master_magic) &&
+         facts.st_size <= as_signed(largest_master_bytes);
+}
+
+// Whatever may be a master file must not be taken for a plain one, and be written over or removed
+// alone, because it could not be opened just now, or not by us.
+Status check_that_it_is_none(const std::string& path, int sys_errno) {
+  constexpr std::array<int, 6> nothing_there{ENOENT, ENOTDIR, ELOOP, ENXIO, ENODEV, ENAMETOOLONG};
+  if (std::ranges::find(nothing_there, sys_errno) != nothing_there.end()) return {};
+  if (sys_errno != EACCES) return fail_errno(sys_errno, "opening " + path);
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) != 0 || !may_be_master(facts)) return {};
+  return fail(Code::access_denied,
+              path +
+                  " may not be read, so that nobody can tell whether it is striped; the "
+                  "permission to read it is needed",
+              EACCES);
+}
+
+UniqueFd open_to_look(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat facts{};
+  // Somebody has a lease, and gives it back when we wait.
+  if (!fd && errno == EWOULDBLOCK && ::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode))
+    fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return fd;
+}
+
+}  // namespace
+
 Result<std::optional<MasterFile>> read_master(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return std::nullopt;  // whoever opens it next says why
-  std::array<char, master_magic.size()> head{};
-  const ssize_t n = ::read(fd.get(), head.data(), head.size());
-  if (n != std::ssize(head) || !looks_like_master({head.data(), head.size()})) return std::nullopt;
-  if (::lseek(fd.get(), 0, SEEK_SET) != 0) return failed("reading", path);
-  SHIMA_TRY_ASSIGN(const std::string text, read_up_to(fd.get(), largest_master_bytes + 1, path));
+  const UniqueFd fd = open_to_look(path);
+  if (!fd) {
+    SHIMA_TRY(check_that_it_is_none(path, errno));
+    return std::nullopt;  // whoever opens it next says why
+  }
+  struct stat facts{};
+  if (::fstat(fd.get(), &facts) != 0) return failed("examining", path);
+  // Files that the system makes up (/proc) have no size, and cannot all be read.
+  if (!S_ISREG(facts.st_mode) || facts.st_size == 0) return std::nullopt;
+  SHIMA_TRY_ASSIGN(std::string text, read_up_to(fd.get(), master_magic.size(), path));
+  if (!looks_like_master(text)) return std::nullopt;
+  SHIMA_TRY_ASSIGN(const std::string rest, read_up_to(fd.get(), largest_master_bytes, path));
+  text += rest;
   auto master = decode_master(text);
   if (!master) return fail(master.error().code, path + ": " + master.error().what);
   return *std::move(master);
@@ -69,6 +110,18 @@ Result<std::optional<MasterFile>> read_settled_master(const std::string& link) {
   return master;
 }
 
+Result<std::optional<MasterFile>> read_openable_master(const std::string& path) {
+  auto settled = read_settled_master(path);
+  if (settled) return settled;
+  SHIMA_TRY_ASSIGN(auto master, read_master(path));
+  const bool only_tidying = master && master->intent &&
+                            (std::holds_alternative<ReplaceIntent>(*master->intent) ||
+                             std::holds_alternative<MoveIntent>(*master->intent));
+  if (!only_tidying) return settled;
+  log(LogLevel::info, "{}: an operation remains unfinished: {}", path, describe(settled.error()));
+  return master;
+}
+
 Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(const MasterFile& master,
                                                             const SubfilesOpen& request) {
   const std::vector<std::string> names = master.targets();
@@ -78,6 +131,12 @@ Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(const MasterFile& ma
     const Target& target = target_called(targets, names[i]);
     const std::string path =
         fmt::format("{}/{}", target.directory(), subfile_name(master.id, static_cast<int>(i)));
+    struct stat facts{};
+    // What is no file may let its opener wait for ever, and has no bytes at an offset.
+    if (::lstat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
+      return fail(Code::bad_file, fmt::format("{}: its subfile {} is no regular file ({}); shima "
+                                              "fsck tells more",
+                                              request.path, i, path));
     auto subfile = open_subfile({.path = path,
                                  .read = request.read,
                                  .write = request.write,
@@ -96,10 +155,13 @@ Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(const MasterFile& ma
   return subfiles;
 }
 
-Status sync_master(const std::string& path) {
+Status sync_master(const MasterFile& master, const std::string& path) {
   SHIMA_TRY(sync_file(path));
   SHIMA_TRY_ASSIGN(const std::string real, real_path_of(path));
-  sync_folder_of(real);
+  SHIMA_TRY(sync_folder_of(real));
+  SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), real, Target::Purpose::use));
+  for (const Target& target : targets)
+    if (::fsync(target.fd()) != 0) return failed("syncing", target.directory());
   return {};
 }
 
@@ -113,7 +175,8 @@ Status remove_file(const std::string& path) {
   if (!master) return std::unexpected(master.error());
   struct stat facts{};
   const bool is_link = ::lstat(path.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode);
-  if (*master && !is_link) return carry_out(path, RemoveIntent{});
+  if (*master && !is_link && !is_second_master(**master, path))
+    return carry_out(path, RemoveIntent{});
   if (::unlink(path.c_str()) != 0) return failed("removing", path);
   return {};
 }

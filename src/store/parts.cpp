@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 
 #include "store/text_file.h"
 
@@ -19,6 +20,20 @@ Status make_subfile(const Target& target, const std::string& name, mode_t mode) 
     return failed("creating a subfile on target " + target.name() + ",",
                   target.directory() + "/" + name);
   return {};
+}
+
+bool has_gone(const FileId& id, const std::string& path) {
+  const auto there = read_master(path);
+  return there && !(*there && (*there)->id == id);
+}
+
+// Also where the folder is reached in two ways.
+bool is_same_name(const std::string& a, const std::string& b) {
+  const std::filesystem::path one(a);
+  const std::filesystem::path other(b);
+  std::error_code error;
+  return one.filename() == other.filename() &&
+         std::filesystem::equivalent(one.parent_path(), other.parent_path(), error);
 }
 
 }  // namespace
@@ -120,17 +135,36 @@ bool belong_to(const MasterFile& master, const std::string& path,
                const std::vector<Target>& targets) {
   struct stat file{};
   if (::stat(path.c_str(), &file) != 0) return false;
-  const auto is_anothers = [&](const Part& part) {
+  const auto is_ours = [&](const Part& part) {
     struct stat facts{};
-    return ::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-           facts.st_uid != file.st_uid;
+    return ::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+           facts.st_uid == file.st_uid;
   };
+  const auto* move = master.intent ? std::get_if<MoveIntent>(&*master.intent) : nullptr;
+  const bool has_come = move != nullptr && move->to == path && has_gone(master.id, move->from);
+  // A copy elsewhere may be forged, too.
   const auto says_so = [&](const Target& target) {
     const auto copy = read_copy(target, master.id);
-    return copy && copy->path == path;
+    return copy && (copy->path == path || (has_come && copy->path == move->from));
   };
-  return std::ranges::none_of(parts_of(master, targets), is_anothers) ||
-         std::ranges::any_of(targets, says_so);
+  return std::ranges::all_of(parts_of(master, targets), [&](const Part& part) {
+    return is_ours(part) || says_so(*part.target);
+  });
+}
+
+bool is_second_master(const MasterFile& master, const std::string& link) {
+  const auto path = real_name_of(link);
+  const auto targets = open_targets(master.targets(), link, Target::Purpose::use);
+  if (!path || !targets) return false;
+  return std::ranges::any_of(*targets, [&](const Target& target) {
+    const auto copy = read_copy(target, master.id);
+    struct stat facts{};
+    if (!copy || is_same_name(copy->path, *path) || ::lstat(copy->path.c_str(), &facts) != 0 ||
+        S_ISLNK(facts.st_mode))
+      return false;
+    const auto there = read_master(copy->path);
+    return there && *there && (*there)->id == master.id;
+  });
 }
 
 std::vector<Part> parts_of(const MasterFile& master, const std::vector<Target>& targets) {

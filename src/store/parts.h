@@ -50,9 +50,13 @@ struct MasterCopy {
                                        const std::vector<Target>& targets);
 
 // Whether the parts are those of the file at `path`, and not another's that a forged master file
-// names: they have the same owner, or a copy among them says this path.
+// names: they have the same owner, or the copy beside them says this path.
 [[nodiscard]] bool belong_to(const MasterFile& master, const std::string& path,
                              const std::vector<Target>& targets);
+
+// Whether what stands at `path` is a copy of a master file, or another name for it, made by
+// somebody who did not know what that is: the parts are those of a file that has another name.
+[[nodiscard]] bool is_second_master(const MasterFile& master, const std::string& path);
 
 // A part that a file has, by the rules.
 struct Part {

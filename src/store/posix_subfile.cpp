@@ -125,6 +125,7 @@ class PosixSubfile final : public Subfile {
 
   // A lock of the open file description (fcntl_locking(2)): it ends with the process at the latest.
   Status lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
+    SHIMA_TRY(renew());  // not by the access that is to have the lock: it would lose it
     struct flock range = range_of(offset, len_bytes);
     range.l_type = exclusive ? F_WRLCK : F_RDLCK;
     while (calls_->lock(fd_, range) != 0) {

@@ -9,9 +9,11 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 
 #include "store/intents.h"
 #include "store/master_store.h"
@@ -76,7 +78,6 @@ Status link_beside(const MasterFile& master, const std::vector<Target>& targets,
 
 Status system_rename(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) == 0) return {};
-  if (errno == EXDEV) return not_across(from, to, EXDEV);
   return failed("renaming " + from + " to", to);
 }
 
@@ -100,8 +101,6 @@ Status rename_striped(MasterFile& master, const std::string& from, const std::st
   SHIMA_TRY(check_goal(from, to));
   SHIMA_TRY(drop_restripe(master, from));  // it would come to an end under the wrong name
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), from, Target::Purpose::use));
-  if (std::filesystem::path(from).parent_path() != std::filesystem::path(to).parent_path())
-    SHIMA_TRY(link_beside(master, targets, from, to));
   MoveIntent move{from, to, {}};
   if (replaced) {
     SHIMA_TRY(drop_restripe(*replaced, to));
@@ -110,8 +109,11 @@ Status rename_striped(MasterFile& master, const std::string& from, const std::st
   }
   master.intent = move;
   SHIMA_TRY(put_master(from, master));
-  const Status moved = system_rename(from, to);
-  sync_folder_of(to);
+  Status moved;
+  if (std::filesystem::path(from).parent_path() != std::filesystem::path(to).parent_path())
+    moved = link_beside(master, targets, from, to);
+  if (moved) moved = system_rename(from, to);
+  if (moved) moved = sync_folder_of(to);
   const Status finished = finish_intent(moved ? to : from, master);
   return moved ? finished : moved;
 }
@@ -157,20 +159,40 @@ Status rename_file(const std::string& from_link, const std::string& to_link) {
   SHIMA_TRY_ASSIGN(auto replaced, master_by_name(to));
   // Two names of one file, or one name twice: rename(2) does nothing then.
   if (master && replaced && master->id == replaced->id) return {};
+  if (replaced && is_second_master(*replaced, to)) replaced.reset();
   if (master) return rename_striped(*master, from, to, replaced);
   if (replaced) return rename_over_striped(from, to, *replaced);
   return system_rename(from, to);
 }
 
-Status set_permissions(const std::string& link, unsigned mode) {
+Status tell_copies(const std::string& link) {
+  SHIMA_TRY_ASSIGN(const std::string path, real_name_of(link));
+  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+  SHIMA_TRY_ASSIGN(const auto master, master_by_name(path));
+  if (!master) return {};
+  SHIMA_TRY_ASSIGN(const auto targets, open_targets(master->targets(), path, Target::Purpose::use));
+  return write_copies(*master, path, 0600, targets);
+}
+
+Status set_permissions(const std::string& link, unsigned wanted) {
+  unsigned mode = wanted;
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
   SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
   SHIMA_TRY_ASSIGN(const auto master, read_master(path));
   std::vector<Target> targets;
+  std::vector<Target> goal_targets;
   std::vector<Part> parts;
   if (master) {
     SHIMA_TRY_ASSIGN(targets, open_targets(master->targets(), path, Target::Purpose::use));
     parts = parts_of(*master, targets);
+    SHIMA_TRY_ASSIGN(const auto unfinished, unfinished_restripe(*master, path));
+    if (unfinished) {
+      SHIMA_TRY_ASSIGN(goal_targets,
+                       open_targets(unfinished->goal.targets(), path, Target::Purpose::use));
+      std::ranges::copy(parts_of(unfinished->goal, goal_targets), std::back_inserter(parts));
+    }
+    // Whoever may not read a master file cannot tell that it is one; its owner always has to.
+    if (::geteuid() != 0) mode |= S_IRUSR;
   }
   SHIMA_TRY(set_part_modes(parts, mode, true));
   if (::chmod(path.c_str(), mode & 07777U) != 0) return failed("changing the permissions of", path);

@@ -56,6 +56,19 @@ Status write_record(const Target& home, const MasterFile& source,
   return write_whole(home.fd(), name, encode_record(record), 0600, home.directory() + "/" + name);
 }
 
+std::unexpected<Error> moved_away(const std::string& path) {
+  return fail(Code::file_in_use, path + " was renamed or replaced while it was restriped");
+}
+
+// Also as what has taken its place already.
+bool still_stands(const MasterFile& source, const std::string& path) {
+  const auto now = read_master(path);
+  if (!now) return true;  // which says what is wrong
+  if (!*now) return false;
+  const auto* replaced = (*now)->intent ? std::get_if<ReplaceIntent>(&*(*now)->intent) : nullptr;
+  return (*now)->id == source.id || (replaced != nullptr && replaced->from == source.id);
+}
+
 // --- one restripe -------------------------------------------------------------------------------
 
 // A file being restriped, from the examination of the old one to the switch.
@@ -70,9 +83,10 @@ class Restriping {
     SHIMA_TRY_ASSIGN(WriterWatch watch, WriterWatch::begin(subfiles));
     SHIMA_TRY_ASSIGN(Target home, home_of_record(source, path));
     Restriping work(path, source, std::move(watch), std::move(home));
-    SHIMA_TRY(work.prepare(request.regions));
-    SHIMA_TRY(work.copy(progress, request.record_bytes));
-    return work.switch_over();
+    const Status done = work.carry_out(request, progress);
+    if (done || still_stands(source, path)) return done;
+    work.clean_up();
+    return moved_away(path);
   }
 
  private:
@@ -82,9 +96,22 @@ class Restriping {
         watch_(std::move(watch)),
         home_(std::move(home)) {}
 
+  Status carry_out(const RestripeRequest& request, const CopyProgress& progress) {
+    SHIMA_TRY(prepare(request.regions));
+    SHIMA_TRY(copy(progress, request.record_bytes));
+    return switch_over();
+  }
+
+  // Nobody goes on with it: whoever moved the file has dropped what there was, and we may have
+  // written more since. (As long as we watch the subfiles, nobody else restripes them.)
+  void clean_up() const {
+    if (!new_targets_.empty()) std::ignore = remove_parts(record_.goal, new_targets_);
+    ::unlinkat(home_.fd(), record_name(source_.id).c_str(), 0);
+  }
+
   // Finds what an earlier call has made, or makes everything.
   Status prepare(const std::vector<StripedRegion>& regions) {
-    SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path_));
+    SHIMA_TRY_ASSIGN(const FolderLock lock, lock_folder());
     SHIMA_TRY_ASSIGN(auto found, unfinished_restripe(source_, path_));
     if (found && found->goal.regions == regions && found->stamp == watch_.stamp()) {
       record_ = *std::move(found);
@@ -110,7 +137,13 @@ class Restriping {
     MasterFile unborn = record_.goal;
     unborn.intent = RemoveIntent{};
     SHIMA_TRY(make_parts(unborn, path_, facts.st_mode & 0777U, new_targets_));
-    // As open to others as the file is, and theirs whose it is, as far as we may.
+    return adopt_access();
+  }
+
+  // As open to others as the file is, and theirs whose it is, as far as we may.
+  Status adopt_access() {
+    struct stat facts{};
+    if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
     for (const Part& part : parts_of(record_.goal, new_targets_)) {
       const char* const name = part.name.c_str();
       std::ignore = ::fchownat(part.target->fd(), name, facts.st_uid, facts.st_gid, 0);
@@ -153,8 +186,9 @@ class Restriping {
     SHIMA_TRY_ASSIGN(const auto now, read_master(path_));
     SHIMA_TRY_ASSIGN(const auto record, unfinished_restripe(source_, path_));
     if (!now || *now != source_ || !record || record->goal.id != record_.goal.id)
-      return fail(Code::file_in_use, path_ + " was renamed or replaced while it was restriped");
+      return moved_away(path_);
     SHIMA_TRY(write_copies(record_.goal, path_, 0600, new_targets_));
+    SHIMA_TRY(adopt_access());
     MasterFile next = record_.goal;
     next.intent = ReplaceIntent{source_.id, source_.targets()};
     SHIMA_TRY(watch_.still_alone());

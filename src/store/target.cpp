@@ -79,6 +79,8 @@ Status write_marker(const std::string& name, const std::string& directory, int f
       write_whole(fd, target_marker, marker_of(name), 0644, directory + "/" + target_marker);
   if (!written)
     return refuse(name, directory, written.error().sys_errno, "it cannot be written to");
+  // For all who may use the target, whatever the umask of the first.
+  ::fchmodat(fd, target_marker, 0644, 0);
   return {};
 }
 
@@ -114,7 +116,9 @@ Status check_room(const std::string& name, const std::string& directory, int fd)
   if (::fstatvfs(fd, &facts) != 0) return refuse(name, directory, errno, "it cannot be examined");
   if ((facts.f_flag & ST_RDONLY) != 0)
     return refuse(name, directory, EROFS, "its file system is read-only");
-  if (facts.f_bavail == 0) return refuse(name, directory, ENOSPC, "its file system is full");
+  // Some file systems (ramfs, tmpfs without a limit) do not count.
+  if (facts.f_bavail == 0 && facts.f_blocks > 0)
+    return refuse(name, directory, ENOSPC, "its file system is full");
   return check_owner(name, directory, fd);
 }
 
@@ -146,14 +150,27 @@ Result<std::string> directory_of(const std::string& name, const std::string& mas
                   name));
 }
 
+// Like the folder that it is in, as far as we may: who can make files there needs subfiles for
+// them.
+Status make_beside(const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0777) != 0) {
+    if (errno == EEXIST) return {};
+    if (errno == ENOENT) return fail_errno(ENOENT, "making " + directory);  // the file's own folder
+    return refuse(std::string(beside_target), directory, errno, "it cannot be made");
+  }
+  struct stat folder{};
+  const std::string parent = std::filesystem::path(directory).parent_path().string();
+  if (::stat(parent.c_str(), &folder) != 0) return {};
+  if (::chown(directory.c_str(), folder.st_uid, folder.st_gid) != 0)
+    std::ignore = ::chown(directory.c_str(), static_cast<uid_t>(-1), folder.st_gid);
+  std::ignore = ::chmod(directory.c_str(), folder.st_mode & 03777U);
+  return {};
+}
+
 Result<UniqueFd> open_directory(const std::string& name, const std::string& directory,
                                 Target::Purpose purpose) {
   const bool is_beside = name == beside_target;
-  if (is_beside && purpose == Target::Purpose::create && ::mkdir(directory.c_str(), 0777) != 0 &&
-      errno != EEXIST) {
-    if (errno == ENOENT) return fail_errno(ENOENT, "making " + directory);  // the file's own folder
-    return refuse(name, directory, errno, "it cannot be made");
-  }
+  if (is_beside && purpose == Target::Purpose::create) SHIMA_TRY(make_beside(directory));
   const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_beside ? O_NOFOLLOW : 0);
   UniqueFd fd(::open(directory.c_str(), flags));
   if (!fd) return refuse(name, directory, errno, "there is no such directory to open");

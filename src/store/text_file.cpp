@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <filesystem>
 #include <utility>
@@ -18,6 +19,13 @@ namespace {
 
 constexpr std::string_view draft_mark = ".shima-";
 constexpr std::size_t draft_digits = 8;
+// Of a goal's name; a draft's is no longer than a file's may be.
+constexpr std::size_t longest_goal = NAME_MAX - 1 - draft_mark.size() - draft_digits;
+
+std::string draft_name(std::string_view goal, const FileId& id) {
+  return fmt::format(".{}{}{}", goal.substr(0, longest_goal), draft_mark,
+                     id.hex.substr(0, draft_digits));
+}
 
 std::string folder_of(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
@@ -80,8 +88,7 @@ Result<std::string> read_up_to(int fd, std::size_t most_bytes, const std::string
 Status write_whole(int folder_fd, const std::string& name, std::string_view text, mode_t mode,
                    const std::string& path) {
   SHIMA_TRY_ASSIGN(const FileId id, new_id());
-  const std::string draft =
-      fmt::format(".{}{}{}", name, draft_mark, id.hex.substr(0, draft_digits));
+  const std::string draft = draft_name(name, id);
   const UniqueFd fd(::openat(folder_fd, draft.c_str(),
                              O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd) return failed("writing", path);
@@ -104,9 +111,16 @@ Status sync_file(const std::string& path) {
   return {};
 }
 
-void sync_folder_of(const std::string& path) {
-  const auto fd = open_folder_of(path);
-  if (fd) ::fsync(fd->get());
+Status sync_folder_of(const std::string& path) {
+  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_folder_of(path));
+  if (::fsync(fd.get()) != 0) return failed("syncing", folder_of(path));
+  return {};
+}
+
+std::string name_from_anywhere(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.string();
 }
 
 Result<std::string> real_path_of(const std::string& path) {
@@ -136,15 +150,17 @@ std::string goal_of_draft(std::string_view name) {
   return std::string(name.substr(1, name.rfind(draft_mark) - 1));
 }
 
+bool is_draft_of(std::string_view name, std::string_view goal) {
+  return is_draft_name(name) && goal_of_draft(name) == goal.substr(0, longest_goal);
+}
+
 // --- Draft --------------------------------------------------------------------------------------
 
 Result<Draft> Draft::write(const std::string& path, std::string_view text, mode_t mode) {
   SHIMA_TRY_ASSIGN(const FileId id, new_id());
   const std::filesystem::path goal(path);
   Draft draft;
-  draft.path_ = (goal.parent_path() / fmt::format(".{}{}{}", goal.filename().string(), draft_mark,
-                                                  id.hex.substr(0, draft_digits)))
-                    .string();
+  draft.path_ = (goal.parent_path() / draft_name(goal.filename().string(), id)).string();
   const UniqueFd fd(::open(draft.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!fd) {
     draft.path_.clear();

@@ -30,16 +30,20 @@ namespace shima {
                                  mode_t mode, const std::string& path);
 
 [[nodiscard]] Status sync_file(const std::string& path);
-void sync_folder_of(const std::string& path);
+[[nodiscard]] Status sync_folder_of(const std::string& path);
 
+// Also when the program has gone to another folder.
+[[nodiscard]] std::string name_from_anywhere(const std::string& path);
 // With all links followed. The file must be there.
 [[nodiscard]] Result<std::string> real_path_of(const std::string& path);
 // With all links of its folder followed: what rename(2) and unlink(2) act on.
 [[nodiscard]] Result<std::string> real_name_of(const std::string& path);
 
-// Whether this is how a draft is called, and the name that it was to get.
+// Whether this is how a draft is called, and the name that it was to get, or the beginning of one
+// that is too long.
 [[nodiscard]] bool is_draft_name(std::string_view name);
 [[nodiscard]] std::string goal_of_draft(std::string_view name);
+[[nodiscard]] bool is_draft_of(std::string_view name, std::string_view goal);
 
 // A file that nobody looks for yet, in the folder where it is to appear.
 class Draft {

@@ -1,6 +1,7 @@
 #include "store/writer_watch.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -18,6 +19,9 @@ std::unexpected<Error> in_use(const std::string& path) {
 // A read lease is refused while anybody has the file open for writing (EAGAIN); any other refusal
 // means that there are none here, or not for us.
 Result<bool> lease(int fd, const std::string& path) {
+  // Who opens the file before we have said that nobody is to be told sends this, which does
+  // nothing.
+  ::fcntl(fd, F_SETSIG, SIGURG);
   if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) {
     if (errno == EAGAIN) return in_use(path);
     return false;

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <csignal>
 #include <filesystem>
 
 #include "file/folder_default.h"
@@ -44,6 +43,9 @@ Status copy_file(const CopyOptions& options, const Hints& hints, const std::stri
                  const std::string& to) {
   struct stat facts{};
   if (::stat(from.c_str(), &facts) != 0) return failed("examining", from);
+  // Others have no size by which to know their end, and may wait for somebody who writes.
+  if (!S_ISDIR(facts.st_mode) && !S_ISREG(facts.st_mode))
+    return fail(Code::bad_argument, from + " is no regular file");
   std::error_code error;
   if (fs::equivalent(from, to, error))
     return fail(Code::bad_argument, fmt::format("{} and {} are one file", from, to));
@@ -92,6 +94,9 @@ Outcome<Pairs> pair_up(const std::vector<std::string>& paths, const std::string&
         "shima " + command, "it takes two names or more",
         fmt::format("write `shima {} FROM TO`, or `shima {} FROM... FOLDER`", command, command));
   const fs::path last(paths.back());
+  const auto name_of = [](const fs::path& path) {  // also of "folder/"
+    return path.has_filename() ? path.filename() : path.parent_path().filename();
+  };
   std::error_code error;
   const bool into = fs::is_directory(last, error);
   if (!into && paths.size() > 2)
@@ -99,8 +104,7 @@ Outcome<Pairs> pair_up(const std::vector<std::string>& paths, const std::string&
                   "name a folder last");
   Pairs pairs;
   for (std::size_t i = 0; i + 1 < paths.size(); ++i)
-    pairs.emplace_back(paths[i],
-                       into ? (last / fs::path(paths[i]).filename()).string() : paths.back());
+    pairs.emplace_back(paths[i], into ? (last / name_of(paths[i])).string() : paths.back());
   return pairs;
 }
 
@@ -118,7 +122,12 @@ Outcome<int> copy_files(const CopyOptions& options) {
   if (!hints) return std::unexpected(hints.error());
   bool good = true;
   for (const auto& [from, to] : *pairs) {
-    if (auto fits = check_stripe_of_copy(options, to); !fits) return std::unexpected(fits.error());
+    if (auto fits = check_stripe_of_copy(options, to); !fits) {
+      if (pairs->size() == 1) return std::unexpected(fits.error());
+      complain(fits.error());
+      good = false;
+      continue;
+    }
     good = succeeded(from, copy_file(options, *hints, from, to)) && good;
   }
   return good ? 0 : exit_failed;
@@ -130,8 +139,6 @@ Outcome<int> restripe_files(const RestripeOptions& options) {
   if (!options.abandon && !options.stripe.given())
     return refuse("shima restripe", "it is not said how",
                   "write for example `shima restripe --stripe unit=4M,targets=8 FILE`");
-  // Where a lease is broken we are told by a signal, which we do not need.
-  std::signal(SIGIO, SIG_IGN);
   bool good = true;
   for (const std::string& path : options.files) {
     if (options.abandon) {

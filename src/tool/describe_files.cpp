@@ -21,7 +21,13 @@ using nlohmann::ordered_json;
 
 std::string mode_text(mode_t mode) {
   constexpr std::string_view letters = "rwxrwxrwx";
-  std::string text(1, S_ISDIR(mode) ? 'd' : S_ISLNK(mode) ? 'l' : '-');
+  std::string text(1, S_ISDIR(mode)    ? 'd'
+                      : S_ISLNK(mode)  ? 'l'
+                      : S_ISFIFO(mode) ? 'p'
+                      : S_ISSOCK(mode) ? 's'
+                      : S_ISCHR(mode)  ? 'c'
+                      : S_ISBLK(mode)  ? 'b'
+                                       : '-');
   for (std::size_t i = 0; i < letters.size(); ++i)
     text += (mode >> (8 - i) & 1U) != 0 ? letters[i] : '-';
   return text;
@@ -57,8 +63,18 @@ Result<ordered_json> describe(const std::string& path, Depth depth) {
   object["text_mode"] = mode_text(facts.st_mode);
   if (S_ISDIR(facts.st_mode)) object["kind"] = "directory";
   if (S_ISLNK(facts.st_mode)) object["kind"] = "link";
-  if (!S_ISREG(facts.st_mode) && depth == Depth::brief) return object;
-  if (S_ISDIR(facts.st_mode)) return object;
+  if (S_ISLNK(facts.st_mode) && depth == Depth::full && ::stat(path.c_str(), &facts) != 0)
+    return fail_errno(errno, "examining what " + path + " links to");
+  // To open what is no file may wait for somebody who writes.
+  if (!S_ISREG(facts.st_mode)) {
+    if (object["kind"] == "plain") object["kind"] = "special";
+    return object;
+  }
+  SHIMA_TRY_ASSIGN(const auto master, read_master(path));
+  if (!master) {
+    object["size"] = facts.st_size;
+    return object;
+  }
   SHIMA_TRY_ASSIGN(auto file, LogicalFile::open({.path = path, .read = true}));
   SHIMA_TRY_ASSIGN(const FileOffset size, file.size());
   object["size"] = size.value;
@@ -102,13 +118,15 @@ std::string line_of(const ordered_json& object) {
 }
 
 // What a directory shows: not our own folders and drafts.
-std::vector<std::string> names_in(const std::string& folder) {
+Result<std::vector<std::string>> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with('.')) names.push_back(entry.path().string());
+  fs::directory_iterator at(folder, error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with('.')) names.push_back(at->path().string());
   }
+  if (error) return fail_errno(error.value(), "listing " + folder);
   std::ranges::sort(names);
   return names;
 }
@@ -140,15 +158,22 @@ Outcome<int> describe_files(const Paths& paths, bool as_json) {
 
 Outcome<int> list_files(const Paths& paths, bool as_json) {
   Paths all;
+  bool good = true;
   for (const std::string& path : paths.empty() ? Paths{"."} : paths) {
     std::error_code error;
     if (!fs::is_directory(path, error)) {
       all.push_back(path);
+      continue;
+    }
+    auto names = names_in(path);
+    if (names) {
+      std::ranges::move(*names, std::back_inserter(all));
     } else {
-      for (std::string& name : names_in(path)) all.push_back(std::move(name));
+      good = succeeded(path, std::unexpected(names.error()));
     }
   }
-  return show(all, as_json, Depth::brief, line_of);
+  const auto shown = show(all, as_json, Depth::brief, line_of);
+  return good ? shown : exit_failed;
 }
 
 }  // namespace shima::tool

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include "file/striping.h"
 #include "store/logical_file.h"
 #include "store/master_store.h"
+#include "store/target.h"
 #include "store/text_file.h"
 #include "tool/complaint.h"
 #include "tool/copying.h"
@@ -51,6 +53,42 @@ Status cat(const std::string& path) {
   }
 }
 
+Status remove_folder(const std::string& path) {
+  if (::rmdir(path.c_str()) != 0) return failed("removing", path);
+  return {};
+}
+
+// The folder of subfiles goes when no file is left whose they could be; what it then still has are
+// parts that fsck knows more about.
+Status remove_own_folder(const std::string& folder) {
+  const std::string own = folder + "/.shima";
+  struct stat facts{};
+  if (::lstat(own.c_str(), &facts) != 0) return {};
+  const std::string marker = own + "/" + target_marker;
+  std::error_code error;
+  const auto others =
+      std::ranges::count_if(std::filesystem::directory_iterator(own, error),
+                            [&](const auto& entry) { return entry.path() != marker; });
+  if (error || others > 0)
+    return fail_errno(ENOTEMPTY, own + " holds parts of no file here; see shima fsck");
+  if (::unlink(marker.c_str()) != 0 && errno != ENOENT) return failed("removing", marker);
+  return remove_folder(own);
+}
+
+Status remove_all(const std::string& path) {
+  struct stat facts{};
+  if (::lstat(path.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) return remove_file(path);
+  std::vector<std::string> entries;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(path, error);
+       !error && at != std::filesystem::directory_iterator(); at.increment(error))
+    if (at->path().filename() != ".shima") entries.push_back(at->path().string());
+  if (error) return fail_errno(error.value(), "listing " + path);
+  for (const std::string& entry : entries) SHIMA_TRY(remove_all(entry));
+  SHIMA_TRY(remove_own_folder(path));
+  return remove_folder(path);
+}
+
 }  // namespace
 
 Outcome<int> create_files(const CreateOptions& options) {
@@ -79,11 +117,11 @@ Outcome<int> print_files(const Paths& paths) {
   return good ? 0 : exit_failed;
 }
 
-Outcome<int> remove_files(const Paths& paths, bool force) {
+Outcome<int> remove_files(const RemoveOptions& options) {
   bool good = true;
-  for (const std::string& path : paths) {
-    const Status removed = remove_file(path);
-    if (force && !removed && removed.error().code == Code::no_such_file) {
+  for (const std::string& path : options.files) {
+    const Status removed = options.recursive ? remove_all(path) : remove_file(path);
+    if (options.force && !removed && removed.error().code == Code::no_such_file) {
       struct stat facts{};
       if (::lstat(path.c_str(), &facts) != 0 && errno == ENOENT) continue;
     }

@@ -30,6 +30,11 @@ struct CopyOptions {
   bool plain = false;
   Paths paths;  // from..., to
 };
+struct RemoveOptions {
+  bool force = false;
+  bool recursive = false;
+  Paths files;
+};
 struct RestripeOptions {
   StripeOptions stripe;
   bool abandon = false;
@@ -46,8 +51,8 @@ struct CheckOptions {
 [[nodiscard]] Outcome<int> describe_files(const Paths& paths, bool as_json);  // stat
 [[nodiscard]] Outcome<int> list_files(const Paths& paths, bool as_json);      // ls
 [[nodiscard]] Outcome<int> copy_files(const CopyOptions& options);
-[[nodiscard]] Outcome<int> print_files(const Paths& paths);  // cat
-[[nodiscard]] Outcome<int> remove_files(const Paths& paths, bool force);
+[[nodiscard]] Outcome<int> print_files(const Paths& paths);             // cat
+[[nodiscard]] Outcome<int> remove_files(const RemoveOptions& options);  // rm
 [[nodiscard]] Outcome<int> move_files(const Paths& paths);
 [[nodiscard]] Outcome<int> restripe_files(const RestripeOptions& options);
 [[nodiscard]] Outcome<int> check_files(const CheckOptions& options);  // fsck

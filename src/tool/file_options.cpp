@@ -76,9 +76,10 @@ void describe_json_list(CLI::App& command, ListOptions& options) {
   add_paths(command, options.paths, "path", "Files or folders");
 }
 
-void describe_remove(CLI::App& command, ListOptions& options) {
-  command.add_flag("-f,--force", options.flag, "What is not there is no error");
-  add_paths(command, options.paths, "file", "The files")->required();
+void describe_remove(CLI::App& command, RemoveOptions& options) {
+  command.add_flag("-f,--force", options.force, "What is not there is no error");
+  command.add_flag("-r,--recursive", options.recursive, "Folders with all that is in them");
+  add_paths(command, options.files, "file", "The files")->required();
 }
 
 void describe_paths(CLI::App& command, ListOptions& options) {
@@ -92,14 +93,13 @@ void add_file_commands(CLI::App& app, Action& chosen) {
   const Run stat = [](const ListOptions& o) { return describe_files(o.paths, o.flag); };
   const Run list = [](const ListOptions& o) { return list_files(o.paths, o.flag); };
   const Run print = [](const ListOptions& o) { return print_files(o.paths); };
-  const Run remove = [](const ListOptions& o) { return remove_files(o.paths, o.flag); };
   const Run move = [](const ListOptions& o) { return move_files(o.paths); };
   add_command(app, chosen, "create", "Make striped files", describe_create, create_files);
   add_command(app, chosen, "stat", "Show how files are striped", describe_json_list, stat);
   add_command(app, chosen, "ls", "List files with their sizes", describe_json_list, list);
   add_command(app, chosen, "cp", "Copy files, striped or plain", describe_copy, copy_files);
   add_command(app, chosen, "cat", "Write files to the standard output", describe_paths, print);
-  add_command(app, chosen, "rm", "Remove files with their subfiles", describe_remove, remove);
+  add_command(app, chosen, "rm", "Remove files with their subfiles", describe_remove, remove_files);
   add_command(app, chosen, "mv", "Rename files", describe_paths, move);
   add_command(app, chosen, "restripe", "Stripe files in another way", describe_restripe,
               restripe_files);

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
@@ -179,7 +181,8 @@ TEST_F(PffTest, LongListsMoveTheBytesTheyName) {
   std::vector<unsigned char> before(1U << 20);
   for (std::size_t i = 0; i < before.size(); ++i) before[i] = static_cast<unsigned char>(i);
   std::uint64_t seed = 0;
-  for (const char* hints : {"", "shima_ring=enable", "shima_ring=disable"}) {
+  for (const char* hints : {"", "shima_ring=enable", "shima_ring=disable",
+                            "shima_ring=enable;direct_read=true;direct_write=true"}) {
     for (const auto& regions : stripings) {
       for (const std::size_t count : {300U, 5'000U, 70'000U}) {
         SCOPED_TRACE(std::string(hints) + ", pieces " + std::to_string(count));
@@ -340,6 +343,76 @@ TEST_F(PffTest, SizesAreSet) {
   fails(pff_resize(file.get(), -1), PFF_ERR_ARGUMENT, "negative");
 }
 
+TEST_F(PffTest, AStripingWithoutRegionsIsPlainWhateverTheFolderSays) {
+  std::ofstream(path(".shima-default")) << "shima_targets=beside\nstriping_factor=2\n";
+  const pff_striping none{0, nullptr};
+  for (const pff_striping* striping : {&none, static_cast<const pff_striping*>(nullptr)}) {
+    const std::string name = path(striping == nullptr ? "default" : "plain");
+    pff_file* file = nullptr;
+    ASSERT_EQ(pff_open(name.c_str(), PFF_WRITE | PFF_CREATE, striping, nullptr, &file), 0);
+    pff_striping* told = nullptr;
+    ASSERT_EQ(pff_striping_of(file, &told), 0);
+    EXPECT_EQ(told->region_count, striping == nullptr ? 1U : 0U);
+    pff_striping_free(told);
+    EXPECT_EQ(pff_close(file), 0);
+  }
+}
+
+TEST_F(PffTest, FilesLongerThanATebibyte) {
+  constexpr std::int64_t tebi = std::int64_t{1} << 40;
+  const std::vector<std::vector<pff_region>> layouts{
+      {},
+      {{0, 1U << 20, 3, "beside"}},
+      {{0, tebi, 1, "beside"}, {2 * tebi + 5, 4'096, 2, "beside"}, {5 * tebi, tebi, 2, "beside"}}};
+  for (const auto& layout : layouts) {
+    const Opened file = create("far" + std::to_string(layout.size()), layout);
+    // Around the ends of regions, units and 32-bit numbers of blocks.
+    for (const std::int64_t at : {tebi, 2 * tebi, 5 * tebi, 7 * tebi, 12 * tebi}) {
+      std::vector<unsigned char> bytes(20'000);
+      for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<unsigned char>(i * 7 + static_cast<std::uint64_t>(at >> 40) + 1);
+      const pff_where where = pff_stride(at - 9'000, 1'000, 1'500, bytes.size());
+      ASSERT_EQ(pff_write(file.get(), where, bytes.data()), 20'000) << pff_error_message();
+      EXPECT_EQ(pff_size(file.get()), at - 9'000 + 19 * 1'500 + 1'000);
+      std::vector<unsigned char> found(bytes.size());
+      ASSERT_EQ(pff_read(file.get(), where, found.data()), 20'000);
+      EXPECT_EQ(found, bytes);
+      unsigned char gap[500];
+      ASSERT_EQ(pff_read(file.get(), pff_span(at - 8'000, 500), gap), 500);
+      EXPECT_TRUE(std::ranges::all_of(gap, [](unsigned char byte) { return byte == 0; }));
+    }
+    EXPECT_EQ(pff_resize(file.get(), 3 * tebi + 1), 0);
+    EXPECT_EQ(pff_size(file.get()), 3 * tebi + 1);
+    char last = 'x';
+    EXPECT_EQ(pff_read(file.get(), pff_span(3 * tebi, 10), &last), 1);
+    EXPECT_EQ(last, 0);
+  }
+}
+
+TEST_F(PffTest, AnyOfTheRequestsThatAreOver) {
+  const Opened slow = create("slow");
+  const Opened quick = create("quick");
+  std::vector<unsigned char> big(64U << 20, 7);
+  std::array<pff_request*, 4> requests{};
+  fails(pff_wait_any(requests.data(), 4), PFF_ERR_ARGUMENT, "no request");
+  fails(pff_wait_any(nullptr, 1), PFF_ERR_ARGUMENT, "no request");
+  ASSERT_EQ(pff_start_write(slow.get(), pff_span(0, big.size()), big.data(), &requests[0]), 0);
+  ASSERT_EQ(pff_start_write(slow.get(), pff_span(0, 1), "x", &requests[3]), 0);
+  ASSERT_EQ(pff_start_write(quick.get(), pff_span(0, 1), "x", &requests[2]), 0);
+  std::vector<int> order;
+  for (int left = 3; left > 0; --left) {
+    const int over = pff_wait_any(requests.data(), 4);
+    ASSERT_GE(over, 0) << pff_error_message();
+    pff_request*& request = requests[static_cast<std::size_t>(over)];
+    ASSERT_NE(request, nullptr);
+    EXPECT_EQ(pff_test(request), 1);
+    EXPECT_GT(pff_wait(std::exchange(request, nullptr)), 0);
+    order.push_back(over);
+  }
+  std::ranges::sort(order);
+  EXPECT_EQ(order, (std::vector{0, 2, 3}));
+}
+
 TEST_F(PffTest, WrongArgumentsAreErrors) {
   pff_file* none = nullptr;
   fails(pff_open(path("absent").c_str(), PFF_READ, nullptr, nullptr, &none), PFF_ERR_NO_SUCH_FILE,
@@ -382,6 +455,8 @@ TEST_F(PffTest, WrongArgumentsAreErrors) {
   pff_file* readable = nullptr;
   ASSERT_EQ(pff_open(path("file").c_str(), PFF_READ, nullptr, nullptr, &readable), 0);
   fails(pff_write(readable, pff_span(0, 1), buffer), PFF_ERR_MODE, "PFF_WRITE");
+  fails(pff_resize(readable, 0), PFF_ERR_MODE, "PFF_WRITE");
+  fails(pff_reserve(readable, 1), PFF_ERR_MODE, "PFF_WRITE");
   EXPECT_EQ(pff_close(readable), 0);
 }
 

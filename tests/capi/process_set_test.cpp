@@ -127,6 +127,9 @@ void check_errors_are_shared(pff_set* set, pff_file* file) {
   char byte = 0;
   expect(pff_write_all(file, pff_span(first ? -5 : 0, 1), &byte) == PFF_ERR_ARGUMENT,
          "an error of the first member");
+  const std::string words = pff_error_message();
+  expect(words.find("rank") == std::string::npos, "there are no ranks here");
+  expect(first || words.find("member 0") != std::string::npos, "who it was");
   pff_request* request = nullptr;
   expect(pff_start_read_all(file, pff_span(first ? -5 : 0, 1), &byte, &request) == 0, "starting");
   expect(pff_wait(request) == PFF_ERR_ARGUMENT, "the same of a request");

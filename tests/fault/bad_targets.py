@@ -103,6 +103,17 @@ def check_case(name, make):
     return [f"{name}: {complaint}\n{result.stderr}" for complaint in complaints]
 
 
+def check_uncounted():
+    """A file system that counts no blocks (ramfs) is not a full one."""
+    folder, place = fresh("bad"), fresh("files")
+    if not os.environ.get(INSIDE):
+        return []
+    subprocess.run(["mount", "-t", "ramfs", "ramfs", str(folder)], check=True)
+    result = run(place / "data", f"bad={folder}", "shima_targets=bad")
+    subprocess.run(["umount", str(folder)], capture_output=True)
+    return [f"ramfs: {result.stderr}"] if result.returncode else []
+
+
 def check_unknown():
     place = fresh("files")
     result = run(place / "data", "", "shima_targets=nowhere")
@@ -148,7 +159,7 @@ def main():
     os.environ["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
     compile_program()
     complaints = [line for name, make in CASES.items() for line in check_case(name, make)]
-    complaints += check_unknown() + check_vanished() + check_many_creators()
+    complaints += check_uncounted() + check_unknown() + check_vanished() + check_many_creators()
     print("\n".join(complaints), file=sys.stderr)
     return 1 if complaints else 0
 

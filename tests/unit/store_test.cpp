@@ -1,4 +1,5 @@
 // A subfile moves all bytes or says why not, whatever the system calls below it do.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <limits.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "store/posix_subfile.h"
 
 namespace shima {
@@ -111,6 +113,24 @@ TEST_F(StoreTest, WhereNodesCacheApartWhatWasWrittenIsPublishedOnce) {
     EXPECT_TRUE(file->publish().has_value());
     EXPECT_EQ(syncs, apart ? 1 : 0);
   }
+}
+
+TEST_F(StoreTest, ALockOutlivesALookAgain) {
+  const auto file = *open_posix_subfile(
+      {.path = path_, .read = true, .write = true, .create = true, .close_to_open = true},
+      std::make_unique<FileSystemCalls>());
+  ASSERT_TRUE(file->write(TargetOffset{0}, "abc", 3).has_value());
+  file->look_again();
+  ASSERT_TRUE(file->lock(TargetOffset{0}, 3, true).has_value());
+  char bytes[3];
+  ASSERT_EQ(file->read(TargetOffset{0}, bytes, 3).value(), 3U);
+  const UniqueFd other(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  struct flock range{};
+  range.l_type = F_WRLCK;
+  range.l_len = 3;
+  ASSERT_EQ(::fcntl(other.get(), F_OFD_GETLK, &range), 0);
+  EXPECT_EQ(range.l_type, F_WRLCK);
+  file->unlock(TargetOffset{0}, 3);
 }
 
 TEST_F(StoreTest, LookingAgainOpensTheSameFileEvenIfItHasLostItsName) {
@@ -216,6 +236,50 @@ TEST_F(StoreTest, TransfersPastThePageCacheAreTheSame) {
     }
   }
   EXPECT_EQ(contents(), model);
+}
+
+// Many direct transfers in one system call; where one cannot be direct, none is made by the ring.
+TEST_F(StoreTest, ManyTransfersPastThePageCacheAtOnce) {
+  constexpr std::size_t block = 4096;
+  constexpr std::size_t count = 600;
+  const auto ring_works = [&] {
+    const auto plain = open();
+    unsigned char byte = 0;
+    const iovec piece{&byte, 1};
+    const ApartRun run{{0}, {&piece, 1}, 1};
+    return plain->move_apart(std::span(&run, 1), true);
+  };
+  if (!ring_works()) GTEST_SKIP() << "no io_uring here";
+  const auto file = open_subfile(
+      {.path = path_, .read = true, .write = true, .direct_read = true, .direct_write = true});
+  ASSERT_TRUE(file.has_value());
+  alignas(block) static std::array<unsigned char, block * count> memory;
+  std::vector<iovec> pieces;
+  std::vector<ApartRun> runs;
+  for (std::size_t i = 0; i < count; ++i) pieces.push_back({memory.data() + i * block, block});
+  for (std::size_t i = 0; i < count; ++i)  // in an order of their own
+    runs.push_back({TargetOffset{static_cast<std::int64_t>((i * 7 % count) * 2 * block)},
+                    {&pieces[i], 1},
+                    block});
+  std::ranges::copy(counting(memory.size()), memory.begin());
+  const Bytes written(memory.begin(), memory.end());
+  if (!(*file)->move_apart(runs, true)) GTEST_SKIP() << "no O_DIRECT here";
+  const Bytes found = contents();
+  ASSERT_EQ(found.size(), (2 * count - 1) * block);
+  for (std::size_t i = 0; i < count; ++i)
+    ASSERT_TRUE(std::equal(written.begin() + static_cast<std::ptrdiff_t>(i * block),
+                           written.begin() + static_cast<std::ptrdiff_t>((i + 1) * block),
+                           found.begin() + runs[i].begin.value));
+  memory.fill(0);
+  ASSERT_TRUE((*file)->move_apart(runs, false));
+  EXPECT_TRUE(std::ranges::equal(memory, written));
+
+  pieces[3] = {memory.data() + 3 * block, block - 1};
+  runs[3].len_bytes = block - 1;
+  memory.fill(1);
+  EXPECT_FALSE((*file)->move_apart(runs, true));
+  EXPECT_EQ(contents(), found);
+  EXPECT_FALSE((*file)->move_apart(runs, false));
 }
 
 TEST_F(StoreTest, FaultsComeWhereTheyWereOrdered) {
