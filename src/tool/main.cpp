@@ -5,6 +5,7 @@
 //   shima info   what is here and what works            info.cpp
 //   shima mount  show striped files as ordinary ones    mount.cpp
 //   shima umount no longer                              mount.cpp
+//   shima pvas run  programs in one address space       pvas_run.cpp
 //   shima create, stat, ls, cp, cat, rm, mv, restripe, fsck: files   file_options.cpp
 //
 // Everything from the program's name on is the program's, also what looks like an option of ours,
@@ -20,6 +21,7 @@
 #include "tool/info.h"
 #include "tool/launch.h"
 #include "tool/mount.h"
+#include "tool/pvas_run.h"
 
 namespace {
 
@@ -27,10 +29,15 @@ using namespace shima::tool;
 
 constexpr const char* footer = "The manual: shima(1).";
 
+std::string full_name(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
+}
+
 // CLI11's usage line does not know that a program follows the options.
 struct ProgramFormatter : CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string) const override {
-    return fmt::format("usage: shima {} [options] program [arguments]\n", app->get_name());
+    return fmt::format("usage: {} [options] program [arguments]\n", full_name(*app));
   }
 };
 
@@ -70,6 +77,14 @@ void add_job_options(CLI::App& command, JobOptions& options) {
   add_process_options(command, options.process);
 }
 
+void add_pvas_options(CLI::App& command, PvasOptions& options) {
+  command.add_option("-n,--np", options.tasks, "How many tasks to start (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 512));
+  command.formatter(std::make_shared<ProgramFormatter>());
+  command.footer(footer);
+}
+
 void add_mount_options(CLI::App& command, MountOptions& options) {
   command.add_option("DIR", options.folder, "The folder with striped files")->required();
   command.add_option("MOUNTPOINT", options.mount_point, "An empty folder, to show it in")
@@ -95,9 +110,10 @@ int find_program_word(const CLI::App& command, int first, int argc, char** argv)
   return argc;
 }
 
-// Cuts the program and its arguments off the end of the command line.
-Command take_program(const CLI::App& command, int& argc, char** argv) {
-  const int start = find_program_word(command, 2, argc, argv);
+// Cuts the program and its arguments off the end of the command line, whose options of `command`
+// begin at `first`.
+Command take_program(const CLI::App& command, int first, int& argc, char** argv) {
+  const int start = find_program_word(command, first, argc, argv);
   if (start >= argc) return {};
   Command program(argv + start, argv + argc);
   if (program.front() == "--") program.erase(program.begin());
@@ -107,8 +123,8 @@ Command take_program(const CLI::App& command, int& argc, char** argv) {
 
 Outcome<void> must_name_program(const CLI::App& command, const Command& program) {
   if (!program.empty()) return {};
-  return refuse("shima " + command.get_name(), "no program was named",
-                "write `shima " + command.get_name() + " [options] program [arguments]`");
+  return refuse(full_name(command), "no program was named",
+                "write `" + full_name(command) + " [options] program [arguments]`");
 }
 
 }  // namespace
@@ -137,12 +153,20 @@ int main(int argc, char** argv) {
   auto* umount_command = app.add_subcommand("umount", "End what shima mount began");
   umount_command->add_option("MOUNTPOINT", mount_point, "Where it is shown")->required();
   umount_command->footer(footer);
+  PvasOptions tasks;
+  auto* pvas = app.add_subcommand("pvas", "Programs in one address space");
+  pvas->require_subcommand(1);
+  pvas->footer(footer);
+  auto* pvas_run = pvas->add_subcommand("run", "Start programs as tasks of one address space");
+  add_pvas_options(*pvas_run, tasks);
   Action on_files;
   add_file_commands(app, on_files);
 
   const std::string subcommand = argc > 1 ? argv[1] : "";
-  if (subcommand == "run") job.process.program = take_program(*run, argc, argv);
-  if (subcommand == "exec") process.program = take_program(*exec, argc, argv);
+  if (subcommand == "run") job.process.program = take_program(*run, 2, argc, argv);
+  if (subcommand == "exec") process.program = take_program(*exec, 2, argc, argv);
+  if (subcommand == "pvas" && argc > 2 && std::string_view(argv[2]) == "run")
+    tasks.program = take_program(*pvas_run, 3, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
@@ -157,11 +181,13 @@ int main(int argc, char** argv) {
   Outcome<void> named;
   if (*run) named = must_name_program(*run, job.process.program);
   if (*exec) named = must_name_program(*exec, process.program);
+  if (*pvas_run) named = must_name_program(*pvas_run, tasks.program);
   if (!named) return refused(subcommand, named.error());
   const Outcome<int> result = on_files          ? on_files()
                               : *info           ? print_info(as_json)
                               : *mount_command  ? mount_folder(mount)
                               : *umount_command ? unmount(mount_point)
+                              : *pvas_run       ? run_tasks(tasks)
                               : *run            ? run_job(job)
                                                 : exec_process(process);
   return result ? *result : refused(subcommand, result.error());

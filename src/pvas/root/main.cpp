@@ -1,0 +1,54 @@
+// pvas-root: the process that owns a space.
+//
+//   pvas-root LISTENER SLICE SLICES
+//
+// It is started by the library or by `shima exec --one-space` (pvas/root_process.cpp), with the
+// listening socket as its only file but /dev/null. All tasks are its children and live in its memory;
+// it does nothing but to start them, to wait for them, and to clean up after them.
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "pvas/root/break_fence.h"
+#include "pvas/root/server.h"
+
+namespace {
+
+using namespace shima;
+using namespace shima::pvas;
+
+// For a debugger, which sees the tasks' memory but not what it is (share/shima/shima-gdb.py).
+extern "C" {
+__attribute__((used, visibility("default"))) Board* shima_pvas_board;
+}
+
+Status be_root(UniqueFd listener, Slice slice) {
+  SHIMA_TRY(fence_program_break());
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;  // the files of every task pass through here
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  SHIMA_TRY_ASSIGN(Space space, Space::make(slice));
+  shima_pvas_board = &space.board();
+  return serve(space, std::move(listener));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fputs("pvas-root is started by Shima itself\n", stderr);
+    return 2;
+  }
+  const Slice slice{std::atoi(argv[2]), std::atoi(argv[3])};
+  const Status status = be_root(UniqueFd(std::atoi(argv[1])), slice);
+  if (!status) std::fprintf(stderr, "shima: pvas-root: %s\n", describe(status.error()).c_str());
+  return status ? 0 : 1;
+}

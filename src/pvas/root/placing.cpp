@@ -1,0 +1,293 @@
+#include "pvas/root/placing.h"
+
+#include <linux/shm.h>
+#include <sys/mman.h>
+
+#include "pvas/root/bare.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+namespace shima::pvas {
+namespace {
+
+constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;
+constexpr int huge_shift_bit = 26;
+constexpr int huge_shift_mask = 63;
+constexpr int most_tries = 1 << 16;
+
+constexpr std::uint64_t round_up(std::uint64_t x, std::uint64_t to) { return (x + to - 1) & ~(to - 1); }
+
+// Takes `size` bytes at the window's next address; 0 where they do not fit. At the end it begins
+// again from the beginning, where much may have been unmapped: whether an address is free is known
+// by the kernel alone, which is asked not to replace anything.
+std::uint64_t take_address(Window& window, std::uint64_t size, std::uint64_t align) {
+  std::uint64_t next = window.next.load(std::memory_order_relaxed);
+  for (;;) {
+    std::uint64_t address = round_up(next, align);
+    if (address + size > window.end) address = round_up(window.begin, align);
+    if (size > window.end - window.begin || address + size > window.end) return 0;
+    if (window.next.compare_exchange_weak(next, address + size, std::memory_order_relaxed))
+      return address;
+  }
+}
+
+std::uint64_t alignment_for(std::uint64_t size, long flags) {
+  if ((flags & MAP_HUGETLB) != 0) {
+    const long shift = (flags >> huge_shift_bit) & huge_shift_mask;
+    return shift != 0 ? std::uint64_t{1} << shift : huge_page;
+  }
+  return size >= huge_page ? huge_page : page;  // where huge pages can be had, they should
+}
+
+// Tries `map(address)` at free addresses until it finds none taken.
+template <class Map>
+long map_somewhere(Window& window, std::uint64_t size, std::uint64_t align, long taken, Map map) {
+  for (int tries = 0; tries < most_tries; ++tries) {
+    const std::uint64_t address = take_address(window, size, align);
+    if (address == 0) return -12;  // ENOMEM
+    const long result = map(static_cast<long>(address));
+    if (result != taken) return result;
+  }
+  return -12;
+}
+
+// Only libc is worth looking at: other libraries ask it.
+bool is_libc(long fd) {
+  char link[] = "/proc/self/fd/0000000000";
+  char* digit = link + sizeof link - 2;
+  unsigned long rest = static_cast<unsigned long>(fd);
+  do {
+    *digit-- = static_cast<char>('0' + rest % 10);
+    rest /= 10;
+  } while (rest != 0);
+  // Zeros before a number are no name there: move it to the slash.
+  char* to = link + sizeof "/proc/self/fd/" - 1;
+  for (const char* from = digit + 1; (*to = *from) != '\0'; ++from) ++to;
+  char path[512];
+  const long size = bare::call(SYS_readlink, bare::word(link), bare::word(path), sizeof path);
+  if (size <= 0 || size >= static_cast<long>(sizeof path)) return false;
+  long base = size;
+  while (base > 0 && path[base - 1] != '/') --base;
+  return size - base > 5 && path[base] == 'l' && path[base + 1] == 'i' && path[base + 2] == 'b' &&
+         path[base + 3] == 'c' && (path[base + 4] == '.' || path[base + 4] == '-');
+}
+
+long map_at(Window& window, std::uint64_t size, long protection, long flags) {
+  return map_somewhere(window, size, page, -17, [&](long address) {
+    return bare::call(SYS_mmap, address, static_cast<long>(size), protection,
+                      flags | MAP_FIXED_NOREPLACE, -1, 0);
+  });
+}
+
+// ld.so has just mapped code of a libc, which nobody executes yet.
+void take_over(Window& window, long code, long size) {
+  constexpr long read_write = PROT_READ | PROT_WRITE;
+  constexpr long read_execute = PROT_READ | PROT_EXEC;
+  const long island = map_at(window, island_bytes, read_write, MAP_PRIVATE | MAP_ANONYMOUS);
+  if (bare::failed(island)) return;
+  // Where code must not be written, this libc's mappings stay where the kernel puts them.
+  if (bare::call(SYS_mprotect, code, size, read_write) == 0) {
+    redirect_calls(reinterpret_cast<std::uint8_t*>(code), static_cast<std::size_t>(size),
+                   reinterpret_cast<std::uint8_t*>(island), &window);
+    bare::call(SYS_mprotect, code, size, read_execute);
+  }
+  bare::call(SYS_mprotect, island, island_bytes, read_execute);
+}
+
+bool is_inside(const Window& window, long address) {
+  const auto at = static_cast<std::uint64_t>(address);
+  return at >= window.begin && at < window.end;
+}
+
+long place_mmap(Window& window, const CallRegisters& call) {
+  constexpr long placed_by_caller = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT;
+  const long flags = call.r10;
+  if ((flags & placed_by_caller) != 0) {
+    const long result =
+        bare::call(SYS_mmap, call.rdi, call.rsi, call.rdx, flags, call.r8, call.r9);
+    const bool is_code = (call.rdx & PROT_EXEC) != 0 && (flags & MAP_ANONYMOUS) == 0;
+    if (!bare::failed(result) && is_code && is_libc(call.r8)) take_over(window, result, call.rsi);
+    return result;
+  }
+  const std::uint64_t align = alignment_for(static_cast<std::uint64_t>(call.rsi), flags);
+  const std::uint64_t size = round_up(static_cast<std::uint64_t>(call.rsi), align > huge_page ? align : page);
+  if (call.rdi != 0 && is_inside(window, call.rdi)) {
+    const long wished = bare::call(SYS_mmap, call.rdi, call.rsi, call.rdx,
+                                   flags | MAP_FIXED_NOREPLACE, call.r8, call.r9);
+    if (!bare::failed(wished)) return wished;
+  }
+  return map_somewhere(window, size, align, -17, [&](long address) {
+    return bare::call(SYS_mmap, address, call.rsi, call.rdx, flags | MAP_FIXED_NOREPLACE, call.r8,
+                      call.r9);
+  });
+}
+
+// Grows in place where it can; else it moves to an address that is reserved first, since mremap
+// replaces what it finds.
+long place_mremap(Window& window, const CallRegisters& call) {
+  const long flags = call.r10;
+  if ((flags & MREMAP_FIXED) != 0 || (flags & MREMAP_MAYMOVE) == 0)
+    return bare::call(SYS_mremap, call.rdi, call.rsi, call.rdx, flags, call.r8);
+  if ((flags & MREMAP_DONTUNMAP) == 0) {
+    const long grown =
+        bare::call(SYS_mremap, call.rdi, call.rsi, call.rdx, flags & ~MREMAP_MAYMOVE);
+    if (!bare::failed(grown)) return grown;
+  }
+  const std::uint64_t size = round_up(static_cast<std::uint64_t>(call.rdx), page);
+  const std::uint64_t align = alignment_for(size, 0);
+  const long room = map_somewhere(window, size, align, -17, [&](long address) {
+    return bare::call(SYS_mmap, address, static_cast<long>(size), PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  });
+  if (bare::failed(room)) return room;
+  const long moved =
+      bare::call(SYS_mremap, call.rdi, call.rsi, call.rdx, flags | MREMAP_FIXED, room);
+  if (bare::failed(moved)) bare::call(SYS_munmap, room, static_cast<long>(size));
+  return moved;
+}
+
+// What is unmapped at the window's end is given back, so that a program that maps and unmaps in turn
+// gets the same address every time.
+long place_munmap(Window& window, const CallRegisters& call) {
+  const long result = bare::call(SYS_munmap, call.rdi, call.rsi);
+  const auto begin = static_cast<std::uint64_t>(call.rdi);
+  std::uint64_t end = round_up(begin + static_cast<std::uint64_t>(call.rsi), page);
+  if (result == 0 && is_inside(window, call.rdi))
+    window.next.compare_exchange_strong(end, begin, std::memory_order_relaxed);
+  return result;
+}
+
+long place_shmat(Window& window, const CallRegisters& call) {
+  if (call.rsi != 0) return bare::call(SYS_shmat, call.rdi, call.rsi, call.rdx);
+  struct shmid64_ds info {};
+  const long asked = bare::call(SYS_shmctl, call.rdi, IPC_STAT, bare::word(&info));
+  if (bare::failed(asked)) return bare::call(SYS_shmat, call.rdi, 0, call.rdx);
+  const std::uint64_t size = round_up(info.shm_segsz, page);
+  return map_somewhere(window, size, alignment_for(size, 0), -22, [&](long address) {
+    return bare::call(SYS_shmat, call.rdi, address, call.rdx);
+  });
+}
+
+// ---- islands ----------------------------------------------------------------------------------
+
+// A stub, with holes for addresses. The five bytes that the jump to it replaced come first; what
+// they do is part of the call: setting eax, or in syscall(2) fetching the sixth argument. A call
+// that needs no placing is made here, as a clone must not return into a frame of ours.
+asm(R"(
+  .pushsection .rodata
+  .global shima_stub_begin, shima_stub_window, shima_stub_function, shima_stub_back, shima_stub_end
+shima_stub_begin:
+  nop; nop; nop; nop; nop
+  cmp $9, %eax
+  je 1f
+  cmp $25, %eax
+  je 1f
+  cmp $11, %eax
+  je 1f
+  cmp $30, %eax
+  je 1f
+  syscall
+  jmp 2f
+1:
+  lea -128(%rsp), %rsp
+  push %rbp
+  mov %rsp, %rbp
+  push %rdi
+  push %rsi
+  push %rdx
+  push %r10
+  push %r8
+  push %r9
+  mov %rsp, %rsi
+  movslq %eax, %rdx
+  movabs $0, %rdi
+shima_stub_window:
+  movabs $0, %rax
+shima_stub_function:
+  and $-16, %rsp
+  cld
+  call *%rax
+  lea -48(%rbp), %rsp
+  pop %r9
+  pop %r8
+  pop %r10
+  pop %rdx
+  pop %rsi
+  pop %rdi
+  pop %rbp
+  lea 128(%rsp), %rsp
+2:
+  .byte 0xe9, 0, 0, 0, 0
+shima_stub_back:
+shima_stub_end:
+  .popsection
+)");
+extern "C" {
+extern const std::uint8_t shima_stub_begin[], shima_stub_window[], shima_stub_function[],
+    shima_stub_back[], shima_stub_end[];
+}
+
+constexpr std::size_t jump_bytes = 5;
+constexpr std::size_t site_bytes = 7;  // five that are moved, and the syscall itself
+
+void put_word(std::uint8_t* end, std::uint64_t value, unsigned bytes) {
+  for (unsigned i = 0; i < bytes; ++i) end[static_cast<int>(i) - static_cast<int>(bytes)] = static_cast<std::uint8_t>(value >> (8 * i));
+}
+
+void put_jump(std::uint8_t* at, const std::uint8_t* to) {
+  at[0] = 0xe9;
+  put_word(at + jump_bytes, static_cast<std::uint64_t>(to - (at + jump_bytes)), 4);
+}
+
+// "mov $number, %eax; syscall" for a call that places, or the end of syscall(2), "mov 8(%rsp), %r9;
+// syscall".
+bool is_site(const std::uint8_t* p) {
+  if (p[5] != 0x0f || p[6] != 0x05) return false;
+  if (p[0] == 0xb8 && p[2] == 0 && p[3] == 0 && p[4] == 0)
+    return p[1] == SYS_mmap || p[1] == SYS_munmap || p[1] == SYS_mremap || p[1] == SYS_shmat;
+  return p[0] == 0x4c && p[1] == 0x8b && p[2] == 0x4c && p[3] == 0x24 && p[4] == 8;
+}
+
+void write_stub(std::uint8_t* stub, std::uint8_t* site, Window* window) {
+  const std::size_t size = static_cast<std::size_t>(shima_stub_end - shima_stub_begin);
+  for (std::size_t i = 0; i < size; ++i) stub[i] = i < jump_bytes ? site[i] : shima_stub_begin[i];
+  put_word(stub + (shima_stub_window - shima_stub_begin), reinterpret_cast<std::uint64_t>(window), 8);
+  put_word(stub + (shima_stub_function - shima_stub_begin),
+           reinterpret_cast<std::uint64_t>(&shima_place_mapping), 8);
+  put_jump(stub + (shima_stub_back - shima_stub_begin) - jump_bytes, site + site_bytes);
+}
+
+}  // namespace
+
+extern "C" long shima_place_mapping(Window* window, const CallRegisters* registers, long number) {
+  switch (number) {
+    case SYS_mmap:
+      return place_mmap(*window, *registers);
+    case SYS_mremap:
+      return place_mremap(*window, *registers);
+    case SYS_munmap:
+      return place_munmap(*window, *registers);
+    default:
+      return place_shmat(*window, *registers);
+  }
+}
+
+unsigned redirect_calls(std::uint8_t* code, std::size_t size, std::uint8_t* island,
+                        Window* window) {
+  const auto stub_bytes = static_cast<std::size_t>(shima_stub_end - shima_stub_begin);
+  const std::size_t most = island_bytes / stub_bytes;
+  unsigned found = 0;
+  for (std::size_t i = 0; i + site_bytes <= size && found < most; ++i) {
+    if (!is_site(code + i)) continue;
+    std::uint8_t* stub = island + found * stub_bytes;
+    write_stub(stub, code + i, window);
+    put_jump(code + i, stub);
+    ++found;
+  }
+  return found;
+}
+
+}  // namespace shima::pvas
