@@ -60,6 +60,8 @@ void add_process_options(CLI::App& command, ProcessOptions& options) {
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug", "trace"}));
   command.add_option("--mpi", options.mpi, "The MPI to serve, instead of finding it out")
       ->type_name("BUILD|LIBMPI");
+  command.add_flag("--one-space", options.one_space,
+                   "Make the ranks of a node tasks of one address space");
   command.formatter(std::make_shared<ProgramFormatter>());
   command.footer(footer);
 }
