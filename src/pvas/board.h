@@ -25,7 +25,7 @@ inline constexpr std::size_t max_name = 64;  // with the zero at its end
 enum class PlaceState : std::uint32_t {
   free,
   running,
-  ended,  // the task is gone; somebody holds its memory
+  ended,  // the task is gone; somebody holds its memory, or has not let go of its number
 };
 
 struct alignas(64) Place {

@@ -18,14 +18,14 @@ constexpr std::uint64_t longest_interpreter = 4096;
 constexpr std::uint64_t largest_image = std::uint64_t{1} << 40;
 
 std::unexpected<Error> refuse(const std::string& name, const std::string& rule) {
-  return fail(Code::unsupported_operation, name + ": " + rule);
+  return fail(Code::unsupported_operation, name + " " + rule);
 }
 
 Status read_exactly(int fd, void* bytes, std::size_t size, std::uint64_t offset,
                     const std::string& name) {
   const ssize_t got = ::pread(fd, bytes, size, static_cast<off_t>(offset));
   if (got < 0) return fail_errno(errno, "reading " + name);
-  if (static_cast<std::size_t>(got) != size) return refuse(name, "the file ends too early");
+  if (static_cast<std::size_t>(got) != size) return refuse(name, "ends too early");
   return {};
 }
 

@@ -20,7 +20,7 @@ namespace {
 constexpr int most_scripts = 4;  // a script whose interpreter is a script, as the kernel allows
 
 std::unexpected<Error> refuse(const std::string& name, const std::string& rule) {
-  return fail(Code::unsupported_operation, name + ": " + rule);
+  return fail(Code::unsupported_operation, name + " " + rule);
 }
 
 bool is_executable(const std::string& path) {
@@ -94,11 +94,11 @@ Status judge_loader(const ElfImage& image, const std::string& path) {
   if (!image.interpreter) return {};
   const std::string& loader = *image.interpreter;
   if (::access(loader.c_str(), R_OK) != 0)
-    return refuse(path, "its loader " + loader + " is not there");
+    return refuse(path, "needs the loader " + loader + ", which is not there");
   const UniqueFd fd(::open(loader.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail_errno(errno, "opening " + loader);
   SHIMA_TRY_ASSIGN(const ElfImage found, read_elf_image(fd.get(), loader));
-  if (found.interpreter) return refuse(path, "its loader " + loader + " needs a loader itself");
+  if (found.interpreter) return refuse(path, "needs the loader " + loader + ", which needs one itself");
   return {};
 }
 

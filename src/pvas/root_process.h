@@ -14,6 +14,8 @@ namespace shima::pvas {
 // For a space that only its maker names.
 [[nodiscard]] std::string random_key();
 
+inline constexpr int max_slices = 8;
+
 struct WhichSpace {
   std::string socket_name;
   int slice = 0;  // of `slices` equal parts of the addresses

@@ -11,7 +11,7 @@ namespace shima::tool {
 namespace {
 
 std::unexpected<Failure> refuse_task(const std::string& program, const Error& error) {
-  return refuse(program, describe(error), "it can be run without a space");
+  return refuse(program, "it cannot be a task: " + describe(error), "run it without a space");
 }
 
 Result<std::vector<pvas::StartedTask>> start_all(const PvasOptions& options,

@@ -7,9 +7,13 @@
 // it does nothing but to start them, to wait for them, and to clean up after them.
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 
@@ -26,6 +30,17 @@ extern "C" {
 __attribute__((used, visibility("default"))) Board* shima_pvas_board;
 }
 
+// The listener's abstract name, for tasks that start tasks.
+Result<std::string> name_of_socket(int listener) {
+  sockaddr_un name{};
+  socklen_t size = sizeof name;
+  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&name), &size) != 0)
+    return fail_errno(errno, "asking for the space's name");
+  const std::size_t before = offsetof(sockaddr_un, sun_path) + 1;
+  if (size <= before) return fail(Code::bad_argument, "the space has no name");
+  return std::string(name.sun_path + 1, size - before);
+}
+
 Status be_root(UniqueFd listener, Slice slice) {
   SHIMA_TRY(fence_program_break());
   sigset_t all;
@@ -35,7 +50,8 @@ Status be_root(UniqueFd listener, Slice slice) {
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;  // the files of every task pass through here
   ::setrlimit(RLIMIT_NOFILE, &files);
-  SHIMA_TRY_ASSIGN(Space space, Space::make(slice));
+  SHIMA_TRY_ASSIGN(const std::string name, name_of_socket(listener.get()));
+  SHIMA_TRY_ASSIGN(Space space, Space::make(slice, name));
   shima_pvas_board = &space.board();
   return serve(space, std::move(listener));
 }

@@ -80,7 +80,9 @@ Status test_mends(Space& space) {
   if (!folder) return fail_errno(errno, "opening /");
   const auto started = space.start(order_for(probe_path()), std::move(folder), {});
   if (!started) return std::unexpected(started.error());
-  SHIMA_TRY_ASSIGN(const int status, wait_for(space, started->pid));
+  const auto ended = wait_for(space, started->pid);
+  space.let_go(started->task);
+  SHIMA_TRY_ASSIGN(const int status, ended);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   return fail(Code::unsupported_operation,
               "one address space does not work with this libc: " + words_for(status));

@@ -36,7 +36,8 @@ struct Connection {
   UniqueFd folder;
   std::size_t files_expected = 0;
   std::vector<TaskFile> files;
-  pid_t task = 0;
+  pid_t process = 0;  // while it lives
+  std::optional<int> task;
 };
 
 Message with_text(Word word, int value, int other, const std::string& text) {
@@ -125,7 +126,8 @@ class Server {
 
   // Whoever goes takes the task along.
   void part_from(Connection& connection) {
-    if (connection.task != 0) space_.signal(connection.task, SIGKILL);
+    if (connection.process != 0) space_.signal(connection.process, SIGKILL);
+    if (connection.task) space_.let_go(*connection.task);
   }
 
   static void refuse(Connection& connection, const Error& error) {
@@ -149,7 +151,7 @@ class Server {
         SHIMA_TRY(add_files(connection, received));
         break;
       case Word::signal:
-        if (connection.task != 0) space_.signal(connection.task, message.value);
+        if (connection.process != 0) space_.signal(connection.process, message.value);
         return {};
       default:
         return fail(Code::bad_argument, "an unknown message");
@@ -165,7 +167,7 @@ class Server {
   }
 
   Status begin_order(Connection& connection, Received& received) {
-    if (received.files.size() != 2 || connection.order || connection.task != 0)
+    if (received.files.size() != 2 || connection.order || connection.task)
       return fail(Code::bad_argument, "an order out of turn");
     note_arrival(received.message);
     connection.order = std::move(received.files[0]);
@@ -195,7 +197,8 @@ class Server {
     connection.files.clear();
     connection.order.reset();
     if (!started) return refuse(connection, started.error());
-    connection.task = started->pid;
+    connection.task = started->task;
+    connection.process = started->pid;
     const Status sent = send_message(
         connection.socket.get(), with_text(Word::started, started->task, started->pid, {}));
     static_cast<void>(sent);
@@ -207,12 +210,12 @@ class Server {
     }
     for (const Change& change : space_.take_changes()) {
       const auto found = std::ranges::find_if(
-          connections_, [&](const auto& entry) { return entry.second.task == change.pid; });
+          connections_, [&](const auto& entry) { return entry.second.process == change.pid; });
       if (found == connections_.end()) continue;
       const Word word = WIFSTOPPED(change.status)     ? Word::stopped
                         : WIFCONTINUED(change.status) ? Word::continued
                                                       : Word::ended;
-      if (word == Word::ended) found->second.task = 0;
+      if (word == Word::ended) found->second.process = 0;
       const Status sent = send_message(found->second.socket.get(),
                                        with_text(word, change.status, 0, change.failure));
       static_cast<void>(sent);

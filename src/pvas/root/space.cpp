@@ -120,7 +120,7 @@ struct Space::Layout {
   UniqueFd program;
 };
 
-Result<Space> Space::make(Slice slice) {
+Result<Space> Space::make(Slice slice, const std::string& socket_name) {
   void* const memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return fail_errno(errno, "memory for a space");
@@ -128,6 +128,7 @@ Result<Space> Space::make(Slice slice) {
   const std::uint64_t slice_bytes = region_bytes / static_cast<std::uint64_t>(slice.count);
   board->root_pid = ::getpid();
   board->slice = slice.index;
+  std::strncpy(board->socket_name.data(), socket_name.c_str(), board->socket_name.size() - 1);
   board->first_partition = region_begin + static_cast<std::uint64_t>(slice.index) * slice_bytes;
   board->partition_size = partition_bytes;
   board->task_limit = std::min<std::uint64_t>(max_tasks, slice_bytes / partition_bytes);
@@ -275,9 +276,12 @@ Result<Space::Layout> Space::lay_out(int place, const SpawnOrder& order,
 Result<Started> Space::start(const SpawnOrder& order, UniqueFd folder,
                              std::vector<TaskFile> files) {
   SHIMA_TRY_ASSIGN(const int place, find_place());
+  const auto at = static_cast<std::size_t>(place);
+  keeping_[at] = {.mapped = true, .named = false};
+  board_->places[at].state = PlaceState::ended;  // until there is a process
   auto layout = lay_out(place, order, files);
   if (!layout) {
-    give_back(place);
+    settle(place);
     return std::unexpected(layout.error());
   }
   layout->entry->folder_fd = folder.get();
@@ -285,10 +289,11 @@ Result<Started> Space::start(const SpawnOrder& order, UniqueFd folder,
   layout->entry->origin_at = layout->origin_number;
   const long pid = start_task(layout->entry);
   if (pid < 0) {
-    give_back(place);
+    settle(place);
     return fail_errno(static_cast<int>(-pid), "making a process");
   }
-  Place& seen = board_->places[static_cast<std::size_t>(place)];
+  keeping_[at].named = true;
+  Place& seen = board_->places[at];
   seen.pid = static_cast<std::int32_t>(pid);
   seen.generation.fetch_add(1);
   seen.state = PlaceState::running;
@@ -302,10 +307,21 @@ bool Space::is_held(int place) const {
   return std::ranges::any_of(holders, [](const auto& count) { return count.load() != 0; });
 }
 
-// One call for everything that lies in a partition.
-void Space::give_back(int place) {
-  ::munmap(reinterpret_cast<void*>(partition(place)), board_->partition_size);
-  board_->places[static_cast<std::size_t>(place)].state = PlaceState::free;
+// Does what can be done for a place whose task is gone: its memory goes when nobody holds it, all of
+// it by one call, and then, when nobody calls it by its number, the place is free.
+void Space::settle(int place) {
+  const auto at = static_cast<std::size_t>(place);
+  if (board_->places[at].state != PlaceState::ended) return;
+  if (keeping_[at].mapped && !is_held(place)) {
+    ::munmap(reinterpret_cast<void*>(partition(place)), board_->partition_size);
+    keeping_[at].mapped = false;
+  }
+  if (!keeping_[at].mapped && !keeping_[at].named) board_->places[at].state = PlaceState::free;
+}
+
+void Space::let_go(int place) {
+  keeping_[static_cast<std::size_t>(place)].named = false;
+  settle(place);
 }
 
 // What a task that is no more had said and asked for.
@@ -322,11 +338,9 @@ void Space::leave_place(Task& task) {
   const int place = *task.place;
   task.place.reset();
   forget(place);
-  if (is_held(place)) {
-    board_->places[static_cast<std::size_t>(place)].state = PlaceState::ended;
-  } else {
-    give_back(place);
-  }
+  // First the state and then the look at who holds it: who holds does it the other way round.
+  board_->places[static_cast<std::size_t>(place)].state = PlaceState::ended;
+  settle(place);
 }
 
 std::vector<Change> Space::take_changes() {
@@ -354,8 +368,7 @@ void Space::sweep() {
   for (auto& [pid, task] : tasks_)
     if (task.place && has_left(pid)) leave_place(task);
   for (std::uint64_t place = 0; place < board_->task_limit; ++place)
-    if (board_->places[place].state == PlaceState::ended && !is_held(static_cast<int>(place)))
-      give_back(static_cast<int>(place));
+    settle(static_cast<int>(place));
 }
 
 void Space::signal(pid_t pid, int number) const {

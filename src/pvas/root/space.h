@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,7 +23,6 @@ struct Slice {
   int index = 0;
   int count = 1;
 };
-inline constexpr int max_slices = 8;
 
 struct TaskFile {
   UniqueFd fd;
@@ -43,7 +43,7 @@ struct Change {
 
 class Space {
  public:
-  [[nodiscard]] static Result<Space> make(Slice slice);
+  [[nodiscard]] static Result<Space> make(Slice slice, const std::string& socket_name);
 
   // Starts a program as a task.
   [[nodiscard]] Result<Started> start(const SpawnOrder& order, UniqueFd folder,
@@ -55,6 +55,9 @@ class Space {
   // Gives back the memory of tasks that have executed another program, and of those that have ended
   // and are held no more.
   void sweep();
+
+  // A task's number stays its own until this is called, also after its end.
+  void let_go(int place);
 
   void signal(pid_t pid, int number) const;
   [[nodiscard]] bool empty() const { return tasks_.empty(); }
@@ -75,10 +78,17 @@ class Space {
                                        const std::vector<TaskFile>& files);
   void leave_place(Task& task);
   void forget(int place);
-  void give_back(int place);
+  void settle(int place);
   [[nodiscard]] bool is_held(int place) const;
 
+  // What the board does not tell of a place.
+  struct Keeping {
+    bool mapped = false;
+    bool named = false;  // whoever started the task has not let go of its number
+  };
+
   Board* board_;  // for ever: tasks look at it until they are gone
+  std::array<Keeping, max_tasks> keeping_{};
   std::map<pid_t, Task> tasks_;
 };
 
