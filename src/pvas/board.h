@@ -64,6 +64,7 @@ struct Window {
   std::uint64_t begin;
   std::uint64_t end;
   std::atomic<std::uint64_t> next;
+  char own_program[24];  // a link to the task's program: /dev/fd/N
 };
 
 // The beginning of a partition.

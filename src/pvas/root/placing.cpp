@@ -171,6 +171,40 @@ long place_shmat(Window& window, const CallRegisters& call) {
   });
 }
 
+// ---- the program's own file -------------------------------------------------------------------
+
+// What follows `prefix` in `text`, or null.
+const char* after(const char* text, const char* prefix) {
+  while (*prefix != '\0') {
+    if (*text++ != *prefix++) return nullptr;
+  }
+  return text;
+}
+
+// "/proc/self/exe", or with the process's number, as realpath(3) asks.
+bool names_own_program(const char* path) {
+  const char* rest = after(path, "/proc/");
+  if (rest == nullptr) return false;
+  if (const char* end = after(rest, "self"); end != nullptr) return bare::same(end, "/exe");
+  long number = 0;
+  for (; *rest >= '0' && *rest <= '9' && number < 1'000'000'000; ++rest)
+    number = number * 10 + (*rest - '0');
+  return bare::same(rest, "/exe") && number == bare::call(SYS_getpid);
+}
+
+// /proc/self/exe is the root's. The task's own is open under a number that the window knows; if the
+// program has closed it, the kernel's answer stands.
+long with_own_program(const Window& window, const CallRegisters& call, long number) {
+  CallRegisters other = call;
+  long& path = number == SYS_readlinkat ? other.rsi : other.rdi;
+  if (path != 0 && names_own_program(reinterpret_cast<const char*>(path))) {
+    path = bare::word(window.own_program);
+    const long result = bare::call(number, other.rdi, other.rsi, other.rdx, other.r10);
+    if (!bare::failed(result)) return result;
+  }
+  return bare::call(number, call.rdi, call.rsi, call.rdx, call.r10);
+}
+
 // ---- islands ----------------------------------------------------------------------------------
 
 // A stub, with holes for addresses. The instructions that the jump to it replaced come before it;
@@ -181,13 +215,19 @@ asm(R"(
   .pushsection .rodata
   .global shima_stub_begin, shima_stub_window, shima_stub_function, shima_stub_back, shima_stub_end
 shima_stub_begin:
-  cmp $9, %eax
+  cmp $9, %eax    # mmap
   je 1f
-  cmp $25, %eax
+  cmp $25, %eax   # mremap
   je 1f
-  cmp $11, %eax
+  cmp $11, %eax   # munmap
   je 1f
-  cmp $30, %eax
+  cmp $30, %eax   # shmat
+  je 1f
+  cmp $59, %eax   # execve
+  je 1f
+  cmp $89, %eax   # readlink
+  je 1f
+  cmp $267, %eax  # readlinkat
   je 1f
   syscall
   jmp 2f
@@ -250,14 +290,19 @@ bool is_move(const std::uint8_t* p) {
   return (p[0] & 0xf8) == 0x48 && p[1] == 0x89 && p[2] >= 0xc0;
 }
 
+bool is_redirected(int number) {
+  return number == SYS_mmap || number == SYS_munmap || number == SYS_mremap ||
+         number == SYS_shmat || number == SYS_execve || number == SYS_readlink ||
+         number == SYS_readlinkat;
+}
+
 // How many bytes at `p` go to a stub: up to the syscall of a call that places, or 0. In glibc that is
 // "mov $number, %eax; syscall", in musl with moves in between; and the end of glibc's syscall(2),
 // "mov 8(%rsp), %r9; syscall".
 std::size_t moved_bytes(const std::uint8_t* p) {
   if (p[0] == 0x4c && p[1] == 0x8b && p[2] == 0x4c && p[3] == 0x24 && p[4] == 8)
     return is_syscall(p + jump_bytes) ? jump_bytes : 0;
-  if (p[0] != 0xb8 || p[2] != 0 || p[3] != 0 || p[4] != 0) return 0;
-  if (p[1] != SYS_mmap && p[1] != SYS_munmap && p[1] != SYS_mremap && p[1] != SYS_shmat) return 0;
+  if (p[0] != 0xb8 || p[3] != 0 || p[4] != 0 || !is_redirected(p[1] | p[2] << 8)) return 0;
   std::size_t moved = jump_bytes;
   while (moved + 3 <= most_moved && is_move(p + moved)) moved += 3;
   return is_syscall(p + moved) ? moved : 0;
@@ -286,8 +331,10 @@ extern "C" long shima_place_mapping(Window* window, const CallRegisters* registe
       return place_mremap(*window, *registers);
     case SYS_munmap:
       return place_munmap(*window, *registers);
-    default:
+    case SYS_shmat:
       return place_shmat(*window, *registers);
+    default:
+      return with_own_program(*window, *registers, number);
   }
 }
 

@@ -6,6 +6,9 @@
 // the code (an *island*), which calls place_mapping, which picks an address in the task's partition.
 // All of a task's memory then goes by one munmap.
 //
+// By the same way /proc/self/exe means the task's program, when it is asked for or executed: for the
+// kernel it is the root's.
+//
 // This runs inside of a task, at any time, on any of its threads: it has no locks, no libc, and
 // keeps no vector register busy. The code itself is the root's, which lives in the same space.
 #pragma once
@@ -22,7 +25,7 @@ struct CallRegisters {
   long r9, r8, r10, rdx, rsi, rdi;
 };
 
-// What stands in for system call `number`; returns what the call would. It shows to the stubs only.
+// Stands in for system call `number`; returns what the call would. Only stubs call it.
 extern "C" long shima_place_mapping(Window* window, const CallRegisters* registers, long number);
 
 inline constexpr std::size_t island_bytes = 4096;

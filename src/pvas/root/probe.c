@@ -83,7 +83,16 @@ static int origin_is_right(void) {
   return said != NULL && strstr(said, "No such file") == NULL;
 }
 
-int main(void) {
+static int self_is_right(const char* program) {
+  char link[4096] = "";
+  if (readlink("/proc/self/exe", link, sizeof link - 1) <= 0) return 0;
+  char* real = realpath("/proc/self/exe", NULL);
+  const int fine = real != NULL && strcmp(real, program) == 0 && strcmp(link, program) == 0;
+  free(real);
+  return fine;
+}
+
+int main(int argc, char** argv) {
   partition = getauxval(0x53505641);
   if (partition == 0) return SHIMA_MEND_CONTROL;
   if (moves_the_break()) return SHIMA_MEND_BREAK;
@@ -92,5 +101,6 @@ int main(void) {
   if (!mremap_is_own()) return SHIMA_MEND_MREMAP;
   if (!stack_is_own()) return SHIMA_MEND_STACK;
   if (!origin_is_right()) return SHIMA_MEND_ORIGIN;
+  if (argc != 1 || !self_is_right(argv[0])) return SHIMA_MEND_SELF;
   return SHIMA_MEND_NONE;
 }

@@ -44,6 +44,8 @@ std::string words_for(int status) {
       return "stacks of threads are outside the partition";
     case SHIMA_MEND_ORIGIN:
       return "$ORIGIN is not the program's folder";
+    case SHIMA_MEND_SELF:
+      return "/proc/self/exe is not the program";
     default:
       return "a program does not begin";
   }

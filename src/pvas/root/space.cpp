@@ -268,6 +268,8 @@ Result<Space::Layout> Space::lay_out(int place, const SpawnOrder& order,
   control.window.begin = stack + bytes + guard_bytes;
   control.window.end = base + board_->partition_size;
   control.window.next = control.window.begin;
+  std::snprintf(control.window.own_program, sizeof control.window.own_program, "/dev/fd/%d",
+                layout.origin_number);
   SHIMA_TRY_ASSIGN(layout.entry->stack, make_stack(order, images, stack, bytes, &control));
   layout.entry->entry = images.entry;
   return layout;
