@@ -1,0 +1,128 @@
+#!/bin/bash
+# `shima pvas run`: which programs can be tasks, which are refused and why, and what passes through.
+# FLAVOURS: none
+# TIMEOUT: 120
+set -euo pipefail
+# shellcheck source=tests/tool/common.sh
+. "$SHIMA_SOURCE_DIR/tests/tool/common.sh"
+
+roots_before=$(pgrep -cx pvas-root || true)
+task=$SHIMA_SOURCE_DIR/tests/pvas/task.c
+cc -O1 -o task "$task" -lpthread
+pvas() { "$SHIMA" pvas run "$@"; }
+
+expect_status 0 'four tasks' pvas -n 4 ./task
+[ "$(grep -c '^a task of process' out)" = 4 ] || fail "not four tasks: $(cat out)"
+[ "$(sort -u out | wc -l)" = 4 ] || fail 'tasks share a process'
+expect_status 0 'an ordinary process is no task' ./task
+expect_output '^no task' 'an ordinary process'
+
+expect_status 7 'exit code' pvas -n 2 ./task exit 7
+expect_status 139 'a crash' pvas -n 2 ./task signal 11
+expect_status 137 'a kill' pvas -n 2 ./task signal 9
+expect_status 0 'much memory' pvas -n 2 ./task big
+expect_status 9 'the first thread ends' pvas -n 2 ./task main-ends
+[ "$(grep -c 'a thread goes on' out)" = 2 ] || fail 'a task is gone with its first thread'
+expect_status 0 'options of the program' pvas -- ./task say --help -n 3
+
+# Kinds of programs.
+if cc -static-pie -O1 -o static-task "$task" -lpthread 2>/dev/null; then
+  expect_status 0 'static PIE' pvas -n 2 ./static-task
+  expect_output '^a task' 'static PIE'
+  expect_status 0 'static PIE and memory' pvas -n 2 ./static-task big
+fi
+if command -v musl-gcc >/dev/null && musl-gcc -O1 -fPIE -pie -o musl-task "$task" 2>/dev/null; then
+  expect_status 0 'musl' pvas -n 2 ./musl-task
+  expect_output '^a task' 'musl'
+fi
+cat >script.sh <<'SCRIPT'
+#!/bin/bash -u
+echo "script $0 with $1: $(./task exit 0 && echo child)"
+exit 5
+SCRIPT
+cat >script.py <<'SCRIPT'
+#!/usr/bin/env bash
+echo "found by env: $0 $*"
+SCRIPT
+printf '#!/usr/bin/env -S bash -u\n' >script.env
+chmod +x script.*
+expect_status 5 'a script' pvas ./script.sh word
+expect_output 'script ./script.sh with word: child' 'a script'
+expect_status 0 'a script by env' pvas ./script.py a b
+expect_output 'found by env: ./script.py a b' 'a script by env'
+
+# A program sees itself, not what loaded it.
+mkdir -p place/lib
+echo 'int from_library(void) { return 12; }' >library.c
+cc -shared -fPIC -o place/lib/libfrom.so library.c
+echo 'int from_library(void); int main(void) { return from_library(); }' >main.c
+# shellcheck disable=SC2016  # $ORIGIN is ld.so's
+cc -o place/main main.c -Lplace/lib -lfrom -Wl,-rpath,'$ORIGIN/lib'
+expect_status 12 "\$ORIGIN" pvas place/main
+expect_status 0 '/proc/self/exe' pvas readlink /proc/self/exe
+expect_output "^$(readlink -f "$(command -v readlink)")\$" '/proc/self/exe'
+
+# Refusals say the program and the reason.
+cc -no-pie -o fixed "$task" -lpthread
+expect_refusal 'not position-independent' 'non-PIE' pvas ./fixed
+cp task setuid-task
+chmod u+s setuid-task
+expect_refusal 'set-user-ID' 'setuid' pvas ./setuid-task
+cp task foreign
+printf '\xb7' | dd of=foreign bs=1 seek=18 conv=notrunc 2>/dev/null # e_machine: AArch64
+expect_refusal 'not for this machine' 'another machine' pvas ./foreign
+cc -o no-loader "$task" -lpthread -Wl,-dynamic-linker,/nowhere/ld.so
+expect_refusal 'needs the loader /nowhere/ld.so, which is not there' 'no loader' pvas ./no-loader
+head -c 3000 task >torn
+chmod +x torn
+expect_refusal './torn' 'a torn file' pvas ./torn
+expect_refusal 'env -S bash -u' 'env with options' pvas ./script.env
+expect_refusal 'is in no folder of PATH' 'no such program' pvas no-such-program
+expect_refusal 'no program was named' 'no program' pvas -n 2
+printf '#!./script-loop\n' >script-loop
+chmod +x script-loop
+expect_refusal 'interpreter' 'a script of itself' pvas ./script-loop
+if [ "$(id -u)" = 0 ] && command -v setcap >/dev/null; then
+  cp task capable
+  if setcap cap_net_raw+ep capable 2>/dev/null; then expect_refusal 'capabilities' 'capabilities' pvas ./capable; fi
+fi
+
+# Signals reach every task, and their ends come back.
+for signal in USR1:21 TERM:22; do
+  "$SHIMA" pvas run -n 2 ./task wait >said 2>&1 </dev/null &
+  job=$!
+  for _ in $(seq 200); do
+    [ "$(grep -c waiting said)" = 2 ] && break
+    sleep 0.05
+  done
+  kill "-${signal%:*}" $job
+  status=0
+  wait $job || status=$?
+  [ $status = "${signal#*:}" ] || fail "${signal%:*}: exit status $status"
+  [ "$(grep -c "got ${signal%:*}" said)" = 2 ] || fail "${signal%:*}: not all tasks got it: $(cat said)"
+done
+
+# Who starts tasks and is killed takes them along.
+"$SHIMA" pvas run -n 2 ./task wait >said 2>&1 </dev/null &
+job=$!
+for _ in $(seq 200); do
+  [ "$(grep -c waiting said)" = 2 ] && break
+  sleep 0.05
+done
+kill -KILL $job
+wait $job 2>/dev/null || true
+for pid in $(sed -n 's/^waiting //p' said); do
+  for _ in $(seq 100); do
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.05
+  done
+  grep -qs '^State:.*Z' "/proc/$pid/status" || ! kill -0 "$pid" 2>/dev/null || fail "task $pid goes on"
+done
+
+# No root stays.
+for _ in $(seq 100); do
+  [ "$(ps -C pvas-root -o stat= | grep -vc Z || true)" -le "$roots_before" ] && break
+  sleep 0.1
+done
+[ "$(ps -C pvas-root -o stat= | grep -vc Z || true)" -le "$roots_before" ] || fail 'a root stays'
+finish
