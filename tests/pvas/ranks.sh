@@ -48,6 +48,16 @@ ranks_left() {
   done 2>/dev/null || true
 }
 
+a_stand_in() {
+  local left
+  for left in $(ranks_left); do
+    if grep -q shima-rank "/proc/$left/comm"; then
+      echo "$left"
+      return 0
+    fi
+  done
+}
+
 none_left() {
   for _ in $(seq 100); do
     [ -n "$(ranks_left)" ] || return 0
@@ -56,6 +66,7 @@ none_left() {
   fail "$1: ranks go on: $(ranks_left | tr '\n' ' ')"
 }
 
+trap '[ -z "${job:-}" ] || kill -TERM "$job" 2>/dev/null || true' EXIT
 start_sleepers() {
   "$SHIMA" run --one-space -n 2 ./rank sleep 100 >out 2>&1 </dev/null &
   job=$!
@@ -77,7 +88,7 @@ for victim in shima-rank rank pvas-root; do
   case $victim in
     pvas-root) pid=$(ps -o ppid= -p "$(sed -n 's/^rank 0 of 2 is process //p' out)") ;;
     rank) pid=$(sed -n 's/^rank 0 of 2 is process //p' out) ;;
-    *) pid=$(for left in $(ranks_left); do grep -q shima-rank "/proc/$left/comm" && echo "$left"; done | head -n 1) ;;
+    *) pid=$(a_stand_in) ;;
   esac
   kill -KILL $pid
   status=0
