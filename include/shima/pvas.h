@@ -4,9 +4,9 @@
  * A *space* is an address space that belongs to several *tasks*.  A task is a process: it runs a
  * program of its own, with its own libc and globals, its own process ID, files and signals; but its
  * memory is a part (its *partition*) of the space, and an address means the same in all of its
- * tasks.  So a task follows pointers into another task's heap, stack, or globals, and nothing has to
- * be shared beforehand.  Programs are ordinary position-independent executables; nothing in them,
- * in libc, or in the kernel is changed on disk.
+ * tasks.  So a task follows pointers into another task's heap, stack, or globals, and nothing has
+ * to be shared beforehand.  Programs are ordinary position-independent executables; nothing in
+ * them, in libc, or in the kernel is changed on disk.
  *
  *   pvas_space* space;
  *   int task, status;
@@ -19,11 +19,12 @@
  *
  *   static struct table mine;
  *   pvas_export("table", &mine, sizeof mine);          in one task,
- *   pvas_import("table", -1, &address, &size, NULL);   and in another: address == &mine of the first
+ *   pvas_import("table", -1, &address, &size, NULL);   and in another: address == &mine of the
+ * first
  *
  * Calls return 0 or a number (or whatever else they say), or a negative PVAS_ERR_ code; then
- * pvas_error_message() has words for it.  Outputs are set only on success.  All calls may be made by
- * several threads at once; a pvas_space is for the process that made it, not for its children.
+ * pvas_error_message() has words for it.  Outputs are set only on success.  All calls may be made
+ * by several threads at once; a pvas_space is for the process that made it, not for its children.
  * Manual pages: pvas(3) and one for every call.
  */
 #ifndef SHIMA_PVAS_H
@@ -68,9 +69,9 @@ typedef struct pvas_space pvas_space;
 
 /* What a space is to be like; all zero, or no options at all, is a good choice. */
 typedef struct pvas_options {
-  int slice;  /* with slices > 1: which of that many equal parts of the addresses to use; spaces that
-                 use different ones can share memory at one address */
-  int slices; /* at most 8 */
+  int slice; /* with slices > 1: which of that many equal parts of the addresses to use; spaces that
+                use different ones can share memory at one address */
+  int slices;       /* at most 8 */
   const int* cores; /* the only ones for its tasks, unless a program names others; NULL: as they
                        come */
   size_t core_count;
@@ -92,9 +93,9 @@ typedef struct pvas_file {
 /* A program, and what it begins with.  What is zero is the caller's: environment, working
    directory, cores, and all files that exec(2) would leave open. */
 typedef struct pvas_program {
-  const char* file;        /* a path, or a name to look for in PATH; scripts are run by their
-                              interpreter */
-  char* const* arguments;  /* ended by NULL; the first is the program's name; NULL: just that */
+  const char* file;         /* a path, or a name to look for in PATH; scripts are run by their
+                               interpreter */
+  char* const* arguments;   /* ended by NULL; the first is the program's name; NULL: just that */
   char* const* environment; /* ended by NULL */
   const char* folder;
   const pvas_file* files; /* with file_count: these and no others */

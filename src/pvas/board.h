@@ -31,7 +31,6 @@ enum class PlaceState : std::uint32_t {
 struct alignas(64) Place {
   std::atomic<PlaceState> state;
   std::atomic<std::int32_t> pid;
-  std::atomic<std::uint32_t> generation;  // how many tasks have been here
 };
 
 // A task's memory has a name: an address of the owner's partition, or whatever it says.
@@ -44,7 +43,7 @@ struct Export {
 
 struct Board {
   std::int32_t root_pid;
-  std::int32_t slice;            // which of several spaces this is
+  std::int32_t slice;             // which of several spaces this is
   std::uint64_t first_partition;  // partition t begins at first_partition + t * partition_size
   std::uint64_t partition_size;
   std::uint64_t task_limit;
@@ -72,7 +71,6 @@ struct Control {
   std::uint64_t magic;
   Board* board;
   std::int32_t task;
-  std::atomic<std::int32_t> pid;
   Window window;
 };
 

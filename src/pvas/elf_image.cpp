@@ -51,16 +51,16 @@ int protection_of(const Elf64_Phdr& header) {
 }
 
 Status add_segment(ElfImage& image, const Elf64_Phdr& header, const std::string& name) {
-  const bool damaged = header.p_vaddr >= largest_image || header.p_memsz >= largest_image ||
-                       header.p_filesz > header.p_memsz || header.p_offset >= largest_image ||
-                       header.p_vaddr % page_bytes != header.p_offset % page_bytes ||
-                       (header.p_align & (header.p_align - 1)) != 0 ||
-                       (!image.segments.empty() &&
-                        header.p_vaddr < page_up(image.segments.back().address +
-                                                 image.segments.back().memory_bytes));
+  const bool damaged =
+      header.p_vaddr >= largest_image || header.p_memsz >= largest_image ||
+      header.p_filesz > header.p_memsz || header.p_offset >= largest_image ||
+      header.p_vaddr % page_bytes != header.p_offset % page_bytes ||
+      (header.p_align & (header.p_align - 1)) != 0 ||
+      (!image.segments.empty() && header.p_vaddr < page_up(image.segments.back().address +
+                                                           image.segments.back().memory_bytes));
   if (damaged) return refuse(name, "has segments that cannot be loaded");
-  image.segments.push_back({header.p_vaddr, header.p_offset, header.p_filesz, header.p_memsz,
-                            protection_of(header)});
+  image.segments.push_back(
+      {header.p_vaddr, header.p_offset, header.p_filesz, header.p_memsz, protection_of(header)});
   image.span = std::max(image.span, page_up(header.p_vaddr + header.p_memsz));
   image.align = std::max({image.align, header.p_align, page_bytes});
   return {};
@@ -91,8 +91,8 @@ Result<ElfImage> read_elf_image(int fd, const std::string& name) {
     return refuse(name, "is no ELF file");
   SHIMA_TRY(judge_header(header, name));
   std::vector<Elf64_Phdr> headers(header.e_phnum);
-  SHIMA_TRY(read_exactly(fd, headers.data(), headers.size() * sizeof(Elf64_Phdr), header.e_phoff,
-                         name));
+  SHIMA_TRY(
+      read_exactly(fd, headers.data(), headers.size() * sizeof(Elf64_Phdr), header.e_phoff, name));
   ElfImage image;
   image.entry = header.e_entry;
   image.header_count = header.e_phnum;

@@ -30,8 +30,8 @@ struct ElfImage {
   std::optional<std::string> interpreter;  // the dynamic loader
 };
 
-// Reads and judges; `name` is for messages. What can never be a task (no ELF file, another machine's,
-// not position-independent) is Code::unsupported_operation.
+// Reads and judges; `name` is for messages. What can never be a task (no ELF file, another
+// machine's, not position-independent) is Code::unsupported_operation.
 [[nodiscard]] Result<ElfImage> read_elf_image(int fd, const std::string& name);
 
 inline constexpr std::uint64_t page_bytes = 4096;

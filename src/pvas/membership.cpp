@@ -113,7 +113,8 @@ Status Membership::show(const std::string& name, MemoryRange memory) const {
   SHIMA_TRY_ASSIGN(const Locked lock, Locked::take(board, task()));
   if (find_name(board, name) != nullptr)
     return fail(Code::file_exists, "the name " + name + " is taken");
-  const auto free = std::ranges::find_if(board.exports, [](const Export& shown) { return shown.owner == 0; });
+  const auto free =
+      std::ranges::find_if(board.exports, [](const Export& shown) { return shown.owner == 0; });
   if (free == board.exports.end())
     return fail(Code::no_memory, "all " + std::to_string(max_exports) + " names are taken");
   free->name = {};
@@ -159,7 +160,8 @@ Result<Imported> Membership::find(const std::string& name,
 // Counted before the look at the state; the root marks the end before it looks at the counts.
 Status Membership::hold(int other) const {
   SHIMA_TRY(must_be_task(other));
-  auto& count = control_->board->holds[static_cast<std::size_t>(other)][static_cast<std::size_t>(task())];
+  auto& count =
+      control_->board->holds[static_cast<std::size_t>(other)][static_cast<std::size_t>(task())];
   count.fetch_add(1);
   const Status there = must_be_task(other);
   if (!there) count.fetch_sub(1);
@@ -169,7 +171,8 @@ Status Membership::hold(int other) const {
 Status Membership::release(int other) const {
   if (other < 0 || static_cast<std::uint64_t>(other) >= board().task_limit)
     return fail(Code::bad_argument, "there can be no task " + std::to_string(other));
-  auto& count = control_->board->holds[static_cast<std::size_t>(other)][static_cast<std::size_t>(task())];
+  auto& count =
+      control_->board->holds[static_cast<std::size_t>(other)][static_cast<std::size_t>(task())];
   std::uint16_t now = count.load();
   while (now > 0 && !count.compare_exchange_weak(now, static_cast<std::uint16_t>(now - 1))) {
   }

@@ -24,7 +24,7 @@ std::unexpected<Error> refuse(const std::string& name, const std::string& rule) 
 }
 
 bool is_executable(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
          ::access(path.c_str(), X_OK) == 0;
 }
@@ -45,7 +45,7 @@ Result<std::string> search_path(const std::string& name) {
 
 // A program that is to get more rights than its caller cannot get them in a process that exists.
 Status judge_rights(int fd, const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd, &info) != 0) return fail_errno(errno, "looking at " + path);
   if (!S_ISREG(info.st_mode)) return fail(Code::access_denied, path + " is not a file", EACCES);
   if (::access(path.c_str(), X_OK) != 0) return fail_errno(errno, "executing " + path);
@@ -98,7 +98,8 @@ Status judge_loader(const ElfImage& image, const std::string& path) {
   const UniqueFd fd(::open(loader.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail_errno(errno, "opening " + loader);
   SHIMA_TRY_ASSIGN(const ElfImage found, read_elf_image(fd.get(), loader));
-  if (found.interpreter) return refuse(path, "needs the loader " + loader + ", which needs one itself");
+  if (found.interpreter)
+    return refuse(path, "needs the loader " + loader + ", which needs one itself");
   return {};
 }
 

@@ -41,8 +41,7 @@ Result<Address> address_of(const std::string& socket_name) {
   if (socket_name.size() + 1 > sizeof address.name.sun_path)
     return fail(Code::bad_argument, "the name of a space is too long");
   std::memcpy(address.name.sun_path + 1, socket_name.data(), socket_name.size());
-  address.size =
-      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + socket_name.size());
+  address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + socket_name.size());
   return address;
 }
 
@@ -52,7 +51,8 @@ Result<std::string> root_program() {
   static const int here = 0;
   std::string own = ::dladdr(&here, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
   // Of a program dladdr tells how it was called.
-  char* const path = ::realpath(own.find('/') != std::string::npos ? own.c_str() : "/proc/self/exe", nullptr);
+  char* const path =
+      ::realpath(own.find('/') != std::string::npos ? own.c_str() : "/proc/self/exe", nullptr);
   if (path != nullptr) own = path;
   std::free(path);
   const std::string folder = own.substr(0, own.rfind('/') + 1);

@@ -46,7 +46,7 @@ std::uint64_t blocked_signals() {
 std::uint64_t ignored_signals() {
   std::uint64_t bits = 0;
   for (int number = 1; number <= 64; ++number) {
-    struct sigaction action {};
+    struct sigaction action{};
     if (::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN)
       bits |= std::uint64_t{1} << (number - 1);
   }

@@ -56,7 +56,8 @@ class StartedTask {
       std::optional<std::chrono::milliseconds> limit) const;
 
  private:
-  StartedTask(UniqueFd socket, int id, pid_t pid) : socket_(std::move(socket)), id_(id), pid_(pid) {}
+  StartedTask(UniqueFd socket, int id, pid_t pid)
+      : socket_(std::move(socket)), id_(id), pid_(pid) {}
 
   UniqueFd socket_;
   int id_;

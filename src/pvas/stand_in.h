@@ -22,13 +22,13 @@ class StandIn {
   StandIn& operator=(const StandIn&) = delete;
   ~StandIn();
 
-  // The process group that tasks should join: the terminal's, where this process is in front of one,
-  // so that they may read from it and get its signals; otherwise 0, a group of their own, so that a
-  // signal for this process's group does not reach them twice.
+  // The process group that tasks should join: the terminal's, where this process is in front of
+  // one, so that they may read from it and get its signals; otherwise 0, a group of their own, so
+  // that a signal for this process's group does not reach them twice.
   [[nodiscard]] static pid_t group_for_tasks();
 
-  // Waits until all have ended; their statuses as of wait(2), in the same order. Why a program did not
-  // begin is said on stderr.
+  // Waits until all have ended; their statuses as of wait(2), in the same order. Why a program did
+  // not begin is said on stderr.
   [[nodiscard]] Result<std::vector<int>> wait_for(std::vector<StartedTask>& tasks);
 
  private:

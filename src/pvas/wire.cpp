@@ -42,7 +42,7 @@ class Unpacker {
     requires std::is_trivially_copyable_v<T>
   void get(T& value) {
     if (sizeof value > rest_.size()) return lose();
-    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_.copy(reinterpret_cast<char*>(&value), sizeof value);
     rest_.remove_prefix(sizeof value);
   }
   void get(std::string& text) {
@@ -165,9 +165,8 @@ Status must_be_own_user(int socket) {
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
     return fail_errno(errno, "asking who is at the other end of a space's connection");
   if (peer.uid == ::geteuid()) return {};
-  return fail(Code::access_denied,
-              "the other end of a space's connection is a process of user " +
-                  std::to_string(peer.uid));
+  return fail(Code::access_denied, "the other end of a space's connection is a process of user " +
+                                       std::to_string(peer.uid));
 }
 
 }  // namespace shima::pvas

@@ -55,7 +55,8 @@ struct Received {
 };
 
 // The end of the connection is Code::peer_lost.
-[[nodiscard]] Status send_message(int socket, const Message& message, std::span<const int> files = {});
+[[nodiscard]] Status send_message(int socket, const Message& message,
+                                  std::span<const int> files = {});
 [[nodiscard]] Result<Received> receive_message(int socket);
 
 // Whether the other end is a process of this user.

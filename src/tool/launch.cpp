@@ -98,8 +98,7 @@ Outcome<Command> job_command(const JobOptions& options) {
   auto mpiexec = find_mpiexec(*mpi, options.mpiexec);
   if (!mpiexec) return std::unexpected(mpiexec.error());
   Command command = launcher_command(*mpiexec, options.ranks, options.mpiexec_arguments);
-  for (std::string& word : rank_command(*mpi, options.process))
-    command.push_back(std::move(word));
+  for (std::string& word : rank_command(*mpi, options.process)) command.push_back(std::move(word));
   return command;
 }
 

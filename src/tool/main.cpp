@@ -13,7 +13,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdio>
+#include <optional>
+#include <span>
 
 #include "tool/complaint.h"
 #include "tool/file_commands.h"
@@ -79,12 +82,17 @@ void add_job_options(CLI::App& command, JobOptions& options) {
   add_process_options(command, options.process);
 }
 
-void add_pvas_options(CLI::App& command, PvasOptions& options) {
+CLI::App* add_pvas_run(CLI::App& app, PvasOptions& options) {
+  auto* pvas = app.add_subcommand("pvas", "Programs in one address space");
+  pvas->require_subcommand(1);
+  pvas->footer(footer);
+  CLI::App& command = *pvas->add_subcommand("run", "Start programs as tasks of one address space");
   command.add_option("-n,--np", options.tasks, "How many tasks to start (default 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 512));
   command.formatter(std::make_shared<ProgramFormatter>());
   command.footer(footer);
+  return &command;
 }
 
 void add_mount_options(CLI::App& command, MountOptions& options) {
@@ -112,21 +120,41 @@ int find_program_word(const CLI::App& command, int first, int argc, char** argv)
   return argc;
 }
 
-// Cuts the program and its arguments off the end of the command line, whose options of `command`
-// begin at `first`.
-Command take_program(const CLI::App& command, int first, int& argc, char** argv) {
-  const int start = find_program_word(command, first, argc, argv);
-  if (start >= argc) return {};
-  Command program(argv + start, argv + argc);
-  if (program.front() == "--") program.erase(program.begin());
-  argc = start;
-  return program;
+// A command that starts a program.
+struct Starter {
+  CLI::App* command;
+  Command* program;
+};
+
+// Where the options of `command` begin in the command line, if it is the one that was given.
+std::optional<int> first_option(const CLI::App& command, int argc, char** argv) {
+  const CLI::App* parent = command.get_parent();
+  if (parent == nullptr) return 1;
+  const auto before = first_option(*parent, argc, argv);
+  if (!before || *before >= argc || command.get_name() != argv[*before]) return {};
+  return *before + 1;
 }
 
-Outcome<void> must_name_program(const CLI::App& command, const Command& program) {
-  if (!program.empty()) return {};
-  return refuse(full_name(command), "no program was named",
-                "write `" + full_name(command) + " [options] program [arguments]`");
+// Cuts the program and its arguments off the end of the command line.
+void take_program(std::span<const Starter> starters, int& argc, char** argv) {
+  for (const Starter& starter : starters) {
+    const auto first = first_option(*starter.command, argc, argv);
+    const int start = first ? find_program_word(*starter.command, *first, argc, argv) : argc;
+    if (start >= argc) continue;
+    starter.program->assign(argv + start, argv + argc);
+    if (starter.program->front() == "--") starter.program->erase(starter.program->begin());
+    argc = start;
+    return;
+  }
+}
+
+Outcome<void> must_name_program(std::span<const Starter> starters) {
+  for (const auto& [command, program] : starters) {
+    if (*command && program->empty())
+      return refuse(full_name(*command), "no program was named",
+                    "write `" + full_name(*command) + " [options] program [arguments]`");
+  }
+  return {};
 }
 
 }  // namespace
@@ -156,19 +184,14 @@ int main(int argc, char** argv) {
   umount_command->add_option("MOUNTPOINT", mount_point, "Where it is shown")->required();
   umount_command->footer(footer);
   PvasOptions tasks;
-  auto* pvas = app.add_subcommand("pvas", "Programs in one address space");
-  pvas->require_subcommand(1);
-  pvas->footer(footer);
-  auto* pvas_run = pvas->add_subcommand("run", "Start programs as tasks of one address space");
-  add_pvas_options(*pvas_run, tasks);
+  auto* pvas_run = add_pvas_run(app, tasks);
   Action on_files;
   add_file_commands(app, on_files);
 
   const std::string subcommand = argc > 1 ? argv[1] : "";
-  if (subcommand == "run") job.process.program = take_program(*run, 2, argc, argv);
-  if (subcommand == "exec") process.program = take_program(*exec, 2, argc, argv);
-  if (subcommand == "pvas" && argc > 2 && std::string_view(argv[2]) == "run")
-    tasks.program = take_program(*pvas_run, 3, argc, argv);
+  const std::array<Starter, 3> starters{
+      {{run, &job.process.program}, {exec, &process.program}, {pvas_run, &tasks.program}}};
+  take_program(starters, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
@@ -180,11 +203,8 @@ int main(int argc, char** argv) {
                     known ? "see `shima " + subcommand + " --help`" : "see `shima --help`"});
   }
 
-  Outcome<void> named;
-  if (*run) named = must_name_program(*run, job.process.program);
-  if (*exec) named = must_name_program(*exec, process.program);
-  if (*pvas_run) named = must_name_program(*pvas_run, tasks.program);
-  if (!named) return refused(subcommand, named.error());
+  if (const auto named = must_name_program(starters); !named)
+    return refused(subcommand, named.error());
   const Outcome<int> result = on_files          ? on_files()
                               : *info           ? print_info(as_json)
                               : *mount_command  ? mount_folder(mount)

@@ -6,8 +6,8 @@
 // process names their space.
 #include "tool/one_space.h"
 
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -53,8 +53,7 @@ ProcessLine look_at(pid_t pid) {
   constexpr int parent_field = 2;  // counted from the state
   constexpr int start_field = 20;
   for (int field = 1; rest >> word; ++field) {
-    if (field == parent_field)
-      std::from_chars(word.data(), word.data() + word.size(), line.parent);
+    if (field == parent_field) std::from_chars(word.data(), word.data() + word.size(), line.parent);
     if (field == start_field) line.start = word;
   }
   return line;
@@ -64,9 +63,9 @@ ProcessLine look_at(pid_t pid) {
 // known, the parent.
 Launcher find_launcher() {
   // As the kernel cuts names: to 15 characters.
-  static const std::set<std::string> daemons{"hydra_pmi_proxy", "hydra_pmi_prox", "mpiexec", "mpiexec.hydra",
-                                             "prted",           "prterun",        "prte",    "orted",
-                                             "orterun",         "mpirun",         "slurmstepd"};
+  static const std::set<std::string> daemons{
+      "hydra_pmi_proxy", "hydra_pmi_prox", "mpiexec", "mpiexec.hydra", "prted", "prterun", "prte",
+      "orted",           "orterun",        "mpirun",  "slurmstepd"};
   Launcher launcher{getppid(), {}};
   for (pid_t pid = getppid(); pid > 1;) {
     const ProcessLine line = look_at(pid);
@@ -117,7 +116,8 @@ Result<pvas::SpawnRequest> request_for(const Command& program, const Launcher& l
   return request;
 }
 
-// Only the task is to read and to write there, and an end of file is to be seen when it closes them.
+// Only the task is to read and to write there, and an end of file is to be seen when it closes
+// them.
 void let_go_of_streams() {
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   dup2(nothing, STDIN_FILENO);

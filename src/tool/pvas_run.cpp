@@ -20,8 +20,7 @@ Result<std::vector<pvas::StartedTask>> start_all(const PvasOptions& options,
   std::vector<pvas::StartedTask> tasks;
   for (int i = 0; i < options.tasks; ++i) {
     SHIMA_TRY_ASSIGN(UniqueFd socket, pvas::connect_or_make_root(space));
-    SHIMA_TRY_ASSIGN(pvas::StartedTask task,
-                     pvas::StartedTask::start(std::move(socket), request));
+    SHIMA_TRY_ASSIGN(pvas::StartedTask task, pvas::StartedTask::start(std::move(socket), request));
     tasks.push_back(std::move(task));
   }
   return tasks;

@@ -27,8 +27,8 @@ static int follow(void) {
   int* mine = malloc(sizeof *mine);
   *mine = rank + 1000;
   int* next = NULL;
-  MPI_Sendrecv(&mine, sizeof mine, MPI_BYTE, (rank + size - 1) % size, 0, &next, sizeof next, MPI_BYTE,
-               (rank + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&mine, sizeof mine, MPI_BYTE, (rank + size - 1) % size, 0, &next, sizeof next,
+               MPI_BYTE, (rank + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   const int fine = *next == (rank + 1) % size + 1000;
   MPI_Barrier(MPI_COMM_WORLD); /* before anybody's memory goes */
   if (rank == 0) printf("all %d ranks are tasks of one space\n", size);

@@ -102,6 +102,35 @@ for signal in USR1:21 TERM:22; do
   [ "$(grep -c "got ${signal%:*}" said)" = 2 ] || fail "${signal%:*}: not all tasks got it: $(cat said)"
 done
 
+# A debugger that was told what is mapped knows the program's functions.
+if command -v gdb >/dev/null; then
+  cc -g -O0 -o debugged "$task" -lpthread
+  "$SHIMA" pvas run -n 2 ./debugged wait >said 2>&1 </dev/null &
+  job=$!
+  for _ in $(seq 200); do
+    [ "$(grep -c waiting said)" = 2 ] && break
+    sleep 0.05
+  done
+  expect_status 0 'gdb' timeout 60 gdb -nx -batch -p "$(sed -n 's/^waiting //p' said | sed -n 2p)" \
+    -ex "source $SHIMA_SOURCE_DIR/src/pvas/shima-gdb.py" -ex shima-tasks -ex backtrace
+  expect_output 'wait_for_signals \(\)' 'gdb'
+  [ "$(grep -c '^task [01]: .*/debugged at 0x' out)" = 2 ] || fail "gdb: not both tasks: $(cat out)"
+  kill -KILL $job
+  wait $job 2>/dev/null || true
+fi
+
+# Where the self-test finds that a mend fails, it is said which, and ranks run as processes.
+mkdir -p broken/bin broken/lib/shima
+cp "$SHIMA" broken/bin/shima
+cp "$(dirname "$SHIMA")/../lib/shima/pvas-root" broken/lib/shima/
+cp "$(dirname "$SHIMA")"/../lib/shima/libshima-* broken/lib/shima/
+printf '#include "pvas/root/mends.h"\nint main(void) { return SHIMA_MEND_BREAK; }\n' >probe.c
+cc -I"$SHIMA_SOURCE_DIR/src" -o broken/lib/shima/pvas-probe probe.c
+expect_refusal 'the program break moves' 'the self-test' broken/bin/shima pvas run ./task
+expect_status 0 'falling back' broken/bin/shima exec --one-space --mpi openmpi ./task
+expect_output 'runs as an ordinary process: .*the program break moves' 'falling back'
+expect_output '^no task' 'falling back'
+
 # Who starts tasks and is killed takes them along.
 "$SHIMA" pvas run -n 2 ./task wait >said 2>&1 </dev/null &
 job=$!

@@ -1,6 +1,6 @@
 // TIMEOUT: 240
-// Spaces and tasks by pvas.h. The program is its own worker: as a task it is called with the name of
-// what it is to do, and ends with 0 or the line where it was not as expected.
+// Spaces and tasks by pvas.h. The program is its own worker: as a task it is called with the name
+// of what it is to do, and ends with 0 or the line where it was not as expected.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -35,8 +35,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-#define MUST(condition) \
-  do {                  \
+#define MUST(condition)                                 \
+  do {                                                  \
     if (!(condition)) return (__LINE__ - 40) % 200 + 1; \
   } while (false)
 
@@ -230,14 +230,11 @@ int see_waiting() {
 }
 
 const std::map<std::string, int (*)()> works{
-    {"show_list", show_list},   {"walk_list", walk_list},
-    {"own_memory", own_memory}, {"wait", wait_for_ever},
-    {"crash", crash},           {"exec", exec_sleep},
-    {"fork", fork_is_no_task},  {"hold", hold_other},
-    {"held", be_held},          {"names", names},
-    {"lock", die_with_lock},    {"spawn", spawn_another},
-    {"inherits", inherits},     {"nothing", nothing},
-    {"see_waiting", see_waiting},
+    {"show_list", show_list},  {"walk_list", walk_list}, {"own_memory", own_memory},
+    {"wait", wait_for_ever},   {"crash", crash},         {"exec", exec_sleep},
+    {"fork", fork_is_no_task}, {"hold", hold_other},     {"held", be_held},
+    {"names", names},          {"lock", die_with_lock},  {"spawn", spawn_another},
+    {"inherits", inherits},    {"nothing", nothing},     {"see_waiting", see_waiting},
 };
 
 // ---- the tests ---------------------------------------------------------------------------------
@@ -447,9 +444,7 @@ TEST_F(Spaces, WhoDiesWithTheLockStopsNobody) {
   EXPECT_EQ(status_of(spawn("names"), 5000), 0);
 }
 
-TEST_F(Spaces, ATaskStartsATask) {
-  EXPECT_EQ(status_of(spawn("spawn")), 0);
-}
+TEST_F(Spaces, ATaskStartsATask) { EXPECT_EQ(status_of(spawn("spawn")), 0); }
 
 TEST_F(Spaces, AForkedChildIsNoTask) { EXPECT_EQ(status_of(spawn("fork")), 0); }
 

@@ -50,7 +50,8 @@ static void wait_for_signals(void) {
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "say";
   const int number = argc > 2 ? atoi(argv[2]) : 0;
-  if (!strcmp(what, "say")) printf("%s of process %d\n", is_task() ? "a task" : "no task", getpid());
+  if (!strcmp(what, "say"))
+    printf("%s of process %d\n", is_task() ? "a task" : "no task", getpid());
   if (!strcmp(what, "exit")) return number;
   if (!strcmp(what, "signal")) raise(number);
   if (!strcmp(what, "big")) return use_memory();

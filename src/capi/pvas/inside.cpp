@@ -70,7 +70,8 @@ int pvas_export(const char* name, void* address, size_t size) noexcept {
 
 int pvas_withdraw(const char* name) noexcept {
   return guarded_pvas([&]() -> Status {
-    if (name == nullptr) return fail(Code::bad_argument, "memory is to be withdrawn without a name");
+    if (name == nullptr)
+      return fail(Code::bad_argument, "memory is to be withdrawn without a name");
     SHIMA_TRY_ASSIGN(const Membership self, own());
     return self.hide(name);
   });

@@ -68,8 +68,9 @@ Status take_files(SpawnRequest& request, const pvas_program& program) {
 }
 
 Result<SpawnRequest> request_for(const pvas_space& space, const pvas_program& program) {
-  const std::vector<std::string> arguments =
-      program.arguments != nullptr ? list_of(program.arguments) : std::vector<std::string>{program.file};
+  const std::vector<std::string> arguments = program.arguments != nullptr
+                                                 ? list_of(program.arguments)
+                                                 : std::vector<std::string>{program.file};
   SHIMA_TRY_ASSIGN(const Program found, find_program(program.file, arguments));
   SHIMA_TRY_ASSIGN(SpawnRequest request, like_this_process(found));
   if (program.environment != nullptr) request.order.environment = list_of(program.environment);
@@ -120,9 +121,9 @@ int pvas_create(const pvas_options* options, pvas_space** space) noexcept {
     if (space == nullptr) return fail(Code::bad_argument, "no place for the space");
     const pvas_options wanted = options != nullptr ? *options : pvas_options{};
     SHIMA_TRY(judge_options(wanted));
-    SHIMA_TRY_ASSIGN(auto made, keep({socket_name_for(random_key()), wanted.slice,
-                                      std::max(wanted.slices, 1)},
-                                     true));
+    SHIMA_TRY_ASSIGN(
+        auto made,
+        keep({socket_name_for(random_key()), wanted.slice, std::max(wanted.slices, 1)}, true));
     SHIMA_TRY_ASSIGN(made->cores, core_mask(wanted.cores, wanted.core_count));
     *space = made.release();
     return {};

@@ -110,7 +110,8 @@ Result<std::uint64_t> write_first_stack(const FirstStack& content, std::span<std
   for (const AuxEntry& entry : aux) words.insert(words.end(), {entry.type, entry.value});
   const std::uint64_t pointer = writer.put_words(words);
   if (writer.full())
-    return fail(Code::bad_count, "the arguments and the environment do not fit on the stack", E2BIG);
+    return fail(Code::bad_count, "the arguments and the environment do not fit on the stack",
+                E2BIG);
   return pointer;
 }
 

@@ -21,8 +21,8 @@ struct AuxEntry {
 struct FirstStack {
   std::vector<std::string> arguments;
   std::vector<std::string> environment;
-  std::string shown_name;  // AT_EXECFN
-  std::string platform;    // AT_PLATFORM; "" for none
+  std::string shown_name;     // AT_EXECFN
+  std::string platform;       // AT_PLATFORM; "" for none
   std::vector<AuxEntry> aux;  // without AT_EXECFN, AT_PLATFORM, AT_RANDOM and AT_NULL
   std::array<std::uint8_t, 16> random{};
 };

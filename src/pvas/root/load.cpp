@@ -30,9 +30,8 @@ Status map_segment(int fd, const Segment& segment, std::uint64_t base, const std
   const bool has_tail = segment.memory_bytes > segment.file_bytes && file_pages > file_end;
   if (has_tail && (segment.protection & PROT_WRITE) != 0)
     std::memset(pointer(file_end), 0, file_pages - file_end);
-  if (end > file_pages &&
-      ::mmap(pointer(file_pages), end - file_pages, segment.protection,
-             MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+  if (end > file_pages && ::mmap(pointer(file_pages), end - file_pages, segment.protection,
+                                 MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
     return fail_errno(errno, "mapping " + name);
   return {};
 }
@@ -45,7 +44,7 @@ unsigned replace_origin(char* bytes, std::size_t size, int origin_fd) {
   for (std::size_t at = rest.find(own_name); at != std::string_view::npos;
        at = rest.find(own_name, at + 1)) {
     std::memset(bytes + at, 0, own_name.size());
-    std::memcpy(bytes + at, other.data(), other.size());
+    other.copy(bytes + at, other.size());
     ++found;
   }
   return found;

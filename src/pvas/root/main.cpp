@@ -3,8 +3,8 @@
 //   pvas-root LISTENER SLICE SLICES
 //
 // It is started by the library or by `shima exec --one-space` (pvas/root_process.cpp), with the
-// listening socket as its only file but /dev/null. All tasks are its children and live in its memory;
-// it does nothing but to start them, to wait for them, and to clean up after them.
+// listening socket as its only file but /dev/null. All tasks are its children and live in its
+// memory; it does nothing but to start them, to wait for them, and to clean up after them.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -12,10 +12,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 
 #include "pvas/root/break_fence.h"
 #include "pvas/root/server.h"
@@ -41,6 +44,13 @@ Result<std::string> name_of_socket(int listener) {
   return std::string(name.sun_path + 1, size - before);
 }
 
+// The arguments come from root_process.cpp; what is none of its would be a listener that is none.
+int number_in(std::string_view text) {
+  int number = -1;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
 Status be_root(UniqueFd listener, Slice slice) {
   SHIMA_TRY(fence_program_break());
   sigset_t all;
@@ -63,8 +73,8 @@ int main(int argc, char** argv) {
     std::fputs("pvas-root is started by Shima itself\n", stderr);
     return 2;
   }
-  const Slice slice{std::atoi(argv[2]), std::atoi(argv[3])};
-  const Status status = be_root(UniqueFd(std::atoi(argv[1])), slice);
+  const Slice slice{number_in(argv[2]), number_in(argv[3])};
+  const Status status = be_root(UniqueFd(number_in(argv[1])), slice);
   if (!status) std::fprintf(stderr, "shima: pvas-root: %s\n", describe(status.error()).c_str());
   return status ? 0 : 1;
 }

@@ -9,7 +9,7 @@ enum shima_mend {
   SHIMA_MEND_MALLOC,  /* memory is had all the same */
   SHIMA_MEND_MMAP,    /* mmap, through libc and through syscall(2), maps in the partition */
   SHIMA_MEND_MREMAP,
-  SHIMA_MEND_STACK, /* a thread's stack lies in the partition */
+  SHIMA_MEND_STACK,  /* a thread's stack lies in the partition */
   SHIMA_MEND_ORIGIN, /* $ORIGIN is the program's folder */
   SHIMA_MEND_SELF    /* /proc/self/exe is the program */
 };

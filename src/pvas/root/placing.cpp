@@ -18,7 +18,9 @@ constexpr int huge_shift_bit = 26;
 constexpr int huge_shift_mask = 63;
 constexpr int most_tries = 1 << 16;
 
-constexpr std::uint64_t round_up(std::uint64_t x, std::uint64_t to) { return (x + to - 1) & ~(to - 1); }
+constexpr std::uint64_t round_up(std::uint64_t x, std::uint64_t to) {
+  return (x + to - 1) & ~(to - 1);
+}
 
 // Takes `size` bytes at the window's next address; 0 where they do not fit. At the end it begins
 // again from the beginning, where much may have been unmapped: whether an address is free is known
@@ -106,14 +108,14 @@ long place_mmap(Window& window, const CallRegisters& call) {
   constexpr long placed_by_caller = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT;
   const long flags = call.r10;
   if ((flags & placed_by_caller) != 0) {
-    const long result =
-        bare::call(SYS_mmap, call.rdi, call.rsi, call.rdx, flags, call.r8, call.r9);
+    const long result = bare::call(SYS_mmap, call.rdi, call.rsi, call.rdx, flags, call.r8, call.r9);
     const bool is_code = (call.rdx & PROT_EXEC) != 0 && (flags & MAP_ANONYMOUS) == 0;
     if (!bare::failed(result) && is_code && is_libc(call.r8)) take_over(window, result, call.rsi);
     return result;
   }
   const std::uint64_t align = alignment_for(static_cast<std::uint64_t>(call.rsi), flags);
-  const std::uint64_t size = round_up(static_cast<std::uint64_t>(call.rsi), align > huge_page ? align : page);
+  const std::uint64_t size =
+      round_up(static_cast<std::uint64_t>(call.rsi), align > huge_page ? align : page);
   if (call.rdi != 0 && is_inside(window, call.rdi)) {
     const long wished = bare::call(SYS_mmap, call.rdi, call.rsi, call.rdx,
                                    flags | MAP_FIXED_NOREPLACE, call.r8, call.r9);
@@ -149,8 +151,8 @@ long place_mremap(Window& window, const CallRegisters& call) {
   return moved;
 }
 
-// What is unmapped at the window's end is given back, so that a program that maps and unmaps in turn
-// gets the same address every time.
+// What is unmapped at the window's end is given back, so that a program that maps and unmaps in
+// turn gets the same address every time.
 long place_munmap(Window& window, const CallRegisters& call) {
   const long result = bare::call(SYS_munmap, call.rdi, call.rsi);
   const auto begin = static_cast<std::uint64_t>(call.rdi);
@@ -162,7 +164,7 @@ long place_munmap(Window& window, const CallRegisters& call) {
 
 long place_shmat(Window& window, const CallRegisters& call) {
   if (call.rsi != 0) return bare::call(SYS_shmat, call.rdi, call.rsi, call.rdx);
-  struct shmid64_ds info {};
+  struct shmid64_ds info{};
   const long asked = bare::call(SYS_shmctl, call.rdi, IPC_STAT, bare::word(&info));
   if (bare::failed(asked)) return bare::call(SYS_shmat, call.rdi, 0, call.rdx);
   const std::uint64_t size = round_up(info.shm_segsz, page);
@@ -209,8 +211,8 @@ long with_own_program(const Window& window, const CallRegisters& call, long numb
 
 // A stub, with holes for addresses. The instructions that the jump to it replaced come before it;
 // what they do is part of the call: setting eax and other registers, or in syscall(2) fetching the
-// sixth argument. A call that needs no placing is made here, as a clone must not return into a frame
-// of ours.
+// sixth argument. A call that needs no placing is made here, as a clone must not return into a
+// frame of ours.
 asm(R"(
   .pushsection .rodata
   .global shima_stub_begin, shima_stub_window, shima_stub_function, shima_stub_back, shima_stub_end
@@ -275,7 +277,9 @@ constexpr std::size_t syscall_bytes = 2;
 constexpr std::size_t most_moved = 14;
 
 void put_word(std::uint8_t* end, std::uint64_t value, unsigned bytes) {
-  for (unsigned i = 0; i < bytes; ++i) end[static_cast<int>(i) - static_cast<int>(bytes)] = static_cast<std::uint8_t>(value >> (8 * i));
+  for (unsigned i = 0; i < bytes; ++i)
+    end[static_cast<int>(i) - static_cast<int>(bytes)] =
+        static_cast<std::uint8_t>(value >> (8 * i));
 }
 
 void put_jump(std::uint8_t* at, const std::uint8_t* to) {
@@ -296,9 +300,9 @@ bool is_redirected(int number) {
          number == SYS_readlinkat;
 }
 
-// How many bytes at `p` go to a stub: up to the syscall of a call that places, or 0. In glibc that is
-// "mov $number, %eax; syscall", in musl with moves in between; and the end of glibc's syscall(2),
-// "mov 8(%rsp), %r9; syscall".
+// How many bytes at `p` go to a stub: up to the syscall of a call that places, or 0. In glibc that
+// is "mov $number, %eax; syscall", in musl with moves in between; and the end of glibc's
+// syscall(2), "mov 8(%rsp), %r9; syscall".
 std::size_t moved_bytes(const std::uint8_t* p) {
   if (p[0] == 0x4c && p[1] == 0x8b && p[2] == 0x4c && p[3] == 0x24 && p[4] == 8)
     return is_syscall(p + jump_bytes) ? jump_bytes : 0;
@@ -314,7 +318,8 @@ std::size_t write_stub(std::uint8_t* stub, std::uint8_t* site, std::size_t moved
   for (std::size_t i = 0; i < moved; ++i) stub[i] = site[i];
   std::uint8_t* const rest = stub + moved;
   for (std::size_t i = 0; i < size; ++i) rest[i] = shima_stub_begin[i];
-  put_word(rest + (shima_stub_window - shima_stub_begin), reinterpret_cast<std::uint64_t>(window), 8);
+  put_word(rest + (shima_stub_window - shima_stub_begin), reinterpret_cast<std::uint64_t>(window),
+           8);
   put_word(rest + (shima_stub_function - shima_stub_begin),
            reinterpret_cast<std::uint64_t>(&shima_place_mapping), 8);
   put_jump(rest + (shima_stub_back - shima_stub_begin) - jump_bytes, site + moved + syscall_bytes);
@@ -340,7 +345,8 @@ extern "C" long shima_place_mapping(Window* window, const CallRegisters* registe
 
 unsigned redirect_calls(std::uint8_t* code, std::size_t size, std::uint8_t* island,
                         Window* window) {
-  const auto longest_stub = static_cast<std::size_t>(shima_stub_end - shima_stub_begin) + most_moved;
+  const auto longest_stub =
+      static_cast<std::size_t>(shima_stub_end - shima_stub_begin) + most_moved;
   std::uint8_t* const island_end = island + island_bytes;
   unsigned found = 0;
   for (std::size_t i = 0; i + most_moved + syscall_bytes <= size; ++i) {

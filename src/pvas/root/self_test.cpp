@@ -57,7 +57,8 @@ SpawnOrder order_for(const std::string& probe) {
   order.shown = probe;
   order.name = "pvas-probe";
   order.arguments = {probe};
-  for (unsigned i = 0; i < order.limits.size(); ++i) ::getrlimit(static_cast<__rlimit_resource>(i), &order.limits[i]);
+  for (unsigned i = 0; i < order.limits.size(); ++i)
+    ::getrlimit(static_cast<__rlimit_resource>(i), &order.limits[i]);
   return order;
 }
 
@@ -78,9 +79,9 @@ Result<int> wait_for(Space& space, pid_t pid) {
 }  // namespace
 
 Status test_mends(Space& space) {
-  UniqueFd folder(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd folder(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return fail_errno(errno, "opening /");
-  const auto started = space.start(order_for(probe_path()), std::move(folder), {});
+  const auto started = space.start(order_for(probe_path()), folder, {});
   if (!started) return std::unexpected(started.error());
   const auto ended = wait_for(space, started->pid);
   space.let_go(started->task);

@@ -6,7 +6,8 @@
 
 namespace shima::pvas {
 
-// Runs a program that looks at each mend from inside of a task; the error names the one that failed.
+// Runs a program that looks at each mend from inside of a task; the error names the one that
+// failed.
 [[nodiscard]] Status test_mends(Space& space);
 
 }  // namespace shima::pvas

@@ -32,7 +32,7 @@ constexpr std::size_t largest_order = std::size_t{64} << 20;
 
 struct Connection {
   UniqueFd socket;
-  std::optional<UniqueFd> order;  // a memfd
+  UniqueFd order;  // a memfd
   UniqueFd folder;
   std::size_t files_expected = 0;
   std::vector<TaskFile> files;
@@ -51,13 +51,14 @@ Message with_text(Word word, int value, int other, const std::string& text) {
 }
 
 Result<SpawnOrder> read_order(int fd) {
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd, &info) != 0) return fail_errno(errno, "looking at an order");
   const auto size = static_cast<std::size_t>(info.st_size);
   if (info.st_size <= 0 || size > largest_order)
     return fail(Code::bad_argument, "an order of unlikely size");
   std::string bytes(size, '\0');
-  if (::pread(fd, bytes.data(), size, 0) != info.st_size) return fail_errno(errno, "reading an order");
+  if (::pread(fd, bytes.data(), size, 0) != info.st_size)
+    return fail_errno(errno, "reading an order");
   return decode_order(bytes);
 }
 
@@ -185,22 +186,28 @@ class Server {
     return {};
   }
 
+  Status test_once() {
+    if (!tested_) outcome_ = test_mends(space_);
+    tested_ = true;
+    return outcome_;
+  }
+
   Result<Started> start_task_of(Connection& connection) {
-    if (!tested_) tested_ = test_mends(space_);
-    if (!*tested_) return std::unexpected(tested_->error());
-    SHIMA_TRY_ASSIGN(const SpawnOrder order, read_order(connection.order->get()));
-    return space_.start(order, std::move(connection.folder), std::move(connection.files));
+    SHIMA_TRY(test_once());
+    SHIMA_TRY_ASSIGN(const SpawnOrder order, read_order(connection.order.get()));
+    return space_.start(order, connection.folder, connection.files);
   }
 
   void start(Connection& connection) {
     const auto started = caught([&] { return start_task_of(connection); });
     connection.files.clear();
-    connection.order.reset();
+    connection.order = UniqueFd();
+    connection.folder = UniqueFd();
     if (!started) return refuse(connection, started.error());
     connection.task = started->task;
     connection.process = started->pid;
-    const Status sent = send_message(
-        connection.socket.get(), with_text(Word::started, started->task, started->pid, {}));
+    const Status sent = send_message(connection.socket.get(),
+                                     with_text(Word::started, started->task, started->pid, {}));
     static_cast<void>(sent);
   }
 
@@ -227,7 +234,8 @@ class Server {
   UniqueFd signals_;
   UniqueFd poll_;
   std::map<int, Connection> connections_;
-  std::optional<Status> tested_;
+  bool tested_ = false;
+  Status outcome_;  // of the self-test
   Clock::time_point begun_;
   int arrived_ = 0;
   int expected_ = 0;

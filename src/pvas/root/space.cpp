@@ -17,6 +17,7 @@
 #include <climits>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <set>
@@ -51,8 +52,8 @@ std::uint64_t stack_bytes(const rlimit& limit) {
   return page_up(std::clamp<std::uint64_t>(limit.rlim_cur, smallest_stack, largest_stack));
 }
 
-// A number for the program's own file that is not one of the task's files, in the lower half of what
-// the task may have, so that there is room above while files are moved.
+// A number for the program's own file that is not one of the task's files, in the lower half of
+// what the task may have, so that there is room above while files are moved.
 int origin_number(const SpawnOrder& order, const std::vector<TaskFile>& files) {
   std::set<int> taken;
   for (const TaskFile& file : files) taken.insert(file.number);
@@ -73,10 +74,11 @@ Result<UniqueFd> open_image(const std::string& path) {
 void limit_cores(EntryOrder& order) {
   static const bool kills_all = [] {
     utsname name{};
-    int major = 0;
-    int minor = 0;
-    return ::uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2 ||
-           major < 5 || (major == 5 && minor < 16);
+    if (::uname(&name) != 0) return true;
+    char* rest = nullptr;
+    const long major = std::strtol(name.release, &rest, 10);
+    const long minor = *rest == '.' ? std::strtol(rest + 1, nullptr, 10) : 0;
+    return major < 5 || (major == 5 && minor < 16);
   }();
   if (kills_all) order.limits[RLIMIT_CORE].rlim_cur = 1;
 }
@@ -103,8 +105,8 @@ const char* words_for(EntryStep step) {
 // Whether a process has executed another program. Where its first thread has ended there is nothing
 // to see, and it has not.
 bool has_left(pid_t pid) {
-  struct stat own {};
-  struct stat other {};
+  struct stat own{};
+  struct stat other{};
   const std::string link = "/proc/" + std::to_string(pid) + "/exe";
   return ::stat("/proc/self/exe", &own) == 0 && ::stat(link.c_str(), &other) == 0 &&
          (own.st_dev != other.st_dev || own.st_ino != other.st_ino);
@@ -182,9 +184,9 @@ Result<Images> load_program(const SpawnOrder& order, int fd, std::uint64_t where
     const std::string& name = *program.interpreter;
     SHIMA_TRY_ASSIGN(const UniqueFd loader_fd, open_image(name));
     SHIMA_TRY_ASSIGN(const ElfImage loader, read_elf_image(loader_fd.get(), name));
-    SHIMA_TRY_ASSIGN(images.loader, load_image(loader_fd.get(), loader,
-                                               page_up(images.program.end) + page_bytes, &copy,
-                                               name));
+    SHIMA_TRY_ASSIGN(
+        images.loader,
+        load_image(loader_fd.get(), loader, page_up(images.program.end) + page_bytes, &copy, name));
     loader_base = images.loader.base;
     images.entry = loader_base + loader.entry;
   }
@@ -200,9 +202,8 @@ Result<Images> load_program(const SpawnOrder& order, int fd, std::uint64_t where
   return images;
 }
 
-Result<std::uint64_t> make_stack(const SpawnOrder& order, const Images& images,
-                                 std::uint64_t begin, std::uint64_t bytes,
-                                 const Control* control) {
+Result<std::uint64_t> make_stack(const SpawnOrder& order, const Images& images, std::uint64_t begin,
+                                 std::uint64_t bytes, const Control* control) {
   const int executable = images.executable_stack ? PROT_EXEC : 0;
   SHIMA_TRY(map_pages(begin, bytes, PROT_READ | PROT_WRITE | executable));
   FirstStack content{.arguments = order.arguments,
@@ -275,8 +276,8 @@ Result<Space::Layout> Space::lay_out(int place, const SpawnOrder& order,
   return layout;
 }
 
-Result<Started> Space::start(const SpawnOrder& order, UniqueFd folder,
-                             std::vector<TaskFile> files) {
+Result<Started> Space::start(const SpawnOrder& order, const UniqueFd& folder,
+                             const std::vector<TaskFile>& files) {
   SHIMA_TRY_ASSIGN(const int place, find_place());
   const auto at = static_cast<std::size_t>(place);
   keeping_[at] = {.mapped = true, .named = false};
@@ -287,6 +288,7 @@ Result<Started> Space::start(const SpawnOrder& order, UniqueFd folder,
     return std::unexpected(layout.error());
   }
   layout->entry->folder_fd = folder.get();
+  layout->entry->place = &board_->places[at];
   layout->entry->origin_fd = layout->program.get();
   layout->entry->origin_at = layout->origin_number;
   const long pid = start_task(layout->entry);
@@ -295,11 +297,10 @@ Result<Started> Space::start(const SpawnOrder& order, UniqueFd folder,
     return fail_errno(static_cast<int>(-pid), "making a process");
   }
   keeping_[at].named = true;
+  // The process says so itself, but perhaps later than it is asked for.
   Place& seen = board_->places[at];
   seen.pid = static_cast<std::int32_t>(pid);
-  seen.generation.fetch_add(1);
   seen.state = PlaceState::running;
-  layout->control->pid = static_cast<std::int32_t>(pid);
   tasks_.emplace(static_cast<pid_t>(pid), Task{place, layout->entry});
   return Started{place, static_cast<pid_t>(pid)};
 }
@@ -309,8 +310,8 @@ bool Space::is_held(int place) const {
   return std::ranges::any_of(holders, [](const auto& count) { return count.load() != 0; });
 }
 
-// Does what can be done for a place whose task is gone: its memory goes when nobody holds it, all of
-// it by one call, and then, when nobody calls it by its number, the place is free.
+// Does what can be done for a place whose task is gone: its memory goes when nobody holds it, all
+// of it by one call, and then, when nobody calls it by its number, the place is free.
 void Space::settle(int place) {
   const auto at = static_cast<std::size_t>(place);
   if (board_->places[at].state != PlaceState::ended) return;
@@ -356,7 +357,8 @@ std::vector<Change> Space::take_changes() {
     Change change{pid, status, {}};
     if (WIFEXITED(status) || WIFSIGNALED(status)) {
       Task& task = found->second;
-      if (task.place && task.order->failed != EntryStep::none && task.order->failed != EntryStep::done)
+      if (task.place && task.order->failed != EntryStep::none &&
+          task.order->failed != EntryStep::done)
         change.failure = std::string(words_for(task.order->failed)) + ": " +
                          std::strerror(task.order->failed_errno);
       leave_place(task);

@@ -46,8 +46,8 @@ class Space {
   [[nodiscard]] static Result<Space> make(Slice slice, const std::string& socket_name);
 
   // Starts a program as a task.
-  [[nodiscard]] Result<Started> start(const SpawnOrder& order, UniqueFd folder,
-                                      std::vector<TaskFile> files);
+  [[nodiscard]] Result<Started> start(const SpawnOrder& order, const UniqueFd& folder,
+                                      const std::vector<TaskFile>& files);
 
   // The processes that ended, stopped or went on since the last call; their memory is given back.
   [[nodiscard]] std::vector<Change> take_changes();

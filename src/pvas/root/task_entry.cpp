@@ -91,8 +91,7 @@ extern "C" [[noreturn]] void shima_enter_task(EntryOrder* given) {
   if (bare::call(SYS_getppid) != order.root_pid) give_up(order, EntryStep::parent, -3);
   must(order, EntryStep::folder, bare::call(SYS_fchdir, order.folder_fd));
   // Not in every session there is such a group; then the task has one of its own.
-  if (order.process_group == 0 ||
-      bare::failed(bare::call(SYS_setpgid, 0, order.process_group)))
+  if (order.process_group == 0 || bare::failed(bare::call(SYS_setpgid, 0, order.process_group)))
     bare::call(SYS_setpgid, 0, 0);
   move_files(order);
   bare::call(SYS_umask, order.umask);
@@ -105,6 +104,8 @@ extern "C" [[noreturn]] void shima_enter_task(EntryOrder* given) {
   set_limits(order);
   reset_signals(order);
   order.failed = EntryStep::done;
+  order.place->pid = static_cast<std::int32_t>(bare::call(SYS_getpid));
+  order.place->state = PlaceState::running;
   enter_program(order.stack, order.entry);
 }
 

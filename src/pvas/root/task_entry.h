@@ -10,6 +10,8 @@
 #include <array>
 #include <cstdint>
 
+#include "pvas/board.h"
+
 namespace shima::pvas {
 
 inline constexpr int limit_count = 16;  // RLIM_NLIMITS of Linux
@@ -35,6 +37,7 @@ enum class EntryStep : int {
 
 // Lies in the task's own partition, so that the root need not wait until it has been read.
 struct EntryOrder {
+  Place* place;  // where the process makes itself known before its program can look there
   int root_pid;
   int folder_fd;
   int origin_fd;  // the program, for ld.so
