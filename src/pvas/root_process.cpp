@@ -18,9 +18,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "pvas/wire.h"
+
+extern char** environ;
 
 namespace shima::pvas {
 namespace {
@@ -63,32 +67,53 @@ Result<std::string> root_program() {
   return fail(Code::no_such_file, "pvas-root is not beside " + own);
 }
 
-// In the second child: nothing of the caller's but the environment.
-[[noreturn]] void become_root(const std::string& program, int listener, const WhichSpace& space) {
+// What the root is started with, made before there is a child that must not allocate. What is
+// preloaded into the caller is meant for programs, and would only be in the way of the root.
+struct RootCommand {
+  std::string program;
+  std::string slice;
+  std::string slices;
+  std::vector<char*> environment;
+};
+
+Result<RootCommand> root_command(const WhichSpace& space) {
+  RootCommand command;
+  SHIMA_TRY_ASSIGN(command.program, root_program());
+  command.slice = std::to_string(space.slice);
+  command.slices = std::to_string(space.slices);
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view setting = *entry;
+    if (!setting.starts_with("LD_") && !setting.starts_with("GLIBC_TUNABLES="))
+      command.environment.push_back(*entry);
+  }
+  command.environment.push_back(nullptr);
+  return command;
+}
+
+// In the second child: none of the caller's files, and not its folder.
+[[noreturn]] void become_root(const RootCommand& command, int listener) {
   ::setpgid(0, 0);
   constexpr int at = 3;
   const int nothing = ::open("/dev/null", O_RDWR);
-  for (int fd = 0; fd < at; ++fd)
-    if (fd != STDERR_FILENO) ::dup2(nothing, fd);
+  for (int fd = 0; fd < at; ++fd) ::dup2(nothing, fd);
   if (listener == at) {
     ::fcntl(listener, F_SETFD, 0);
   } else {
     ::dup2(listener, at);
   }
   ::close_range(at + 1, ~0U, 0);
-  ::dup2(STDIN_FILENO, STDERR_FILENO);
-  const std::string slice = std::to_string(space.slice);
-  const std::string slices = std::to_string(space.slices);
-  ::execl(program.c_str(), "pvas-root", "3", slice.c_str(), slices.c_str(), nullptr);
+  if (::chdir("/") == 0)
+    ::execle(command.program.c_str(), "pvas-root", "3", command.slice.c_str(),
+             command.slices.c_str(), nullptr, command.environment.data());
   ::_exit(127);
 }
 
 Status start_root(const UniqueFd& listener, const WhichSpace& space) {
-  SHIMA_TRY_ASSIGN(const std::string program, root_program());
+  SHIMA_TRY_ASSIGN(const RootCommand command, root_command(space));
   const pid_t first = ::fork();
   if (first < 0) return fail_errno(errno, "making a space's root");
   if (first == 0) {
-    if (::fork() == 0) become_root(program, listener.get(), space);
+    if (::fork() == 0) become_root(command, listener.get());
     ::_exit(0);
   }
   int status = 0;

@@ -90,7 +90,7 @@ for victim in shima-rank rank pvas-root; do
     rank) pid=$(sed -n 's/^rank 0 of 2 is process //p' out) ;;
     *) pid=$(a_stand_in) ;;
   esac
-  kill -KILL $pid
+  kill -KILL "$pid"
   status=0
   timeout 60 tail --pid=$job -f /dev/null || fail "$victim: the job does not end"
   wait $job || status=$?

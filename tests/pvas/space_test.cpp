@@ -363,6 +363,14 @@ TEST_F(Spaces, Inherits) {
   close(pipe_ends[1]);
 }
 
+TEST_F(Spaces, WhoIgnoresTheEndsOfChildrenLearnsThoseOfTasks) {
+  std::signal(SIGCHLD, SIG_IGN);
+  make({});
+  const int status = status_of(spawn("nothing"), 5000);
+  std::signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(Spaces, TheOthersLiveOnAfterACrash) {
   const int shower = spawn("show_list");
   for (int i = 0; i < 3; ++i) {

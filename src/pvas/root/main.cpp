@@ -56,10 +56,15 @@ Status be_root(UniqueFd listener, Slice slice) {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;  // the files of every task pass through here
-  ::setrlimit(RLIMIT_NOFILE, &files);
+  // Ignored, as it may have been handed down, the ends of tasks would not be told.
+  std::signal(SIGCHLD, SIG_DFL);
+  // The files of every task pass through here, and the memory of all is one process's.
+  for (const auto limit : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit value{};
+    ::getrlimit(limit, &value);
+    value.rlim_cur = value.rlim_max;
+    ::setrlimit(limit, &value);
+  }
   SHIMA_TRY_ASSIGN(const std::string name, name_of_socket(listener.get()));
   SHIMA_TRY_ASSIGN(Space space, Space::make(slice, name));
   shima_pvas_board = &space.board();
