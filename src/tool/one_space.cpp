@@ -131,6 +131,11 @@ Result<pvas::StartedTask> start_task(const pvas::SpawnRequest& request, const La
 }
 
 void say_why_not(const Command& program, const Error& error) {
+  if (environment_value("SHIMA_ONE_SPACE") == "required") {
+    std::fprintf(stderr, "shima: %s cannot be a task, and SHIMA_ONE_SPACE requires it: %s\n",
+                 program.front().c_str(), describe(error).c_str());
+    std::exit(exit_refused);
+  }
   if (!is_first_here()) return;
   std::fprintf(stderr, "shima: %s runs as an ordinary process: %s\n", program.front().c_str(),
                describe(error).c_str());

@@ -41,6 +41,9 @@ expect_output '0 of 2 ranks are tasks' 'fallback'
 [ "$(grep -c 'shima: ./fixed runs as an ordinary process: .*not position-independent' out)" = 1 ] ||
   fail "fallback: not one line that says why: $(cat out)"
 
+expect_status 2 'required' env SHIMA_ONE_SPACE=required "$SHIMA" exec --one-space ./fixed follow
+expect_output './fixed cannot be a task.*not position-independent' 'required'
+
 ranks_left() {
   local process
   for process in /proc/[0-9]*; do
