@@ -28,7 +28,7 @@ static int is_own(const void* address) {
 static int moves_the_break(void) { return sbrk(4096) != (void*)-1; }
 
 static int malloc_is_own(void) {
-  char* small = malloc(100);
+  char* small = calloc(1, 100);
   char* large = malloc(some);
   const int fine = small && large && is_own(small) && is_own(large) && memset(large, 1, some);
   free(small);

@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "pvas/board.h"
-#include "pvas/root/task_entry.h"
+#include "pvas/root/partition.h"
 #include "pvas/wire.h"
 
 namespace shima::pvas {
@@ -22,11 +22,6 @@ namespace shima::pvas {
 struct Slice {
   int index = 0;
   int count = 1;
-};
-
-struct TaskFile {
-  UniqueFd fd;
-  int number;  // in the task
 };
 
 struct Started {
@@ -69,13 +64,8 @@ class Space {
     EntryOrder* order = nullptr;
   };
 
-  struct Layout;
-
   explicit Space(Board* board) : board_(board) {}
   [[nodiscard]] Result<int> find_place();
-  [[nodiscard]] std::uint64_t partition(int place) const;
-  [[nodiscard]] Result<Layout> lay_out(int place, const SpawnOrder& order,
-                                       const std::vector<TaskFile>& files);
   void leave_place(Task& task);
   void forget(int place);
   void settle(int place);
