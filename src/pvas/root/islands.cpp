@@ -71,7 +71,8 @@ extern const std::uint8_t shima_stub_begin[], shima_stub_window[], shima_stub_fu
 
 constexpr std::size_t jump_bytes = 5;
 constexpr std::size_t syscall_bytes = 2;
-constexpr std::size_t most_moved = 14;
+constexpr std::size_t move_bytes = 3;
+constexpr std::size_t most_moved = jump_bytes + 3 * move_bytes;
 
 void put_word(std::uint8_t* end, std::uint64_t value, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i)
@@ -105,7 +106,7 @@ std::size_t moved_bytes(const std::uint8_t* p) {
     return is_syscall(p + jump_bytes) ? jump_bytes : 0;
   if (p[0] != 0xb8 || p[3] != 0 || p[4] != 0 || !is_redirected(p[1] | p[2] << 8)) return 0;
   std::size_t moved = jump_bytes;
-  while (moved + 3 <= most_moved && is_move(p + moved)) moved += 3;
+  while (moved + move_bytes <= most_moved && is_move(p + moved)) moved += move_bytes;
   return is_syscall(p + moved) ? moved : 0;
 }
 
@@ -123,22 +124,45 @@ std::size_t write_stub(std::uint8_t* stub, std::uint8_t* site, std::size_t moved
   return moved + size;
 }
 
+// Whether one of eight bytes is 5, the second of a syscall's two: a megabyte and more of libc is
+// looked through at the beginning of every task.
+bool has_five(const std::uint8_t* p) {
+  constexpr std::uint64_t ones = 0x0101010101010101;
+  std::uint64_t word = 0;
+  __builtin_memcpy(&word, p, sizeof word);
+  word ^= 5 * ones;
+  return ((word - ones) & ~word & (ones << 7)) != 0;
+}
+
+// How many bytes before a syscall go to a stub; 0 where it is none that places.
+std::size_t moved_before(const std::uint8_t* syscall, std::size_t room) {
+  for (std::size_t moved = jump_bytes; moved <= most_moved && moved <= room; moved += move_bytes)
+    if (moved_bytes(syscall - moved) == moved) return moved;
+  return 0;
+}
+
 }  // namespace
 
 unsigned redirect_calls(std::uint8_t* code, std::size_t size, std::uint8_t* island,
                         Window* window) {
-  const auto longest_stub =
-      static_cast<std::size_t>(shima_stub_end - shima_stub_begin) + most_moved;
-  std::uint8_t* const island_end = island + island_bytes;
+  constexpr std::size_t stride = sizeof(std::uint64_t);
+  const auto longest = static_cast<std::size_t>(shima_stub_end - shima_stub_begin) + most_moved;
+  const std::uint8_t* const island_end = island + island_bytes;
   unsigned found = 0;
-  for (std::size_t i = 0; i + most_moved + syscall_bytes <= size; ++i) {
-    const std::size_t moved = moved_bytes(code + i);
-    if (moved == 0) continue;
-    if (island + longest_stub > island_end) break;
-    const std::size_t used = write_stub(island, code + i, moved, window);
-    put_jump(code + i, island);
-    island += used;
-    ++found;
+  for (std::size_t word = 0; word < size; word += stride) {
+    const std::size_t end = word + stride < size ? word + stride : size;
+    if (end - word == stride && !has_five(code + word)) continue;
+    for (std::size_t i = word == 0 ? 1 : word; i < end; ++i) {
+      if (!is_syscall(code + i - 1)) continue;
+      const std::size_t moved = moved_before(code + i - 1, i - 1);
+      if (moved == 0) continue;
+      if (island + longest > island_end) return found;
+      std::uint8_t* const site = code + i - 1 - moved;
+      const std::size_t used = write_stub(island, site, moved, window);
+      put_jump(site, island);
+      island += used;
+      ++found;
+    }
   }
   return found;
 }
