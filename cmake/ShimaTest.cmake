@@ -20,6 +20,8 @@ set(SHIMA_VARIANT_direct --hint direct_read=true --hint direct_write=true)
 set(SHIMA_VARIANT_striped --hint shima_targets=beside --hint striping_factor=3 --hint striping_unit=5000)
 set(SHIMA_VARIANT_regions --hint shima_targets=beside --hint shima_regions=0:700:1,9001:4K:4,100000:64K:2
                           --hint direct_read=true --hint direct_write=true)
+# Every program of tests/mpi runs once more with its ranks as tasks of one address space.
+set(SHIMA_VARIANT_onespace --one-space)
 find_package(GTest)
 
 # shima_test_header(file): sets HEADER_<KEY> for each "KEY: words" found in the first 40 lines, empty where there is none.
@@ -138,6 +140,9 @@ function(shima_mpi_test name)
   foreach(variant ${ARG_VARIANTS})
     list(APPEND runs ${most}.${variant})
   endforeach()
+  if(ARG_LABEL STREQUAL mpi AND TARGET shima_pvas_root AND NOT SHIMA_SANITIZE)
+    list(APPEND runs ${most}.onespace)
+  endif()
   shima_working_flavours(flavours)
   foreach(flavour ${flavours})
     if(ARG_FLAVOURS AND NOT flavour IN_LIST ARG_FLAVOURS)
@@ -156,7 +161,7 @@ function(shima_mpi_test name)
         set(processors 1)
       endif()
       shima_add_test(${ARG_LABEL}.${name}.${flavour}.np${run} LABEL "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
-                     PROCESSORS ${processors} ENV ${ARG_ENV}
+                     PROCESSORS ${processors} ENV ${ARG_ENV} SHIMA_ONE_SPACE=required
                      COMMAND $<TARGET_FILE:shima_tool> run -n ${ranks} ${SHIMA_VARIANT_${variant}} --mpiexec ${SHIMA_MPI_${flavour}_EXEC}
                              ${folder}/${name} ${ARG_ARGS})
     endforeach()

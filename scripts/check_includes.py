@@ -14,14 +14,15 @@ ROOMS_BELOW = {
     "region": ["base"],
     "layout": ["base", "region"],
     "store": ["base", "region", "layout", "observe"],
+    "pvas": ["base"],
     "reach": ["base", "region"],
     "observe": ["base"],
     "collective": ["base", "region", "layout", "store", "reach", "observe"],
     "file": ["base", "region", "layout", "store", "reach", "observe", "collective"],
     "mpiio": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
-    "capi": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
+    "capi": ["base", "region", "layout", "store", "reach", "observe", "collective", "file", "pvas"],
     "fuse": ["base", "layout", "store", "file"],
-    "tool": ["base", "layout", "store", "file"],
+    "tool": ["base", "layout", "store", "file", "pvas"],
 }
 # tool tries io_uring to say whether it works here.
 OWNERS = {"mpi.h": ["mpiio"], "liburing.h": ["store", "tool"], "CLI/CLI.hpp": ["tool"],

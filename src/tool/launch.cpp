@@ -16,6 +16,7 @@
 #include "file/striping.h"
 #include "tool/detect_mpi.h"
 #include "tool/mpiexec.h"
+#include "tool/one_space.h"
 #include "tool/preload.h"
 #include "tool/stats_report.h"
 #include "tool/stripe_options.h"
@@ -80,10 +81,12 @@ Outcome<std::string> make_stats_file() {
 }
 
 // What each rank is told, so that it needs to find out nothing.
-Command rank_command(const UsedMpi& mpi, const Command& program) {
+Command rank_command(const UsedMpi& mpi, const ProcessOptions& process) {
   Command command{own_path().string(), "exec", "--mpi",
-                  mpi.library.empty() ? std::string(mpi.build->name) : mpi.library.string(), "--"};
-  command.insert(command.end(), program.begin(), program.end());
+                  mpi.library.empty() ? std::string(mpi.build->name) : mpi.library.string()};
+  if (process.one_space) command.emplace_back("--one-space");
+  command.emplace_back("--");
+  command.insert(command.end(), process.program.begin(), process.program.end());
   return command;
 }
 
@@ -95,8 +98,7 @@ Outcome<Command> job_command(const JobOptions& options) {
   auto mpiexec = find_mpiexec(*mpi, options.mpiexec);
   if (!mpiexec) return std::unexpected(mpiexec.error());
   Command command = launcher_command(*mpiexec, options.ranks, options.mpiexec_arguments);
-  for (std::string& word : rank_command(*mpi, options.process.program))
-    command.push_back(std::move(word));
+  for (std::string& word : rank_command(*mpi, options.process)) command.push_back(std::move(word));
   return command;
 }
 
@@ -124,6 +126,7 @@ Outcome<int> exec_process(const ProcessOptions& options) {
   auto mpi = used_mpi(options);
   if (!mpi) return std::unexpected(mpi.error());
   if (auto status = add_to_preload(*mpi); !status) return std::unexpected(status.error());
+  if (options.one_space) become_task(options.program);
   return std::unexpected(become(options.program));
 }
 

@@ -15,6 +15,7 @@ struct ProcessOptions {
   std::vector<std::string> hints;  // key=value
   std::string stripe;              // as of stripe_options.h
   std::string log_level;
+  bool one_space = false;
   Command program;
 };
 

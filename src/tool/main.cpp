@@ -5,6 +5,7 @@
 //   shima info   what is here and what works            info.cpp
 //   shima mount  show striped files as ordinary ones    mount.cpp
 //   shima umount no longer                              mount.cpp
+//   shima pvas run  programs in one address space       pvas_run.cpp
 //   shima create, stat, ls, cp, cat, rm, mv, restripe, fsck: files   file_options.cpp
 //
 // Everything from the program's name on is the program's, also what looks like an option of ours,
@@ -12,7 +13,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdio>
+#include <optional>
+#include <span>
 
 #include "tool/complaint.h"
 #include "tool/file_commands.h"
@@ -20,6 +24,7 @@
 #include "tool/info.h"
 #include "tool/launch.h"
 #include "tool/mount.h"
+#include "tool/pvas_run.h"
 
 namespace {
 
@@ -27,10 +32,15 @@ using namespace shima::tool;
 
 constexpr const char* footer = "The manual: shima(1).";
 
+std::string full_name(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
+}
+
 // CLI11's usage line does not know that a program follows the options.
 struct ProgramFormatter : CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string) const override {
-    return fmt::format("usage: shima {} [options] program [arguments]\n", app->get_name());
+    return fmt::format("usage: {} [options] program [arguments]\n", full_name(*app));
   }
 };
 
@@ -53,6 +63,8 @@ void add_process_options(CLI::App& command, ProcessOptions& options) {
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug", "trace"}));
   command.add_option("--mpi", options.mpi, "The MPI to serve, instead of finding it out")
       ->type_name("BUILD|LIBMPI");
+  command.add_flag("--one-space", options.one_space,
+                   "Make the ranks of a node tasks of one address space");
   command.formatter(std::make_shared<ProgramFormatter>());
   command.footer(footer);
 }
@@ -68,6 +80,19 @@ void add_job_options(CLI::App& command, JobOptions& options) {
       ->type_name("ARG")
       ->allow_extra_args(false);
   add_process_options(command, options.process);
+}
+
+CLI::App* add_pvas_run(CLI::App& app, PvasOptions& options) {
+  auto* pvas = app.add_subcommand("pvas", "Programs in one address space");
+  pvas->require_subcommand(1);
+  pvas->footer(footer);
+  CLI::App& command = *pvas->add_subcommand("run", "Start programs as tasks of one address space");
+  command.add_option("-n,--np", options.tasks, "How many tasks to start (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 512));
+  command.formatter(std::make_shared<ProgramFormatter>());
+  command.footer(footer);
+  return &command;
 }
 
 void add_mount_options(CLI::App& command, MountOptions& options) {
@@ -95,20 +120,41 @@ int find_program_word(const CLI::App& command, int first, int argc, char** argv)
   return argc;
 }
 
-// Cuts the program and its arguments off the end of the command line.
-Command take_program(const CLI::App& command, int& argc, char** argv) {
-  const int start = find_program_word(command, 2, argc, argv);
-  if (start >= argc) return {};
-  Command program(argv + start, argv + argc);
-  if (program.front() == "--") program.erase(program.begin());
-  argc = start;
-  return program;
+// A command that starts a program.
+struct Starter {
+  CLI::App* command;
+  Command* program;
+};
+
+// Where the options of `command` begin in the command line, if it is the one that was given.
+std::optional<int> first_option(const CLI::App& command, int argc, char** argv) {
+  const CLI::App* parent = command.get_parent();
+  if (parent == nullptr) return 1;
+  const auto before = first_option(*parent, argc, argv);
+  if (!before || *before >= argc || command.get_name() != argv[*before]) return {};
+  return *before + 1;
 }
 
-Outcome<void> must_name_program(const CLI::App& command, const Command& program) {
-  if (!program.empty()) return {};
-  return refuse("shima " + command.get_name(), "no program was named",
-                "write `shima " + command.get_name() + " [options] program [arguments]`");
+// Cuts the program and its arguments off the end of the command line.
+void take_program(std::span<const Starter> starters, int& argc, char** argv) {
+  for (const Starter& starter : starters) {
+    const auto first = first_option(*starter.command, argc, argv);
+    const int start = first ? find_program_word(*starter.command, *first, argc, argv) : argc;
+    if (start >= argc) continue;
+    starter.program->assign(argv + start, argv + argc);
+    if (starter.program->front() == "--") starter.program->erase(starter.program->begin());
+    argc = start;
+    return;
+  }
+}
+
+Outcome<void> must_name_program(std::span<const Starter> starters) {
+  for (const auto& [command, program] : starters) {
+    if (*command && program->empty())
+      return refuse(full_name(*command), "no program was named",
+                    "write `" + full_name(*command) + " [options] program [arguments]`");
+  }
+  return {};
 }
 
 }  // namespace
@@ -137,12 +183,15 @@ int main(int argc, char** argv) {
   auto* umount_command = app.add_subcommand("umount", "End what shima mount began");
   umount_command->add_option("MOUNTPOINT", mount_point, "Where it is shown")->required();
   umount_command->footer(footer);
+  PvasOptions tasks;
+  auto* pvas_run = add_pvas_run(app, tasks);
   Action on_files;
   add_file_commands(app, on_files);
 
   const std::string subcommand = argc > 1 ? argv[1] : "";
-  if (subcommand == "run") job.process.program = take_program(*run, argc, argv);
-  if (subcommand == "exec") process.program = take_program(*exec, argc, argv);
+  const std::array<Starter, 3> starters{
+      {{run, &job.process.program}, {exec, &process.program}, {pvas_run, &tasks.program}}};
+  take_program(starters, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
@@ -154,14 +203,13 @@ int main(int argc, char** argv) {
                     known ? "see `shima " + subcommand + " --help`" : "see `shima --help`"});
   }
 
-  Outcome<void> named;
-  if (*run) named = must_name_program(*run, job.process.program);
-  if (*exec) named = must_name_program(*exec, process.program);
-  if (!named) return refused(subcommand, named.error());
+  if (const auto named = must_name_program(starters); !named)
+    return refused(subcommand, named.error());
   const Outcome<int> result = on_files          ? on_files()
                               : *info           ? print_info(as_json)
                               : *mount_command  ? mount_folder(mount)
                               : *umount_command ? unmount(mount_point)
+                              : *pvas_run       ? run_tasks(tasks)
                               : *run            ? run_job(job)
                                                 : exec_process(process);
   return result ? *result : refused(subcommand, result.error());

@@ -1,0 +1,108 @@
+// The calls of a task.
+#include "capi/pvas/errors.h"
+#include "pvas/membership.h"
+#include "shima/pvas.h"
+
+namespace {
+
+using shima::Code;
+using shima::fail;
+using shima::Result;
+using shima::Status;
+using shima::capi::guarded_pvas;
+using shima::pvas::Membership;
+
+Result<Membership> own() {
+  const auto membership = Membership::own();
+  if (!membership) return fail(Code::bad_handle, "this process is not a task of a space");
+  return *membership;
+}
+
+std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
+
+}  // namespace
+
+int pvas_self() noexcept {
+  return guarded_pvas([]() -> Result<int> {
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    return self.task();
+  });
+}
+
+int pvas_tasks(int* tasks, int room) noexcept {
+  return guarded_pvas([&]() -> Result<int> {
+    if (room < 0 || (room > 0 && tasks == nullptr))
+      return fail(Code::bad_argument, "no place for the tasks' numbers");
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    const std::vector<int> there = self.tasks();
+    for (std::size_t i = 0; i < there.size() && i < static_cast<std::size_t>(room); ++i)
+      tasks[i] = there[i];
+    return static_cast<int>(there.size());
+  });
+}
+
+int pvas_partition(int task, void** begin, size_t* size) noexcept {
+  return guarded_pvas([&]() -> Status {
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    SHIMA_TRY_ASSIGN(const auto range, self.partition(task));
+    if (begin != nullptr) *begin = reinterpret_cast<void*>(range.begin);
+    if (size != nullptr) *size = range.size;
+    return {};
+  });
+}
+
+int pvas_owner(const void* address) noexcept {
+  return guarded_pvas([&]() -> Result<int> {
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    const auto task = self.owner(number(address));
+    if (!task) return fail(Code::peer_lost, "this address is in no task's partition");
+    return *task;
+  });
+}
+
+int pvas_export(const char* name, void* address, size_t size) noexcept {
+  return guarded_pvas([&]() -> Status {
+    if (name == nullptr) return fail(Code::bad_argument, "memory is to be shown without a name");
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    return self.show(name, {number(address), size});
+  });
+}
+
+int pvas_withdraw(const char* name) noexcept {
+  return guarded_pvas([&]() -> Status {
+    if (name == nullptr)
+      return fail(Code::bad_argument, "memory is to be withdrawn without a name");
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    return self.hide(name);
+  });
+}
+
+int pvas_import(const char* name, int timeout_ms, void** address, size_t* size,
+                int* owner) noexcept {
+  return guarded_pvas([&]() -> Status {
+    if (name == nullptr || address == nullptr)
+      return fail(Code::bad_argument, "memory is to be found without a name or a place for it");
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    std::optional<std::chrono::milliseconds> limit;
+    if (timeout_ms >= 0) limit = std::chrono::milliseconds(timeout_ms);
+    SHIMA_TRY_ASSIGN(const auto found, self.find(name, limit));
+    *address = reinterpret_cast<void*>(found.memory.begin);
+    if (size != nullptr) *size = found.memory.size;
+    if (owner != nullptr) *owner = found.owner;
+    return {};
+  });
+}
+
+int pvas_hold(int task) noexcept {
+  return guarded_pvas([&]() -> Status {
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    return self.hold(task);
+  });
+}
+
+int pvas_release(int task) noexcept {
+  return guarded_pvas([&]() -> Status {
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    return self.release(task);
+  });
+}

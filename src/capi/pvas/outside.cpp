@@ -1,0 +1,197 @@
+// The calls of those who make spaces and start tasks.
+#include <fcntl.h>
+#include <sched.h>
+
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "capi/pvas/errors.h"
+#include "pvas/membership.h"
+#include "pvas/root_process.h"
+#include "pvas/spawn.h"
+#include "shima/pvas.h"
+
+struct pvas_space {
+  shima::pvas::WhichSpace which;
+  shima::UniqueFd keeper;  // while it is open, the root stays
+  std::vector<std::uint8_t> cores;
+  std::mutex mutex;
+  // Shared, so that a task can be waited for and be sent a signal at the same time.
+  std::map<int, std::shared_ptr<shima::pvas::StartedTask>> tasks;
+};
+
+namespace {
+
+using shima::Code;
+using shima::fail;
+using shima::fail_errno;
+using shima::Result;
+using shima::Status;
+using shima::capi::guarded_pvas;
+using namespace shima::pvas;
+
+constexpr int most_cores = 8192;
+
+Result<std::vector<std::uint8_t>> core_mask(const int* cores, std::size_t count) {
+  std::vector<std::uint8_t> mask;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int core = cores[i];
+    if (core < 0 || core >= most_cores)
+      return fail(Code::bad_argument, "there is no core " + std::to_string(core));
+    const auto at = static_cast<std::size_t>(core) / CHAR_BIT;
+    if (at >= mask.size()) mask.resize((at / sizeof(long) + 1) * sizeof(long));
+    mask[at] = static_cast<std::uint8_t>(mask[at] | 1U << (core % CHAR_BIT));
+  }
+  return mask;
+}
+
+std::vector<std::string> list_of(char* const* words) {
+  std::vector<std::string> list;
+  for (; *words != nullptr; ++words) list.emplace_back(*words);
+  return list;
+}
+
+Status take_files(SpawnRequest& request, const pvas_program& program) {
+  if (program.files == nullptr && program.file_count == 0) return {};
+  if (program.files == nullptr) return fail(Code::bad_argument, "files are counted but not named");
+  request.files.clear();
+  for (std::size_t i = 0; i < program.file_count; ++i) {
+    if (program.files[i].there < 0 || ::fcntl(program.files[i].here, F_GETFD) < 0)
+      return fail(Code::bad_argument, "a task is to have a file that is not open");
+    request.files.push_back({program.files[i].here, program.files[i].there});
+  }
+  return {};
+}
+
+Result<SpawnRequest> request_for(const pvas_space& space, const pvas_program& program) {
+  const std::vector<std::string> arguments = program.arguments != nullptr
+                                                 ? list_of(program.arguments)
+                                                 : std::vector<std::string>{program.file};
+  SHIMA_TRY_ASSIGN(const Program found, find_program(program.file, arguments));
+  SHIMA_TRY_ASSIGN(SpawnRequest request, like_this_process(found));
+  if (program.environment != nullptr) request.order.environment = list_of(program.environment);
+  if (program.folder != nullptr) {
+    request.folder = shima::UniqueFd(::open(program.folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!request.folder) return fail_errno(errno, std::string("opening ") + program.folder);
+  }
+  SHIMA_TRY(take_files(request, program));
+  if (!space.cores.empty()) request.order.cpus = space.cores;
+  if (program.core_count > 0) {
+    SHIMA_TRY_ASSIGN(request.order.cpus, core_mask(program.cores, program.core_count));
+  }
+  return request;
+}
+
+Result<std::shared_ptr<StartedTask>> task_of(pvas_space* space, int task) {
+  if (space == nullptr) return fail(Code::bad_argument, "no space");
+  const std::lock_guard hold(space->mutex);
+  const auto found = space->tasks.find(task);
+  if (found == space->tasks.end())
+    return fail(Code::peer_lost, "no task " + std::to_string(task) + " was started here");
+  return found->second;
+}
+
+Result<std::unique_ptr<pvas_space>> keep(WhichSpace which, bool make) {
+  auto space = std::make_unique<pvas_space>();
+  space->which = std::move(which);
+  auto socket = make ? connect_or_make_root(space->which) : connect_root(space->which.socket_name);
+  if (!socket) return std::unexpected(socket.error());
+  space->keeper = std::move(*socket);
+  SHIMA_TRY(keep_root(space->keeper));
+  return space;
+}
+
+Status judge_options(const pvas_options& options) {
+  if (options.slices < 0 || options.slices > max_slices || options.slice < 0 ||
+      options.slice >= std::max(options.slices, 1))
+    return fail(Code::bad_argument, "a space of a slice that there is not");
+  if (options.core_count > 0 && options.cores == nullptr)
+    return fail(Code::bad_argument, "cores are counted but not named");
+  return {};
+}
+
+}  // namespace
+
+int pvas_create(const pvas_options* options, pvas_space** space) noexcept {
+  return guarded_pvas([&]() -> Status {
+    if (space == nullptr) return fail(Code::bad_argument, "no place for the space");
+    const pvas_options wanted = options != nullptr ? *options : pvas_options{};
+    SHIMA_TRY(judge_options(wanted));
+    SHIMA_TRY_ASSIGN(
+        auto made,
+        keep({socket_name_for(random_key()), wanted.slice, std::max(wanted.slices, 1)}, true));
+    SHIMA_TRY_ASSIGN(made->cores, core_mask(wanted.cores, wanted.core_count));
+    *space = made.release();
+    return {};
+  });
+}
+
+int pvas_own(pvas_space** space) noexcept {
+  return guarded_pvas([&]() -> Status {
+    if (space == nullptr) return fail(Code::bad_argument, "no place for the space");
+    const auto membership = Membership::own();
+    if (!membership) return fail(Code::bad_handle, "this process is not a task of a space");
+    SHIMA_TRY_ASSIGN(auto made, keep({membership->board().socket_name.data()}, false));
+    *space = made.release();
+    return {};
+  });
+}
+
+int pvas_spawn(pvas_space* space, const pvas_program* program, int* task) noexcept {
+  return guarded_pvas([&]() -> Status {
+    if (space == nullptr || program == nullptr || program->file == nullptr || task == nullptr)
+      return fail(Code::bad_argument, "no space, no program, or no place for the task's number");
+    SHIMA_TRY_ASSIGN(const SpawnRequest request, request_for(*space, *program));
+    SHIMA_TRY_ASSIGN(shima::UniqueFd socket, connect_root(space->which.socket_name));
+    SHIMA_TRY_ASSIGN(StartedTask started, StartedTask::start(std::move(socket), request));
+    const int number = started.id();
+    const std::lock_guard hold(space->mutex);
+    space->tasks[number] = std::make_shared<StartedTask>(std::move(started));
+    *task = number;
+    return {};
+  });
+}
+
+int pvas_wait(pvas_space* space, int task, int timeout_ms, int* status) noexcept {
+  return guarded_pvas([&]() -> Status {
+    SHIMA_TRY_ASSIGN(const auto waited, task_of(space, task));
+    using Clock = std::chrono::steady_clock;
+    const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
+    std::optional<TaskChange> change;
+    do {
+      std::optional<std::chrono::milliseconds> limit;
+      if (timeout_ms >= 0)
+        limit = std::max(std::chrono::milliseconds{0},
+                         std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()));
+      SHIMA_TRY_ASSIGN(change, waited->next_change(limit));
+      if (!change && limit && Clock::now() >= deadline)
+        return fail(Code::timed_out, "task " + std::to_string(task) + " has not ended");
+    } while (!change || change->turn != Turn::ended);
+    if (status != nullptr) *status = change->status;
+    const std::lock_guard hold(space->mutex);
+    space->tasks.erase(task);
+    return {};
+  });
+}
+
+int pvas_signal(pvas_space* space, int task, int signal) noexcept {
+  return guarded_pvas([&]() -> Status {
+    SHIMA_TRY_ASSIGN(const auto meant, task_of(space, task));
+    if (signal < 0 || signal > 64)
+      return fail(Code::bad_argument, "there is no signal " + std::to_string(signal));
+    return meant->signal(signal);
+  });
+}
+
+pid_t pvas_process(pvas_space* space, int task) noexcept {
+  return guarded_pvas([&]() -> Result<pid_t> {
+    SHIMA_TRY_ASSIGN(const auto meant, task_of(space, task));
+    return meant->pid();
+  });
+}
+
+void pvas_destroy(pvas_space* space) noexcept { delete space; }

@@ -1,0 +1,77 @@
+// What the tasks of a space and its root see of each other.
+//
+// The root makes one Board; every task's partition begins with a Control that leads to it, and a
+// task finds its Control by an entry of its auxiliary vector: unlike an environment variable, that
+// is not handed down to programs that a task executes. Everybody writes here, so a word that two
+// may change is atomic, and what takes more than one word is changed under `lock`, whose holder's
+// death the root notices.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/futex.h"
+
+namespace shima::pvas {
+
+inline constexpr std::uint64_t control_magic = 0x53'50'56'41'53'00'00'01;  // "SPVAS", version 1
+inline constexpr unsigned long aux_control = 0x53'50'56'41;                // no a_type of Linux's
+inline constexpr std::size_t max_tasks = 512;
+inline constexpr std::size_t max_exports = 1024;
+inline constexpr std::size_t max_name = 64;  // with the zero at its end
+
+enum class PlaceState : std::uint32_t {
+  free,
+  running,
+  ended,  // the task is gone; somebody holds its memory, or has not let go of its number
+};
+
+struct alignas(64) Place {
+  std::atomic<PlaceState> state;
+  std::atomic<std::int32_t> pid;
+};
+
+// A task's memory has a name: an address of the owner's partition, or whatever it says.
+struct Export {
+  std::atomic<std::int32_t> owner;  // the task, counted from 1; 0 where nothing is shown
+  std::array<char, max_name> name;
+  std::uint64_t address;
+  std::uint64_t size;
+};
+
+struct Board {
+  std::int32_t root_pid;
+  std::int32_t slice;             // which of several spaces this is
+  std::uint64_t first_partition;  // partition t begins at first_partition + t * partition_size
+  std::uint64_t partition_size;
+  std::uint64_t task_limit;
+  std::array<char, 108> socket_name;  // abstract, without the zero before it
+  std::array<Place, max_tasks> places;
+
+  FutexWord lock;             // 0, or the task that holds it, counted from 1
+  FutexWord exports_changed;  // counts
+  std::array<Export, max_exports> exports;
+
+  // holds[t][h]: how many times task h holds the memory of task t.
+  std::array<std::array<std::atomic<std::uint16_t>, max_tasks>, max_tasks> holds;
+};
+
+// Where a task's mappings go (root/placing.h).
+struct Window {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::atomic<std::uint64_t> next;
+  char own_program[24];  // a link to the task's program: /dev/fd/N
+};
+
+// The beginning of a partition.
+struct Control {
+  std::uint64_t magic;
+  Board* board;
+  std::int32_t task;
+  Window window;
+};
+
+}  // namespace shima::pvas

@@ -1,0 +1,61 @@
+// A task's own space, seen from inside.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "pvas/board.h"
+
+namespace shima::pvas {
+
+struct MemoryRange {
+  std::uint64_t begin = 0;
+  std::uint64_t size = 0;
+  [[nodiscard]] bool contains(std::uint64_t address) const {
+    return address >= begin && address - begin < size;
+  }
+};
+
+struct Imported {
+  MemoryRange memory;
+  int owner = 0;
+};
+
+class Membership {
+ public:
+  // Of this process; none where it is no task, as the children of one are none.
+  [[nodiscard]] static std::optional<Membership> own();
+
+  [[nodiscard]] int task() const { return control_->task; }
+  [[nodiscard]] const Board& board() const { return *control_->board; }
+
+  // The tasks that are there now.
+  [[nodiscard]] std::vector<int> tasks() const;
+  [[nodiscard]] Result<MemoryRange> partition(int task) const;
+  [[nodiscard]] Result<pid_t> process(int task) const;
+  // The task in whose partition an address lies.
+  [[nodiscard]] std::optional<int> owner(std::uint64_t address) const;
+
+  // Gives memory a name, which is this task's while it lives (file_exists where it is taken).
+  [[nodiscard]] Status show(const std::string& name, MemoryRange memory) const;
+  [[nodiscard]] Status hide(const std::string& name) const;
+  // Waits until there is such a name; no limit: for ever.
+  [[nodiscard]] Result<Imported> find(const std::string& name,
+                                      std::optional<std::chrono::milliseconds> limit) const;
+
+  // While it is held, the memory of a task stays also after its end. Every hold wants its release.
+  [[nodiscard]] Status hold(int task) const;
+  [[nodiscard]] Status release(int task) const;
+
+ private:
+  explicit Membership(Control* control) : control_(control) {}
+  [[nodiscard]] Status must_be_task(int task) const;
+
+  Control* control_;
+};
+
+}  // namespace shima::pvas

@@ -1,0 +1,85 @@
+// pvas-root: the process that owns a space.
+//
+//   pvas-root LISTENER SLICE SLICES
+//
+// It is started by the library or by `shima exec --one-space` (pvas/root_process.cpp), with the
+// listening socket as its only file but /dev/null. All tasks are its children and live in its
+// memory; it does nothing but to start them, to wait for them, and to clean up after them.
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "pvas/root/break_fence.h"
+#include "pvas/root/server.h"
+
+namespace {
+
+using namespace shima;
+using namespace shima::pvas;
+
+// For a debugger, which sees the tasks' memory but not what it is (share/shima/shima-gdb.py).
+extern "C" {
+__attribute__((used, visibility("default"))) Board* shima_pvas_board;
+}
+
+// The listener's abstract name, for tasks that start tasks.
+Result<std::string> name_of_socket(int listener) {
+  sockaddr_un name{};
+  socklen_t size = sizeof name;
+  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&name), &size) != 0)
+    return fail_errno(errno, "asking for the space's name");
+  const std::size_t before = offsetof(sockaddr_un, sun_path) + 1;
+  if (size <= before) return fail(Code::bad_argument, "the space has no name");
+  return std::string(name.sun_path + 1, size - before);
+}
+
+// The arguments come from root_process.cpp; what is none of its would be a listener that is none.
+int number_in(std::string_view text) {
+  int number = -1;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+Status be_root(UniqueFd listener, Slice slice) {
+  SHIMA_TRY(fence_program_break());
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  // Ignored, as it may have been handed down, the ends of tasks would not be told.
+  std::signal(SIGCHLD, SIG_DFL);
+  // The files of every task pass through here, and the memory of all is one process's.
+  for (const auto limit : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit value{};
+    ::getrlimit(limit, &value);
+    value.rlim_cur = value.rlim_max;
+    ::setrlimit(limit, &value);
+  }
+  SHIMA_TRY_ASSIGN(const std::string name, name_of_socket(listener.get()));
+  SHIMA_TRY_ASSIGN(Space space, Space::make(slice, name));
+  shima_pvas_board = &space.board();
+  return serve(space, std::move(listener));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fputs("pvas-root is started by Shima itself\n", stderr);
+    return 2;
+  }
+  const Slice slice{number_in(argv[2]), number_in(argv[3])};
+  const Status status = be_root(UniqueFd(number_in(argv[1])), slice);
+  if (!status) std::fprintf(stderr, "shima: pvas-root: %s\n", describe(status.error()).c_str());
+  return status ? 0 : 1;
+}

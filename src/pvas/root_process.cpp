@@ -1,0 +1,176 @@
+// Who can bind the socket makes the root and hands the socket to it, so that there is one root and
+// no moment without a listener that lasts. The root is nobody's child, has none of the caller's
+// files, and is in a process group of its own, so that what is meant for the caller's group does
+// not reach everybody's root; it stays in the session, whose terminal its tasks may use.
+#include "pvas/root_process.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "pvas/wire.h"
+
+extern char** environ;
+
+namespace shima::pvas {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds time_to_meet{30};
+constexpr std::chrono::milliseconds between_tries{2};
+
+struct Address {
+  sockaddr_un name{};
+  socklen_t size = 0;
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
+};
+
+Result<Address> address_of(const std::string& socket_name) {
+  Address address;
+  address.name.sun_family = AF_UNIX;
+  if (socket_name.size() + 1 > sizeof address.name.sun_path)
+    return fail(Code::bad_argument, "the name of a space is too long");
+  std::memcpy(address.name.sun_path + 1, socket_name.data(), socket_name.size());
+  address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + socket_name.size());
+  return address;
+}
+
+// Beside the command it is in ../lib/shima, beside a library in shima/ or where the library is.
+Result<std::string> root_program() {
+  Dl_info info{};
+  static const int here = 0;
+  std::string own = ::dladdr(&here, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+  // Of a program dladdr tells how it was called.
+  char* const path =
+      ::realpath(own.find('/') != std::string::npos ? own.c_str() : "/proc/self/exe", nullptr);
+  if (path != nullptr) own = path;
+  std::free(path);
+  const std::string folder = own.substr(0, own.rfind('/') + 1);
+  for (const char* place : {"../lib/shima/", "shima/", "", "../../lib/shima/"}) {
+    std::string candidate = folder + place + "pvas-root";
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return fail(Code::no_such_file, "pvas-root is not beside " + own);
+}
+
+// What the root is started with, made before there is a child that must not allocate. What is
+// preloaded into the caller is meant for programs, and would only be in the way of the root.
+struct RootCommand {
+  std::string program;
+  std::string slice;
+  std::string slices;
+  std::vector<char*> environment;
+};
+
+Result<RootCommand> root_command(const WhichSpace& space) {
+  RootCommand command;
+  SHIMA_TRY_ASSIGN(command.program, root_program());
+  command.slice = std::to_string(space.slice);
+  command.slices = std::to_string(space.slices);
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view setting = *entry;
+    if (!setting.starts_with("LD_") && !setting.starts_with("GLIBC_TUNABLES="))
+      command.environment.push_back(*entry);
+  }
+  command.environment.push_back(nullptr);
+  return command;
+}
+
+// In the second child: none of the caller's files, and not its folder.
+[[noreturn]] void become_root(const RootCommand& command, int listener) {
+  ::setpgid(0, 0);
+  constexpr int at = 3;
+  const int nothing = ::open("/dev/null", O_RDWR);
+  for (int fd = 0; fd < at; ++fd) ::dup2(nothing, fd);
+  if (listener == at) {
+    ::fcntl(listener, F_SETFD, 0);
+  } else {
+    ::dup2(listener, at);
+  }
+  ::close_range(at + 1, ~0U, 0);
+  if (::chdir("/") == 0)
+    ::execle(command.program.c_str(), "pvas-root", "3", command.slice.c_str(),
+             command.slices.c_str(), nullptr, command.environment.data());
+  ::_exit(127);
+}
+
+Status start_root(const UniqueFd& listener, const WhichSpace& space) {
+  SHIMA_TRY_ASSIGN(const RootCommand command, root_command(space));
+  const pid_t first = ::fork();
+  if (first < 0) return fail_errno(errno, "making a space's root");
+  if (first == 0) {
+    if (::fork() == 0) become_root(command, listener.get());
+    ::_exit(0);
+  }
+  int status = 0;
+  while (::waitpid(first, &status, 0) < 0 && errno == EINTR) {
+  }
+  return {};
+}
+
+// Whether this process bound the name, and so started the root.
+Result<bool> try_to_make(const Address& address, const WhichSpace& space) {
+  const UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!listener) return fail_errno(errno, "making a space's socket");
+  if (::bind(listener.get(), address.get(), address.size) != 0) {
+    if (errno == EADDRINUSE) return false;
+    return fail_errno(errno, "naming a space's socket");
+  }
+  if (::listen(listener.get(), SOMAXCONN) != 0) return fail_errno(errno, "listening for tasks");
+  SHIMA_TRY(start_root(listener, space));
+  return true;
+}
+
+}  // namespace
+
+std::string socket_name_for(const std::string& key) {
+  return "shima-pvas-" + std::to_string(::geteuid()) + "-" + key;
+}
+
+std::string random_key() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number)
+    number = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+  return std::to_string(::getpid()) + "-" + std::to_string(number);
+}
+
+Result<UniqueFd> connect_root(const std::string& socket_name) {
+  SHIMA_TRY_ASSIGN(const Address address, address_of(socket_name));
+  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket) return fail_errno(errno, "making a socket");
+  if (::connect(socket.get(), address.get(), address.size) != 0) {
+    if (errno == ECONNREFUSED) return fail(Code::no_such_file, "there is no such space", errno);
+    return fail_errno(errno, "connecting to a space");
+  }
+  SHIMA_TRY(must_be_own_user(socket.get()));
+  return socket;
+}
+
+Result<UniqueFd> connect_or_make_root(const WhichSpace& space) {
+  SHIMA_TRY_ASSIGN(const Address address, address_of(space.socket_name));
+  const auto deadline = Clock::now() + time_to_meet;
+  for (;;) {
+    auto socket = connect_root(space.socket_name);
+    if (socket || socket.error().code != Code::no_such_file) return socket;
+    SHIMA_TRY_ASSIGN(const bool made, try_to_make(address, space));
+    if (made) continue;
+    if (Clock::now() > deadline) return fail(Code::timed_out, "the space's root does not answer");
+    std::this_thread::sleep_for(between_tries);  // bound by another, who does not listen yet
+  }
+}
+
+}  // namespace shima::pvas

@@ -1,0 +1,84 @@
+// What is said between a space's root and those who start tasks in it.
+//
+// One connection (SOCK_SEQPACKET) for one task. To the root: `spawn`, with a memfd that holds the
+// SpawnOrder and the folder; as many `files` as the task's files need; later `signal`s. From the
+// root: `started` or `refused`; later `stopped`, `continued`, and `ended`. A connection that closes
+// takes its task with it. A connection that says `keep` instead has no task and keeps the
+// root from leaving.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace shima::pvas {
+
+enum class Word : std::uint32_t {
+  keep,
+  spawn,    // value: how many files follow
+  files,    // their numbers in the task
+  signal,   // value: the signal
+  started,  // value: the task; other: its process
+  refused,  // value: a Code; other: errno; text
+  ended,    // value: what wait(2) says
+  stopped,
+  continued,
+};
+
+inline constexpr std::uint32_t wire_magic = 0x53500001;
+inline constexpr std::size_t files_at_once = 200;  // the kernel's limit is 253
+
+struct Message {
+  std::uint32_t magic = wire_magic;
+  Word word = Word::keep;
+  std::int32_t value = 0;
+  std::int32_t other = 0;
+  std::int32_t launcher = 0;  // with keep and spawn: the process that starts them all, and
+  std::int32_t expected = 0;  // how many it starts here; 0: not known
+  union {
+    std::array<std::int32_t, files_at_once> numbers;
+    std::array<char, files_at_once * 4> text;
+  };
+  Message() : numbers{} {}
+};
+
+struct Received {
+  Message message;
+  std::vector<UniqueFd> files;
+};
+
+// The end of the connection is Code::peer_lost.
+[[nodiscard]] Status send_message(int socket, const Message& message,
+                                  std::span<const int> files = {});
+[[nodiscard]] Result<Received> receive_message(int socket);
+
+// Whether the other end is a process of this user.
+[[nodiscard]] Status must_be_own_user(int socket);
+
+// Everything of a task that is not a file.
+struct SpawnOrder {
+  std::string file;
+  std::string shown;
+  std::string name;  // comm
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
+  std::uint32_t umask = 022;
+  std::uint64_t blocked = 0;  // signals: bit n - 1 for signal n
+  std::uint64_t ignored = 0;
+  std::int32_t niceness = 0;
+  std::int32_t process_group = 0;  // 0: one of its own
+  std::vector<std::uint8_t> cpus;  // as sched_setaffinity(2) has it; empty: any
+  std::array<rlimit, RLIM_NLIMITS> limits{};
+};
+
+[[nodiscard]] std::string encode(const SpawnOrder& order);
+[[nodiscard]] Result<SpawnOrder> decode_order(std::string_view bytes);
+
+}  // namespace shima::pvas

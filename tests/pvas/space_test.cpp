@@ -1,0 +1,554 @@
+// TIMEOUT: 240
+// Spaces and tasks by pvas.h. The program is its own worker: as a task it is called with the name
+// of what it is to do, and ends with 0 or the line where it was not as expected.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pvas/board.h"
+#include "pvas/membership.h"
+#include "pvas/root_process.h"
+#include "pvas/wire.h"
+#include "shima/pvas.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+#define MUST(condition)                                 \
+  do {                                                  \
+    if (!(condition)) return (__LINE__ - 40) % 200 + 1; \
+  } while (false)
+
+// ---- what workers do ---------------------------------------------------------------------------
+
+struct Link {
+  int value;
+  Link* next;
+};
+
+std::atomic<int> go_on{0};  // of each task its own
+int global = 0;
+
+int show_list() {
+  static Link links[] = {{1, &links[1]}, {20, &links[2]}, {300, nullptr}};
+  MUST(pvas_export("go on", &go_on, sizeof go_on) == 0);
+  MUST(pvas_export("list", links, sizeof links) == 0);
+  while (go_on == 0) std::this_thread::sleep_for(1ms);
+  return 0;
+}
+
+int walk_list() {
+  void* address = nullptr;
+  std::size_t size = 0;
+  int owner = -1;
+  MUST(pvas_import("list", 5000, &address, &size, &owner) == 0);
+  MUST(owner != pvas_self() && pvas_owner(address) == owner);
+  MUST(size == 3 * sizeof(Link));
+  int sum = 0;
+  for (const Link* link = static_cast<Link*>(address); link != nullptr; link = link->next)
+    sum += link->value;
+  MUST(sum == 321);
+  MUST(pvas_import("go on", 5000, &address, nullptr, nullptr) == 0);
+  static_cast<std::atomic<int>*>(address)->store(1);
+  return 0;
+}
+
+// Globals, heap, stacks, threads and thread-locals are the task's own, and in its own partition.
+int own_memory() {
+  const int self = pvas_self();
+  MUST(self >= 0);
+  MUST(global++ == 0);
+  static thread_local int local = 5;
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      local += t;
+      if (pvas_owner(&local) != self || local != 5 + t) ++wrong;
+      for (int round = 0; round < 80; ++round) {
+        const std::size_t size = 100U << (round % 16);
+        std::vector<char> block(size, static_cast<char>(self));
+        if (pvas_owner(block.data()) != self) ++wrong;
+        block.resize(size * 3, static_cast<char>(self));
+        if (pvas_owner(block.data() + size * 3 - 1) != self) ++wrong;
+        const auto same = std::count(block.begin(), block.end(), static_cast<char>(self));
+        if (same != static_cast<std::ptrdiff_t>(block.size())) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  MUST(wrong == 0);
+  int here = 0;
+  MUST(pvas_owner(&here) == self && pvas_owner(&global) == self);
+  MUST(pvas_owner(reinterpret_cast<void*>(&std::exit)) == self);
+  const int file = open("/proc/self/exe", O_RDONLY);
+  void* const mapped = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0);
+  MUST(pvas_owner(mapped) == self);
+  return 0;
+}
+
+int wait_for_ever() {
+  pvas_export("waiting", &go_on, sizeof go_on);
+  for (;;) pause();
+}
+
+int crash() {
+  *static_cast<volatile int*>(nullptr) = 1;
+  return 0;
+}
+
+int exec_sleep() {
+  execl("/bin/sh", "sh", "-c", "read line; exit 6", nullptr);
+  return 1;
+}
+
+int fork_is_no_task() {
+  const pid_t child = fork();
+  if (child == 0) _exit(pvas_self() == PVAS_ERR_NOT_A_TASK ? 0 : 1);
+  int status = 0;
+  MUST(waitpid(child, &status, 0) == child && status == 0);
+  MUST(pvas_self() >= 0);
+  return 0;
+}
+
+// Holds the other's memory, and says so; reads it when the other is dead.
+int hold_other() {
+  void* address = nullptr;
+  int owner = -1;
+  MUST(pvas_import("held", 5000, &address, nullptr, &owner) == 0);
+  MUST(pvas_hold(owner) == 0);
+  MUST(pvas_export("holding", &go_on, sizeof go_on) == 0);
+  while (go_on == 0) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(50ms);
+  MUST(pvas_hold(owner) == PVAS_ERR_LOST);
+  MUST(*static_cast<std::atomic<int>*>(address) == 42);
+  MUST(pvas_release(owner) == 0);
+  MUST(pvas_release(owner) == PVAS_ERR_ARGUMENT);
+  return 0;
+}
+
+int be_held() {
+  auto* const number = new std::atomic<int>(42);
+  MUST(pvas_export("held", number, sizeof *number) == 0);
+  void* address = nullptr;
+  MUST(pvas_import("holding", 5000, &address, nullptr, nullptr) == 0);
+  static_cast<std::atomic<int>*>(address)->store(1);
+  kill(getpid(), SIGKILL);
+  return 1;
+}
+
+int names() {
+  int here = 0;
+  void* address = nullptr;
+  MUST(pvas_export("", &here, 4) == PVAS_ERR_ARGUMENT);
+  MUST(pvas_export(std::string(64, 'x').c_str(), &here, 4) == PVAS_ERR_ARGUMENT);
+  MUST(pvas_export("mine", &here, 4) == 0);
+  MUST(pvas_export("mine", &here, 4) == PVAS_ERR_EXISTS);
+  MUST(pvas_withdraw("mine") == 0);
+  MUST(pvas_withdraw("mine") == PVAS_ERR_ARGUMENT);
+  MUST(pvas_export("mine", &here, 4) == 0);
+  MUST(pvas_import("nobody's", 20, &address, nullptr, nullptr) == PVAS_ERR_TIMEOUT);
+  MUST(std::strstr(pvas_error_message(), "nobody's") != nullptr);
+  return 0;
+}
+
+// Dies with the board's lock, which no call of the library can be made to do.
+int die_with_lock() {
+  const auto self = shima::pvas::Membership::own();
+  auto& board = const_cast<shima::pvas::Board&>(self->board());
+  board.lock = static_cast<std::uint32_t>(self->task()) + 1;
+  kill(getpid(), SIGKILL);
+  return 1;
+}
+
+int spawn_another() {
+  pvas_space* space = nullptr;
+  MUST(pvas_own(&space) == 0);
+  char self[4096] = "";
+  MUST(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+  char* arguments[] = {const_cast<char*>("w"), const_cast<char*>("names"), nullptr};
+  pvas_program program{};
+  program.file = self;
+  program.arguments = arguments;
+  int task = -1;
+  MUST(pvas_spawn(space, &program, &task) == 0);
+  MUST(task != pvas_self());
+  int status = -1;
+  MUST(pvas_wait(space, task, 5000, &status) == 0 && status == 0);
+  pvas_destroy(space);
+  return 0;
+}
+
+// What was asked for in the test `Inherits`.
+int inherits() {
+  MUST(std::getenv("PVAS_TEST") != nullptr && std::getenv("HOME") == nullptr);
+  char folder[100] = "";
+  MUST(getcwd(folder, sizeof folder) != nullptr && std::strcmp(folder, "/") == 0);
+  MUST(fcntl(0, F_GETFD) < 0 && fcntl(1, F_GETFD) < 0 && fcntl(3, F_GETFD) < 0);
+  char byte = 0;
+  MUST(read(7, &byte, 1) == 1 && byte == 'x');
+  MUST(umask(0) == 027);
+  MUST(std::signal(SIGUSR2, SIG_DFL) == SIG_IGN && std::signal(SIGUSR1, SIG_DFL) == SIG_DFL);
+  sigset_t blocked;
+  sigprocmask(SIG_SETMASK, nullptr, &blocked);
+  MUST(sigismember(&blocked, SIGWINCH) == 1 && sigismember(&blocked, SIGINT) == 0);
+  cpu_set_t cores;
+  MUST(sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) == 1 &&
+       CPU_ISSET(0, &cores));
+  rlimit files{};
+  MUST(getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur == 333);
+  return 0;
+}
+
+int nothing() { return 0; }
+
+// The one that waits has begun, and maps nothing more.
+int see_waiting() {
+  void* address = nullptr;
+  MUST(pvas_import("waiting", 5000, &address, nullptr, nullptr) == 0);
+  return 0;
+}
+
+const std::map<std::string, int (*)()> works{
+    {"show_list", show_list},  {"walk_list", walk_list}, {"own_memory", own_memory},
+    {"wait", wait_for_ever},   {"crash", crash},         {"exec", exec_sleep},
+    {"fork", fork_is_no_task}, {"hold", hold_other},     {"held", be_held},
+    {"names", names},          {"lock", die_with_lock},  {"spawn", spawn_another},
+    {"inherits", inherits},    {"nothing", nothing},     {"see_waiting", see_waiting},
+};
+
+// ---- the tests ---------------------------------------------------------------------------------
+
+std::string own_path() {
+  char path[4096] = "";
+  return readlink("/proc/self/exe", path, sizeof path - 1) > 0 ? path : "";
+}
+
+int lines_of(const std::string& file) {
+  std::ifstream stream(file);
+  int count = 0;
+  for (std::string line; std::getline(stream, line);) ++count;
+  return count;
+}
+
+pid_t parent_of(pid_t process) {
+  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  int parent = 0;
+  char state = 0;
+  std::sscanf(text.c_str() + text.rfind(')') + 1, " %c %d", &state, &parent);
+  return parent;
+}
+
+bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = 5s) {
+  for (const auto end = std::chrono::steady_clock::now() + limit;
+       std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(5ms))
+    if (condition()) return true;
+  return condition();
+}
+
+class Spaces : public testing::Test {
+ protected:
+  void SetUp() override { make({}); }
+  void TearDown() override { pvas_destroy(space_); }
+
+  void make(const pvas_options& options) {
+    pvas_destroy(space_);
+    ASSERT_EQ(pvas_create(&options, &space_), 0) << pvas_error_message();
+  }
+
+  int spawn(const char* work, pvas_program program = {}) {
+    char* arguments[] = {const_cast<char*>("worker"), const_cast<char*>(work), nullptr};
+    static const std::string path = own_path();
+    program.file = path.c_str();
+    program.arguments = arguments;
+    int task = -1;
+    EXPECT_EQ(pvas_spawn(space_, &program, &task), 0) << pvas_error_message();
+    return task;
+  }
+
+  int status_of(int task, int limit_ms = 20000) {
+    int status = -1;
+    EXPECT_EQ(pvas_wait(space_, task, limit_ms, &status), 0) << pvas_error_message();
+    return status;
+  }
+
+  std::string maps_of_root(int task) {
+    return "/proc/" + std::to_string(parent_of(pvas_process(space_, task))) + "/maps";
+  }
+
+  pvas_space* space_ = nullptr;
+};
+
+TEST_F(Spaces, OneTaskWalksAnothersList) {
+  const int shower = spawn("show_list");
+  const int walker = spawn("walk_list");
+  EXPECT_NE(shower, walker);
+  EXPECT_EQ(status_of(walker), 0);
+  EXPECT_EQ(status_of(shower), 0);
+}
+
+TEST_F(Spaces, EverythingOfATaskIsInItsPartition) {
+  std::vector<int> tasks;
+  for (int i = 0; i < 4; ++i) tasks.push_back(spawn("own_memory"));
+  for (const int task : tasks) EXPECT_EQ(status_of(task), 0);
+}
+
+TEST_F(Spaces, ATaskIsAProcess) {
+  const int one = spawn("wait");
+  const int other = spawn("wait");
+  EXPECT_NE(pvas_process(space_, one), pvas_process(space_, other));
+  EXPECT_EQ(parent_of(pvas_process(space_, one)), parent_of(pvas_process(space_, other)));
+  int status = 0;
+  EXPECT_EQ(pvas_wait(space_, one, 20, &status), PVAS_ERR_TIMEOUT);
+  EXPECT_EQ(pvas_signal(space_, one, SIGTERM), 0);
+  status = status_of(one);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  EXPECT_EQ(kill(pvas_process(space_, other), 0), 0);
+  EXPECT_EQ(pvas_wait(space_, one, 0, &status), PVAS_ERR_LOST);
+}
+
+TEST_F(Spaces, Inherits) {
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  ASSERT_EQ(write(pipe_ends[1], "x", 1), 1);
+  char* environment[] = {const_cast<char*>("PVAS_TEST=1"), nullptr};
+  const std::array<pvas_file, 2> files{{{pipe_ends[0], 7}, {2, 2}}};
+  const int core = 0;
+  pvas_program program{};
+  program.environment = environment;
+  program.folder = "/";
+  program.files = files.data();
+  program.file_count = files.size();
+  program.cores = &core;
+  program.core_count = 1;
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit few{333, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
+  const mode_t mask = umask(027);
+  std::signal(SIGUSR2, SIG_IGN);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGWINCH);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  const int task = spawn("inherits", program);
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  std::signal(SIGUSR2, SIG_DFL);
+  umask(mask);
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(status_of(task), 0);
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
+}
+
+TEST_F(Spaces, WhoIgnoresTheEndsOfChildrenLearnsThoseOfTasks) {
+  std::signal(SIGCHLD, SIG_IGN);
+  make({});
+  const int status = status_of(spawn("nothing"), 5000);
+  std::signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Spaces, TheOthersLiveOnAfterACrash) {
+  const int shower = spawn("show_list");
+  for (int i = 0; i < 3; ++i) {
+    const int status = status_of(spawn("crash"));
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  }
+  EXPECT_EQ(status_of(spawn("walk_list")), 0);
+  EXPECT_EQ(status_of(shower), 0);
+}
+
+TEST_F(Spaces, ManyTasksLeaveNoMappings) {
+  const int stays = spawn("wait");
+  const std::string maps = maps_of_root(stays);
+  ASSERT_EQ(status_of(spawn("see_waiting")), 0);
+  const int before = lines_of(maps);
+  ASSERT_GT(before, 10);
+  constexpr int rounds = 500;
+  for (int i = 0; i < rounds; ++i) {
+    std::array<int, 4> tasks{};
+    for (int& task : tasks) task = spawn("nothing");
+    for (const int task : tasks) ASSERT_EQ(status_of(task), 0);
+    ASSERT_LT(tasks[3], 16) << "numbers of tasks that are no more are not used again";
+  }
+  EXPECT_TRUE(eventually([&] { return lines_of(maps) <= before + 8; }))
+      << before << " mappings became " << lines_of(maps);
+}
+
+TEST_F(Spaces, AKilledTaskLeavesNoMappings) {
+  const int stays = spawn("wait");
+  const std::string maps = maps_of_root(stays);
+  ASSERT_EQ(status_of(spawn("see_waiting")), 0);
+  const int before = lines_of(maps);
+  for (int i = 0; i < 50; ++i) {
+    const int task = spawn("own_memory");  // killed in the middle of mapping and unmapping
+    std::this_thread::sleep_for(std::chrono::milliseconds(i % 10));
+    ASSERT_EQ(pvas_signal(space_, task, SIGKILL), 0);
+    status_of(task);
+  }
+  EXPECT_TRUE(eventually([&] { return lines_of(maps) <= before + 8; }))
+      << before << " mappings became " << lines_of(maps);
+}
+
+TEST_F(Spaces, WhoExecutesAnotherProgramLeaves) {
+  const int stays = spawn("wait");
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const std::array<pvas_file, 1> files{{{pipe_ends[0], 0}}};
+  pvas_program program{};
+  program.files = files.data();
+  program.file_count = files.size();
+  const std::string maps = maps_of_root(stays);
+  ASSERT_EQ(status_of(spawn("see_waiting")), 0);
+  const int before = lines_of(maps);
+  const int task = spawn("exec", program);
+  close(pipe_ends[0]);
+  EXPECT_GT(lines_of(maps), before);
+  EXPECT_TRUE(eventually([&] { return lines_of(maps) <= before; }));
+  close(pipe_ends[1]);
+  const int status = status_of(task);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 6);
+}
+
+TEST_F(Spaces, MemoryThatIsHeldStays) {
+  const int holder = spawn("hold");
+  const int held = spawn("held");
+  const int status = status_of(held);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  EXPECT_EQ(status_of(holder), 0);
+}
+
+TEST_F(Spaces, Names) {
+  EXPECT_EQ(status_of(spawn("names")), 0);
+  EXPECT_EQ(status_of(spawn("names")), 0) << "the name of a task that has ended is not free";
+}
+
+TEST_F(Spaces, WhoDiesWithTheLockStopsNobody) {
+  const int status = status_of(spawn("lock"));
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(status_of(spawn("names"), 5000), 0);
+}
+
+TEST_F(Spaces, ATaskStartsATask) { EXPECT_EQ(status_of(spawn("spawn")), 0); }
+
+TEST_F(Spaces, AForkedChildIsNoTask) { EXPECT_EQ(status_of(spawn("fork")), 0); }
+
+TEST_F(Spaces, ASpaceIsFullAtSomeTime) {
+  make({.slice = 7, .slices = 8, .cores = nullptr, .core_count = 0});
+  for (int i = 0; i < 64; ++i) ASSERT_EQ(spawn("wait"), i);
+  pvas_program program{};
+  const std::string path = own_path();
+  program.file = path.c_str();
+  int task = -1;
+  EXPECT_EQ(pvas_spawn(space_, &program, &task), PVAS_ERR_NO_MEMORY);
+  EXPECT_NE(std::string(pvas_error_message()).find("full"), std::string::npos);
+  pvas_signal(space_, 20, SIGKILL);
+  status_of(20);
+  EXPECT_EQ(spawn("wait"), 20);
+}
+
+TEST_F(Spaces, WithoutTheRootThereAreNoTasks) {
+  const int task = spawn("wait");
+  const pid_t process = pvas_process(space_, task);
+  ASSERT_EQ(kill(parent_of(process), SIGKILL), 0);
+  int status = 0;
+  EXPECT_EQ(pvas_wait(space_, task, 5000, &status), PVAS_ERR_LOST);
+  EXPECT_TRUE(eventually([&] { return kill(process, 0) != 0 || parent_of(process) == 0; }));
+  pvas_program program{};
+  program.file = "/bin/true";
+  int other = 0;
+  EXPECT_LT(pvas_spawn(space_, &program, &other), 0);
+}
+
+TEST_F(Spaces, DestroyingASpaceEndsItsTasksAndItsRoot) {
+  const pid_t task = pvas_process(space_, spawn("wait"));
+  const pid_t root = parent_of(task);
+  pvas_destroy(space_);
+  space_ = nullptr;
+  const auto gone = [](pid_t process) {
+    std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+    std::string text;
+    return !std::getline(stat, text) || text.find(") Z") != std::string::npos;
+  };
+  EXPECT_TRUE(eventually([&] { return gone(task) && gone(root); }));
+}
+
+TEST_F(Spaces, RefusesWithAReason) {
+  pvas_program program{};
+  int task = -1;
+  program.file = "no-such-program";
+  EXPECT_EQ(pvas_spawn(space_, &program, &task), PVAS_ERR_NO_SUCH_FILE);
+  program.file = "/etc/passwd";
+  EXPECT_EQ(pvas_spawn(space_, &program, &task), PVAS_ERR_ACCESS);
+  EXPECT_EQ(pvas_spawn(space_, nullptr, &task), PVAS_ERR_ARGUMENT);
+  const pvas_options wrong{.slice = 3, .slices = 2, .cores = nullptr, .core_count = 0};
+  pvas_space* other = nullptr;
+  EXPECT_EQ(pvas_create(&wrong, &other), PVAS_ERR_ARGUMENT);
+  EXPECT_EQ(pvas_self(), PVAS_ERR_NOT_A_TASK);
+  EXPECT_EQ(pvas_own(&other), PVAS_ERR_NOT_A_TASK);
+  EXPECT_EQ(task, -1);
+}
+
+// The name of a space's socket, which everybody may see in /proc/net/unix.
+std::string some_socket_name() {
+  std::ifstream sockets("/proc/net/unix");
+  const std::string wanted = "@" + shima::pvas::socket_name_for(std::to_string(getpid()) + "-");
+  for (std::string line; std::getline(sockets, line);)
+    if (const auto at = line.find(wanted); at != std::string::npos) return line.substr(at + 1);
+  return {};
+}
+
+TEST_F(Spaces, AnotherUsersProcessIsNotServed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  spawn("wait");
+  const std::string name = some_socket_name();
+  ASSERT_FALSE(name.empty());
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setresuid(65534, 65534, 65534) != 0) _exit(1);
+    if (shima::pvas::connect_root(name).error().code != shima::Code::access_denied) _exit(2);
+    // Somebody who does not look at who answers, either.
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    if (connect(socket, reinterpret_cast<sockaddr*>(&address), size) != 0) _exit(3);
+    const auto sent = shima::pvas::send_message(socket, shima::pvas::Message{});
+    const auto answer = shima::pvas::receive_message(socket);
+    _exit(!answer && answer.error().code == shima::Code::peer_lost && (sent || true) ? 0 : 4);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && works.contains(argv[1])) return works.at(argv[1])();
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
