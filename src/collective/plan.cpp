@@ -22,6 +22,9 @@ constexpr std::uint64_t default_window_bytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t largest_window_bytes = std::uint64_t{1} << 30;  // one message each
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t pull_piece_bytes = 2048;  // smaller pieces are packed by their owners
+// Where agents write to inodes of their own none waits for another's lock, and the copying alone
+// counts; packing spares the kernel's walk through the pages of each piece.
+constexpr std::uint64_t pull_piece_bytes_apart = 32 * 1024;
 constexpr std::uint64_t own_read_piece_bytes =
     4096;  // cached pieces of this size are read by their owners
 constexpr std::uint64_t own_block_bytes =
@@ -66,13 +69,19 @@ bool owners_do_it_best(const Totals& totals, Operation operation) {
   return false;
 }
 
-Path gathering_path(const Totals& totals, const Terrain& terrain, Tuning::Force force) {
+std::uint64_t least_pulled_piece(Operation operation, const Terrain& terrain) {
+  const bool apart = operation == Operation::write && terrain.layout.subfile_count() > 1;
+  return apart ? pull_piece_bytes_apart : pull_piece_bytes;
+}
+
+Path gathering_path(const Totals& totals, Operation operation, const Terrain& terrain,
+                    Tuning::Force force) {
   if (!terrain.can_pack || force == Tuning::Force::message) return Path::message;
   if (!terrain.can_pull || force == Tuning::Force::pack) return Path::pack;
   if (force == Tuning::Force::pull) return Path::pull;
   const std::uint64_t piece_bytes =
       totals.bytes / std::max(totals.file_pieces, totals.memory_pieces);
-  return piece_bytes >= pull_piece_bytes ? Path::pull : Path::pack;
+  return piece_bytes >= least_pulled_piece(operation, terrain) ? Path::pull : Path::pack;
 }
 
 Path choose(const Totals& totals, Operation operation, const Terrain& terrain,
@@ -83,7 +92,7 @@ Path choose(const Totals& totals, Operation operation, const Terrain& terrain,
     return Path::independent;
   if (force == Tuning::Force::automatic && owners_do_it_best(totals, operation))
     return Path::independent;
-  return gathering_path(totals, terrain, force);
+  return gathering_path(totals, operation, terrain, force);
 }
 
 // Takes `count` of `from`, evenly spread.

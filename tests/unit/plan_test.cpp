@@ -188,6 +188,12 @@ TEST(Plan, IsTheSameFromPostsThatTravelled) {
 TEST(Plan, ChoosesThePathBySizeOfPieces) {
   Situation situation{.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
   EXPECT_EQ(situation.plan().path, Path::pull);
+  situation.layout = Layout::striped(1U << 20, 2);
+  EXPECT_EQ(situation.plan().path, Path::pack);
+  EXPECT_EQ(situation.plan(Operation::read).path, Path::pull);
+  situation.posts = interleaved(4, 100, 65536);
+  EXPECT_EQ(situation.plan().path, Path::pull);
+  situation.layout = Layout::plain();
   situation.posts = interleaved(4, 10000, 64);
   EXPECT_EQ(situation.plan().path, Path::pack);
   situation.posts = {post_of(1, 1U << 20, 0, 0), post_of(1, 1U << 20, 0, 1U << 20)};
