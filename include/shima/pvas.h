@@ -47,7 +47,7 @@ extern "C" {
 /* Their values never change. */
 enum pvas_error {
   PVAS_ERR_ARGUMENT = -1,   /* an argument is wrong; nothing was done */
-  PVAS_ERR_NOT_A_TASK = -2, /* the caller is not a task of a space */
+  PVAS_ERR_NOT_A_TASK = -2, /* the caller is not a task of a space, or its space is in no group */
   PVAS_ERR_PROGRAM = -3,    /* this program cannot be a task, or this system has no spaces */
   PVAS_ERR_NO_SUCH_FILE = -4,
   PVAS_ERR_EXISTS = -5, /* the name is taken */
@@ -69,16 +69,18 @@ typedef struct pvas_space pvas_space;
 
 /* What a space is to be like; all zero, or no options at all, is a good choice. */
 typedef struct pvas_options {
-  int slice; /* with slices > 1: which of that many equal parts of the addresses to use; spaces that
-                use different ones can share memory at one address */
+  int slice;        /* with slices > 1: which of that many equal parts of the addresses to use */
   int slices;       /* at most 8 */
   const int* cores; /* the only ones for its tasks, unless a program names others; NULL: as they
                        come */
   size_t core_count;
+  const char* group; /* of spaces of this user that share memory (pvas_share_alloc): a name of at
+                        most 63 bytes; they have the same `slices` and different ones; NULL: none */
+  int eager;         /* map all memory of the group at once, not where it is touched */
 } pvas_options;
 
 /* Makes a space without tasks.  A process called pvas-root owns it, which is no child of the
-   caller. */
+   caller.  With a group whose slice has a space already, the handle is of that one. */
 PVAS_API int pvas_create(const pvas_options* options, pvas_space** space) PVAS_NOEXCEPT;
 
 /* The space that the caller is a task of, to start further tasks in it. */
@@ -139,12 +141,13 @@ PVAS_API int pvas_partition(int task, void** begin, size_t* size) PVAS_NOEXCEPT;
 PVAS_API int pvas_owner(const void* address) PVAS_NOEXCEPT;
 
 /* Gives memory a name of at most 63 bytes, for pvas_import; until the task ends, or takes it back
-   with pvas_withdraw. */
+   with pvas_withdraw.  The name is for the tasks of the space; if the memory is pvas_share_alloc's,
+   for those of all spaces of the group. */
 PVAS_API int pvas_export(const char* name, void* address, size_t size) PVAS_NOEXCEPT;
 PVAS_API int pvas_withdraw(const char* name) PVAS_NOEXCEPT;
 
 /* Finds memory by its name; waits for it at most `timeout_ms` (negative: no limit).  `size` and
-   `owner` may be NULL. */
+   `owner` may be NULL; the owner is -1 where it is a task of another space. */
 PVAS_API int pvas_import(const char* name, int timeout_ms, void** address, size_t* size,
                          int* owner) PVAS_NOEXCEPT;
 
@@ -153,6 +156,29 @@ PVAS_API int pvas_import(const char* name, int timeout_ms, void** address, size_
    by then be a later task's.  PVAS_ERR_LOST: it has ended already. */
 PVAS_API int pvas_hold(int task) PVAS_NOEXCEPT;
 PVAS_API int pvas_release(int task) PVAS_NOEXCEPT;
+
+/* ---- several spaces ----------------------------------------------------------------------- */
+
+/* Memory that has one address in all spaces of the caller's group, aligned to the power of two that
+   holds `size`, at most 64 KiB.  What it contains is not said.  It stays until somebody frees it,
+   or until the last space of the group ends. */
+PVAS_API int pvas_share_alloc(size_t size, void** address) PVAS_NOEXCEPT;
+
+/* Frees it; any task of any space of the group may.  NULL: does nothing. */
+PVAS_API int pvas_share_free(void* address) PVAS_NOEXCEPT;
+
+/* How such memory comes into the caller's space, which was decided when the space was made. */
+enum pvas_sharing_mode {
+  PVAS_SHARING_NONE = 0, /* the space is in no group */
+  PVAS_SHARING_LAZY = 1, /* each part is mapped when it is touched first (userfaultfd(2)) */
+  PVAS_SHARING_EAGER =
+      2, /* all of it is mapped: it was asked for, or the system refuses the other */
+};
+PVAS_API int pvas_sharing(void) PVAS_NOEXCEPT;
+
+/* How many spaces there are in the caller's group, its own among them, and the slices of the first
+   `room` of them, in order. */
+PVAS_API int pvas_spaces(int* slices, int room) PVAS_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
 // The root makes one Board; every task's partition begins with a Control that leads to it, and a
 // task finds its Control by an entry of its auxiliary vector: unlike an environment variable, that
 // is not handed down to programs that a task executes. Everybody writes here, so a word that two
-// may change is atomic, and what takes more than one word is changed under `lock`, whose holder's
+// may change is atomic, and what takes more than one word is changed under a lock, whose holder's
 // death the root notices.
 #pragma once
 
@@ -12,15 +12,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/futex.h"
+#include "pvas/commons.h"
+#include "pvas/names.h"
 
 namespace shima::pvas {
 
-inline constexpr std::uint64_t control_magic = 0x53'50'56'41'53'00'00'01;  // "SPVAS", version 1
+inline constexpr std::uint64_t control_magic = 0x53'50'56'41'53'00'00'02;  // "SPVAS", version 2
 inline constexpr unsigned long aux_control = 0x53'50'56'41;                // no a_type of Linux's
 inline constexpr std::size_t max_tasks = 512;
-inline constexpr std::size_t max_exports = 1024;
-inline constexpr std::size_t max_name = 64;  // with the zero at its end
+static_assert(max_tasks < incarnation_factor);
 
 enum class PlaceState : std::uint32_t {
   free,
@@ -33,12 +33,11 @@ struct alignas(64) Place {
   std::atomic<std::int32_t> pid;
 };
 
-// A task's memory has a name: an address of the owner's partition, or whatever it says.
-struct Export {
-  std::atomic<std::int32_t> owner;  // the task, counted from 1; 0 where nothing is shown
-  std::array<char, max_name> name;
-  std::uint64_t address;
-  std::uint64_t size;
+// How memory of the group's other spaces is seen in this one.
+enum class Sharing : std::int32_t {
+  none,   // the space is in no group
+  lazy,   // mapped where it is touched
+  eager,  // mapped since the beginning
 };
 
 struct Board {
@@ -50,9 +49,11 @@ struct Board {
   std::array<char, 108> socket_name;  // abstract, without the zero before it
   std::array<Place, max_tasks> places;
 
-  FutexWord lock;             // 0, or the task that holds it, counted from 1
-  FutexWord exports_changed;  // counts
-  std::array<Export, max_exports> exports;
+  Commons* commons;  // null where the space is in no group
+  std::uint32_t incarnation;
+  Sharing sharing;
+
+  NameTable names;  // of memory of this space
 
   // holds[t][h]: how many times task h holds the memory of task t.
   std::array<std::array<std::atomic<std::uint16_t>, max_tasks>, max_tasks> holds;

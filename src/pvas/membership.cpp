@@ -4,63 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
-#include <cstring>
 
 namespace shima::pvas {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t slice_us = 2000;
-// A task that was stopped while it had the lock; one that ended is noticed by the root.
-constexpr std::chrono::seconds longest_wait{30};
-
-// The board's lock, for as long as this lives.
-class Locked {
- public:
-  [[nodiscard]] static Result<Locked> take(Board& board, int task) {
-    const auto own = static_cast<std::uint32_t>(task) + 1;
-    const auto deadline = Clock::now() + longest_wait;
-    for (;;) {
-      std::uint32_t holder = 0;
-      if (board.lock.compare_exchange_strong(holder, own)) return Locked(board);
-      if (Clock::now() > deadline)
-        return fail(Code::timed_out, "task " + std::to_string(holder - 1) + " keeps names locked");
-      futex_wait(board.lock, holder, slice_us);
-    }
-  }
-  Locked(Locked&& other) noexcept : board_(std::exchange(other.board_, nullptr)) {}
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-  Locked& operator=(Locked&&) = delete;
-  ~Locked() {
-    if (board_ == nullptr) return;
-    board_->lock = 0;
-    futex_wake(board_->lock, 1);
-  }
-
- private:
-  explicit Locked(Board& board) : board_(&board) {}
-  Board* board_;
-};
-
-Export* find_name(Board& board, const std::string& name) {
-  for (Export& shown : board.exports)
-    if (shown.owner != 0 && name == shown.name.data()) return &shown;
-  return nullptr;
-}
-
-Status judge_name(const std::string& name) {
-  if (!name.empty() && name.size() < max_name) return {};
-  return fail(Code::bad_argument,
-              "a name of memory has 1 to " + std::to_string(max_name - 1) + " bytes");
-}
-
-void announce(Board& board) {
-  board.exports_changed.fetch_add(1);
-  futex_wake(board.exports_changed, INT_MAX);
-}
+// A sleeper looks again after this long: who was to wake it may have been killed before.
+constexpr std::chrono::seconds longest_sleep{1};
 
 }  // namespace
 
@@ -107,54 +58,71 @@ std::optional<int> Membership::owner(std::uint64_t address) const {
   return static_cast<int>(task);
 }
 
+std::uint32_t Membership::number_in_group() const {
+  return shared_number(board().incarnation, task());
+}
+
+// A sleeper has one word to sleep on: where there is a group, its own.
 Status Membership::show(const std::string& name, MemoryRange memory) const {
-  SHIMA_TRY(judge_name(name));
   Board& board = *control_->board;
-  SHIMA_TRY_ASSIGN(const Locked lock, Locked::take(board, task()));
-  if (find_name(board, name) != nullptr)
-    return fail(Code::file_exists, "the name " + name + " is taken");
-  const auto free =
-      std::ranges::find_if(board.exports, [](const Export& shown) { return shown.owner == 0; });
-  if (free == board.exports.end())
-    return fail(Code::no_memory, "all " + std::to_string(max_exports) + " names are taken");
-  free->name = {};
-  std::ranges::copy(name, free->name.begin());
-  free->address = memory.begin;
-  free->size = memory.size;
-  free->owner = task() + 1;  // last: a task that is killed before has shown nothing
-  announce(board);
+  if (board.commons == nullptr) return board.names.show(number(), name, memory);
+  if (is_shared(memory)) return board.commons->names.show(number_in_group(), name, memory);
+  SHIMA_TRY(board.names.show(number(), name, memory));
+  board.commons->names.announce();
   return {};
 }
 
 Status Membership::hide(const std::string& name) const {
   Board& board = *control_->board;
-  SHIMA_TRY_ASSIGN(const Locked lock, Locked::take(board, task()));
-  Export* const shown = find_name(board, name);
-  if (shown == nullptr || shown->owner != task() + 1)
-    return fail(Code::bad_argument, "the name " + name + " is not this task's");
-  shown->owner = 0;
-  return {};
+  const Status here = board.names.hide(number(), name);
+  if (here || board.commons == nullptr) return here;
+  return board.commons->names.hide(number_in_group(), name);
+}
+
+Result<std::optional<Imported>> Membership::look_for(const std::string& name) const {
+  Board& board = *control_->board;
+  SHIMA_TRY_ASSIGN(const auto here, board.names.find(number(), name));
+  if (here) return Imported{here->memory, static_cast<int>(here->owner) - 1};
+  if (board.commons == nullptr) return std::nullopt;
+  SHIMA_TRY_ASSIGN(const auto shared, board.commons->names.find(number_in_group(), name));
+  if (!shared) return std::nullopt;
+  Imported imported{shared->memory, std::nullopt};
+  if (shared->owner / incarnation_factor == board.incarnation)
+    imported.owner = static_cast<int>(shared->owner % incarnation_factor) - 1;
+  return imported;
 }
 
 Result<Imported> Membership::find(const std::string& name,
                                   std::optional<std::chrono::milliseconds> limit) const {
   SHIMA_TRY(judge_name(name));
   Board& board = *control_->board;
+  const FutexWord& changed =
+      (board.commons != nullptr ? board.commons->names : board.names).changed;
   const auto begun = Clock::now();
   for (;;) {
-    const std::uint32_t seen = board.exports_changed;
-    {
-      SHIMA_TRY_ASSIGN(const Locked lock, Locked::take(board, task()));
-      if (const Export* shown = find_name(board, name))
-        return Imported{{shown->address, shown->size}, shown->owner - 1};
-    }
-    const auto left = limit ? *limit - (Clock::now() - begun) : longest_wait;
-    if (limit && left <= Clock::duration::zero())
+    const std::uint32_t seen = changed;
+    SHIMA_TRY_ASSIGN(const auto found, look_for(name));
+    if (found) return *found;
+    const Clock::duration left = limit ? *limit - (Clock::now() - begun) : longest_sleep;
+    if (left <= Clock::duration::zero())
       return fail(Code::timed_out, "nobody shows memory named " + name);
-    const auto left_us = std::chrono::duration_cast<std::chrono::microseconds>(left).count() + 1;
-    futex_wait(board.exports_changed, seen,
-               static_cast<std::uint32_t>(std::min<std::int64_t>(left_us, 1'000'000)));
+    const auto sleep = std::chrono::ceil<std::chrono::microseconds>(
+        std::min<Clock::duration>(left, longest_sleep));
+    futex_wait(changed, seen, static_cast<std::uint32_t>(sleep.count()));
   }
+}
+
+Result<Commons*> Membership::commons() const {
+  if (board().commons != nullptr) return board().commons;
+  return fail(Code::bad_handle, "this space is in no group that shares memory");
+}
+
+Result<std::vector<int>> Membership::spaces() const {
+  SHIMA_TRY_ASSIGN(const Commons* const group, commons());
+  std::vector<int> there;
+  for (int slice = 0; slice < max_slices; ++slice)
+    if (group->members[static_cast<std::size_t>(slice)].incarnation != 0) there.push_back(slice);
+  return there;
 }
 
 // Counted before the look at the state; the root marks the end before it looks at the counts.

@@ -12,17 +12,9 @@
 
 namespace shima::pvas {
 
-struct MemoryRange {
-  std::uint64_t begin = 0;
-  std::uint64_t size = 0;
-  [[nodiscard]] bool contains(std::uint64_t address) const {
-    return address >= begin && address - begin < size;
-  }
-};
-
 struct Imported {
   MemoryRange memory;
-  int owner = 0;
+  std::optional<int> owner;  // none where it is a task of another space
 };
 
 class Membership {
@@ -40,7 +32,8 @@ class Membership {
   // The task in whose partition an address lies.
   [[nodiscard]] std::optional<int> owner(std::uint64_t address) const;
 
-  // Gives memory a name, which is this task's while it lives (file_exists where it is taken).
+  // Gives memory a name, which is this task's while it lives (file_exists where it is taken). Of
+  // memory that was allocated for it, the name is known in all spaces of the group.
   [[nodiscard]] Status show(const std::string& name, MemoryRange memory) const;
   [[nodiscard]] Status hide(const std::string& name) const;
   // Waits until there is such a name; no limit: for ever.
@@ -51,9 +44,17 @@ class Membership {
   [[nodiscard]] Status hold(int task) const;
   [[nodiscard]] Status release(int task) const;
 
+  // What the spaces of this group share (bad_handle where this one is in none).
+  [[nodiscard]] Result<Commons*> commons() const;
+  // The slices of the spaces that there are now in the group.
+  [[nodiscard]] Result<std::vector<int>> spaces() const;
+
  private:
   explicit Membership(Control* control) : control_(control) {}
   [[nodiscard]] Status must_be_task(int task) const;
+  [[nodiscard]] std::uint32_t number() const { return static_cast<std::uint32_t>(task()) + 1; }
+  [[nodiscard]] std::uint32_t number_in_group() const;
+  [[nodiscard]] Result<std::optional<Imported>> look_for(const std::string& name) const;
 
   Control* control_;
 };

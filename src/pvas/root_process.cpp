@@ -7,22 +7,16 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <thread>
 #include <vector>
-
-#include "pvas/wire.h"
 
 extern char** environ;
 
@@ -32,22 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds time_to_meet{30};
 constexpr std::chrono::milliseconds between_tries{2};
-
-struct Address {
-  sockaddr_un name{};
-  socklen_t size = 0;
-  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
-};
-
-Result<Address> address_of(const std::string& socket_name) {
-  Address address;
-  address.name.sun_family = AF_UNIX;
-  if (socket_name.size() + 1 > sizeof address.name.sun_path)
-    return fail(Code::bad_argument, "the name of a space is too long");
-  std::memcpy(address.name.sun_path + 1, socket_name.data(), socket_name.size());
-  address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + socket_name.size());
-  return address;
-}
 
 // Beside the command it is in ../lib/shima, beside a library in shima/ or where the library is.
 Result<std::string> root_program() {
@@ -73,6 +51,8 @@ struct RootCommand {
   std::string program;
   std::string slice;
   std::string slices;
+  std::string group;
+  const char* mapping;
   std::vector<char*> environment;
 };
 
@@ -81,6 +61,8 @@ Result<RootCommand> root_command(const WhichSpace& space) {
   SHIMA_TRY_ASSIGN(command.program, root_program());
   command.slice = std::to_string(space.slice);
   command.slices = std::to_string(space.slices);
+  command.group = space.group;
+  command.mapping = space.eager ? "eager" : "lazy";
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view setting = *entry;
     if (!setting.starts_with("LD_") && !setting.starts_with("GLIBC_TUNABLES="))
@@ -104,7 +86,8 @@ Result<RootCommand> root_command(const WhichSpace& space) {
   ::close_range(at + 1, ~0U, 0);
   if (::chdir("/") == 0)
     ::execle(command.program.c_str(), "pvas-root", "3", command.slice.c_str(),
-             command.slices.c_str(), nullptr, command.environment.data());
+             command.slices.c_str(), command.group.c_str(), command.mapping, nullptr,
+             command.environment.data());
   ::_exit(127);
 }
 
@@ -123,23 +106,16 @@ Status start_root(const UniqueFd& listener, const WhichSpace& space) {
 }
 
 // Whether this process bound the name, and so started the root.
-Result<bool> try_to_make(const Address& address, const WhichSpace& space) {
-  const UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!listener) return fail_errno(errno, "making a space's socket");
-  if (::bind(listener.get(), address.get(), address.size) != 0) {
-    if (errno == EADDRINUSE) return false;
-    return fail_errno(errno, "naming a space's socket");
-  }
-  if (::listen(listener.get(), SOMAXCONN) != 0) return fail_errno(errno, "listening for tasks");
-  SHIMA_TRY(start_root(listener, space));
+Result<bool> try_to_make(const WhichSpace& space) {
+  const auto listener = bind_local(space.socket_name);
+  if (!listener && listener.error().code == Code::file_exists) return false;
+  if (!listener) return std::unexpected(listener.error());
+  SHIMA_TRY(listen_local(*listener));
+  SHIMA_TRY(start_root(*listener, space));
   return true;
 }
 
 }  // namespace
-
-std::string socket_name_for(const std::string& key) {
-  return "shima-pvas-" + std::to_string(::geteuid()) + "-" + key;
-}
 
 std::string random_key() {
   std::uint64_t number = 0;
@@ -148,25 +124,14 @@ std::string random_key() {
   return std::to_string(::getpid()) + "-" + std::to_string(number);
 }
 
-Result<UniqueFd> connect_root(const std::string& socket_name) {
-  SHIMA_TRY_ASSIGN(const Address address, address_of(socket_name));
-  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket) return fail_errno(errno, "making a socket");
-  if (::connect(socket.get(), address.get(), address.size) != 0) {
-    if (errno == ECONNREFUSED) return fail(Code::no_such_file, "there is no such space", errno);
-    return fail_errno(errno, "connecting to a space");
-  }
-  SHIMA_TRY(must_be_own_user(socket.get()));
-  return socket;
-}
+Result<UniqueFd> connect_root(const std::string& socket_name) { return connect_local(socket_name); }
 
 Result<UniqueFd> connect_or_make_root(const WhichSpace& space) {
-  SHIMA_TRY_ASSIGN(const Address address, address_of(space.socket_name));
   const auto deadline = Clock::now() + time_to_meet;
   for (;;) {
     auto socket = connect_root(space.socket_name);
     if (socket || socket.error().code != Code::no_such_file) return socket;
-    SHIMA_TRY_ASSIGN(const bool made, try_to_make(address, space));
+    SHIMA_TRY_ASSIGN(const bool made, try_to_make(space));
     if (made) continue;
     if (Clock::now() > deadline) return fail(Code::timed_out, "the space's root does not answer");
     std::this_thread::sleep_for(between_tries);  // bound by another, who does not listen yet

@@ -5,21 +5,19 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "pvas/local_socket.h"
 
 namespace shima::pvas {
 
-// A space is known by the abstract socket of its root. Spaces of different users, and those with
-// different keys, are different.
-[[nodiscard]] std::string socket_name_for(const std::string& key);
-// For a space that only its maker names.
+// For a space that only its maker names; the key of its root's abstract socket.
 [[nodiscard]] std::string random_key();
-
-inline constexpr int max_slices = 8;
 
 struct WhichSpace {
   std::string socket_name;
   int slice = 0;  // of `slices` equal parts of the addresses
   int slices = 1;
+  std::string group{};  // of spaces that share memory; "" for none
+  bool eager = false;   // map all of that memory at once
 };
 
 // Connects to a root that is there (no_such_file where none is).

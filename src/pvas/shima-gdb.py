@@ -14,7 +14,7 @@ import re
 
 import gdb
 
-REGION = range(16 << 40, 80 << 40)  # where spaces have their partitions (src/pvas/root/space.cpp)
+REGION = range(16 << 40, 80 << 40)  # where spaces have their partitions (src/pvas/commons.h)
 PARTITION = 128 << 30
 MAPPING = re.compile(r"^\s*(0x[0-9a-f]+)\s+0x[0-9a-f]+\s+0x[0-9a-f]+\s+(0x[0-9a-f]+)\s+(?:[rwxps-]{4}\s+)?(/\S.*)$")
 

@@ -104,6 +104,14 @@ std::string text_of(const Message& message) {
   return {message.text.data(), ::strnlen(message.text.data(), message.text.size())};
 }
 
+std::unexpected<Error> refusal(const Message& message) {
+  return fail(static_cast<Code>(message.value), text_of(message), message.other);
+}
+
+std::unexpected<Error> surprise() {
+  return fail(Code::not_same, "a space's root says something unexpected");
+}
+
 }  // namespace
 
 Result<SpawnRequest> like_this_process(const Program& program) {
@@ -140,11 +148,8 @@ Result<StartedTask> StartedTask::start(UniqueFd socket, const SpawnRequest& requ
   SHIMA_TRY(send_message(socket.get(), message, std::array{order.get(), request.folder.get()}));
   SHIMA_TRY(send_files(socket.get(), request.files));
   SHIMA_TRY_ASSIGN(const Received answer, receive_message(socket.get()));
-  if (answer.message.word == Word::refused)
-    return fail(static_cast<Code>(answer.message.value), text_of(answer.message),
-                answer.message.other);
-  if (answer.message.word != Word::started)
-    return fail(Code::not_same, "a space's root says something unexpected");
+  if (answer.message.word == Word::refused) return refusal(answer.message);
+  if (answer.message.word != Word::started) return surprise();
   return StartedTask(std::move(socket), answer.message.value, answer.message.other);
 }
 
@@ -171,16 +176,20 @@ Result<std::optional<TaskChange>> StartedTask::next_change(
     case Word::continued:
       return TaskChange{Turn::continued, message.value, {}};
     case Word::refused:
-      return fail(static_cast<Code>(message.value), text_of(message), message.other);
+      return refusal(message);
     default:
-      return fail(Code::not_same, "a space's root says something unexpected");
+      return surprise();
   }
 }
 
 Status keep_root(const UniqueFd& socket) {
   Message message;
   message.word = Word::keep;
-  return send_message(socket.get(), message);
+  SHIMA_TRY(send_message(socket.get(), message));
+  SHIMA_TRY_ASSIGN(const Received answer, receive_message(socket.get()));
+  if (answer.message.word == Word::refused) return refusal(answer.message);
+  if (answer.message.word != Word::kept) return surprise();
+  return {};
 }
 
 }  // namespace shima::pvas

@@ -64,7 +64,8 @@ class StartedTask {
   pid_t pid_;
 };
 
-// Says on a connection that the root is to stay as long as it is open.
+// Says on a connection that the root is to stay as long as it is open, and waits until it has begun
+// to.
 [[nodiscard]] Status keep_root(const UniqueFd& socket);
 
 }  // namespace shima::pvas

@@ -5,6 +5,9 @@
 // root: `started` or `refused`; later `stopped`, `continued`, and `ended`. A connection that closes
 // takes its task with it. A connection that says `keep` instead has no task and keeps the
 // root from leaving.
+//
+// Between the roots of a group, on a connection that stays open: `memory`, answered by `memory`
+// with the file that they share, and then `joined`.
 #pragma once
 
 #include <sys/resource.h>
@@ -21,7 +24,7 @@
 namespace shima::pvas {
 
 enum class Word : std::uint32_t {
-  keep,
+  keep,     // answered by `kept` or `refused`
   spawn,    // value: how many files follow
   files,    // their numbers in the task
   signal,   // value: the signal
@@ -30,9 +33,12 @@ enum class Word : std::uint32_t {
   ended,    // value: what wait(2) says
   stopped,
   continued,
+  kept,
+  memory,  // in the answer value: the slice of who answers; other: its incarnation
+  joined,  // value: the slice of who says it; other: its incarnation
 };
 
-inline constexpr std::uint32_t wire_magic = 0x53500001;
+inline constexpr std::uint32_t wire_magic = 0x53500002;
 inline constexpr std::size_t files_at_once = 200;  // the kernel's limit is 253
 
 struct Message {

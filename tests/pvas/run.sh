@@ -20,7 +20,8 @@ roots() {
   true
 }
 
-# Until both tasks of "wait" say so.
+# Until both tasks of "wait" say so.  What an earlier job has said must be gone before the next is started, which
+# empties the file itself, but perhaps only after the first look.
 both_wait() {
   for _ in $(seq 600); do
     [ "$(grep -c waiting said)" = 2 ] && return 0
@@ -107,6 +108,7 @@ fi
 
 # Signals reach every task, and their ends come back.
 for signal in USR1:21 TERM:22; do
+  : >said
   "$SHIMA" pvas run -n 2 ./task wait >said 2>&1 </dev/null &
   job=$!
   both_wait
@@ -120,6 +122,7 @@ done
 # A debugger that was told what is mapped knows the program's functions.
 if command -v gdb >/dev/null; then
   cc -g -O0 -o debugged "$task" -lpthread
+  : >said
   "$SHIMA" pvas run -n 2 ./debugged wait >said 2>&1 </dev/null &
   job=$!
   both_wait
@@ -144,6 +147,7 @@ expect_output 'runs as an ordinary process: .*the program break moves' 'falling 
 expect_output '^no task' 'falling back'
 
 # Who starts tasks and is killed takes them along.
+: >said
 "$SHIMA" pvas run -n 2 ./task wait >said 2>&1 </dev/null &
 job=$!
 both_wait
@@ -159,6 +163,7 @@ for pid in "${pids[@]}"; do
 done
 
 # No root stays.
+: >said
 "$SHIMA" pvas run ./task wait >said 2>&1 </dev/null &
 job=$!
 for _ in $(seq 600); do

@@ -18,7 +18,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,16 +28,12 @@
 #include "pvas/membership.h"
 #include "pvas/root_process.h"
 #include "pvas/wire.h"
+#include "pvas/worker.h"
 #include "shima/pvas.h"
 
 namespace {
 
 using namespace std::chrono_literals;
-
-#define MUST(condition)                                 \
-  do {                                                  \
-    if (!(condition)) return (__LINE__ - 40) % 200 + 1; \
-  } while (false)
 
 // ---- what workers do ---------------------------------------------------------------------------
 
@@ -176,7 +171,7 @@ int names() {
 int die_with_lock() {
   const auto self = shima::pvas::Membership::own();
   auto& board = const_cast<shima::pvas::Board&>(self->board());
-  board.lock = static_cast<std::uint32_t>(self->task()) + 1;
+  board.names.lock = static_cast<std::uint32_t>(self->task()) + 1;
   kill(getpid(), SIGKILL);
   return 1;
 }
@@ -239,33 +234,11 @@ const std::map<std::string, int (*)()> works{
 
 // ---- the tests ---------------------------------------------------------------------------------
 
-std::string own_path() {
-  char path[4096] = "";
-  return readlink("/proc/self/exe", path, sizeof path - 1) > 0 ? path : "";
-}
-
 int lines_of(const std::string& file) {
   std::ifstream stream(file);
   int count = 0;
   for (std::string line; std::getline(stream, line);) ++count;
   return count;
-}
-
-pid_t parent_of(pid_t process) {
-  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
-  std::string text;
-  std::getline(stat, text);
-  int parent = 0;
-  char state = 0;
-  std::sscanf(text.c_str() + text.rfind(')') + 1, " %c %d", &state, &parent);
-  return parent;
-}
-
-bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = 5s) {
-  for (const auto end = std::chrono::steady_clock::now() + limit;
-       std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(5ms))
-    if (condition()) return true;
-  return condition();
 }
 
 class Spaces : public testing::Test {
@@ -457,7 +430,10 @@ TEST_F(Spaces, ATaskStartsATask) { EXPECT_EQ(status_of(spawn("spawn")), 0); }
 TEST_F(Spaces, AForkedChildIsNoTask) { EXPECT_EQ(status_of(spawn("fork")), 0); }
 
 TEST_F(Spaces, ASpaceIsFullAtSomeTime) {
-  make({.slice = 7, .slices = 8, .cores = nullptr, .core_count = 0});
+  pvas_options last{};
+  last.slice = 7;
+  last.slices = 8;
+  make(last);
   for (int i = 0; i < 64; ++i) ASSERT_EQ(spawn("wait"), i);
   pvas_program program{};
   const std::string path = own_path();
@@ -488,12 +464,7 @@ TEST_F(Spaces, DestroyingASpaceEndsItsTasksAndItsRoot) {
   const pid_t root = parent_of(task);
   pvas_destroy(space_);
   space_ = nullptr;
-  const auto gone = [](pid_t process) {
-    std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
-    std::string text;
-    return !std::getline(stat, text) || text.find(") Z") != std::string::npos;
-  };
-  EXPECT_TRUE(eventually([&] { return gone(task) && gone(root); }));
+  EXPECT_TRUE(eventually([&] { return has_ended(task) && has_ended(root); }));
 }
 
 TEST_F(Spaces, RefusesWithAReason) {
@@ -504,7 +475,9 @@ TEST_F(Spaces, RefusesWithAReason) {
   program.file = "/etc/passwd";
   EXPECT_EQ(pvas_spawn(space_, &program, &task), PVAS_ERR_ACCESS);
   EXPECT_EQ(pvas_spawn(space_, nullptr, &task), PVAS_ERR_ARGUMENT);
-  const pvas_options wrong{.slice = 3, .slices = 2, .cores = nullptr, .core_count = 0};
+  pvas_options wrong{};
+  wrong.slice = 3;
+  wrong.slices = 2;
   pvas_space* other = nullptr;
   EXPECT_EQ(pvas_create(&wrong, &other), PVAS_ERR_ARGUMENT);
   EXPECT_EQ(pvas_self(), PVAS_ERR_NOT_A_TASK);

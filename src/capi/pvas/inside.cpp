@@ -18,6 +18,19 @@ Result<Membership> own() {
   return *membership;
 }
 
+Status judge_room(const int* numbers, int room) {
+  if (room < 0 || (room > 0 && numbers == nullptr))
+    return fail(Code::bad_argument, "no place for the numbers");
+  return {};
+}
+
+// As many as there is room for; how many there are.
+int give_numbers(const std::vector<int>& there, int* numbers, int room) {
+  for (std::size_t i = 0; i < there.size() && i < static_cast<std::size_t>(room); ++i)
+    numbers[i] = there[i];
+  return static_cast<int>(there.size());
+}
+
 std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
 }  // namespace
@@ -31,13 +44,9 @@ int pvas_self() noexcept {
 
 int pvas_tasks(int* tasks, int room) noexcept {
   return guarded_pvas([&]() -> Result<int> {
-    if (room < 0 || (room > 0 && tasks == nullptr))
-      return fail(Code::bad_argument, "no place for the tasks' numbers");
+    SHIMA_TRY(judge_room(tasks, room));
     SHIMA_TRY_ASSIGN(const Membership self, own());
-    const std::vector<int> there = self.tasks();
-    for (std::size_t i = 0; i < there.size() && i < static_cast<std::size_t>(room); ++i)
-      tasks[i] = there[i];
-    return static_cast<int>(there.size());
+    return give_numbers(self.tasks(), tasks, room);
   });
 }
 
@@ -88,7 +97,7 @@ int pvas_import(const char* name, int timeout_ms, void** address, size_t* size,
     SHIMA_TRY_ASSIGN(const auto found, self.find(name, limit));
     *address = reinterpret_cast<void*>(found.memory.begin);
     if (size != nullptr) *size = found.memory.size;
-    if (owner != nullptr) *owner = found.owner;
+    if (owner != nullptr) *owner = found.owner.value_or(-1);
     return {};
   });
 }
@@ -104,5 +113,40 @@ int pvas_release(int task) noexcept {
   return guarded_pvas([&]() -> Status {
     SHIMA_TRY_ASSIGN(const Membership self, own());
     return self.release(task);
+  });
+}
+
+int pvas_sharing() noexcept {
+  return guarded_pvas([]() -> Result<int> {
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    return static_cast<int>(self.board().sharing);
+  });
+}
+
+int pvas_spaces(int* slices, int room) noexcept {
+  return guarded_pvas([&]() -> Result<int> {
+    SHIMA_TRY(judge_room(slices, room));
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    SHIMA_TRY_ASSIGN(const std::vector<int> there, self.spaces());
+    return give_numbers(there, slices, room);
+  });
+}
+
+int pvas_share_alloc(size_t size, void** address) noexcept {
+  return guarded_pvas([&]() -> Status {
+    if (address == nullptr) return fail(Code::bad_argument, "no place for the address");
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    SHIMA_TRY_ASSIGN(auto* const commons, self.commons());
+    SHIMA_TRY_ASSIGN(*address, heap_of(*commons).take(size));
+    return {};
+  });
+}
+
+int pvas_share_free(void* address) noexcept {
+  return guarded_pvas([&]() -> Status {
+    SHIMA_TRY_ASSIGN(const Membership self, own());
+    SHIMA_TRY_ASSIGN(auto* const commons, self.commons());
+    if (address == nullptr) return {};
+    return heap_of(*commons).give(address);
   });
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "capi/pvas/errors.h"
 #include "pvas/membership.h"
@@ -35,6 +36,7 @@ using shima::capi::guarded_pvas;
 using namespace shima::pvas;
 
 constexpr int most_cores = 8192;
+constexpr std::chrono::seconds time_to_leave{2};
 
 Result<std::vector<std::uint8_t>> core_mask(const int* cores, std::size_t count) {
   std::vector<std::uint8_t> mask;
@@ -95,13 +97,27 @@ Result<std::shared_ptr<StartedTask>> task_of(pvas_space* space, int task) {
   return found->second;
 }
 
+// A connection that keeps the root where it is.
+Result<shima::UniqueFd> keeper_of(const WhichSpace& which, bool make) {
+  auto socket = make ? connect_or_make_root(which) : connect_root(which.socket_name);
+  if (!socket) return socket;
+  SHIMA_TRY(keep_root(*socket));
+  return socket;
+}
+
 Result<std::unique_ptr<pvas_space>> keep(WhichSpace which, bool make) {
+  using Clock = std::chrono::steady_clock;
   auto space = std::make_unique<pvas_space>();
   space->which = std::move(which);
-  auto socket = make ? connect_or_make_root(space->which) : connect_root(space->which.socket_name);
-  if (!socket) return std::unexpected(socket.error());
-  space->keeper = std::move(*socket);
-  SHIMA_TRY(keep_root(space->keeper));
+  const auto deadline = Clock::now() + time_to_leave;
+  auto keeper = keeper_of(space->which, make);
+  // The root of this name may just have been leaving; the next one is made here.
+  while (make && !keeper && keeper.error().code == Code::peer_lost && Clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    keeper = keeper_of(space->which, make);
+  }
+  if (!keeper) return std::unexpected(keeper.error());
+  space->keeper = std::move(*keeper);
   return space;
 }
 
@@ -111,7 +127,21 @@ Status judge_options(const pvas_options& options) {
     return fail(Code::bad_argument, "a space of a slice that there is not");
   if (options.core_count > 0 && options.cores == nullptr)
     return fail(Code::bad_argument, "cores are counted but not named");
-  return {};
+  if (options.group == nullptr) return {};
+  if (options.slices < 2)
+    return fail(Code::bad_argument, "spaces of a group need slices of the addresses");
+  return judge_name(options.group);
+}
+
+WhichSpace wanted_space(const pvas_options& options) {
+  const int slices = std::max(options.slices, 1);
+  const std::string group = options.group != nullptr ? options.group : "";
+  return {.socket_name = group.empty() ? socket_name_for(random_key())
+                                       : group_space_name(group, options.slice, slices),
+          .slice = options.slice,
+          .slices = slices,
+          .group = group,
+          .eager = options.eager != 0};
 }
 
 }  // namespace
@@ -121,9 +151,7 @@ int pvas_create(const pvas_options* options, pvas_space** space) noexcept {
     if (space == nullptr) return fail(Code::bad_argument, "no place for the space");
     const pvas_options wanted = options != nullptr ? *options : pvas_options{};
     SHIMA_TRY(judge_options(wanted));
-    SHIMA_TRY_ASSIGN(
-        auto made,
-        keep({socket_name_for(random_key()), wanted.slice, std::max(wanted.slices, 1)}, true));
+    SHIMA_TRY_ASSIGN(auto made, keep(wanted_space(wanted), true));
     SHIMA_TRY_ASSIGN(made->cores, core_mask(wanted.cores, wanted.core_count));
     *space = made.release();
     return {};
@@ -135,7 +163,8 @@ int pvas_own(pvas_space** space) noexcept {
     if (space == nullptr) return fail(Code::bad_argument, "no place for the space");
     const auto membership = Membership::own();
     if (!membership) return fail(Code::bad_handle, "this process is not a task of a space");
-    SHIMA_TRY_ASSIGN(auto made, keep({membership->board().socket_name.data()}, false));
+    SHIMA_TRY_ASSIGN(auto made,
+                     keep({.socket_name = membership->board().socket_name.data()}, false));
     *space = made.release();
     return {};
   });

@@ -1,6 +1,6 @@
 // pvas-root: the process that owns a space.
 //
-//   pvas-root LISTENER SLICE SLICES
+//   pvas-root LISTENER SLICE SLICES GROUP lazy|eager
 //
 // It is started by the library or by `shima exec --one-space` (pvas/root_process.cpp), with the
 // listening socket as its only file but /dev/null. All tasks are its children and live in its
@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "pvas/root/break_fence.h"
+#include "pvas/root/group.h"
 #include "pvas/root/server.h"
 
 namespace {
@@ -51,35 +52,49 @@ int number_in(std::string_view text) {
   return number;
 }
 
-Status be_root(UniqueFd listener, Slice slice) {
+struct Orders {
+  int listener;
+  Slice slice;
+  std::string group;
+  bool eager;
+};
+
+Status be_root(const Orders& orders) {
+  UniqueFd listener(orders.listener);
   SHIMA_TRY(fence_program_break());
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   // Ignored, as it may have been handed down, the ends of tasks would not be told.
   std::signal(SIGCHLD, SIG_DFL);
-  // The files of every task pass through here, and the memory of all is one process's.
-  for (const auto limit : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA}) {
+  // The files of every task pass through here, and the memory of all is one process's; what a
+  // group shares is a large file.
+  for (const auto limit : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE}) {
     rlimit value{};
     ::getrlimit(limit, &value);
     value.rlim_cur = value.rlim_max;
     ::setrlimit(limit, &value);
   }
   SHIMA_TRY_ASSIGN(const std::string name, name_of_socket(listener.get()));
-  SHIMA_TRY_ASSIGN(Space space, Space::make(slice, name));
+  SHIMA_TRY_ASSIGN(Space space, Space::make(orders.slice, name));
   shima_pvas_board = &space.board();
-  return serve(space, std::move(listener));
+  Status joined;
+  if (!orders.group.empty())
+    joined = join_group(space.board(), orders.slice, orders.group, orders.eager);
+  return serve(space, std::move(listener), std::move(joined));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
+  if (argc != 6) {
     std::fputs("pvas-root is started by Shima itself\n", stderr);
     return 2;
   }
-  const Slice slice{number_in(argv[2]), number_in(argv[3])};
-  const Status status = be_root(UniqueFd(number_in(argv[1])), slice);
+  const Status status = be_root({.listener = number_in(argv[1]),
+                                 .slice = {number_in(argv[2]), number_in(argv[3])},
+                                 .group = argv[4],
+                                 .eager = std::string_view(argv[5]) == "eager"});
   if (!status) std::fprintf(stderr, "shima: pvas-root: %s\n", describe(status.error()).c_str());
   return status ? 0 : 1;
 }

@@ -64,8 +64,11 @@ Result<SpawnOrder> read_order(int fd) {
 
 class Server {
  public:
-  Server(Space& space, UniqueFd listener)
-      : space_(space), listener_(std::move(listener)), begun_(Clock::now()) {}
+  Server(Space& space, UniqueFd listener, Status begun)
+      : space_(space),
+        listener_(std::move(listener)),
+        able_(std::move(begun)),
+        begun_(Clock::now()) {}
 
   Status run() {
     SHIMA_TRY(watch());
@@ -144,7 +147,8 @@ class Server {
     switch (message.word) {
       case Word::keep:
         note_arrival(message);
-        return {};
+        SHIMA_TRY(able_);
+        return send_message(connection.socket.get(), with_text(Word::kept, 0, 0, {}));
       case Word::spawn:
         SHIMA_TRY(begin_order(connection, received));
         break;
@@ -187,6 +191,7 @@ class Server {
   }
 
   Status test_once() {
+    SHIMA_TRY(able_);
     if (!tested_) outcome_ = test_mends(space_);
     tested_ = true;
     return outcome_;
@@ -231,6 +236,7 @@ class Server {
 
   Space& space_;
   UniqueFd listener_;
+  Status able_;  // an error where there is no space to serve
   UniqueFd signals_;
   UniqueFd poll_;
   std::map<int, Connection> connections_;
@@ -244,6 +250,8 @@ class Server {
 
 }  // namespace
 
-Status serve(Space& space, UniqueFd listener) { return Server(space, std::move(listener)).run(); }
+Status serve(Space& space, UniqueFd listener, Status begun) {
+  return Server(space, std::move(listener), std::move(begun)).run();
+}
 
 }  // namespace shima::pvas

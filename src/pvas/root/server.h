@@ -7,7 +7,8 @@
 
 namespace shima::pvas {
 
-// Serves until nobody is there and nobody is expected.
-[[nodiscard]] Status serve(Space& space, UniqueFd listener);
+// Serves until nobody is there and nobody is expected. With an error as `begun` everybody is
+// refused with it.
+[[nodiscard]] Status serve(Space& space, UniqueFd listener, Status begun);
 
 }  // namespace shima::pvas

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <csignal>
 #include <cstring>
 #include <new>
@@ -16,11 +15,7 @@ namespace shima::pvas {
 namespace {
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
-// Far below where kernels put programs (0x55...) and their mappings (0x7f...).
-constexpr std::uint64_t region_begin = 16 * 1024 * gib;
-constexpr std::uint64_t region_bytes = 64 * 1024 * gib;
 constexpr std::uint64_t partition_bytes = 128 * gib;
-static_assert(region_begin + region_bytes < 0x550000000000);
 
 const char* words_for(EntryStep step) {
   switch (step) {
@@ -131,10 +126,12 @@ void Space::let_go(int place) {
 
 // What a task that is no more had said and asked for.
 void Space::forget(int place) {
-  std::uint32_t holder = static_cast<std::uint32_t>(place) + 1;
-  if (board_->lock.compare_exchange_strong(holder, 0)) futex_wake(board_->lock, INT_MAX);
-  for (Export& shown : board_->exports)
-    if (shown.owner == place + 1) shown.owner = 0;
+  const auto number = static_cast<std::uint32_t>(place) + 1;
+  board_->names.forget(number, number);
+  if (board_->commons != nullptr) {
+    const std::uint32_t in_group = shared_number(board_->incarnation, place);
+    board_->commons->names.forget(in_group, in_group);
+  }
   for (auto& holders : board_->holds) holders[static_cast<std::size_t>(place)] = 0;
 }
 

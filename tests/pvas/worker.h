@@ -1,0 +1,49 @@
+// For tests whose program is its own worker: as a task it is called with the name of what it is to
+// do, and ends with 0 or a number that tells the line where it was not as expected.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+
+#define MUST(condition)                                 \
+  do {                                                  \
+    if (!(condition)) return (__LINE__ - 40) % 200 + 1; \
+  } while (false)
+
+inline std::string own_path() {
+  char path[4096] = "";
+  return readlink("/proc/self/exe", path, sizeof path - 1) > 0 ? path : "";
+}
+
+inline pid_t parent_of(pid_t process) {
+  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  int parent = 0;
+  char state = 0;
+  std::sscanf(text.c_str() + text.rfind(')') + 1, " %c %d", &state, &parent);
+  return parent;
+}
+
+// Gone, or waiting for somebody to ask how it ended.
+inline bool has_ended(pid_t process) {
+  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  return !std::getline(stat, text) || text.find(") Z") != std::string::npos;
+}
+
+inline bool eventually(const std::function<bool()>& condition,
+                       std::chrono::milliseconds limit = std::chrono::seconds{5}) {
+  for (const auto end = std::chrono::steady_clock::now() + limit;
+       std::chrono::steady_clock::now() < end;
+       std::this_thread::sleep_for(std::chrono::milliseconds{5}))
+    if (condition()) return true;
+  return condition();
+}
