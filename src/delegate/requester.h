@@ -43,7 +43,7 @@ struct Reachable {
 inline constexpr Reachable reachable_everywhere{0, UINTPTR_MAX};
 
 // From this size on a payload goes by its address (docs/measurements.md, delegation).
-inline constexpr std::size_t usual_inline_bytes = 1024;
+inline constexpr std::size_t usual_inline_bytes = 256;
 
 struct RequesterOptions {
   std::size_t inline_bytes = usual_inline_bytes;  // the largest payload that travels inline
