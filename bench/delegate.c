@@ -96,7 +96,8 @@ static void nothing(enum way way, size_t bytes, int64_t offset) {
   if (ask(way, op_nothing, bytes) < 0) die("nothing");
 }
 
-// Of a payload that was just made: it is in the requester's cache, which is what the ways differ by.
+// Of a payload that was just made: it is in the requester's cache, which is what the ways differ
+// by.
 static void copy(enum way way, size_t bytes, int64_t offset) {
   (void)offset;
   for (size_t i = 0; i < bytes; i += 64) payload[i]++;
