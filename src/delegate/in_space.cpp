@@ -34,7 +34,9 @@ Status hold_requester(const Membership& self, const Holder& who) {
 }
 
 // A requester that dies before it has given back what it holds gives it back by that.
-void release(const Membership& self, int task) { (void)self.release(task); }
+void release(const Membership& self, int task) {
+  [[maybe_unused]] const Status released = self.release(task);
+}
 
 }  // namespace
 
@@ -64,7 +66,8 @@ Result<std::unique_ptr<NamedDesk>> NamedDesk::open(const std::string& name, std:
 }
 
 NamedDesk::~NamedDesk() {
-  if (!name_.empty()) (void)self_.hide(name_);
+  if (name_.empty()) return;
+  [[maybe_unused]] const Status hidden = self_.hide(name_);
 }
 
 Result<std::unique_ptr<NamedSeat>> NamedSeat::take(const std::string& name,
