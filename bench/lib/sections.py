@@ -5,6 +5,7 @@ import filecmp
 
 import two_hosts
 from lib import runner
+from lib.delegation import Delegation
 from lib.mounted import Mounted
 from lib.overlap import Overlap
 from lib.pff_list import PffList
@@ -398,4 +399,5 @@ class SmallCosts(Section):
 
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
-            SmallCosts(), Overlap(), Subfiles(), Disks(), PffList(), StridedRead(), Mounted()]
+            SmallCosts(), Overlap(), Subfiles(), Disks(), PffList(), StridedRead(), Mounted(),
+            Delegation()]

@@ -30,11 +30,13 @@ SOURCES = {
     "warm_memory": ["bench/warm_memory.cpp"],
     "list_io": ["bench/list_io.cpp"],
     "pff_list": ["bench/pff_list.c"],
+    "delegate": ["bench/delegate.c"],
 }
 LIBRARIES = ROOT / "build/release/lib"
 PLAIN = {  # programs without MPI: what they link
     "limit": [], "warm_memory": [], "list_io": ["-luring"],
     "pff_list": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pff"],
+    "delegate": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pvas"],
 }
 
 

@@ -65,8 +65,10 @@ Result<Space> Space::make(Slice slice, const std::string& socket_name) {
 
 Result<int> Space::find_place() {
   for (int attempt = 0; attempt < 2; ++attempt) {
-    for (std::uint64_t place = 0; place < board_->task_limit; ++place)
+    for (std::uint64_t place = 0; place < board_->task_limit; ++place) {
+      settle(static_cast<int>(place));  // who released it last has told nobody
       if (board_->places[place].state.load() == PlaceState::free) return static_cast<int>(place);
+    }
     sweep();
   }
   return fail(Code::no_memory,

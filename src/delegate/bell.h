@@ -1,0 +1,96 @@
+// What one side of a ring sleeps on until the other has something for it.
+//
+// A sleeper announces itself and looks once more before it sleeps; who has something for it stores
+// that first and looks for sleepers then. All four are sequentially consistent, so that one of the
+// two sees the other, and nothing but a load is paid for where nobody sleeps. A sleeper that is
+// killed leaves its announcement behind, which costs system calls but no progress; a ringer that is
+// killed before it has woken anybody costs the sleeper one slice.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/result.h"
+#include "reach/wait.h"
+
+namespace shima::delegate {
+
+struct Bell {
+  FutexWord word;
+  std::atomic<std::uint32_t> sleepers;
+
+  void ring() {
+    if (sleepers.load(std::memory_order_seq_cst) == 0) return;
+    word.fetch_add(1, std::memory_order_seq_cst);
+    futex_wake(word, INT32_MAX);
+  }
+};
+
+// How often who waits asks whether those it waits for still live.
+inline constexpr std::chrono::milliseconds check_period{20};
+
+class CheckTimer {
+ public:
+  [[nodiscard]] bool is_due() {
+    const auto now = Clock::now();
+    if (now < next_) return false;
+    next_ = now + check_period;
+    return true;
+  }
+
+ private:
+  Clock::time_point next_ = Clock::now() + check_period;
+};
+
+struct Patience {
+  std::uint32_t spin_us = 0;  // to look before sleeping: only for who has a core to itself
+  std::optional<Clock::time_point> deadline;
+};
+
+// Looks for `spin_us`; false: it did not come.
+template <class Ready, class Check>
+[[nodiscard]] Result<bool> spin(std::uint32_t spin_us, Ready ready, Check check) {
+  constexpr int looks_between_times = 64;
+  const auto until = Clock::now() + std::chrono::microseconds(spin_us);
+  CheckTimer timer;
+  do {
+    for (int i = 0; i < looks_between_times; ++i) {
+      if (ready()) return true;
+      relax_core();
+    }
+    if (timer.is_due()) SHIMA_TRY(check());
+  } while (Clock::now() < until);
+  return false;
+}
+
+// Waits until `ready()`, which whoever makes it so tells by the bell, and calls `check()` now and
+// then, whose error ends the wait. False: the time is up.
+template <class Ready, class Check>
+[[nodiscard]] Result<bool> await(Bell& bell, const Patience& patience, Ready ready, Check check) {
+  if (ready()) return true;
+  if (patience.spin_us > 0) {
+    SHIMA_TRY_ASSIGN(const bool came, spin(patience.spin_us, ready, check));
+    if (came) return true;
+  }
+  CheckTimer timer;
+  while (true) {
+    auto slice = std::chrono::microseconds(check_period);
+    if (patience.deadline) {
+      const auto left = *patience.deadline - Clock::now();
+      if (left <= Clock::duration::zero()) return false;
+      slice = std::min(slice, std::chrono::ceil<std::chrono::microseconds>(left));
+    }
+    const std::uint32_t seen = bell.word.load(std::memory_order_seq_cst);
+    bell.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    const bool came = ready();
+    if (!came) futex_wait(bell.word, seen, static_cast<std::uint32_t>(slice.count()));
+    bell.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    if (came || ready()) return true;
+    if (timer.is_due()) SHIMA_TRY(check());
+  }
+}
+
+}  // namespace shima::delegate

@@ -1,0 +1,95 @@
+// What a delegatee and its requesters share.
+//
+// A desk is one delegatee's and has seats. A requester takes a seat, which has a ring of slots for
+// nobody but these two: so no lock is needed, none who dies leaves a half-made entry in the way of
+// others, and a request, its answer and their state are one cache line. A requester takes a free
+// seat by writing its process ID into it, and only the delegatee makes a seat free again: when its
+// requester says that it leaves, or has died. Nothing here is a pointer but the address of a
+// payload that was not put into its slot. Zero bytes are a desk that is not open yet.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+#include "delegate/bell.h"
+
+namespace shima::delegate {
+
+inline constexpr std::uint64_t desk_magic = 0x53'44'45'53'4b'00'00'01;  // "SDESK", version 1
+inline constexpr std::size_t most_inline = 4096;  // bytes of a payload in its slot
+inline constexpr std::size_t ring_depth = 16;     // requests of one requester under way
+inline constexpr std::uint32_t most_seats = 512;
+
+enum class SlotState : std::uint32_t {
+  free,
+  posted,  // for the delegatee to see; the slot is the delegatee's
+  done,    // the answer is in it; the slot is the requester's again
+};
+
+struct alignas(64) Slot {
+  std::atomic<SlotState> state;
+  std::uint8_t operation;
+  bool is_inline;
+  Code code;  // of the answer: ok, or why there is no value
+  std::int32_t sys_errno;
+  std::array<std::int64_t, 3> arguments;
+  std::uint64_t address;  // of the payload, where it is not in the slot
+  std::uint64_t len_bytes;
+  std::int64_t value;
+  alignas(64) std::array<std::byte, most_inline> payload;
+};
+static_assert(offsetof(Slot, payload) == 64, "a request without payload is one cache line");
+
+// Who has a seat, in one word, so that a requester cannot die with half of it written.
+struct Holder {
+  static constexpr std::uint64_t leaving = std::uint64_t{1} << 63;  // says the requester
+  static constexpr std::uint64_t refused = std::uint64_t{1} << 62;  // says the delegatee
+
+  std::int32_t pid = 0;
+  std::int32_t task = -1;  // its number in a space; -1: in none
+
+  [[nodiscard]] std::uint64_t word() const {
+    return static_cast<std::uint64_t>(task + 1) << 32 | static_cast<std::uint32_t>(pid);
+  }
+  [[nodiscard]] static Holder of(std::uint64_t word) {
+    return {static_cast<std::int32_t>(word & 0xffffffff),
+            static_cast<std::int32_t>((word & ~(leaving | refused)) >> 32) - 1};
+  }
+};
+
+struct alignas(64) Seat {
+  std::atomic<std::uint64_t> holder;  // 0: free
+  Bell bell;                          // the requester's
+  std::array<Slot, ring_depth> slots;
+};
+
+struct alignas(64) Desk {
+  std::atomic<std::uint64_t> magic;  // written last
+  std::uint32_t seat_count;
+  std::int32_t pid;  // the delegatee's
+  std::atomic<std::uint32_t> closed;
+  alignas(64) std::atomic<std::uint32_t> changes;  // seats taken and left
+  alignas(64) Bell bell;                           // the delegatee's
+
+  [[nodiscard]] static std::size_t len_bytes(std::uint32_t seat_count) {
+    return sizeof(Desk) + seat_count * sizeof(Seat);
+  }
+  [[nodiscard]] std::span<Seat> seats() { return {reinterpret_cast<Seat*>(this + 1), seat_count}; }
+  void tell_of_change() {
+    changes.fetch_add(1, std::memory_order_seq_cst);
+    bell.ring();
+  }
+};
+
+// Operations by number: the first ones are Shima's, the others their callers'.
+inline constexpr int operation_file_read = 1;
+inline constexpr int operation_file_write = 2;
+inline constexpr int operation_file_sync = 3;
+inline constexpr int first_own_operation = 32;
+inline constexpr int operation_count = 256;
+
+}  // namespace shima::delegate
