@@ -81,8 +81,10 @@ Result<std::unique_ptr<NamedSeat>> NamedSeat::take(const std::string& name,
     return std::max(std::chrono::milliseconds{0}, *limit - used);
   };
   SHIMA_TRY_ASSIGN(const auto found, self.find(name, left()));
-  SHIMA_TRY(self.hold(found.owner));
-  std::unique_ptr<NamedSeat> seat(new NamedSeat(self, found.owner));
+  if (!found.owner)
+    return fail(Code::access_denied, "the delegatee " + name + " is a task of another space");
+  SHIMA_TRY(self.hold(*found.owner));
+  std::unique_ptr<NamedSeat> seat(new NamedSeat(self, *found.owner));
   // The desk's task may have ended before it was held: then its name is gone, or another's.
   SHIMA_TRY_ASSIGN(const auto again, self.find(name, std::chrono::milliseconds{0}));
   if (again.owner != found.owner || again.memory.begin != found.memory.begin)
