@@ -17,7 +17,7 @@
 
 namespace shima::pvas {
 
-inline constexpr std::uint64_t control_magic = 0x53'50'56'41'53'00'00'02;  // "SPVAS", version 2
+inline constexpr std::uint64_t control_magic = 0x53'50'56'41'53'00'00'03;  // "SPVAS", version 3
 inline constexpr unsigned long aux_control = 0x53'50'56'41;                // no a_type of Linux's
 inline constexpr std::size_t max_tasks = 512;
 static_assert(max_tasks < incarnation_factor);
@@ -59,11 +59,19 @@ struct Board {
   std::array<std::array<std::atomic<std::uint16_t>, max_tasks>, max_tasks> holds;
 };
 
+// A task's program break (root/task_break.h).
+struct Heap {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t now;  // like the kernel's, moved by one thread at a time: libc sees to it
+};
+
 // Where a task's mappings go (root/placing.h).
 struct Window {
   std::uint64_t begin;
   std::uint64_t end;
   std::atomic<std::uint64_t> next;
+  Heap heap;
   char own_program[24];  // a link to the task's program: /dev/fd/N
 };
 

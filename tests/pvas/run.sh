@@ -141,9 +141,9 @@ cp "$(dirname "$SHIMA")/../lib/shima/pvas-root" broken/lib/shima/
 cp "$(dirname "$SHIMA")"/../lib/shima/libshima-* broken/lib/shima/
 printf '#include "pvas/root/mends.h"\nint main(void) { return SHIMA_MEND_BREAK; }\n' >probe.c
 cc -I"$SHIMA_SOURCE_DIR/src" -o broken/lib/shima/pvas-probe probe.c
-expect_refusal 'the program break moves' 'the self-test' broken/bin/shima pvas run ./task
+expect_refusal 'the program break does not stay' 'the self-test' broken/bin/shima pvas run ./task
 expect_status 0 'falling back' broken/bin/shima exec --one-space --mpi openmpi ./task
-expect_output 'runs as an ordinary process: .*the program break moves' 'falling back'
+expect_output 'runs as an ordinary process: .*the program break does not stay' 'falling back'
 expect_output '^no task' 'falling back'
 
 # Who starts tasks and is killed takes them along.

@@ -102,6 +102,26 @@ int own_memory() {
   return 0;
 }
 
+// The heap at the program break is the task's own: it grows, shrinks, is zero where it has just
+// grown, and ends before pages that can be read (MPICH copies 4 KiB from shorter blocks).
+int own_heap() {
+  constexpr intptr_t len_bytes = 5 << 20;
+  auto* const begin = static_cast<char*>(sbrk(len_bytes));
+  MUST(begin != reinterpret_cast<char*>(-1) && pvas_owner(begin) == pvas_self());
+  MUST(sbrk(0) == begin + len_bytes);
+  std::memset(begin, 7, len_bytes);
+  MUST(sbrk(1 - len_bytes) == begin + len_bytes && sbrk(0) == begin + 1);
+  MUST(sbrk(len_bytes) == begin + 1 && begin[0] == 7);
+  MUST(std::all_of(begin + 4096, begin + len_bytes + 1, [](char byte) { return byte == 0; }));
+  MUST(std::all_of(begin + len_bytes + 1, begin + len_bytes + 4096, [](char b) { return b == 0; }));
+  void* const most = reinterpret_cast<void*>(-1);
+  MUST(sbrk(intptr_t{1} << 40) == most && sbrk(0) == begin + 1 + len_bytes);
+  char* const block = static_cast<char*>(std::malloc(1000));
+  MUST(block != nullptr && pvas_owner(block) == pvas_self());
+  std::free(block);
+  return 0;
+}
+
 int wait_for_ever() {
   pvas_export("waiting", &go_on, sizeof go_on);
   for (;;) pause();
@@ -225,11 +245,14 @@ int see_waiting() {
 }
 
 const std::map<std::string, int (*)()> works{
-    {"show_list", show_list},  {"walk_list", walk_list}, {"own_memory", own_memory},
-    {"wait", wait_for_ever},   {"crash", crash},         {"exec", exec_sleep},
-    {"fork", fork_is_no_task}, {"hold", hold_other},     {"held", be_held},
-    {"names", names},          {"lock", die_with_lock},  {"spawn", spawn_another},
-    {"inherits", inherits},    {"nothing", nothing},     {"see_waiting", see_waiting},
+    {"show_list", show_list},   {"walk_list", walk_list},
+    {"own_memory", own_memory}, {"own_heap", own_heap},
+    {"wait", wait_for_ever},    {"crash", crash},
+    {"exec", exec_sleep},       {"fork", fork_is_no_task},
+    {"hold", hold_other},       {"held", be_held},
+    {"names", names},           {"lock", die_with_lock},
+    {"spawn", spawn_another},   {"inherits", inherits},
+    {"nothing", nothing},       {"see_waiting", see_waiting},
 };
 
 // ---- the tests ---------------------------------------------------------------------------------
@@ -286,6 +309,10 @@ TEST_F(Spaces, EverythingOfATaskIsInItsPartition) {
   std::vector<int> tasks;
   for (int i = 0; i < 4; ++i) tasks.push_back(spawn("own_memory"));
   for (const int task : tasks) EXPECT_EQ(status_of(task), 0);
+}
+
+TEST_F(Spaces, ATaskHasItsOwnProgramBreak) {
+  for (const int task : {spawn("own_heap"), spawn("own_heap")}) EXPECT_EQ(status_of(task), 0);
 }
 
 TEST_F(Spaces, ATaskIsAProcess) {

@@ -20,6 +20,8 @@ shima_stub_begin:
   je 1f
   cmp $11, %eax   # munmap
   je 1f
+  cmp $12, %eax   # brk
+  je 1f
   cmp $30, %eax   # shmat
   je 1f
   cmp $59, %eax   # execve
@@ -93,7 +95,7 @@ bool is_move(const std::uint8_t* p) {
 }
 
 bool is_redirected(int number) {
-  return number == SYS_mmap || number == SYS_munmap || number == SYS_mremap ||
+  return number == SYS_mmap || number == SYS_munmap || number == SYS_mremap || number == SYS_brk ||
          number == SYS_shmat || number == SYS_execve || number == SYS_readlink ||
          number == SYS_readlinkat;
 }

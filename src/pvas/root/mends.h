@@ -5,7 +5,7 @@
 enum shima_mend {
   SHIMA_MEND_NONE,
   SHIMA_MEND_CONTROL, /* the auxiliary vector leads to the partition */
-  SHIMA_MEND_BREAK,   /* brk fails */
+  SHIMA_MEND_BREAK,   /* brk fails, or moves within the partition */
   SHIMA_MEND_MALLOC,  /* memory is had all the same */
   SHIMA_MEND_MMAP,    /* mmap, through libc and through syscall(2), maps in the partition */
   SHIMA_MEND_MREMAP,

@@ -27,6 +27,7 @@ constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 constexpr std::uint64_t guard_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t smallest_stack = std::uint64_t{1} << 20;
 constexpr std::uint64_t largest_stack = gib;
+constexpr std::uint64_t heap_bytes = 32 * gib;
 constexpr std::uint64_t boundless_stack = 64 * (std::uint64_t{1} << 20);
 
 std::uint64_t random_below(std::uint64_t limit) {
@@ -184,7 +185,9 @@ Result<Partition> fill_partition(Board& board, int task, const SpawnOrder& order
   control.magic = control_magic;
   control.board = &board;
   control.task = task;
-  control.window.begin = stack + bytes + guard_bytes;
+  const std::uint64_t heap = stack + bytes + guard_bytes;
+  control.window.heap = {.begin = heap, .end = heap + heap_bytes, .now = heap};
+  control.window.begin = heap + heap_bytes;
   control.window.end = base + board.partition_size;
   control.window.next = control.window.begin;
   std::snprintf(control.window.own_program, sizeof control.window.own_program, "/dev/fd/%d",

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "pvas/root/bare.h"
+#include "pvas/root/task_break.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -217,6 +218,9 @@ extern "C" long shima_place_mapping(Window* window, const CallRegisters* registe
       return place_mremap(*window, *registers);
     case SYS_munmap:
       return place_munmap(*window, *registers);
+    case SYS_brk:
+      return static_cast<long>(
+          move_break(window->heap, static_cast<std::uint64_t>(registers->rdi)));
     case SYS_shmat:
       return place_shmat(*window, *registers);
     default:

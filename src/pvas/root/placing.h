@@ -2,9 +2,9 @@
 //
 // The kernel places mappings anywhere in an address space, and does not know that parts of it
 // belong to different tasks; and when a task has ended, nobody could say which were its own. So the
-// calls of mmap and mremap in a task's private copies of ld.so and libc are redirected: to a stub
-// beside the code (an *island*), which calls place_mapping, which picks an address in the task's
-// partition. All of a task's memory then goes by one munmap.
+// calls of mmap, mremap and brk in a task's private copies of ld.so and libc are redirected: to a
+// stub beside the code (an *island*), which calls place_mapping, which picks an address in the
+// task's partition. All of a task's memory then goes by one munmap.
 //
 // By the same way /proc/self/exe means the task's program, when it is asked for or executed: for
 // the kernel it is the root's.

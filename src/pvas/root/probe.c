@@ -25,7 +25,11 @@ static int is_own(const void* address) {
   return (uintptr_t)address >= partition && (uintptr_t)address < partition + partition_bytes;
 }
 
-static int moves_the_break(void) { return sbrk(4096) != (void*)-1; }
+/* musl moves no break. */
+static int break_is_own(void) {
+  char* begin = sbrk(4096);
+  return begin == (void*)-1 || (is_own(begin) && memset(begin, 1, 4096) && sbrk(0) == begin + 4096);
+}
 
 static int malloc_is_own(void) {
   char* small = calloc(1, 100);
@@ -95,7 +99,7 @@ static int self_is_right(const char* program) {
 int main(int argc, char** argv) {
   partition = getauxval(0x53505641);
   if (partition == 0) return SHIMA_MEND_CONTROL;
-  if (moves_the_break()) return SHIMA_MEND_BREAK;
+  if (!break_is_own()) return SHIMA_MEND_BREAK;
   if (!malloc_is_own()) return SHIMA_MEND_MALLOC;
   if (!mmap_is_own()) return SHIMA_MEND_MMAP;
   if (!mremap_is_own()) return SHIMA_MEND_MREMAP;

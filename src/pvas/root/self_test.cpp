@@ -33,7 +33,7 @@ std::string words_for(int status) {
     case SHIMA_MEND_CONTROL:
       return "the auxiliary vector does not lead to the partition";
     case SHIMA_MEND_BREAK:
-      return "the program break moves";
+      return "the program break does not stay in the partition";
     case SHIMA_MEND_MALLOC:
       return "malloc does not stay in the partition";
     case SHIMA_MEND_MMAP:
