@@ -58,8 +58,11 @@ class Channel {
 
   // Buffers for windows.
   [[nodiscard]] virtual StagingPool& staging() = 0;
-  // Whether members on this node can reach each other's memory with process_vm_readv/writev.
+  // Whether members on this node can reach each other's memory, with process_vm_readv/writev or as
+  // one_space() says.
   [[nodiscard]] virtual bool can_pull() const = 0;
+  // Whether members on this node live in one address space.
+  [[nodiscard]] virtual bool one_space() const = 0;
   // Windows that members of one node share; null where there is no shared memory between all
   // members.
   [[nodiscard]] virtual SharedWindows* windows() = 0;

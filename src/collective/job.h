@@ -31,6 +31,7 @@ struct Job {
 // Each path moves the bytes of one collective call and returns where it found the file to end (the
 // largest offset if it did not). Members that have failed keep up with the protocol, so that nobody
 // waits for them.
+[[nodiscard]] Result<FileOffset> run_single_copy(Job& job);
 [[nodiscard]] Result<FileOffset> run_pull(Job& job);
 [[nodiscard]] Result<FileOffset> run_pack(Job& job);
 [[nodiscard]] Result<FileOffset> run_message(Job& job);

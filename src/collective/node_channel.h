@@ -19,6 +19,7 @@ struct NodeGround {
   std::shared_ptr<StagingPool> staging;
   WaitHooks hooks;
   std::vector<Member> members;
+  bool one_space = false;  // they live in one address space
   std::string_view member_word = "rank";
 };
 
@@ -39,6 +40,7 @@ class NodeChannel final : public Channel {
   [[nodiscard]] Outcome agree(const Outcome& mine) override;
   [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
   [[nodiscard]] bool can_pull() const override { return ground_->segment->can_pull(); }
+  [[nodiscard]] bool one_space() const override { return ground_->one_space; }
   [[nodiscard]] SharedWindows* windows() override { return &windows_; }
   [[nodiscard]] Errands* errands() override {
     return can_pull() && size() > 1 ? &errands_ : nullptr;

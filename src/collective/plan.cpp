@@ -25,6 +25,7 @@ constexpr std::uint64_t pull_piece_bytes = 2048;  // smaller pieces are packed b
 // Where agents write to inodes of their own none waits for another's lock, and the copying alone
 // counts; packing spares the kernel's walk through the pages of each piece.
 constexpr std::uint64_t pull_piece_bytes_apart = 32 * 1024;
+constexpr std::uint64_t single_copy_piece_bytes = 2048;  // smaller ones are gathered first
 constexpr std::uint64_t own_read_piece_bytes =
     4096;  // cached pieces of this size are read by their owners
 constexpr std::uint64_t own_block_bytes =
@@ -40,6 +41,7 @@ struct Totals {
   std::uint64_t most_file_pieces = 0;  // of one member
   bool ordered = true;
   bool cached = true;
+  bool direct = false;
   FileRange span{{std::numeric_limits<std::int64_t>::max()}, {0}};
 };
 
@@ -54,6 +56,7 @@ Totals add_up(std::span<const Post> posts) {
     totals.most_file_pieces = std::max(totals.most_file_pieces, post.file_pieces);
     totals.ordered = totals.ordered && post.ordered;
     totals.cached = totals.cached && post.cached;
+    totals.direct = totals.direct || post.direct;
     totals.span.begin = std::min(totals.span.begin, FileOffset{post.bounds.lowest});
     totals.span.end = std::max(totals.span.end, FileOffset{post.bounds.highest});
   }
@@ -79,8 +82,11 @@ Path gathering_path(const Totals& totals, Operation operation, const Terrain& te
   if (!terrain.can_pack || force == Tuning::Force::message) return Path::message;
   if (!terrain.can_pull || force == Tuning::Force::pack) return Path::pack;
   if (force == Tuning::Force::pull) return Path::pull;
+  const bool may_copy_once = terrain.one_space && !totals.direct;
+  if (may_copy_once && force == Tuning::Force::single_copy) return Path::single_copy;
   const std::uint64_t piece_bytes =
       totals.bytes / std::max(totals.file_pieces, totals.memory_pieces);
+  if (may_copy_once && piece_bytes >= single_copy_piece_bytes) return Path::single_copy;
   return piece_bytes >= least_pulled_piece(operation, terrain) ? Path::pull : Path::pack;
 }
 
@@ -149,6 +155,8 @@ const char* name_of(Path path) {
   switch (path) {
     case Path::independent:
       return "independent";
+    case Path::single_copy:
+      return "single copy";
     case Path::pull:
       return "pull";
     case Path::pack:

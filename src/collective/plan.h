@@ -16,6 +16,7 @@ namespace shima {
 
 enum class Path : std::uint8_t {
   independent,  // every member does its own I/O
+  single_copy,  // agents' system calls use the members' memory
   pull,         // agents reach into the members' memory
   pack,         // members copy to and from the agents' shared windows
   message,      // agents on several nodes; members there send and receive
@@ -25,7 +26,7 @@ enum class Path : std::uint8_t {
 
 // How the user or a measurement wants collectives done.
 struct Tuning {
-  enum class Force : std::uint8_t { automatic, independent, pull, pack, message };
+  enum class Force : std::uint8_t { automatic, independent, single_copy, pull, pack, message };
 
   Force force = Force::automatic;
   int max_agents = 0;              // 0: as many as cores
@@ -50,7 +51,8 @@ struct Plan {
 struct Terrain {
   std::span<const Member> members;
   const Layout& layout;
-  bool can_pull = false;     // process_vm_* works between members of a node
+  bool can_pull = false;     // members of a node reach each other's memory
+  bool one_space = false;    // by its address, as they reach their own
   bool can_pack = false;     // all members share windows
   bool can_message = false;  // members can send each other messages
 };

@@ -20,6 +20,7 @@ struct Header {
   std::uint64_t code;
   std::uint64_t ordered;
   std::uint64_t cached;
+  std::uint64_t direct;
   std::uint64_t len_bytes;
   std::uint64_t file_pieces;
   std::uint64_t memory_pieces;
@@ -42,6 +43,7 @@ std::vector<std::byte> encode_post(const Post& post) {
   const Header header{static_cast<std::uint64_t>(post.code),
                       post.ordered ? 1U : 0U,
                       post.cached ? 1U : 0U,
+                      post.direct ? 1U : 0U,
                       post.len_bytes,
                       post.file_pieces,
                       post.memory_pieces,
@@ -62,6 +64,7 @@ Result<Post> decode_post(std::span<const std::byte> bytes) {
   Post post{.code = static_cast<Code>(header.code),
             .ordered = header.ordered != 0,
             .cached = header.cached != 0,
+            .direct = header.direct != 0,
             .len_bytes = header.len_bytes,
             .file_pieces = header.file_pieces,
             .memory_pieces = header.memory_pieces,

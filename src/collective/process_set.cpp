@@ -7,6 +7,7 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::meet(const RollCall& call) {
   SHIMA_TRY_ASSIGN(ground->segment, call_roll(call));
   const NodeSegment& segment = *ground->segment;
   ground->member_word = "member";
+  ground->one_space = segment.one_space();
   ground->staging = std::make_shared<StagingPool>();
   for (const pid_t pid : call.pids)
     ground->members.push_back({.node = 0, .pid = pid, .cores = segment.usable_cores()});

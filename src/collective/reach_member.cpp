@@ -3,7 +3,8 @@
 namespace shima {
 namespace {
 
-Status copy_own(MemberWalk& member, TargetOffset end, Direction direction, std::uintptr_t window) {
+Status copy_directly(MemberWalk& member, TargetOffset end, Direction direction,
+                     std::uintptr_t window) {
   return member.walk_below(end, [&](const StripPair& pair) -> Status {
     if (direction == Direction::read) {
       copy_strips(window, 0, pair);
@@ -29,7 +30,8 @@ Status add_pieces(RemoteTransfer& transfer, const StripPair& pair, std::uintptr_
 
 Status reach_member(const Job& job, MemberWalk& member, TargetOffset end, Direction direction,
                     const WindowMemory& window) {
-  if (member.rank() == job.channel.rank()) return copy_own(member, end, direction, window.base());
+  if (member.rank() == job.channel.rank() || job.channel.one_space())
+    return copy_directly(member, end, direction, window.base());
   const Member& owner = job.channel.members()[static_cast<std::size_t>(member.rank())];
   RemoteTransfer transfer(owner.pid, direction);
   SHIMA_TRY(member.walk_below(

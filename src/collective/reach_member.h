@@ -1,5 +1,6 @@
 // Moving a member's pieces between its memory and a window of this agent: by plain copy where the
-// member is the agent itself, with process_vm_* where it is another process of the node.
+// member is the agent itself or lives in its address space, with process_vm_* where it is another
+// process of the node.
 #pragma once
 
 #include <cstddef>

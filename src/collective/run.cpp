@@ -35,8 +35,12 @@ const Post* worst_of(std::span<const Post> posts) {
 Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
   const Span span(call.counters.plan_ns);
   fault_point(FaultPhase::plan);
-  const Terrain terrain{call.channel.members(), call.file.layout(), call.channel.can_pull(),
-                        call.channel.windows() != nullptr, call.channel.messenger() != nullptr};
+  const Terrain terrain{.members = call.channel.members(),
+                        .layout = call.file.layout(),
+                        .can_pull = call.channel.can_pull(),
+                        .one_space = call.channel.one_space(),
+                        .can_pack = call.channel.windows() != nullptr,
+                        .can_message = call.channel.messenger() != nullptr};
   return make_plan(posts, call.operation, terrain, call.tuning);
 }
 
@@ -87,9 +91,16 @@ Part move_shared(const CollectiveCall& call, Job& job) {
     call.file.look_again();
   }
   const auto end = caught([&] {
-    return job.plan.path == Path::pull   ? run_pull(job)
-           : job.plan.path == Path::pack ? run_pack(job)
-                                         : run_message(job);
+    switch (job.plan.path) {
+      case Path::single_copy:
+        return run_single_copy(job);
+      case Path::pull:
+        return run_pull(job);
+      case Path::pack:
+        return run_pack(job);
+      default:
+        return run_message(job);
+    }
   });
   if (end) part.end_of_file = *end;
   if (!end) part.status = std::unexpected(end.error());

@@ -24,6 +24,7 @@ class SoloChannel final : public Channel {
   [[nodiscard]] Outcome agree(const Outcome& mine) override { return mine; }
   [[nodiscard]] StagingPool& staging() override { return staging_; }
   [[nodiscard]] bool can_pull() const override { return false; }
+  [[nodiscard]] bool one_space() const override { return false; }
   [[nodiscard]] SharedWindows* windows() override { return nullptr; }
   [[nodiscard]] Errands* errands() override { return nullptr; }
   [[nodiscard]] SharedPointer* shared_pointer() override { return &shared_pointer_; }

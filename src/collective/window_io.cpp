@@ -5,9 +5,6 @@
 
 namespace shima {
 
-// Reading a gap this long from the page cache takes about as long as another system call.
-constexpr std::uint64_t sieve_gap_bytes = 16 * 1024;
-
 void WindowIo::begin(const Window& window) {
   window_ = window;
   coverage_.reset(window.range, job_.plan.granule_bytes);

@@ -11,6 +11,9 @@
 
 namespace shima {
 
+// Reading a gap this long from the page cache takes about as long as another system call.
+inline constexpr std::uint64_t sieve_gap_bytes = 16 * 1024;
+
 class WindowIo {
  public:
   explicit WindowIo(const Job& job) : job_(job) {}

@@ -58,7 +58,8 @@ struct Word {
 
 constexpr std::array<Word<Toggle>, 3> toggles{
     {{"automatic", Toggle::automatic}, {"enable", Toggle::enable}, {"disable", Toggle::disable}}};
-constexpr std::array<Word<Movement>, 4> movements{{{"automatic", Movement::automatic},
+constexpr std::array<Word<Movement>, 5> movements{{{"automatic", Movement::automatic},
+                                                   {"single_copy", Movement::single_copy},
                                                    {"pull", Movement::pull},
                                                    {"pack", Movement::pack},
                                                    {"message", Movement::message}}};

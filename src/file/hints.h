@@ -22,9 +22,10 @@ enum class Toggle : std::uint8_t { automatic, enable, disable };
 // How data moves between members and agents in a collective.
 enum class Movement : std::uint8_t {
   automatic,
-  pull,     // agents read and write the members' memory (process_vm_*)
-  pack,     // members pack into the agents' shared windows
-  message,  // MPI messages
+  single_copy,  // agents' system calls use the members' memory, in one address space
+  pull,         // agents read and write the members' memory
+  pack,         // members pack into the agents' shared windows
+  message,      // MPI messages
 };
 
 struct Hints {

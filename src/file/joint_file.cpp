@@ -33,6 +33,8 @@ Result<std::pair<std::int64_t, std::int64_t>> number_in(const Result<FileOffset>
 Tuning::Force force_of(Toggle collective_buffering, Movement movement) {
   if (collective_buffering == Toggle::disable) return Tuning::Force::independent;
   switch (movement) {
+    case Movement::single_copy:
+      return Tuning::Force::single_copy;
     case Movement::pull:
       return Tuning::Force::pull;
     case Movement::pack:
@@ -174,6 +176,8 @@ Result<std::uint64_t> JointFile::move_all(Operation operation, const Result<Tran
   Post post;
   if (transfer) post = make_post(transfer->file, transfer->memory);
   if (!transfer) post.code = transfer.error().code;
+  const Hints& hints = request_.hints;
+  post.direct = operation == Operation::write ? hints.direct_write : hints.direct_read;
   if (operation == Operation::read && post.len_bytes > 0) post.cached = seems_cached(post.bounds);
   counters.file_pieces += post.file_pieces;
   counters.memory_pieces += post.memory_pieces;

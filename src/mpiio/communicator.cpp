@@ -183,6 +183,7 @@ Status settle_on_one_node(CommState& state, Neighbourhood around) {
   ground->segment = state.segment;
   ground->staging = std::make_shared<StagingPool>();
   ground->members = std::move(around.members);
+  ground->one_space = state.segment->one_space();
   for (Member& member : ground->members) member.cores = state.segment->usable_cores();
   ground->hooks =
       hooks_for(state.segment, state.segment->member_count() <= state.segment->usable_cores());
@@ -226,6 +227,7 @@ Status settle_on_several_nodes(MPI_Comm comm, CommState& state, const Neighbourh
     ground->members[i].cores = all[i].cores;
     if (!state.segment) ground->members[i].node = static_cast<int>(i);
   }
+  ground->one_space = state.segment && state.segment->one_space();
   SHIMA_TRY(settle_shared_pointers(comm, around.rank, *ground));
   state.message = std::move(ground);
   return {};
@@ -233,12 +235,15 @@ Status settle_on_several_nodes(MPI_Comm comm, CommState& state, const Neighbourh
 
 void announce(const Neighbourhood& around, const CommState& state) {
   if (around.rank != 0) return;
-  const bool can_pull = state.segment && state.segment->can_pull();
+  const auto reach = [&] {
+    if (state.segment && state.segment->one_space()) return "directly, in one address space";
+    if (state.segment && state.segment->can_pull()) return "with process_vm_readv/writev";
+    return "through shared windows (process_vm_readv is forbidden here)";
+  };
   log(LogLevel::info, "{} ranks on {} nodes; {}; ranks reach each other's memory {}",
       around.members.size(), around.node_count,
       state.segment ? "shared memory on each node" : "no shared memory: everything by messages",
-      can_pull ? "with process_vm_readv/writev"
-               : "through shared windows (process_vm_readv is forbidden here)");
+      reach());
 }
 
 Result<std::unique_ptr<CommState>> make_state(MPI_Comm comm) {

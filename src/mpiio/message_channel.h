@@ -37,6 +37,7 @@ class MpiMessenger final : public Messenger {
 struct MessageGround {
   std::vector<Member> members;
   bool can_pull = false;
+  bool one_space = false;  // the ranks of this node
   std::shared_ptr<StagingPool> staging;
   // Of the shared file pointers: the one at rank 0, the other at the other ranks; neither where
   // rank 0 cannot be reached.
@@ -60,6 +61,7 @@ class MessageChannel final : public Channel {
   [[nodiscard]] Outcome agree(const Outcome& mine) override;
   [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
   [[nodiscard]] bool can_pull() const override { return ground_->can_pull; }
+  [[nodiscard]] bool one_space() const override { return ground_->one_space; }
   [[nodiscard]] SharedWindows* windows() override { return nullptr; }
   [[nodiscard]] Errands* errands() override { return nullptr; }
   [[nodiscard]] SharedPointer* shared_pointer() override { return shared_pointer_.get(); }

@@ -2,7 +2,7 @@
 
 namespace shima {
 
-const std::array<CounterField, 24> counter_fields{{
+const std::array<CounterField, 25> counter_fields{{
     {"writes", &Counters::writes},
     {"reads", &Counters::reads},
     {"collective_writes", &Counters::collective_writes},
@@ -18,6 +18,7 @@ const std::array<CounterField, 24> counter_fields{{
     {"disk_bytes_read", &Counters::disk_bytes_read},
     {"wire_bytes", &Counters::wire_bytes},
     {"path_independent", &Counters::path_independent},
+    {"path_single_copy", &Counters::path_single_copy},
     {"path_pull", &Counters::path_pull},
     {"path_pack", &Counters::path_pack},
     {"path_message", &Counters::path_message},

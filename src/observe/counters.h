@@ -31,6 +31,7 @@ struct Counters {
   std::uint64_t wire_bytes = 0;
   // collective calls by the path that served them
   std::uint64_t path_independent = 0;
+  std::uint64_t path_single_copy = 0;
   std::uint64_t path_pull = 0;
   std::uint64_t path_pack = 0;
   std::uint64_t path_message = 0;
@@ -52,6 +53,6 @@ struct CounterField {
 };
 
 // Every field, in the order of the struct.
-extern const std::array<CounterField, 24> counter_fields;
+extern const std::array<CounterField, 25> counter_fields;
 
 }  // namespace shima

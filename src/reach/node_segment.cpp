@@ -109,6 +109,7 @@ Status NodeSegment::introduce(const WaitHooks& hooks) {
     nonce_ = static_cast<std::uint64_t>(::getpid());
   Peer& me = peer(index_);
   me.pid = ::getpid();
+  me.place = own_space_place();
   me.nonce_address = reinterpret_cast<std::uintptr_t>(&nonce_);
   me.nonce.store(nonce_);
   CPU_ZERO(&me.cores);
@@ -119,9 +120,12 @@ Status NodeSegment::introduce(const WaitHooks& hooks) {
   SHIMA_TRY(slot->rendezvous.arrive({}, count, hooks));
   for (int i = 0; i < member_count_; ++i) CPU_OR(&cores_, &cores_, &peer(i).cores);
   if (usable_cores() == 0) CPU_SET(0, &cores_);
-  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima unreachable,
-                   slot->rendezvous.arrive({reach_all() ? 0U : 1U, 0}, count, hooks));
-  can_pull_ = unreachable.first == 0;
+  SHIMA_TRY_ASSIGN(
+      const Rendezvous::Maxima unreachable,
+      slot->rendezvous.arrive({reach_all() ? 0U : 1U, hold_all() ? 0U : 1U}, count, hooks));
+  one_space_ = unreachable.second == 0;
+  can_pull_ = one_space_ || unreachable.first == 0;
+  if (!one_space_) held_.release();
   leave(slot);
   return {};
 }
@@ -132,6 +136,16 @@ bool NodeSegment::reach_all() const {
   for (int i = 0; i < member_count_; ++i) {
     const Peer& other = peer(i);
     if (i != index_ && !prove_reach(other.pid, other.nonce_address, other.nonce.load()))
+      return false;
+  }
+  return true;
+}
+
+bool NodeSegment::hold_all() {
+  for (int i = 0; i < member_count_; ++i) {
+    const Peer& other = peer(i);
+    if (!held_.hold(other.place, other.pid) ||
+        *reinterpret_cast<const std::uint64_t*>(other.nonce_address) != other.nonce.load())
       return false;
   }
   return true;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "reach/one_space.h"
 #include "reach/shared_buffer.h"
 #include "reach/wait.h"
 
@@ -106,8 +107,10 @@ class NodeSegment {
 
   [[nodiscard]] int member_count() const { return member_count_; }
   [[nodiscard]] int index() const { return index_; }
-  // Whether every member can reach every other with process_vm_*.
+  // Whether every member can reach every other, with process_vm_* or by its address.
   [[nodiscard]] bool can_pull() const { return can_pull_; }
+  // Whether all members live in one address space.
+  [[nodiscard]] bool one_space() const { return one_space_; }
   // Cores that the members together may use.
   [[nodiscard]] int usable_cores() const { return CPU_COUNT(&cores_); }
   // Lets the calling thread run on every core that a member may use. A rank may be bound to one
@@ -128,6 +131,7 @@ class NodeSegment {
     std::atomic<std::uint64_t> nonce;
     std::uint64_t nonce_address;
     std::int32_t pid;
+    SpacePlace place;
     cpu_set_t cores;
   };
   struct Header {
@@ -147,11 +151,14 @@ class NodeSegment {
   [[nodiscard]] Status lock();
   void unlock();
   [[nodiscard]] bool reach_all() const;
+  [[nodiscard]] bool hold_all();
 
   Mapping mapping_;
   int member_count_;
   int index_;
   bool can_pull_ = false;
+  bool one_space_ = false;
+  HeldTasks held_;
   cpu_set_t cores_{};  // of all members
   std::atomic<std::size_t> entered_{0};
   std::uint64_t nonce_ = 0;

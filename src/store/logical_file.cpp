@@ -91,7 +91,7 @@ Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
 Result<std::uint64_t> LogicalFile::read(FileOffset offset, std::span<const iovec> pieces) {
   return move_by_extent(layout_, offset, pieces,
                         [&](const Extent& extent, std::span<const iovec> part) {
-                          return read_pieces_in(extent.subfile, extent.begin, part);
+                          return read_in(extent.subfile, extent.begin, part);
                         });
 }
 
@@ -139,6 +139,10 @@ Status LogicalFile::write_in(int subfile, TargetOffset offset, const void* data,
   return write_pieces_in(subfile, offset, std::span<const iovec>(&piece, 1), len_bytes);
 }
 
+Status LogicalFile::write_in(int subfile, TargetOffset offset, std::span<const iovec> pieces) {
+  return write_pieces_in(subfile, offset, pieces, bytes_in(pieces));
+}
+
 Status LogicalFile::write_pieces_in(int index, TargetOffset offset, std::span<const iovec> pieces,
                                     std::uint64_t len_bytes) {
   SHIMA_TRY(subfile(index).write(offset, pieces));
@@ -149,12 +153,12 @@ Status LogicalFile::write_pieces_in(int index, TargetOffset offset, std::span<co
 Result<std::uint64_t> LogicalFile::read_in(int subfile, TargetOffset offset, void* data,
                                            std::uint64_t len_bytes) {
   const iovec piece{data, len_bytes};
-  return read_pieces_in(subfile, offset, std::span<const iovec>(&piece, 1));
+  return read_in(subfile, offset, std::span<const iovec>(&piece, 1));
 }
 
 // A subfile that ends early ends the file only if no other one goes on.
-Result<std::uint64_t> LogicalFile::read_pieces_in(int index, TargetOffset offset,
-                                                  std::span<const iovec> pieces) {
+Result<std::uint64_t> LogicalFile::read_in(int index, TargetOffset offset,
+                                           std::span<const iovec> pieces) {
   SHIMA_TRY_ASSIGN(const std::uint64_t found, subfile(index).read(offset, pieces));
   tallies_.read(static_cast<std::size_t>(index), found);
   const std::uint64_t wanted = bytes_in(pieces);

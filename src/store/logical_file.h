@@ -60,10 +60,13 @@ class LogicalFile {
   [[nodiscard]] bool move_apart(std::span<const LogicalRun> runs, bool writing);
 
   // --- by place in a subfile
+  [[nodiscard]] Status write_in(int subfile, TargetOffset offset, std::span<const iovec> pieces);
   [[nodiscard]] Status write_in(int subfile, TargetOffset offset, const void* data,
                                 std::uint64_t len_bytes);
   // Stops where no byte of the subfile belongs to the logical file any more; what lies below that
   // and was never written reads as zeros.
+  [[nodiscard]] Result<std::uint64_t> read_in(int subfile, TargetOffset offset,
+                                              std::span<const iovec> pieces);
   [[nodiscard]] Result<std::uint64_t> read_in(int subfile, TargetOffset offset, void* data,
                                               std::uint64_t len_bytes);
   // The end of the logical file, after a read found nothing at `at` in a subfile.
@@ -105,8 +108,6 @@ class LogicalFile {
   [[nodiscard]] Subfile& subfile(int index) { return *subfiles_[static_cast<std::size_t>(index)]; }
   [[nodiscard]] Status write_pieces_in(int subfile, TargetOffset offset,
                                        std::span<const iovec> pieces, std::uint64_t len_bytes);
-  [[nodiscard]] Result<std::uint64_t> read_pieces_in(int subfile, TargetOffset offset,
-                                                     std::span<const iovec> pieces);
   void tally(std::size_t subfile, std::span<const ApartRun> runs, bool writing);
 
   std::string path_;

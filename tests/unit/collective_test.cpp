@@ -225,6 +225,7 @@ struct Way {
   bool can_pull_across;
   bool collective;
   bool striped;
+  bool one_space = false;
 };
 
 class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> {
@@ -236,6 +237,7 @@ class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> 
     made.world.cores = static_cast<int>(pick(random, 1, 4));
     made.world.nodes = way.nodes;
     made.world.can_pull_across = way.can_pull_across;
+    made.world.one_space = way.one_space;
     made.movement = way.movement;
     made.collective = way.collective;
     made.window_bytes = pick(random, 0, 1) * 4096 * pick(random, 1, 8);
@@ -278,7 +280,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Way{"pull_striped", Movement::pull, 1, true, true, true},
                     Way{"pack_striped", Movement::pack, 1, true, true, true},
                     Way{"message_striped", Movement::message, 2, false, true, true},
-                    Way{"message_and_pull_striped", Movement::message, 3, true, true, true}),
+                    Way{"message_and_pull_striped", Movement::message, 3, true, true, true},
+                    Way{"one_space", Movement::automatic, 1, true, true, false, true},
+                    Way{"single_copy", Movement::single_copy, 1, true, true, false, true},
+                    Way{"pull_in_one_space", Movement::pull, 1, true, true, false, true},
+                    Way{"combined_in_one_space", Movement::automatic, 1, true, false, false, true},
+                    Way{"message_in_one_space", Movement::message, 3, true, true, true, true},
+                    Way{"single_copy_striped", Movement::single_copy, 1, true, true, true, true}),
     [](const auto& way) { return std::string(way.param.name); });
 
 }  // namespace

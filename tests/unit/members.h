@@ -99,6 +99,7 @@ class SeveralNodesChannel final : public Channel {
   Outcome agree(const Outcome& mine) override { return inner_->agree(mine); }
   StagingPool& staging() override { return inner_->staging(); }
   bool can_pull() const override { return can_pull_; }
+  bool one_space() const override { return inner_->one_space(); }
   SharedWindows* windows() override { return nullptr; }
   SharedPointer* shared_pointer() override { return inner_->shared_pointer(); }
   Errands* errands() override { return nullptr; }
@@ -116,6 +117,7 @@ struct World {
   int cores = 2;
   int nodes = 1;
   bool can_pull_across = true;  // only where nodes > 1
+  bool one_space = false;       // they use the one that they are in
 };
 
 // Runs `body` as each member in a thread of its own, with a channel of its own.
@@ -132,6 +134,7 @@ inline void run_members(const World& world,
       ASSERT_TRUE((*segment)->introduce({}).has_value());
       auto ground = std::make_shared<NodeGround>();
       ground->segment = *segment;
+      ground->one_space = world.one_space;
       ground->staging = std::make_shared<StagingPool>();
       for (int i = 0; i < world.members; ++i)
         ground->members.push_back({i * world.nodes / world.members, ::getpid(), world.cores});

@@ -48,9 +48,17 @@ struct Situation {
   Layout layout = Layout::plain();
   bool one_node = true;
   bool can_pull = true;
+  bool one_space = false;
 
   [[nodiscard]] Plan plan(Operation operation = Operation::write) const {
-    return make_plan(posts, operation, {members, layout, can_pull, one_node, !one_node}, tuning);
+    return make_plan(posts, operation,
+                     {.members = members,
+                      .layout = layout,
+                      .can_pull = can_pull,
+                      .one_space = one_space,
+                      .can_pack = one_node,
+                      .can_message = !one_node},
+                     tuning);
   }
 };
 
@@ -60,6 +68,7 @@ Situation random_situation(Random& random) {
   const auto nodes = static_cast<int>(pick(random, 1, static_cast<std::uint64_t>(count)));
   made.one_node = nodes == 1;
   made.can_pull = pick(random, 0, 3) != 0;
+  made.one_space = made.can_pull && pick(random, 0, 2) == 0;
   if (pick(random, 0, 1) == 0) {
     const auto unit = pick(random, 1, 100) * pick(random, 1, 9000);
     const auto second = static_cast<std::int64_t>(pick(random, 1, 900000));
@@ -76,8 +85,9 @@ Situation random_situation(Random& random) {
                              : post_of(pick(random, 1, 3000), len, len + pick(random, 0, 9000),
                                        pick(random, 0, 1U << 20)));
     made.posts.back().cached = pick(random, 0, 1) == 0;
+    made.posts.back().direct = pick(random, 0, 20) == 0;
   }
-  made.tuning.force = static_cast<Tuning::Force>(pick(random, 0, 4));
+  made.tuning.force = static_cast<Tuning::Force>(pick(random, 0, 5));
   made.tuning.max_agents = static_cast<int>(pick(random, 0, 5));
   made.tuning.window_bytes = pick(random, 0, 1) * pick(random, 1, 3000000);
   return made;
@@ -200,6 +210,22 @@ TEST(Plan, ChoosesThePathBySizeOfPieces) {
   EXPECT_EQ(situation.plan().path, Path::independent);
   situation.posts = {Post{}, Post{}};
   EXPECT_EQ(situation.plan().path, Path::independent);
+}
+
+TEST(Plan, CopiesOnceInOneSpace) {
+  Situation situation{
+      .posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2), .one_space = true};
+  EXPECT_EQ(situation.plan().path, Path::single_copy);
+  situation.layout = Layout::striped(1U << 20, 2);
+  EXPECT_EQ(situation.plan().path, Path::single_copy);
+  situation.posts.back().direct = true;  // which wants aligned memory
+  EXPECT_NE(situation.plan().path, Path::single_copy);
+  situation.posts = interleaved(4, 10000, 64);
+  EXPECT_NE(situation.plan().path, Path::single_copy);
+  situation.tuning.force = Tuning::Force::single_copy;
+  EXPECT_EQ(situation.plan().path, Path::single_copy);
+  situation.one_space = false;
+  EXPECT_NE(situation.plan().path, Path::single_copy);
 }
 
 TEST(Plan, CachedPiecesAreReadByTheirOwners) {
