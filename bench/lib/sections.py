@@ -12,6 +12,7 @@ from lib.pff_list import PffList
 from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section, limit_job, problem_of, rate
 from lib.strided_read import StridedRead
+from lib.one_space import OneSpace
 from lib.striped import Disks, Subfiles
 from lib.subjects import TOOL, binary
 
@@ -399,5 +400,5 @@ class SmallCosts(Section):
 
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
-            SmallCosts(), Overlap(), Subfiles(), Disks(), PffList(), StridedRead(), Mounted(),
+            SmallCosts(), Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
             Delegation()]

@@ -70,8 +70,9 @@ class Subject:
     flavour: Flavour
     shima: bool
 
-    def command(self, ranks, program, arguments):
-        start = [str(TOOL), "run", "-n", str(ranks)] if self.shima else self.flavour.launch(ranks)
+    def command(self, ranks, program, arguments, one_space=False):
+        run = [str(TOOL), "run", *(["--one-space"] if one_space else []), "-n", str(ranks)]
+        start = run if self.shima else self.flavour.launch(ranks)
         return [*start, str(binary(program, self.flavour)), *map(str, arguments)]
 
     def label(self):

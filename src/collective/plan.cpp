@@ -25,7 +25,9 @@ constexpr std::uint64_t pull_piece_bytes = 2048;  // smaller pieces are packed b
 // Where agents write to inodes of their own none waits for another's lock, and the copying alone
 // counts; packing spares the kernel's walk through the pages of each piece.
 constexpr std::uint64_t pull_piece_bytes_apart = 32 * 1024;
-constexpr std::uint64_t single_copy_piece_bytes = 2048;  // smaller ones are gathered first
+// In one address space: gathering smaller pieces into a window, which stays in the cache, costs
+// less than what the kernel does for each piece of a list.
+constexpr std::uint64_t single_copy_piece_bytes = 8 * 1024;
 constexpr std::uint64_t own_read_piece_bytes =
     4096;  // cached pieces of this size are read by their owners
 constexpr std::uint64_t own_block_bytes =
@@ -63,12 +65,14 @@ Totals add_up(std::span<const Post> posts) {
   return totals;
 }
 
-bool owners_do_it_best(const Totals& totals, Operation operation) {
+bool owners_do_it_best(const Totals& totals, Operation operation, bool one_space) {
   if (totals.members <= 1 && totals.file_pieces <= 1) return true;
   const std::uint64_t piece_bytes = totals.bytes / totals.file_pieces;
   if (totals.most_file_pieces <= 1)
     return piece_bytes >= own_block_bytes || totals.bytes <= few_bytes * totals.members;
-  if (operation == Operation::read && totals.cached) return piece_bytes >= own_read_piece_bytes;
+  // Fewer readers that each take more at once are better, where that costs no further copy.
+  if (operation == Operation::read && totals.cached && !one_space)
+    return piece_bytes >= own_read_piece_bytes;
   return false;
 }
 
@@ -86,7 +90,8 @@ Path gathering_path(const Totals& totals, Operation operation, const Terrain& te
   if (may_copy_once && force == Tuning::Force::single_copy) return Path::single_copy;
   const std::uint64_t piece_bytes =
       totals.bytes / std::max(totals.file_pieces, totals.memory_pieces);
-  if (may_copy_once && piece_bytes >= single_copy_piece_bytes) return Path::single_copy;
+  if (terrain.one_space)
+    return may_copy_once && piece_bytes >= single_copy_piece_bytes ? Path::single_copy : Path::pull;
   return piece_bytes >= least_pulled_piece(operation, terrain) ? Path::pull : Path::pack;
 }
 
@@ -96,7 +101,7 @@ Path choose(const Totals& totals, Operation operation, const Terrain& terrain,
   if (force == Tuning::Force::message && !terrain.can_message) force = Tuning::Force::automatic;
   if (totals.bytes == 0 || !totals.ordered || force == Tuning::Force::independent)
     return Path::independent;
-  if (force == Tuning::Force::automatic && owners_do_it_best(totals, operation))
+  if (force == Tuning::Force::automatic && owners_do_it_best(totals, operation, terrain.one_space))
     return Path::independent;
   return gathering_path(totals, operation, terrain, force);
 }
