@@ -1,4 +1,5 @@
 // RANKS: 2 4
+// VARIANTS: onespace
 // What the disk of one rank does wrong is everybody's error, and only what is wrong is one.
 //
 // SHIMA_FAULT makes the system calls of one rank fail, or take less than they were given; it is set
@@ -38,7 +39,8 @@ typedef struct {
   const char *key, *value;
 } Way;
 
-static const Way ways[] = {{"shima_reach", "pull"},
+static const Way ways[] = {{"shima_reach", "single_copy"},  // in one address space, else automatic
+                           {"shima_reach", "pull"},
                            {"shima_reach", "pack"},
                            {"shima_reach", "message"},
                            {"collective_buffering", "false"}};

@@ -38,18 +38,20 @@ class Case(NamedTuple):
     hints: str
     moment: str
     shielded: bool = SHIELDED
+    one_space: bool = False
 
     @property
     def name(self):
         parts = [self.hints.split("=")[-1], self.way, self.moment.replace(":", "-")]
-        return ".".join(parts + ["shielded"] * self.shielded)
+        return ".".join(parts + ["one-space"] * self.one_space + ["shielded"] * self.shielded)
 
 
-def at(way, hints, *faults):
+def at(way, hints, *faults, one_space=False):
     """Cases of ranks killed in phases, each as "PHASE:RANK[:NTH]"."""
-    return [Case(way, hints, fault) for fault in faults]
+    return [Case(way, hints, fault, one_space=one_space) for fault in faults]
 
 
+SINGLE_COPY = "shima_reach=single_copy"
 PULL, PACK = "shima_reach=pull", "shima_reach=pack"
 INDEPENDENT = "romio_cb_read=disable;romio_cb_write=disable"
 
@@ -77,6 +79,14 @@ CASES = [
     *at("alone", PULL, "errand:1:2", "lead:1:2", "lead:0", "disk:0:3", "gather:0:4", "sync:1"),
     *at("nonblocking", PULL, "work:1", "work:0:2", f"gather:{AGENT}:3", "agree:1"),
     *at("split", PACK, "split:1", "split:0:2", "work:0:2", f"disk:{AGENT}:3"),
+    # Ranks in one address space, whose memory others' system calls use.
+    *(Case("blocking", hints, "during", shielded, one_space=True)
+      for hints in (SINGLE_COPY, PULL) for shielded in (SEEN, SHIELDED)),
+    *at("blocking", SINGLE_COPY, "open.introduced:1", "open.agree:1", "lock:1", "post:1", "plan:0", f"gather:{AGENT}:3",
+        f"disk:{AGENT}:3", f"disk:{AGENT}:6", "agree:0", "agree:1", "arrive:0:10", "release:1:3", one_space=True),
+    *at("blocking", PULL, f"gather:{AGENT}:3", f"disk:{AGENT}:3", one_space=True),
+    *at("alone", PULL, "lead:0", "gather:0:4", one_space=True),
+    *at("nonblocking", SINGLE_COPY, "work:1", f"disk:{AGENT}:3", one_space=True),
     # That launchers deal with the rest too needs no more than some of it.
     *(Case(way, PULL, moment, SEEN)
       for way, moment in (("blocking", "open.joined:1"), ("blocking", "disk:0:3"), ("whole", "close:1"),
@@ -127,13 +137,14 @@ def behind_shield(command):
 
 def command_for(case):
     shima, mpiexec = os.environ["SHIMA"], os.environ["MPIEXEC"]
+    space = ["--one-space"] if case.one_space else []
     if not case.shielded:
-        return [shima, "run", "-n", "4", "--mpiexec", mpiexec, *arguments_for(case)]
-    return [mpiexec, "-n", "4", *behind_shield([shima, "exec", *arguments_for(case)])]
+        return [shima, "run", *space, "-n", "4", "--mpiexec", mpiexec, *arguments_for(case)]
+    return [mpiexec, "-n", "4", *behind_shield([shima, "exec", *space, *arguments_for(case)])]
 
 
 def environment_for(case):
-    environment = dict(os.environ, SHIMA_HINTS=f"{HINTS};{case.hints}")
+    environment = dict(os.environ, SHIMA_HINTS=f"{HINTS};{case.hints}", SHIMA_ONE_SPACE="required")
     if ":" in case.moment:
         environment["SHIMA_FAULT"] = f"kill:{case.moment}"
     return environment
