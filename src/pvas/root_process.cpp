@@ -49,6 +49,7 @@ Result<std::string> root_program() {
 // preloaded into the caller is meant for programs, and would only be in the way of the root.
 struct RootCommand {
   std::string program;
+  std::string maker;
   std::string slice;
   std::string slices;
   std::string group;
@@ -59,6 +60,7 @@ struct RootCommand {
 Result<RootCommand> root_command(const WhichSpace& space) {
   RootCommand command;
   SHIMA_TRY_ASSIGN(command.program, root_program());
+  command.maker = std::to_string(::getpid());
   command.slice = std::to_string(space.slice);
   command.slices = std::to_string(space.slices);
   command.group = space.group;
@@ -85,9 +87,9 @@ Result<RootCommand> root_command(const WhichSpace& space) {
   }
   ::close_range(at + 1, ~0U, 0);
   if (::chdir("/") == 0)
-    ::execle(command.program.c_str(), "pvas-root", "3", command.slice.c_str(),
-             command.slices.c_str(), command.group.c_str(), command.mapping, nullptr,
-             command.environment.data());
+    ::execle(command.program.c_str(), "pvas-root", "3", command.maker.c_str(),
+             command.slice.c_str(), command.slices.c_str(), command.group.c_str(), command.mapping,
+             nullptr, command.environment.data());
   ::_exit(127);
 }
 

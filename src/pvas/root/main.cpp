@@ -1,6 +1,6 @@
 // pvas-root: the process that owns a space.
 //
-//   pvas-root LISTENER SLICE SLICES GROUP lazy|eager
+//   pvas-root LISTENER MAKER SLICE SLICES GROUP lazy|eager
 //
 // It is started by the library or by `shima exec --one-space` (pvas/root_process.cpp), with the
 // listening socket as its only file but /dev/null. All tasks are its children and live in its
@@ -54,6 +54,7 @@ int number_in(std::string_view text) {
 
 struct Orders {
   int listener;
+  pid_t maker;
   Slice slice;
   std::string group;
   bool eager;
@@ -81,20 +82,21 @@ Status be_root(const Orders& orders) {
   Status joined;
   if (!orders.group.empty())
     joined = join_group(space.board(), orders.slice, orders.group, orders.eager);
-  return serve(space, std::move(listener), std::move(joined));
+  return serve(space, std::move(listener), orders.maker, std::move(joined));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 6) {
+  if (argc != 7) {
     std::fputs("pvas-root is started by Shima itself\n", stderr);
     return 2;
   }
   const Status status = be_root({.listener = number_in(argv[1]),
-                                 .slice = {number_in(argv[2]), number_in(argv[3])},
-                                 .group = argv[4],
-                                 .eager = std::string_view(argv[5]) == "eager"});
+                                 .maker = number_in(argv[2]),
+                                 .slice = {number_in(argv[3]), number_in(argv[4])},
+                                 .group = argv[5],
+                                 .eager = std::string_view(argv[6]) == "eager"});
   if (!status) std::fprintf(stderr, "shima: pvas-root: %s\n", describe(status.error()).c_str());
   return status ? 0 : 1;
 }
