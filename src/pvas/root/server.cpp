@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "pvas/root/connection.h"
+#include "pvas/root/reserve.h"
 #include "pvas/root/self_test.h"
 #include "pvas/wire.h"
 
@@ -45,7 +46,9 @@ class Server {
       const int count = ::epoll_wait(poll_.get(), events.data(), events.size(), tick_ms);
       if (count < 0 && errno != EINTR) return fail_errno(errno, "waiting for events");
       for (int i = 0; i < count; ++i) serve_event(events[static_cast<std::size_t>(i)].data.fd);
-      if (count == 0) space_.sweep();
+      if (count > 0) continue;
+      tell_changes();  // what there was no memory for
+      space_.sweep();
     }
     return {};
   }
@@ -90,12 +93,12 @@ class Server {
 
   void serve_event(int fd) {
     if (fd == listener_.get()) return accept_one();
-    if (fd == signals_.get()) return tell_changes();
+    if (fd == signals_.get()) return hear_signals();
     const auto found = connections_.find(fd);
     if (found == connections_.end()) return;
     Connection& connection = found->second;
     if (connection.owes()) pay(connection);
-    const Status status = hear(connection);
+    const Status status = caught([&] { return hear(connection); });
     if (status) return;
     if (status.error().code != Code::peer_lost) connection.refuse(status.error());
     part_from(connection);
@@ -104,9 +107,16 @@ class Server {
 
   void accept_one() {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket || !must_be_own_user(socket.get()) || !add(socket.get())) return;
+    if (!socket || !must_be_own_user(socket.get())) return;
+    if (!reserve_is_whole()) return Connection(std::move(socket)).refuse(no_memory());
+    if (!add(socket.get())) return;
     const int fd = socket.get();
     connections_.emplace(fd, std::move(socket));
+  }
+
+  static Error no_memory() {
+    return {
+        .code = Code::no_memory, .sys_errno = ENOMEM, .what = "a space without any memory left"};
   }
 
   // Whoever goes takes the task along.
@@ -164,10 +174,12 @@ class Server {
     }
   }
 
+  // Another time it may be otherwise only where nothing was found out.
   Status test_once() {
     SHIMA_TRY(able_);
-    if (!tested_) outcome_ = test_mends(space_);
-    tested_ = true;
+    if (tested_) return outcome_;
+    outcome_ = test_mends(space_);
+    tested_ = outcome_ || outcome_.error().code == Code::unsupported_operation;
     return outcome_;
   }
 
@@ -186,10 +198,14 @@ class Server {
     connection.tell(Word::started, started->task, started->pid, {});
   }
 
-  void tell_changes() {
+  void hear_signals() {
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     }
+    tell_changes();
+  }
+
+  void tell_changes() {
     for (const Change& change : space_.take_changes()) {
       const auto found = std::ranges::find_if(
           connections_, [&](const auto& entry) { return entry.second.process == change.pid; });
