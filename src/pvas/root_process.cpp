@@ -18,6 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include "pvas/birth.h"
+
 extern char** environ;
 
 namespace shima::pvas {
@@ -49,6 +51,7 @@ Result<std::string> root_program() {
 // preloaded into the caller is meant for programs, and would only be in the way of the root.
 struct RootCommand {
   std::string program;
+  std::string maker;
   std::string slice;
   std::string slices;
   std::string group;
@@ -59,6 +62,7 @@ struct RootCommand {
 Result<RootCommand> root_command(const WhichSpace& space) {
   RootCommand command;
   SHIMA_TRY_ASSIGN(command.program, root_program());
+  command.maker = std::to_string(::getpid());
   command.slice = std::to_string(space.slice);
   command.slices = std::to_string(space.slices);
   command.group = space.group;
@@ -73,36 +77,41 @@ Result<RootCommand> root_command(const WhichSpace& space) {
 }
 
 // In the second child: none of the caller's files, and not its folder.
-[[noreturn]] void become_root(const RootCommand& command, int listener) {
+[[noreturn]] void become_root(const RootCommand& command, int listener, int to_tell) {
   ::setpgid(0, 0);
-  constexpr int at = 3;
+  // First where they are in nobody's way.
+  listener = ::fcntl(listener, F_DUPFD, root_files);
+  to_tell = ::fcntl(to_tell, F_DUPFD, root_files);
   const int nothing = ::open("/dev/null", O_RDWR);
-  for (int fd = 0; fd < at; ++fd) ::dup2(nothing, fd);
-  if (listener == at) {
-    ::fcntl(listener, F_SETFD, 0);
-  } else {
-    ::dup2(listener, at);
-  }
-  ::close_range(at + 1, ~0U, 0);
+  for (int fd = 0; fd < root_listener; ++fd) ::dup2(nothing, fd);
+  ::dup2(listener, root_listener);
+  ::dup2(to_tell, root_birth);
+  ::close_range(root_files, ~0U, 0);
   if (::chdir("/") == 0)
-    ::execle(command.program.c_str(), "pvas-root", "3", command.slice.c_str(),
+    ::execle(command.program.c_str(), "pvas-root", command.maker.c_str(), command.slice.c_str(),
              command.slices.c_str(), command.group.c_str(), command.mapping, nullptr,
              command.environment.data());
+  tell_of_birth(root_birth, code_of_errno(errno), errno, "starting pvas-root");
   ::_exit(127);
 }
 
 Status start_root(const UniqueFd& listener, const WhichSpace& space) {
   SHIMA_TRY_ASSIGN(const RootCommand command, root_command(space));
+  SHIMA_TRY_ASSIGN(BirthPipe birth, make_birth_pipe());
   const pid_t first = ::fork();
   if (first < 0) return fail_errno(errno, "making a space's root");
   if (first == 0) {
-    if (::fork() == 0) become_root(command, listener.get());
+    const pid_t second = ::fork();
+    if (second == 0) become_root(command, listener.get(), birth.to_tell.get());
+    if (second < 0)
+      tell_of_birth(birth.to_tell.get(), code_of_errno(errno), errno, "making a space's root");
     ::_exit(0);
   }
+  birth.to_tell = UniqueFd();
   int status = 0;
   while (::waitpid(first, &status, 0) < 0 && errno == EINTR) {
   }
-  return {};
+  return hear_of_birth(birth.to_hear, time_to_meet);
 }
 
 // Whether this process bound the name, and so started the root.
@@ -132,9 +141,8 @@ Result<UniqueFd> connect_or_make_root(const WhichSpace& space) {
     auto socket = connect_root(space.socket_name);
     if (socket || socket.error().code != Code::no_such_file) return socket;
     SHIMA_TRY_ASSIGN(const bool made, try_to_make(space));
-    if (made) continue;
     if (Clock::now() > deadline) return fail(Code::timed_out, "the space's root does not answer");
-    std::this_thread::sleep_for(between_tries);  // bound by another, who does not listen yet
+    if (!made) std::this_thread::sleep_for(between_tries);  // by another, who does not listen yet
   }
 }
 

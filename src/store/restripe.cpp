@@ -1,12 +1,9 @@
 #include "store/restripe.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <thread>
 
@@ -18,58 +15,9 @@
 namespace shima {
 namespace {
 
-// --- the record ---------------------------------------------------------------------------------
-
-// The new master file, and a line "copied BYTES STAMP".
-constexpr std::string_view record_key = "\ncopied ";
-
-std::string encode_record(const UnfinishedRestripe& record) {
-  return encode_master(record.goal) +
-         fmt::format("copied {} {:x}\n", record.done.value, record.stamp);
-}
-
-std::optional<UnfinishedRestripe> decode_record(std::string_view text) {
-  const std::size_t at = text.rfind(record_key);
-  if (at == std::string_view::npos || !text.ends_with('\n')) return {};
-  auto goal = decode_master(text.substr(0, at + 1));
-  if (!goal) return {};
-  UnfinishedRestripe record{*std::move(goal), {}, 0};
-  const std::string_view line = text.substr(at + record_key.size());
-  const std::size_t space = std::min(line.find(' '), line.size() - 1);
-  const char* const begin = line.data();
-  const char* const end = line.data() + line.size() - 1;  // the newline
-  const auto [after_done, bad_done] = std::from_chars(begin, begin + space, record.done.value);
-  if (bad_done != std::errc{} || after_done != begin + space || record.done.value < 0) return {};
-  const char* const stamp = std::min(begin + space + 1, end);
-  const auto [last, bad_stamp] = std::from_chars(stamp, end, record.stamp, 16);
-  if (bad_stamp != std::errc{} || last != end) return {};
-  return record;
-}
-
-Result<Target> home_of_record(const MasterFile& master, const std::string& path) {
-  return Target::open(master.targets().front(), path, Target::Purpose::use);
-}
-
-Status write_record(const Target& home, const MasterFile& source,
-                    const UnfinishedRestripe& record) {
-  const std::string name = record_name(source.id);
-  return write_whole(home.fd(), name, encode_record(record), 0600, home.directory() + "/" + name);
-}
-
 std::unexpected<Error> moved_away(const std::string& path) {
   return fail(Code::file_in_use, path + " was renamed or replaced while it was restriped");
 }
-
-// Also as what has taken its place already.
-bool still_stands(const MasterFile& source, const std::string& path) {
-  const auto now = read_master(path);
-  if (!now) return true;  // which says what is wrong
-  if (!*now) return false;
-  const auto* replaced = (*now)->intent ? std::get_if<ReplaceIntent>(&*(*now)->intent) : nullptr;
-  return (*now)->id == source.id || (replaced != nullptr && replaced->from == source.id);
-}
-
-// --- one restripe -------------------------------------------------------------------------------
 
 // A file being restriped, from the examination of the old one to the switch.
 class Restriping {
@@ -81,12 +29,10 @@ class Restriping {
     std::vector<Part> subfiles = parts_of(source, old_targets);
     subfiles.resize(source.targets().size());
     SHIMA_TRY_ASSIGN(WriterWatch watch, WriterWatch::begin(subfiles));
-    SHIMA_TRY_ASSIGN(Target home, home_of_record(source, path));
+    SHIMA_TRY_ASSIGN(Target home, home_of_restripe_record(source, path));
     Restriping work(path, source, std::move(watch), std::move(home));
     const Status done = work.carry_out(request, progress);
-    if (done || still_stands(source, path)) return done;
-    work.clean_up();
-    return moved_away(path);
+    return done ? done : work.give_up(done);
   }
 
  private:
@@ -102,11 +48,22 @@ class Restriping {
     return switch_over();
   }
 
-  // Nobody goes on with it: whoever moved the file has dropped what there was, and we may have
-  // written more since. (As long as we watch the subfiles, nobody else restripes them.)
+  // Leaves what the next call can go on with, and nothing else.
+  Status give_up(const Status& why) const {
+    const auto now = read_master(path_);
+    if (!now) return why;  // which says what is wrong
+    const bool stands = *now && (*now)->id == source_.id;
+    if (!stands && switching_) return why;  // the copy may be all that there is
+    // Whoever moved the file has dropped what there was, and we may have written more since.
+    if (!stands || record_.done.value == 0) clean_up();
+    return stands ? why : moved_away(path_);
+  }
+
+  // As long as we watch the subfiles, nobody else restripes them, so that no lock is needed.
   void clean_up() const {
-    if (!new_targets_.empty()) std::ignore = remove_parts(record_.goal, new_targets_);
-    ::unlinkat(home_.fd(), record_name(source_.id).c_str(), 0);
+    if (new_targets_.empty()) return;  // what there is, an earlier call has made
+    if (remove_parts(record_.goal, new_targets_))
+      ::unlinkat(home_.fd(), record_name(source_.id).c_str(), 0);
   }
 
   // Finds what an earlier call has made, or makes everything.
@@ -130,7 +87,7 @@ class Restriping {
     SHIMA_TRY(layout_of(record_.goal));
     SHIMA_TRY_ASSIGN(new_targets_,
                      open_targets(record_.goal.targets(), path_, Target::Purpose::create));
-    SHIMA_TRY(write_record(home_, source_, record_));
+    SHIMA_TRY(write_restripe_record(home_, source_, record_));
     struct stat facts{};
     if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
     // Its copies are not for rebuilding a file before it is one.
@@ -163,12 +120,30 @@ class Restriping {
       if (progress) SHIMA_TRY(progress(done, goal));
       if (as_unsigned(done - recorded) < record_bytes) return {};
       SHIMA_TRY(to.sync());
-      recorded = record_.done = done;
-      return write_record(home_, source_, record_);
+      recorded = done;
+      return record_progress(done);
     };
     SHIMA_TRY(copy_data(from, to, {record_.done, end}, step));
     SHIMA_TRY(truncate_subfiles(record_.goal, as_unsigned(end.value), new_targets_));
     return to.sync();
+  }
+
+  // Fails if somebody has dropped the copy, who may also have moved the file away and back.
+  Status record_progress(FileOffset done) {
+    SHIMA_TRY_ASSIGN(const FolderLock lock, lock_folder());
+    SHIMA_TRY(check_that_ours());
+    UnfinishedRestripe next = record_;
+    next.done = done;
+    SHIMA_TRY(write_restripe_record(home_, source_, next));
+    record_ = std::move(next);
+    return {};
+  }
+
+  Status check_that_ours() const {
+    SHIMA_TRY_ASSIGN(const auto now, read_master(path_));
+    SHIMA_TRY_ASSIGN(const auto record, unfinished_restripe(source_, path_));
+    if (now && *now == source_ && record && record->goal.id == record_.goal.id) return {};
+    return moved_away(path_);
   }
 
   // Whoever has the folder's lock may be waiting for our leases, so we never wait for both.
@@ -183,15 +158,13 @@ class Restriping {
 
   Status switch_over() {
     SHIMA_TRY_ASSIGN(const FolderLock lock, lock_folder());
-    SHIMA_TRY_ASSIGN(const auto now, read_master(path_));
-    SHIMA_TRY_ASSIGN(const auto record, unfinished_restripe(source_, path_));
-    if (!now || *now != source_ || !record || record->goal.id != record_.goal.id)
-      return moved_away(path_);
+    SHIMA_TRY(check_that_ours());
     SHIMA_TRY(write_copies(record_.goal, path_, 0600, new_targets_));
     SHIMA_TRY(adopt_access());
     MasterFile next = record_.goal;
     next.intent = ReplaceIntent{source_.id, source_.targets()};
     SHIMA_TRY(watch_.still_alone());
+    switching_ = true;
     SHIMA_TRY(put_master(path_, next));
     return finish_intent(path_, next);
   }
@@ -202,35 +175,10 @@ class Restriping {
   Target home_;
   std::vector<Target> new_targets_;
   UnfinishedRestripe record_{};
+  bool switching_ = false;
 };
 
 }  // namespace
-
-Result<std::optional<UnfinishedRestripe>> unfinished_restripe(const MasterFile& master,
-                                                              const std::string& path) {
-  SHIMA_TRY_ASSIGN(const Target home, home_of_record(master, path));
-  const std::string name = record_name(master.id);
-  const UniqueFd fd(
-      ::openat(home.fd(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd && errno == ENOENT) return std::nullopt;
-  if (!fd) return failed("reading", home.directory() + "/" + name);
-  SHIMA_TRY_ASSIGN(const std::string text,
-                   read_up_to(fd.get(), 2 * largest_master_bytes, home.directory() + "/" + name));
-  return decode_record(text);
-}
-
-Status drop_restripe(const MasterFile& master, const std::string& path) {
-  SHIMA_TRY_ASSIGN(const auto found, unfinished_restripe(master, path));
-  if (found) {
-    SHIMA_TRY_ASSIGN(const auto targets,
-                     open_targets(found->goal.targets(), path, Target::Purpose::use));
-    SHIMA_TRY(remove_parts(found->goal, targets));
-  }
-  SHIMA_TRY_ASSIGN(const Target home, home_of_record(master, path));
-  if (::unlinkat(home.fd(), record_name(master.id).c_str(), 0) != 0 && errno != ENOENT)
-    return failed("removing", home.directory() + "/" + record_name(master.id));
-  return {};
-}
 
 Status restripe(const RestripeRequest& request, const CopyProgress& progress) {
   SHIMA_TRY_ASSIGN(const auto master, read_settled_master(request.path));

@@ -15,6 +15,7 @@
 
 #include "layout/master_file.h"
 #include "store/copy_data.h"
+#include "store/target.h"
 
 namespace shima {
 
@@ -25,8 +26,8 @@ struct RestripeRequest {
   std::uint64_t record_bytes = std::uint64_t{256} << 20;
 };
 
-// file_in_use if somebody writes; what was copied is kept. A file that has these regions already is
-// left as it is.
+// file_in_use if somebody writes; what was recorded is kept, and nothing where nothing was. A file
+// that has these regions already is left as it is.
 [[nodiscard]] Status restripe(const RestripeRequest& request, const CopyProgress& progress);
 
 // The file that a restripe has begun to make of `master`; nothing if none has. `path`: of `master`.
@@ -37,6 +38,12 @@ struct UnfinishedRestripe {
 };
 [[nodiscard]] Result<std::optional<UnfinishedRestripe>> unfinished_restripe(
     const MasterFile& master, const std::string& path);
+
+// Where that is recorded, and the recording.
+[[nodiscard]] Result<Target> home_of_restripe_record(const MasterFile& master,
+                                                     const std::string& path);
+[[nodiscard]] Status write_restripe_record(const Target& home, const MasterFile& source,
+                                           const UnfinishedRestripe& record);
 
 // Removes what a restripe has made. The caller has the folder's lock.
 [[nodiscard]] Status drop_restripe(const MasterFile& master, const std::string& path);

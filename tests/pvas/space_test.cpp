@@ -381,23 +381,6 @@ TEST_F(Spaces, TheOthersLiveOnAfterACrash) {
   EXPECT_EQ(status_of(shower), 0);
 }
 
-TEST_F(Spaces, ManyTasksLeaveNoMappings) {
-  const int stays = spawn("wait");
-  const std::string maps = maps_of_root(stays);
-  ASSERT_EQ(status_of(spawn("see_waiting")), 0);
-  const int before = lines_of(maps);
-  ASSERT_GT(before, 10);
-  constexpr int rounds = 500;
-  for (int i = 0; i < rounds; ++i) {
-    std::array<int, 4> tasks{};
-    for (int& task : tasks) task = spawn("nothing");
-    for (const int task : tasks) ASSERT_EQ(status_of(task), 0);
-    ASSERT_LT(tasks[3], 16) << "numbers of tasks that are no more are not used again";
-  }
-  EXPECT_TRUE(eventually([&] { return lines_of(maps) <= before + 8; }))
-      << before << " mappings became " << lines_of(maps);
-}
-
 TEST_F(Spaces, AKilledTaskLeavesNoMappings) {
   const int stays = spawn("wait");
   const std::string maps = maps_of_root(stays);

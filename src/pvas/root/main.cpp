@@ -1,10 +1,11 @@
 // pvas-root: the process that owns a space.
 //
-//   pvas-root LISTENER SLICE SLICES GROUP lazy|eager
+//   pvas-root MAKER SLICE SLICES GROUP lazy|eager
 //
 // It is started by the library or by `shima exec --one-space` (pvas/root_process.cpp), with the
-// listening socket as its only file but /dev/null. All tasks are its children and live in its
-// memory; it does nothing but to start them, to wait for them, and to clean up after them.
+// listening socket and a pipe to its maker as its only files but /dev/null. All tasks are its
+// children and live in its memory; it does nothing but to start them, to wait for them, and to
+// clean up after them.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -20,8 +21,10 @@
 #include <string>
 #include <string_view>
 
+#include "pvas/birth.h"
 #include "pvas/root/break_fence.h"
 #include "pvas/root/group.h"
+#include "pvas/root/reserve.h"
 #include "pvas/root/server.h"
 
 namespace {
@@ -45,7 +48,7 @@ Result<std::string> name_of_socket(int listener) {
   return std::string(name.sun_path + 1, size - before);
 }
 
-// The arguments come from root_process.cpp; what is none of its would be a listener that is none.
+// The arguments come from root_process.cpp.
 int number_in(std::string_view text) {
   int number = -1;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -53,20 +56,20 @@ int number_in(std::string_view text) {
 }
 
 struct Orders {
-  int listener;
+  pid_t maker;
   Slice slice;
   std::string group;
   bool eager;
 };
 
-Status be_root(const Orders& orders) {
-  UniqueFd listener(orders.listener);
-  SHIMA_TRY(fence_program_break());
+Result<Space> begin(Slice slice, const UniqueFd& listener) {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   // Ignored, as it may have been handed down, the ends of tasks would not be told.
   std::signal(SIGCHLD, SIG_DFL);
+  SHIMA_TRY(fence_program_break());
+  keep_reserve();
   // The files of every task pass through here, and the memory of all is one process's; what a
   // group shares is a large file.
   for (const auto limit : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE}) {
@@ -76,12 +79,22 @@ Status be_root(const Orders& orders) {
     ::setrlimit(limit, &value);
   }
   SHIMA_TRY_ASSIGN(const std::string name, name_of_socket(listener.get()));
-  SHIMA_TRY_ASSIGN(Space space, Space::make(orders.slice, name));
-  shima_pvas_board = &space.board();
+  return Space::make(slice, name);
+}
+
+Status be_root(const Orders& orders) {
+  UniqueFd listener(root_listener);
+  UniqueFd birth(root_birth);
+  auto space = begin(orders.slice, listener);
+  const Error error = space ? Error{.code = Code::ok, .what = {}} : space.error();
+  tell_of_birth(birth.get(), error.code, error.sys_errno, error.what);
+  birth = UniqueFd();
+  if (!space) return std::unexpected(error);
+  shima_pvas_board = &space->board();
   Status joined;
   if (!orders.group.empty())
-    joined = join_group(space.board(), orders.slice, orders.group, orders.eager);
-  return serve(space, std::move(listener), std::move(joined));
+    joined = join_group(space->board(), orders.slice, orders.group, orders.eager);
+  return serve(*space, std::move(listener), orders.maker, std::move(joined));
 }
 
 }  // namespace
@@ -91,7 +104,7 @@ int main(int argc, char** argv) {
     std::fputs("pvas-root is started by Shima itself\n", stderr);
     return 2;
   }
-  const Status status = be_root({.listener = number_in(argv[1]),
+  const Status status = be_root({.maker = number_in(argv[1]),
                                  .slice = {number_in(argv[2]), number_in(argv[3])},
                                  .group = argv[4],
                                  .eager = std::string_view(argv[5]) == "eager"});

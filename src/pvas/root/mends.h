@@ -11,5 +11,6 @@ enum shima_mend {
   SHIMA_MEND_MREMAP,
   SHIMA_MEND_STACK,  /* a thread's stack lies in the partition */
   SHIMA_MEND_ORIGIN, /* $ORIGIN is the program's folder */
-  SHIMA_MEND_SELF    /* /proc/self/exe is the program */
+  SHIMA_MEND_SELF,   /* /proc/self/exe is the program */
+  SHIMA_MEND_UNKNOWN /* there was no memory to look */
 };

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -76,7 +77,9 @@ static void* look_at_stack(void* fine) {
 static int stack_is_own(void) {
   pthread_t thread;
   int fine = 0;
-  if (pthread_create(&thread, NULL, look_at_stack, &fine) != 0) return 0;
+  const int failed = pthread_create(&thread, NULL, look_at_stack, &fine);
+  if (failed == EAGAIN) errno = ENOMEM;
+  if (failed != 0) return 0;
   pthread_join(thread, NULL);
   return fine;
 }
@@ -96,10 +99,11 @@ static int self_is_right(const char* program) {
   return fine;
 }
 
-int main(int argc, char** argv) {
+static int find_what_fails(int argc, char** argv) {
   partition = getauxval(0x53505641);
   if (partition == 0) return SHIMA_MEND_CONTROL;
   if (!break_is_own()) return SHIMA_MEND_BREAK;
+  errno = 0;
   if (!malloc_is_own()) return SHIMA_MEND_MALLOC;
   if (!mmap_is_own()) return SHIMA_MEND_MMAP;
   if (!mremap_is_own()) return SHIMA_MEND_MREMAP;
@@ -107,4 +111,9 @@ int main(int argc, char** argv) {
   if (!origin_is_right()) return SHIMA_MEND_ORIGIN;
   if (argc != 1 || !self_is_right(argv[0])) return SHIMA_MEND_SELF;
   return SHIMA_MEND_NONE;
+}
+
+int main(int argc, char** argv) {
+  const int mend = find_what_fails(argc, argv);
+  return mend != SHIMA_MEND_NONE && errno == ENOMEM ? SHIMA_MEND_UNKNOWN : mend;
 }

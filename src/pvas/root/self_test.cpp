@@ -47,7 +47,7 @@ std::string words_for(int status) {
     case SHIMA_MEND_SELF:
       return "/proc/self/exe is not the program";
     default:
-      return "a program does not begin";
+      return "a program does not begin (for want of memory, or of its libraries)";
   }
 }
 
@@ -87,6 +87,10 @@ Status test_mends(Space& space) {
   space.let_go(started->task);
   SHIMA_TRY_ASSIGN(const int status, ended);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  if (WIFEXITED(status) && WEXITSTATUS(status) == SHIMA_MEND_UNKNOWN)
+    return fail(Code::no_memory, "testing whether one address space works", ENOMEM);
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    return fail(Code::peer_lost, "who tested whether one address space works was killed");
   return fail(Code::unsupported_operation,
               "one address space does not work with this libc: " + words_for(status));
 }

@@ -1,0 +1,186 @@
+// TIMEOUT: 120
+// What a root does where those who use its space do not do their part, or memory is short. The
+// program is its own worker (see worker.h).
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstring>
+#include <map>
+
+#include "pvas/aftermath.h"
+#include "pvas/root_process.h"
+#include "pvas/spawn.h"
+#include "shima/pvas.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+int nothing() { return 0; }
+
+int wait_for_ever() {
+  for (;;) pause();
+}
+
+// Takes all the memory that there is, and what others give back.
+int eat() {
+  for (std::size_t size = std::size_t{1} << 30;;) {
+    if (mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
+        MAP_FAILED)
+      continue;
+    if (size > 4096) {
+      size /= 2;
+    } else {
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+}
+
+const std::map<std::string, int (*)()> works{
+    {"nothing", nothing}, {"wait", wait_for_ever}, {"eat", eat}};
+
+// ---- the tests ---------------------------------------------------------------------------------
+
+int spawn_in(pvas_space* space, const char* work, int* task) {
+  static const std::string path = own_path();
+  char* arguments[] = {const_cast<char*>("worker"), const_cast<char*>(work), nullptr};
+  pvas_program program{};
+  program.file = path.c_str();
+  program.arguments = arguments;
+  return pvas_spawn(space, &program, task);
+}
+
+int status_of(pvas_space* space, int task) {
+  int status = -1;
+  EXPECT_EQ(pvas_wait(space, task, 20000, &status), 0) << pvas_error_message();
+  return status;
+}
+
+TEST(Root, WhoDoesNotListenStopsNobody) {
+  pvas_space* space = nullptr;
+  int silent = -1;
+  int task = -1;
+  ASSERT_EQ(pvas_create(nullptr, &space), 0) << pvas_error_message();
+  ASSERT_EQ(spawn_in(space, "wait", &silent), 0) << pvas_error_message();
+  const pid_t process = pvas_process(space, silent);
+  const auto is_stopped = [&](bool wanted) {
+    std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+    std::string text;
+    std::getline(stat, text);
+    return (text.find(") T") != std::string::npos) == wanted;
+  };
+  // More news than a connection takes.
+  for (int i = 0; i < 400; ++i) {
+    ASSERT_EQ(kill(process, i % 2 == 0 ? SIGSTOP : SIGCONT), 0);
+    ASSERT_TRUE(eventually([&] { return is_stopped(i % 2 == 0); }));
+    if (i % 2 != 0) continue;
+    ASSERT_EQ(spawn_in(space, "nothing", &task), 0) << pvas_error_message();
+    ASSERT_EQ(status_of(space, task), 0) << i;
+  }
+  ASSERT_EQ(kill(process, SIGKILL), 0);
+  ASSERT_EQ(spawn_in(space, "nothing", &task), 0) << pvas_error_message();
+  ASSERT_EQ(status_of(space, task), 0);
+  const int status = status_of(space, silent);  // is told after all that was told before
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  pvas_destroy(space);
+}
+
+// In a process of its own, since limits cannot be raised again.
+int within(rlim_t limit_bytes, int (*body)()) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{limit_bytes, limit_bytes};
+    _exit(setrlimit(RLIMIT_AS, &limit) == 0 ? body() : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : status;
+}
+
+// Of the only space that this process has made.
+std::string own_socket_name() {
+  std::ifstream sockets("/proc/net/unix");
+  const std::string wanted = "@" + shima::pvas::socket_name_for(std::to_string(getpid()) + "-");
+  for (std::string line; std::getline(sockets, line);)
+    if (const auto at = line.find(wanted); at != std::string::npos) return line.substr(at + 1);
+  return {};
+}
+
+bool says(const char* words) { return std::strstr(pvas_error_message(), words) != nullptr; }
+
+// Whether a task was refused, with words; where there was a little, it began, and perhaps could not
+// go on.
+bool is_refused(pvas_space* space) {
+  int task = -1;
+  const int started = spawn_in(space, "nothing", &task);
+  if (started == 0) status_of(space, task);
+  EXPECT_TRUE(started == 0 || (started == PVAS_ERR_NO_MEMORY && says("memory")))
+      << started << ' ' << pvas_error_message();
+  return started != 0;
+}
+
+// More connections than can be, and none of them more than refused.
+void crowd(const std::string& socket_name) {
+  std::vector<shima::UniqueFd> sockets;
+  for (int i = 0; i < 3000; ++i) {
+    auto socket = shima::pvas::connect_root(socket_name);
+    ASSERT_TRUE(socket.has_value()) << i << describe(socket.error());
+    const auto kept = shima::pvas::keep_root(*socket);
+    if (kept) {
+      sockets.push_back(*std::move(socket));
+      continue;
+    }
+    EXPECT_TRUE(kept.error().code == shima::Code::no_memory ||
+                kept.error().code == shima::Code::peer_lost)
+        << i << describe(kept.error());
+  }
+  std::fprintf(stderr, "%zu of 3000 were kept\n", sockets.size());
+}
+
+int use_without_memory() {
+  pvas_space* space = nullptr;
+  int eater = -1;
+  int task = -1;
+  MUST(pvas_create(nullptr, &space) == 0);
+  MUST(spawn_in(space, "eat", &eater) == 0);
+  MUST(eventually([&] { return is_refused(space); }, 20s));
+  for (int i = 0; i < 100; ++i) is_refused(space);
+  crowd(own_socket_name());
+  MUST(pvas_signal(space, eater, SIGKILL) == 0 && status_of(space, eater) == SIGKILL);
+  MUST(spawn_in(space, "nothing", &task) == 0 && status_of(space, task) == 0);
+  pvas_destroy(space);
+  return testing::Test::HasFailure() ? 1 : 0;
+}
+
+TEST(Root, WithoutMemoryATaskIsRefusedAndTheOthersLiveOn) {
+  EXPECT_EQ(within(rlim_t{4} << 30, use_without_memory), 0);
+}
+
+// Whatever the limit: the calls say that there is no memory, or do what they are to do.
+int use_a_little() {
+  pvas_space* space = nullptr;
+  int task = -1;
+  if (pvas_create(nullptr, &space) != 0) return says("memory") ? 100 : 101;
+  if (spawn_in(space, "nothing", &task) != 0) return says("memory") ? 102 : 103;
+  const int status = status_of(space, task);
+  return status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127) ? 0 : 104;
+}
+
+TEST(Root, WithoutMemoryThereIsAnErrorAndNoWait) {
+  for (rlim_t mib = 2; mib < 160; mib += 2) {
+    const int outcome = within(mib << 20, use_a_little);
+    EXPECT_TRUE(outcome == 0 || outcome == 100 || outcome == 102)
+        << outcome << " with " << mib << " MiB";
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && works.contains(argv[1])) return works.at(argv[1])();
+  adopt_orphans();
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
