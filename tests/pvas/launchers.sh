@@ -82,7 +82,9 @@ if readelf -h $system_python | grep -q 'Type: *EXEC'; then
   library=${MPI_FLAVOUR%-wheel}
   [ "$library" != openmpi-debian ] || library=openmpi
   [ "$library" != mpich-abi ] || library=abi
-  LD_LIBRARY_PATH=$MPI_PREFIX/lib expect_status 0 'fallback' "$MPIEXEC" -n 2 "$SHIMA" exec --mpi "$library" --one-space $system_python -c 'print("a rank in Python")'
+  export LD_LIBRARY_PATH=$MPI_PREFIX/lib
+  expect_status 0 'fallback' "$MPIEXEC" -n 2 "$SHIMA" exec --mpi "$library" --one-space $system_python \
+    -c 'print("a rank in Python")'
   [ "$(grep -o 'a rank in Python' out | wc -l)" = 2 ] || fail "fallback: not two ranks: $(cat out)"
   [ "$(grep -c "shima: $system_python runs as an ordinary process: .*not position-independent" out)" = 1 ] ||
     fail "fallback: not one line that says why: $(cat out)"
