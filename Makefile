@@ -8,7 +8,7 @@ BUILD  := build/$(PRESET)
 CONFIGURE = cmake --preset $(PRESET) $(if $(wildcard $(BUILD)/build.ninja),>/dev/null)
 
 .NOTPARALLEL:
-.PHONY: help build run test bench check format install clean setup-run setup-test setup-check
+.PHONY: help build run test soak bench check format install clean setup-run setup-test setup-check
 
 help:           ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -20,10 +20,15 @@ build: setup-run ## install what is missing, build into build/release (PRESET=de
 run: build      ## see it work: two stock MPI programs, with their MPI's own I/O and under Shima
 	@python3 bench/main_job.py
 
-test: setup-test ## build, then every test
+test: setup-test ## build, then every test that takes seconds
 	@$(CONFIGURE)
 	@cmake --build --preset $(PRESET) -j$(JOBS)
-	@scripts/ci-test $(BUILD)
+	@scripts/ci-test $(BUILD) -LE '^soak$$'
+
+soak: setup-test ## the tests that repeat or take long (an hour): for the night
+	@$(CONFIGURE)
+	@cmake --build --preset $(PRESET) -j$(JOBS)
+	@scripts/ci-test $(BUILD) -L '^soak$$'
 
 bench: build    ## measure against stock MPICH, stock Open MPI and the machine's limit
 	@python3 bench/bench.py

@@ -113,6 +113,7 @@ Outcome<int> run_job(const JobOptions& options) {
     if (!name) return std::unexpected(name.error());
     stats_file = *name;
   }
+  if (options.process.one_space) prepare_launcher_for_tasks();
   auto command = job_command(options);
   if (command && !options.stats) return std::unexpected(become(*command));
   Outcome<int> result = command ? supervise(*command) : std::unexpected(command.error());

@@ -98,10 +98,15 @@ bool is_first_here() {
 }
 
 // PMIx's shared-memory store wants the same address in every process, which in one space is taken.
+constexpr const char* store_variable = "PMIX_MCA_gds";
+constexpr const char* store_without_addresses = "hash";
+
 void set_for_tasks(std::vector<std::string>& environment) {
+  const std::string begin = std::string(store_variable) + '=';
   for (const std::string& entry : environment)
-    if (entry.starts_with("PMIX_MCA_gds=")) return;
-  if (!environment_value("PMIX_NAMESPACE").empty()) environment.emplace_back("PMIX_MCA_gds=hash");
+    if (entry.starts_with(begin)) return;
+  if (!environment_value("PMIX_NAMESPACE").empty())
+    environment.push_back(begin + store_without_addresses);
 }
 
 Result<pvas::SpawnRequest> request_for(const Command& program, const Launcher& launcher) {
@@ -153,6 +158,8 @@ void say_why_not(const Command& program, const Error& error) {
 }
 
 }  // namespace
+
+void prepare_launcher_for_tasks() { setenv(store_variable, store_without_addresses, 0); }
 
 void become_task(const Command& program) {
   const Launcher launcher = find_launcher();

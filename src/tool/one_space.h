@@ -10,4 +10,8 @@ namespace shima::tool {
 // then it is to be run as an ordinary process.
 void become_task(const Command& program);
 
+// Says in the environment what the launcher of such ranks has to know as well: an Open MPI launcher
+// that learns of it from the ranks alone crashes when they spawn others.
+void prepare_launcher_for_tasks();
+
 }  // namespace shima::tool

