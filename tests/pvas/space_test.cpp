@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -119,6 +120,20 @@ int own_heap() {
   char* const block = static_cast<char*>(std::malloc(1000));
   MUST(block != nullptr && pvas_owner(block) == pvas_self());
   std::free(block);
+  return 0;
+}
+
+// Asks the kernel as libraries do that make system calls without libc.
+long kernel_break(long wanted) {
+  long result = SYS_brk;
+  asm volatile("syscall" : "+a"(result) : "D"(wanted) : "rcx", "r11", "memory");
+  return result;
+}
+
+int move_kernels_break() {
+  const long now = kernel_break(0);
+  for (const long wanted : {now - (1 << 20), now - 4096, now + 4096, now + (1 << 20)})
+    MUST(kernel_break(wanted) == now);
   return 0;
 }
 
@@ -245,14 +260,23 @@ int see_waiting() {
 }
 
 const std::map<std::string, int (*)()> works{
-    {"show_list", show_list},   {"walk_list", walk_list},
-    {"own_memory", own_memory}, {"own_heap", own_heap},
-    {"wait", wait_for_ever},    {"crash", crash},
-    {"exec", exec_sleep},       {"fork", fork_is_no_task},
-    {"hold", hold_other},       {"held", be_held},
-    {"names", names},           {"lock", die_with_lock},
-    {"spawn", spawn_another},   {"inherits", inherits},
-    {"nothing", nothing},       {"see_waiting", see_waiting},
+    {"show_list", show_list},
+    {"walk_list", walk_list},
+    {"own_memory", own_memory},
+    {"own_heap", own_heap},
+    {"kernels_break", move_kernels_break},
+    {"wait", wait_for_ever},
+    {"crash", crash},
+    {"exec", exec_sleep},
+    {"fork", fork_is_no_task},
+    {"hold", hold_other},
+    {"held", be_held},
+    {"names", names},
+    {"lock", die_with_lock},
+    {"spawn", spawn_another},
+    {"inherits", inherits},
+    {"nothing", nothing},
+    {"see_waiting", see_waiting},
 };
 
 // ---- the tests ---------------------------------------------------------------------------------
@@ -313,6 +337,10 @@ TEST_F(Spaces, EverythingOfATaskIsInItsPartition) {
 
 TEST_F(Spaces, ATaskHasItsOwnProgramBreak) {
   for (const int task : {spawn("own_heap"), spawn("own_heap")}) EXPECT_EQ(status_of(task), 0);
+}
+
+TEST_F(Spaces, NobodyMovesTheRootsBreak) {
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(status_of(spawn("kernels_break")), 0);
 }
 
 TEST_F(Spaces, ATaskIsAProcess) {

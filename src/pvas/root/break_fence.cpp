@@ -1,27 +1,37 @@
 #include "pvas/root/break_fence.h"
 
-#include <malloc.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <climits>
+#include "pvas/root/bare.h"
 
-#include "pvas/elf_image.h"
-#include "pvas/root/load.h"
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 
 namespace shima::pvas {
+namespace {
 
-Status fence_program_break() {
-  // The root's own malloc must not make room below the fence either.
-  ::mallopt(M_TRIM_THRESHOLD, INT_MAX);
-  const auto now = reinterpret_cast<std::uint64_t>(::sbrk(0));
-  const std::uint64_t end = page_up(now);
-  if (end > now && ::sbrk(static_cast<intptr_t>(end - now)) == reinterpret_cast<void*>(-1))
-    return fail_errno(errno, "moving the program break to the end of a page");
-  SHIMA_TRY(map_pages(end, page_bytes, PROT_NONE));
-  if (::sbrk(static_cast<intptr_t>(page_bytes)) != reinterpret_cast<void*>(-1))
-    return fail(Code::unsupported_operation, "the program break moves although there is no room");
+constexpr long page = 4096;
+
+long break_now() { return bare::call(SYS_brk, 0); }
+
+void put_fence(int /*argc*/, char** /*argv*/, char** /*environment*/) {
+  constexpr long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  const long end = (break_now() + page - 1) & -page;
+  bare::call(SYS_mmap, end, page, PROT_NONE, flags, -1, 0);
+}
+
+// Before any constructor has allocated memory.
+__attribute__((section(".preinit_array"), used)) void (*const fence_first)(int, char**,
+                                                                           char**) = &put_fence;
+
+}  // namespace
+
+Status look_at_break_fence() {
+  const long now = break_now();
+  for (const long wanted : {now + page, now - page})
+    if (bare::call(SYS_brk, wanted) != now)
+      return fail(Code::unsupported_operation, "the program break of a space's root moves");
   return {};
 }
 

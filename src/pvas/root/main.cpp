@@ -68,7 +68,7 @@ Result<Space> begin(Slice slice, const UniqueFd& listener) {
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   // Ignored, as it may have been handed down, the ends of tasks would not be told.
   std::signal(SIGCHLD, SIG_DFL);
-  SHIMA_TRY(fence_program_break());
+  SHIMA_TRY(look_at_break_fence());
   keep_reserve();
   // The files of every task pass through here, and the memory of all is one process's; what a
   // group shares is a large file.

@@ -57,8 +57,21 @@ long map_somewhere(Window& window, std::uint64_t size, std::uint64_t align, long
   return -12;
 }
 
-// Only libc is worth looking at: other libraries ask it.
-bool is_libc(long fd) {
+// What follows `prefix` in `text`, or null.
+const char* after(const char* text, const char* prefix) {
+  while (*prefix != '\0') {
+    if (*text++ != *prefix++) return nullptr;
+  }
+  return text;
+}
+
+// Other libraries ask libc; but UCX's that looks at memory mappings makes some calls itself.
+bool makes_system_calls(const char* name) {
+  return after(name, "libc.") != nullptr || after(name, "libc-") != nullptr ||
+         after(name, "libucm.") != nullptr;
+}
+
+bool is_of_interest(long fd) {
   char link[] = "/proc/self/fd/0000000000";
   char* digit = link + sizeof link - 2;
   unsigned long rest = static_cast<unsigned long>(fd);
@@ -70,12 +83,12 @@ bool is_libc(long fd) {
   char* to = link + sizeof "/proc/self/fd/" - 1;
   for (const char* from = digit + 1; (*to = *from) != '\0'; ++from) ++to;
   char path[512];
-  const long size = bare::call(SYS_readlink, bare::word(link), bare::word(path), sizeof path);
-  if (size <= 0 || size >= static_cast<long>(sizeof path)) return false;
+  const long size = bare::call(SYS_readlink, bare::word(link), bare::word(path), sizeof path - 1);
+  if (size <= 0) return false;
+  path[size] = '\0';
   long base = size;
   while (base > 0 && path[base - 1] != '/') --base;
-  return size - base > 5 && path[base] == 'l' && path[base + 1] == 'i' && path[base + 2] == 'b' &&
-         path[base + 3] == 'c' && (path[base + 4] == '.' || path[base + 4] == '-');
+  return makes_system_calls(path + base);
 }
 
 long map_at(Window& window, std::uint64_t size, long protection, long flags) {
@@ -85,7 +98,7 @@ long map_at(Window& window, std::uint64_t size, long protection, long flags) {
   });
 }
 
-// ld.so has just mapped code of a libc, which nobody executes yet.
+// ld.so has just mapped code that makes system calls, which nobody executes yet.
 void take_over(Window& window, long code, long size) {
   constexpr long read_write = PROT_READ | PROT_WRITE;
   constexpr long read_execute = PROT_READ | PROT_EXEC;
@@ -111,7 +124,8 @@ long place_mmap(Window& window, const CallRegisters& call) {
   if ((flags & placed_by_caller) != 0) {
     const long result = bare::call(SYS_mmap, call.rdi, call.rsi, call.rdx, flags, call.r8, call.r9);
     const bool is_code = (call.rdx & PROT_EXEC) != 0 && (flags & MAP_ANONYMOUS) == 0;
-    if (!bare::failed(result) && is_code && is_libc(call.r8)) take_over(window, result, call.rsi);
+    if (!bare::failed(result) && is_code && is_of_interest(call.r8))
+      take_over(window, result, call.rsi);
     return result;
   }
   const std::uint64_t align = alignment_for(static_cast<std::uint64_t>(call.rsi), flags);
@@ -175,14 +189,6 @@ long place_shmat(Window& window, const CallRegisters& call) {
 }
 
 // ---- the program's own file -------------------------------------------------------------------
-
-// What follows `prefix` in `text`, or null.
-const char* after(const char* text, const char* prefix) {
-  while (*prefix != '\0') {
-    if (*text++ != *prefix++) return nullptr;
-  }
-  return text;
-}
 
 // "/proc/self/exe", or with the process's number, as realpath(3) asks.
 bool names_own_program(const char* path) {
