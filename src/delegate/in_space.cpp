@@ -86,12 +86,12 @@ Result<std::unique_ptr<NamedSeat>> NamedSeat::take(const std::string& name,
   SHIMA_TRY(self.hold(*found.owner));
   std::unique_ptr<NamedSeat> seat(new NamedSeat(self, *found.owner));
   // The desk's task may have ended before it was held: then its name is gone, or another's.
-  SHIMA_TRY_ASSIGN(const auto again, self.find(name, std::chrono::milliseconds{0}));
-  if (again.owner != found.owner || again.memory.begin != found.memory.begin)
+  const auto again = self.find(name, std::chrono::milliseconds{0});
+  if (!again || again->owner != found.owner || again->memory.begin != found.memory.begin)
     return fail(Code::peer_lost, "the delegatee " + name + " has ended");
   options.reachable = reachable_everywhere;
   options.task = self.task();
-  const std::span memory(reinterpret_cast<std::byte*>(again.memory.begin), again.memory.size);
+  const std::span memory(reinterpret_cast<std::byte*>(found.memory.begin), found.memory.size);
   SHIMA_TRY_ASSIGN(seat->requester_, Requester::join(memory, options, left()));
   return seat;
 }
