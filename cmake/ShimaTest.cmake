@@ -14,7 +14,7 @@
 # A source says in comments at its top how it wants to be run ("RANKS: 2 4", ...): see shima_test_header.
 
 set(SHIMA_IN_SCRATCH ${CMAKE_SOURCE_DIR}/tests/in_scratch.sh)
-set(SHIMA_TEST_KEYS RANKS ARGS ENV TIMEOUT FLAVOURS LIBS CFLAGS VARIANTS)
+set(SHIMA_TEST_KEYS RANKS ARGS ENV TIMEOUT FLAVOURS LIBS CFLAGS VARIANTS PROCESSORS)
 # Other ways for the bytes of the same program, as options of `shima run`.
 set(SHIMA_VARIANT_direct --hint direct_read=true --hint direct_write=true)
 set(SHIMA_VARIANT_striped --hint shima_targets=beside --hint striping_factor=3 --hint striping_unit=5000)
@@ -155,9 +155,9 @@ function(shima_mpi_test name)
     foreach(run ${runs})
       string(REGEX MATCH "^[0-9]+" ranks ${run})
       string(REGEX MATCH "[a-z]+$" variant ${run})
-      # Launchers of few ranks sleep most of the time; two such tests fit beside each other.
+      # Launchers of few ranks sleep most of the time, and Open MPI's always: two such tests fit beside each other.
       set(processors 2)
-      if(ranks LESS 3)
+      if(ranks LESS 3 OR SHIMA_MPI_${flavour}_FAMILY STREQUAL openmpi)
         set(processors 1)
       endif()
       shima_add_test(${ARG_LABEL}.${name}.${flavour}.np${run} LABEL "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
@@ -168,8 +168,10 @@ function(shima_mpi_test name)
   endforeach()
 endfunction()
 
+# A script starts one job after the other and waits for launchers, so that it leaves room for another test; one that does
+# not says "PROCESSORS: 2".
 function(shima_script_test name)
-  cmake_parse_arguments(ARG "" "SOURCE;LABEL;TIMEOUT" "ARGS;ENV;FLAVOURS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SOURCE;LABEL;TIMEOUT;PROCESSORS" "ARGS;ENV;FLAVOURS" ${ARGN})
   if(NOT TARGET shima_tool)
     return()
   endif()
@@ -180,7 +182,7 @@ function(shima_script_test name)
     set(interpreter python3)
   endif()
   if(ARG_FLAVOURS STREQUAL "none")
-    shima_add_test(${name} LABEL ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2 ENV ${common}
+    shima_add_test(${name} LABEL ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} ENV ${common}
                    COMMAND ${interpreter} ${ARG_SOURCE} ${ARG_ARGS})
     return()
   endif()
@@ -190,7 +192,7 @@ function(shima_script_test name)
       continue()
     endif()
     cmake_path(GET SHIMA_MPI_${flavour}_EXEC PARENT_PATH bin)
-    shima_add_test(${name}.${flavour} LABEL ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2
+    shima_add_test(${name}.${flavour} LABEL ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS}
       COMMAND ${interpreter} ${ARG_SOURCE} ${ARG_ARGS}
       ENV ${common} MPI_FLAVOUR=${flavour} MPI_FAMILY=${SHIMA_MPI_${flavour}_FAMILY} MPI_PREFIX=${bin}/..
           MPICC=${SHIMA_MPI_${flavour}_CC} MPICXX=${SHIMA_MPI_${flavour}_CXX} MPIEXEC=${SHIMA_MPI_${flavour}_EXEC})
@@ -209,7 +211,8 @@ function(shima_test_folder folder label)
     string(REPLACE "/" "." name ${name})
     set(common LABEL ${label} TIMEOUT ${HEADER_TIMEOUT} ARGS ${HEADER_ARGS} ENV ${HEADER_ENV})
     if(source MATCHES "\\.(sh|py)$")
-      shima_script_test(${label}.${name} SOURCE ${folder}/${source} FLAVOURS ${HEADER_FLAVOURS} ${common})
+      shima_script_test(${label}.${name} SOURCE ${folder}/${source} FLAVOURS ${HEADER_FLAVOURS}
+                        PROCESSORS ${HEADER_PROCESSORS} ${common})
       continue()
     endif()
     if(HEADER_RANKS STREQUAL "none")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # TIMEOUT: 240
+# PROCESSORS: 2
 """A rank that is killed in or before a call ends the job soon, and leaves nothing behind.
 
 The job must end within seconds, and not with success; afterwards no process of it may be left, no

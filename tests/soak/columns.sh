@@ -1,5 +1,6 @@
 #!/bin/bash
 # TIMEOUT: 3600
+# PROCESSORS: 2
 # An array dealt by columns, written and read by eight ranks that are tasks of one space, 200 times in a row.  Each file is the
 # one that the MPI writes by itself, and no run may fail: a race of starting, ending or placing shows here, if anywhere.
 set -euo pipefail

