@@ -67,8 +67,11 @@ typedef struct delegate_job {
 typedef int64_t (*delegate_function)(void* context, const delegate_job* job);
 #define DELEGATE_LATER INT64_MIN
 
-/* An operation of one's own: numbers from 32 to 255.  To be called before serving. */
+/* An operation of one's own: numbers from 32 to 255, and from 4 those of delegate_net.h.  To be
+   called before serving.  DELEGATE_LEFT is no request: that function is called once it is seen that
+   a requester has left or ended, and what it returns does not matter. */
 #define DELEGATE_FIRST_OPERATION 32
+#define DELEGATE_LEFT            0
 PVAS_API int delegate_offer(delegate_desk* desk, int operation, delegate_function function,
                             void* context) PVAS_NOEXCEPT;
 

@@ -44,7 +44,7 @@ Delegatee::~Delegatee() {
 }
 
 Status Delegatee::offer(int operation, Handler handler) {
-  if (operation <= 0 || operation >= operation_count || !handler)
+  if (operation < operation_left || operation >= operation_count || !handler)
     return fail(Code::bad_argument, "there is no operation " + std::to_string(operation));
   handlers_[static_cast<std::size_t>(operation)] = std::move(handler);
   return {};
@@ -57,12 +57,17 @@ Result<std::uint64_t> Delegatee::serve(std::optional<std::chrono::milliseconds> 
     return {};
   };
   std::uint64_t served = 0;
+  std::size_t sweeps = 0;
   while (!stopping_.load(std::memory_order_relaxed) || !stopping_.exchange(false)) {
-    if (const std::uint64_t now = sweep(); now > 0) {
-      served += now;
-      if (timer_.is_due()) look_at_seats(true);
-      continue;
+    const std::uint64_t now = sweep();
+    served += now;
+    if (timer_.is_due()) look_at_seats(true);
+    if (limit && limit->count() == 0) {
+      // Whoever asks again and again must not keep the caller here.
+      if (now > 0 && ++sweeps < ring_depth) continue;
+      break;
     }
+    if (now > 0) continue;
     Patience patience{options_.spin_us, {}};
     if (limit) patience.deadline = Clock::now() + *limit;
     SHIMA_TRY_ASSIGN(const bool came, await(desk_.bell, patience, ready, check));
@@ -84,6 +89,7 @@ bool Delegatee::something_waits() const {
 // A slot whose request is to be answered later still looks as if it had just been posted.
 bool Delegatee::has_request(std::uint32_t seat) const {
   const Guest& guest = guests_[seat];
+  if (guest.is_leaving) return false;
   return slot_at(desk_.seats()[seat], guest.next).state.load(std::memory_order_seq_cst) ==
              SlotState::posted &&
          (guest.under_way.load(std::memory_order_seq_cst) & bit_of(guest.next)) == 0;
@@ -161,12 +167,16 @@ void Delegatee::admit(std::uint32_t number, std::uint64_t holder) {
   const Holder who = Holder::of(holder);
   auto life = Life::of(who.pid);
   const bool is_gone = !life && life.error().code == Code::peer_lost;
-  if (is_gone || (holder & Holder::leaving) != 0) return free_seat(number);
+  if (is_gone || (holder & Holder::leaving) != 0) {
+    tell_of_leaving(number, holder);
+    return free_seat(number);
+  }
   if ((holder & Holder::refused) != 0) return;
   if (life && (!options_.admit || options_.admit(who))) {
     guests_[number].holder = holder;
     guests_[number].life = std::move(*life);
     guests_[number].next = 0;
+    guests_[number].is_leaving = false;
     return;
   }
   desk_.seats()[number].holder.fetch_or(Holder::refused, std::memory_order_seq_cst);
@@ -175,11 +185,28 @@ void Delegatee::admit(std::uint32_t number, std::uint64_t holder) {
 
 void Delegatee::dismiss(std::uint32_t number) {
   Guest& guest = guests_[number];
+  if (!guest.is_leaving) {
+    guest.is_leaving = true;
+    tell_of_leaving(number, guest.holder);
+  }
   if (guest.under_way.load(std::memory_order_acquire) != 0) return;
   if (options_.dismiss) options_.dismiss(Holder::of(guest.holder));
   guest.holder = 0;
   guest.life = Life();
   free_seat(number);
+}
+
+void Delegatee::tell_of_leaving(std::uint32_t number, std::uint64_t holder) const {
+  const Handler& left = handlers_[operation_left];
+  if (!left) return;
+  const auto told = caught([&] {
+    return left({.operation = operation_left,
+                 .arguments = {},
+                 .payload = {},
+                 .requester = Holder::of(holder),
+                 .seat = number});
+  });
+  static_cast<void>(told);  // nobody waits for an answer
 }
 
 // Requests that nobody has looked at go with it: nobody waits for them.

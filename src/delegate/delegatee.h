@@ -56,7 +56,8 @@ class Delegatee {
   // What is not answered by now, requesters get an error for. All jobs must be finished.
   ~Delegatee();
 
-  // Before serving. An operation that nobody handles is an error of its requester.
+  // Before serving. An operation that nobody handles is an error of its requester. The handler of
+  // operation_left is called once it is seen that a requester has left or ended.
   [[nodiscard]] Status offer(int operation, Handler handler);
 
   // Serves until stop(), or until nobody has asked for `limit` (none: for ever), and says how many
@@ -70,6 +71,7 @@ class Delegatee {
   struct Guest {
     std::uint64_t holder = 0;  // 0: none
     Life life;
+    bool is_leaving = false;                  // or has ended
     std::size_t next = 0;                     // where its next request will be
     std::atomic<std::uint32_t> under_way{0};  // a bit for each slot whose request is not answered
   };
@@ -83,6 +85,7 @@ class Delegatee {
   void look_at_seats(bool and_lives);
   void admit(std::uint32_t seat, std::uint64_t holder);
   void dismiss(std::uint32_t seat);
+  void tell_of_leaving(std::uint32_t seat, std::uint64_t holder) const;
   void free_seat(std::uint32_t seat);
 
   Desk& desk_;

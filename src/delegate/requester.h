@@ -74,6 +74,10 @@ class Requester {
   [[nodiscard]] Result<std::int64_t> wait(Ticket ticket);
   [[nodiscard]] Result<std::int64_t> call(const Request& request);
 
+  // Whether the delegatee can follow this address.
+  [[nodiscard]] bool reaches(std::span<const std::byte> memory) const {
+    return options_.reachable.contains(memory);
+  }
   // How many of these bytes one request can carry.
   [[nodiscard]] std::size_t most_at_once(std::span<const std::byte> payload) const;
 

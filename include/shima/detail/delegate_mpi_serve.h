@@ -1,0 +1,157 @@
+/* Serving a desk and MPI in turn.  Private to delegate_mpi.h. */
+#ifndef SHIMA_DELEGATE_MPI_SERVE_H
+#define SHIMA_DELEGATE_MPI_SERVE_H
+
+#include <sched.h>
+#include <time.h>
+
+/* Without a core of one's own, look for so long before sleeping: MPI cannot wake anybody. */
+#define DELEGATE_MPI_LOOK_NS 100000
+
+static inline int64_t delegate_mpi_now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static inline int64_t delegate_mpi_left(void* context, const delegate_job* job) {
+  delegate_mpi* net = (delegate_mpi*)context;
+  net->left_count++;
+  delegate_mpi_drop_messages(net, job->id[0]);
+  if (net->options.members > 0) net->is_broken = 1;
+  return 0;
+}
+
+static inline int delegate_mpi_offer_all(delegate_mpi* net) {
+  static const struct {
+    int operation;
+    delegate_function function;
+  } offers[] = {
+      {DELEGATE_LEFT, delegate_mpi_left},           {DELEGATE_SEND, delegate_mpi_send},
+      {DELEGATE_RECEIVE, delegate_mpi_receive},     {DELEGATE_PUT, delegate_mpi_put},
+      {DELEGATE_EXPOSE, delegate_mpi_expose},       {DELEGATE_CONCEAL, delegate_mpi_conceal},
+      {DELEGATE_BARRIER, delegate_mpi_take_part},   {DELEGATE_BROADCAST, delegate_mpi_take_part},
+      {DELEGATE_ALLREDUCE, delegate_mpi_take_part}, {DELEGATE_READ_ALL, delegate_mpi_take_part},
+      {DELEGATE_WRITE_ALL, delegate_mpi_take_part}};
+  int error = 0;
+  for (size_t i = 0; i < sizeof offers / sizeof *offers && error == 0; i++)
+    error = delegate_offer(net->desk, offers[i].operation, offers[i].function, net);
+  return error;
+}
+
+static inline void delegate_mpi_connect(delegate_mpi* net, MPI_Comm comm) {
+  MPI_Comm_dup(comm, &net->messages);
+  MPI_Comm_dup(comm, &net->rounds);
+  MPI_Comm_set_errhandler(net->messages, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(net->rounds, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(comm, &net->rank);
+  MPI_Comm_size(comm, &net->ranks);
+  net->window = MPI_WIN_NULL;
+  net->round = MPI_REQUEST_NULL;
+  if (!net->options.puts) return;
+  MPI_Win_create_dynamic(MPI_INFO_NULL, net->messages, &net->window);
+  MPI_Win_set_errhandler(net->window, MPI_ERRORS_RETURN);
+  MPI_Win_lock_all(MPI_MODE_NOCHECK, net->window);
+}
+
+static inline int delegate_mpi_open(delegate_desk* desk, MPI_Comm comm,
+                                    const delegate_mpi_options* options, delegate_mpi** net) {
+  if (!desk || !net || (options && options->members < 0)) return PVAS_ERR_ARGUMENT;
+  delegate_mpi* made = (delegate_mpi*)calloc(1, sizeof *made);
+  if (!made) return PVAS_ERR_NO_MEMORY;
+  made->desk = desk;
+  if (options) made->options = *options;
+  made->members =
+      (delegate_mpi_member*)calloc((size_t)made->options.members + 1, sizeof *made->members);
+  const int error = made->members ? delegate_mpi_offer_all(made) : PVAS_ERR_NO_MEMORY;
+  if (error) {
+    free(made->members);
+    free(made);
+    return error;
+  }
+  delegate_mpi_connect(made, comm);
+  *net = made;
+  return 0;
+}
+
+static inline int delegate_mpi_file(delegate_mpi* net, MPI_File file) {
+  if (net->file_count == DELEGATE_MPI_FILES) return PVAS_ERR_NO_MEMORY;
+  net->files[net->file_count] = file;
+  return net->file_count++;
+}
+
+static inline int delegate_mpi_progress(delegate_mpi* net) {
+  const int done = delegate_mpi_progress_messages(net) + delegate_mpi_progress_rounds(net);
+  int flag = 0;
+  /* Others' puts need this process to be in MPI. */
+  if (net->window != MPI_WIN_NULL)
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, net->rounds, &flag, MPI_STATUS_IGNORE);
+  return done;
+}
+
+/* How long to sleep at the desk: as MPI cannot say that something is complete, not long while there
+   is something under way. */
+static inline int delegate_mpi_sleep_ms(const delegate_mpi* net, int64_t idle_ns) {
+  const int64_t spin_ns = (int64_t)net->options.spin_us * 1000;
+  if (idle_ns < spin_ns) return 0;
+  const int is_busy = net->count > 0 || net->phase != DELEGATE_MPI_GATHER;
+  if (is_busy && idle_ns < DELEGATE_MPI_LOOK_NS) {
+    sched_yield();
+    return 0;
+  }
+  return is_busy || net->window != MPI_WIN_NULL ? 1 : 10;
+}
+
+static inline int delegate_mpi_is_finished(delegate_mpi* net) {
+  if (__atomic_load_n(&net->stopping, __ATOMIC_SEQ_CST) != 0) return 1;
+  return net->options.members > 0 && net->left_count >= net->options.members;
+}
+
+static inline int delegate_mpi_serve(delegate_mpi* net) {
+  int64_t last = delegate_mpi_now();
+  while (!delegate_mpi_is_finished(net)) {
+    const int sleep_ms = delegate_mpi_sleep_ms(net, delegate_mpi_now() - last);
+    const int64_t served = delegate_serve(net->desk, sleep_ms);
+    if (served < 0) return (int)served;
+    if (delegate_mpi_progress(net) + served > 0) last = delegate_mpi_now();
+  }
+  __atomic_store_n(&net->stopping, 0, __ATOMIC_SEQ_CST);
+  return 0;
+}
+
+static inline void delegate_mpi_stop(delegate_mpi* net) {
+  __atomic_store_n(&net->stopping, 1, __ATOMIC_SEQ_CST);
+  delegate_stop(net->desk);
+}
+
+static inline void delegate_mpi_look(delegate_mpi* net) {
+  const struct timespec a_while = {0, DELEGATE_MPI_LOOK_NS};
+  if (delegate_mpi_progress(net) == 0) nanosleep(&a_while, NULL);
+}
+
+/* Until all ranks are here: others may still need this one. */
+static inline void delegate_mpi_close(delegate_mpi* net) {
+  int is_everybody_here = 0;
+  MPI_Request all = MPI_REQUEST_NULL;
+  net->is_broken = 1;
+  while (!net->is_over) delegate_mpi_look(net);
+  for (int i = 0; i < net->count; i++)
+    if (net->jobs[i].operation == DELEGATE_RECEIVE) MPI_Cancel(&net->requests[i]);
+  MPI_Ibarrier(net->rounds, &all);
+  while (!is_everybody_here || net->count > 0) {
+    delegate_mpi_look(net);
+    if (!is_everybody_here) MPI_Test(&all, &is_everybody_here, MPI_STATUS_IGNORE);
+  }
+  while (net->exposed_count > 0) delegate_mpi_conceal_at(net, 0);
+  if (net->window != MPI_WIN_NULL) {
+    MPI_Win_unlock_all(net->window);
+    MPI_Win_free(&net->window);
+  }
+  MPI_Comm_free(&net->rounds);
+  MPI_Comm_free(&net->messages);
+  void* const owned[] = {net->requests, net->jobs,    net->indices, net->statuses,
+                         net->exposed,  net->members, net};
+  for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
+}
+
+#endif
