@@ -308,7 +308,7 @@ TEST(Delegate, ARequesterThatIsNotAdmittedIsToldSo) {
 
 // Handlers that answer later, from another thread, in another order.
 TEST(Delegate, ThatARequesterLeavesIsToldOnce) {
-  World world(2);
+  World world(64);
   Serving serving(world);
   std::atomic<int> told{0};
   ASSERT_TRUE(serving.delegatee().offer(operation_left, [&](const Job& job) {
@@ -317,8 +317,9 @@ TEST(Delegate, ThatARequesterLeavesIsToldOnce) {
   }));
   serving.begin();
   for (int round = 1; round <= 5; ++round) {
-    auto requester = join(world, {.task = 7});
-    ASSERT_EQ(requester->call({operation_sum, {}, {}, {}}).value(), 0);
+    auto requester = join(world, {.reachable = {}, .task = 7});
+    const auto answer = requester->call({operation_sum, {}, {}, {}});
+    ASSERT_TRUE(answer) << describe(answer.error());
     EXPECT_EQ(code_of(requester->start({operation_left, {}, {}, {}})), Code::bad_argument);
     EXPECT_EQ(told, round - 1);
     requester.reset();
