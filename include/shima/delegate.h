@@ -45,17 +45,19 @@ typedef struct delegate_options {
   unsigned spin_us; /* look for so long before sleeping; only with a core of one's own */
   int inline_bytes; /* of a seat: larger payloads go by their address; at most 4096; 0: the usual
                        limit, -1: all go by their address */
+  int group;        /* of a desk, 1: for tasks of all spaces of the caller's group */
 } delegate_options;
 
 /* Makes a desk that requesters find by its name, of at most 63 bytes.  The caller must be a task.
-   The desk's memory, 66 KiB for each seat that was ever taken, stays until the task ends. */
+   The desk's memory, 66 KiB for each seat that was ever taken, stays until the task ends; that of a
+   desk for a group, 66 KiB for each seat, until the group does. */
 PVAS_API int delegate_open(const char* name, const delegate_options* options,
                            delegate_desk** desk) PVAS_NOEXCEPT;
 
 /* A request, as the function that carries it out sees it. */
 typedef struct delegate_job {
   int operation;
-  int requester; /* the task that asks */
+  int requester; /* the task that asks; -1: one of another space */
   int64_t arguments[3];
   void* data; /* in the requester's memory, or a copy */
   size_t size;
@@ -94,7 +96,8 @@ PVAS_API void delegate_close(delegate_desk* desk) PVAS_NOEXCEPT;
 typedef struct delegate_seat delegate_seat;
 
 /* Takes a seat at a desk; waits for the desk and for a free seat, at most `timeout_ms` (negative:
-   no limit). */
+   no limit).  A delegatee of another space sees only memory of pvas_share_alloc: other payloads are
+   copied there and back if they are larger than 4096 bytes. */
 PVAS_API int delegate_join(const char* name, int timeout_ms, const delegate_options* options,
                            delegate_seat** seat) PVAS_NOEXCEPT;
 

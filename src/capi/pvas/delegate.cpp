@@ -90,9 +90,10 @@ int delegate_open(const char* name, const delegate_options* options,
       return fail(Code::bad_argument, "a desk without a name, or no place for it");
     const delegate_options wanted = options != nullptr ? *options : delegate_options{};
     auto made = std::make_unique<delegate_desk>();
-    SHIMA_TRY_ASSIGN(
-        made->named,
-        NamedDesk::open(name, wanted.seats == 0 ? usual_seats : wanted.seats, wanted.spin_us));
+    SHIMA_TRY_ASSIGN(made->named,
+                     NamedDesk::open(name, {.seats = wanted.seats == 0 ? usual_seats : wanted.seats,
+                                            .spin_us = wanted.spin_us,
+                                            .is_for_group = wanted.group != 0}));
     SHIMA_TRY(offer_file_operations(made->named->delegatee()));
     *desk = made.release();
     return {};
