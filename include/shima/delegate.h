@@ -85,6 +85,10 @@ PVAS_API int delegate_finish(delegate_desk* desk, const delegate_job* job,
    limit; 0: serves those that wait).  Returns how many it served. */
 PVAS_API int64_t delegate_serve(delegate_desk* desk, int timeout_ms) PVAS_NOEXCEPT;
 
+/* Waits for a request for no longer than that, serves those that there are by then, and returns, so
+   that the caller can look after something else. */
+PVAS_API int64_t delegate_serve_some(delegate_desk* desk, int timeout_ms) PVAS_NOEXCEPT;
+
 /* Ends delegate_serve, or its next call.  From any thread, an operation, or a signal handler. */
 PVAS_API void delegate_stop(delegate_desk* desk) PVAS_NOEXCEPT;
 

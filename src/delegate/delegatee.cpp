@@ -51,29 +51,50 @@ Status Delegatee::offer(int operation, Handler handler) {
 }
 
 Result<std::uint64_t> Delegatee::serve(std::optional<std::chrono::milliseconds> limit) {
+  std::uint64_t served = 0;
+  while (!stopping_.load(std::memory_order_relaxed) || !stopping_.exchange(false)) {
+    if (const std::uint64_t now = sweep(); now > 0) {
+      served += now;
+      if (timer_.is_due()) look_at_seats(true);
+      continue;
+    }
+    SHIMA_TRY_ASSIGN(const bool came, await_request(limit));
+    if (!came) break;
+  }
+  return served;
+}
+
+Result<std::uint64_t> Delegatee::serve_some(std::optional<std::chrono::milliseconds> limit) {
+  if (stopping_.exchange(false)) return 0;
+  if (const std::uint64_t served = serve_waiting(); served > 0) return served;
+  if (limit && limit->count() == 0) return 0;
+  SHIMA_TRY_ASSIGN(const bool came, await_request(limit));
+  if (!came || stopping_.exchange(false)) return 0;
+  return serve_waiting();
+}
+
+// No more of each requester than it can have asked by now: those who ask again and again do not
+// keep the caller here.
+std::uint64_t Delegatee::serve_waiting() {
+  std::uint64_t served = 0;
+  for (std::size_t i = 0; i < ring_depth; ++i) {
+    const std::uint64_t now = sweep();
+    if (now == 0) break;
+    served += now;
+  }
+  if (timer_.is_due()) look_at_seats(true);
+  return served;
+}
+
+Result<bool> Delegatee::await_request(std::optional<std::chrono::milliseconds> limit) {
   const auto ready = [&] { return something_waits() || stopping_.load(); };
   const auto check = [&]() -> Status {
     look_at_seats(true);
     return {};
   };
-  std::uint64_t served = 0;
-  std::size_t sweeps = 0;
-  while (!stopping_.load(std::memory_order_relaxed) || !stopping_.exchange(false)) {
-    const std::uint64_t now = sweep();
-    served += now;
-    if (timer_.is_due()) look_at_seats(true);
-    if (limit && limit->count() == 0) {
-      // Whoever asks again and again must not keep the caller here.
-      if (now > 0 && ++sweeps < ring_depth) continue;
-      break;
-    }
-    if (now > 0) continue;
-    Patience patience{options_.spin_us, {}};
-    if (limit) patience.deadline = Clock::now() + *limit;
-    SHIMA_TRY_ASSIGN(const bool came, await(desk_.bell, patience, ready, check));
-    if (!came) break;
-  }
-  return served;
+  Patience patience{options_.spin_us, {}};
+  if (limit) patience.deadline = Clock::now() + *limit;
+  return await(desk_.bell, patience, ready, check);
 }
 
 void Delegatee::stop() {

@@ -63,6 +63,9 @@ class Delegatee {
   // Serves until stop(), or until nobody has asked for `limit` (none: for ever), and says how many
   // requests it was. By one thread at a time.
   [[nodiscard]] Result<std::uint64_t> serve(std::optional<std::chrono::milliseconds> limit);
+  // Waits for requests for no longer than `limit`, serves those that there are, and returns: for who
+  // has something else to look after.
+  [[nodiscard]] Result<std::uint64_t> serve_some(std::optional<std::chrono::milliseconds> limit);
   // Ends serve(), or the next one. From any thread, also from a signal handler.
   void stop();
   void finish(const Job& job, const Result<std::int64_t>& answer);
@@ -80,6 +83,8 @@ class Delegatee {
   [[nodiscard]] bool something_waits() const;
   [[nodiscard]] bool has_request(std::uint32_t seat) const;
   std::uint64_t sweep();
+  std::uint64_t serve_waiting();
+  [[nodiscard]] Result<bool> await_request(std::optional<std::chrono::milliseconds> limit);
   void serve_one(std::uint32_t seat);
   [[nodiscard]] Result<std::optional<std::int64_t>> handle(const Job& job) const;
   void look_at_seats(bool and_lives);

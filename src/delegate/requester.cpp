@@ -58,7 +58,7 @@ Result<std::unique_ptr<Requester>> Requester::join(std::span<std::byte> memory,
 }
 
 Requester::Requester(Desk& desk, Seat& seat, RequesterOptions options, Life life)
-    : desk_(desk), seat_(seat), options_(options), delegatee_(std::move(life)) {}
+    : desk_(desk), seat_(seat), options_(std::move(options)), delegatee_(std::move(life)) {}
 
 Requester::~Requester() {
   for (Ticket ticket = next_ - std::min<Ticket>(next_, ring_depth); ticket < next_; ++ticket) {

@@ -5,8 +5,12 @@
 #include <sched.h>
 #include <time.h>
 
-/* Without a core of one's own, look for so long before sleeping: MPI cannot wake anybody. */
-#define DELEGATE_MPI_LOOK_NS 100000
+/* While something is under way: look for so long, and so often where others have the core; then
+   pause between looks; then sleep at the desk.  MPI cannot wake anybody. */
+#define DELEGATE_MPI_LOOK_NS 300000
+#define DELEGATE_MPI_LOOKS 200
+#define DELEGATE_MPI_PAUSE_NS 50000
+#define DELEGATE_MPI_PAUSES_NS 20000000
 
 static inline int64_t delegate_mpi_now(void) {
   struct timespec time;
@@ -89,17 +93,22 @@ static inline int delegate_mpi_progress(delegate_mpi* net) {
   return done;
 }
 
-/* How long to sleep at the desk: as MPI cannot say that something is complete, not long while there
-   is something under way. */
-static inline int delegate_mpi_sleep_ms(const delegate_mpi* net, int64_t idle_ns) {
-  const int64_t spin_ns = (int64_t)net->options.spin_us * 1000;
-  if (idle_ns < spin_ns) return 0;
+static inline void delegate_mpi_pause(void) {
+  const struct timespec a_while = {0, DELEGATE_MPI_PAUSE_NS};
+  nanosleep(&a_while, NULL);
+}
+
+/* How long to sleep at the desk, after having found nothing to do so often and for so long. */
+static inline int delegate_mpi_sleep_ms(const delegate_mpi* net, int looks, int64_t idle_ns) {
   const int is_busy = net->count > 0 || net->phase != DELEGATE_MPI_GATHER;
-  if (is_busy && idle_ns < DELEGATE_MPI_LOOK_NS) {
+  if (idle_ns < (int64_t)net->options.spin_us * 1000) return 0;
+  if (!is_busy) return net->window != MPI_WIN_NULL ? 1 : 10;
+  if (idle_ns > DELEGATE_MPI_PAUSES_NS) return 1;
+  if (idle_ns < DELEGATE_MPI_LOOK_NS || looks < DELEGATE_MPI_LOOKS)
     sched_yield();
-    return 0;
-  }
-  return is_busy || net->window != MPI_WIN_NULL ? 1 : 10;
+  else
+    delegate_mpi_pause();
+  return 0;
 }
 
 static inline int delegate_mpi_is_finished(delegate_mpi* net) {
@@ -109,11 +118,14 @@ static inline int delegate_mpi_is_finished(delegate_mpi* net) {
 
 static inline int delegate_mpi_serve(delegate_mpi* net) {
   int64_t last = delegate_mpi_now();
+  int looks = 0;
   while (!delegate_mpi_is_finished(net)) {
-    const int sleep_ms = delegate_mpi_sleep_ms(net, delegate_mpi_now() - last);
-    const int64_t served = delegate_serve(net->desk, sleep_ms);
+    const int sleep_ms = delegate_mpi_sleep_ms(net, looks++, delegate_mpi_now() - last);
+    const int64_t served = delegate_serve_some(net->desk, sleep_ms);
     if (served < 0) return (int)served;
-    if (delegate_mpi_progress(net) + served > 0) last = delegate_mpi_now();
+    if (delegate_mpi_progress(net) + served == 0) continue;
+    last = delegate_mpi_now();
+    looks = 0;
   }
   __atomic_store_n(&net->stopping, 0, __ATOMIC_SEQ_CST);
   return 0;
@@ -125,8 +137,7 @@ static inline void delegate_mpi_stop(delegate_mpi* net) {
 }
 
 static inline void delegate_mpi_look(delegate_mpi* net) {
-  const struct timespec a_while = {0, DELEGATE_MPI_LOOK_NS};
-  if (delegate_mpi_progress(net) == 0) nanosleep(&a_while, NULL);
+  if (delegate_mpi_progress(net) == 0) delegate_mpi_pause();
 }
 
 /* Until all ranks are here: others may still need this one. */

@@ -136,6 +136,14 @@ int64_t delegate_serve(delegate_desk* desk, int timeout_ms) noexcept {
   });
 }
 
+int64_t delegate_serve_some(delegate_desk* desk, int timeout_ms) noexcept {
+  return guarded_pvas([&]() -> Result<std::int64_t> {
+    SHIMA_TRY_ASSIGN(Delegatee* const delegatee, delegatee_of(desk));
+    SHIMA_TRY_ASSIGN(const std::uint64_t served, delegatee->serve_some(limit_of(timeout_ms)));
+    return static_cast<std::int64_t>(served);
+  });
+}
+
 void delegate_stop(delegate_desk* desk) noexcept {
   if (desk != nullptr) desk->named->delegatee().stop();
 }
