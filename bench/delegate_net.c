@@ -15,7 +15,7 @@
 static int rank;
 static delegate_mpi* net;
 static MPI_File file;
-static uint64_t there; // the other rank's memory, for puts
+static uint64_t there;  // the other rank's memory, for puts
 
 static void ping(size_t bytes) {
   MPI_Send(out, (int)bytes, MPI_BYTE, 1, echo_tag, net->messages);
@@ -108,8 +108,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (argc != 3) return 2;
-  pin(0);
-  const int spin = count_cores() == 1 && sysconf(_SC_NPROCESSORS_ONLN) >= 4;
+  const int spin = sysconf(_SC_NPROCESSORS_ONLN) >= 4;
   pin(spin ? 2 * rank : rank);
   open_all(spin, argv[2], &desk);
   measure_own();

@@ -31,8 +31,7 @@ static void reduce(size_t bytes) {
 static void write_pieces(size_t bytes) {
   static delegate_piece pieces[file_pieces];
   for (size_t i = 0; i < file_pieces; i++)
-    pieces[i] =
-        (delegate_piece){(int64_t)((2 * i + (size_t)rank) * bytes), out + i * bytes, bytes};
+    pieces[i] = (delegate_piece){(int64_t)((2 * i + (size_t)rank) * bytes), out + i * bytes, bytes};
   must(delegate_write_all(seat, 0, pieces, file_pieces), "write");
 }
 

@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   printf(
       "{\"program\":\"many_tasks\",\"way\":\"%s\",\"count\":%d,\"call_us\":%.1f,\"ready_us\":%.1f,"
       "\"tables_kb\":%.1f,\"resident_kb\":%.1f,\"share_kb\":%.1f}\n",
-      argv[1], count, median_of(called, count) / 1e3, median_of(ready, count) / 1e3,
-      tables / count, resident / count, shares / count);
+      argv[1], count, median_of(called, count) / 1e3, median_of(ready, count) / 1e3, tables / count,
+      resident / count, shares / count);
   return 0;
 }

@@ -22,7 +22,7 @@ static const size_t sizes[] = {16 << 10, largest};
 
 // What the two tell each other: the owner fills the data with the number of the turn.
 struct meeting {
-  _Atomic int wanted, filled; // turns; wanted < 0: it is over
+  _Atomic int wanted, filled;  // turns; wanted < 0: it is over
   unsigned char* data;
   int owner;
 };
@@ -70,7 +70,7 @@ static void measure(struct meeting* meeting, int is_task, size_t bytes, int is_n
     if (is_new) have_filled(meeting, ++turn);
     double begun = now_ns();
     fetch(meeting, is_task, to, bytes);
-    ns[i < 10 ? 0 : i - 10] = now_ns() - begun; // the first ones fault in what they touch
+    ns[i < 10 ? 0 : i - 10] = now_ns() - begun;  // the first ones fault in what they touch
     wrong += to[0] != (turn & 0xff) || to[bytes - 1] != (turn & 0xff);
   }
   double median = median_of(ns, copies);

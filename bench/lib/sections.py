@@ -5,12 +5,14 @@ import filecmp
 
 import two_hosts
 from lib import runner
+from lib.delegated_net import DelegatedNet
 from lib.delegation import Delegation
 from lib.mounted import Mounted
 from lib.overlap import Overlap
 from lib.pff_list import PffList
 from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section, limit_job, problem_of, rate
+from lib.spaces import Spaces
 from lib.strided_read import StridedRead
 from lib.striped import Disks, Subfiles
 from lib.subjects import TOOL, binary
@@ -400,4 +402,4 @@ class SmallCosts(Section):
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
             SmallCosts(), Overlap(), Subfiles(), Disks(), PffList(), StridedRead(), Mounted(),
-            Delegation()]
+            Delegation(), DelegatedNet(), Spaces()]

@@ -63,8 +63,8 @@ class Delegatee {
   // Serves until stop(), or until nobody has asked for `limit` (none: for ever), and says how many
   // requests it was. By one thread at a time.
   [[nodiscard]] Result<std::uint64_t> serve(std::optional<std::chrono::milliseconds> limit);
-  // Waits for requests for no longer than `limit`, serves those that there are, and returns: for who
-  // has something else to look after.
+  // Waits for requests for no longer than `limit`, serves those that there are, and returns: for
+  // who has something else to look after.
   [[nodiscard]] Result<std::uint64_t> serve_some(std::optional<std::chrono::milliseconds> limit);
   // Ends serve(), or the next one. From any thread, also from a signal handler.
   void stop();

@@ -3,20 +3,14 @@
 #define SHIMA_DELEGATE_MPI_SERVE_H
 
 #include <sched.h>
-#include <time.h>
+#include <sys/select.h>
 
 /* While something is under way: look for so long, and so often where others have the core; then
    pause between looks; then sleep at the desk.  MPI cannot wake anybody. */
-#define DELEGATE_MPI_LOOK_NS 300000
-#define DELEGATE_MPI_LOOKS 200
-#define DELEGATE_MPI_PAUSE_NS 50000
-#define DELEGATE_MPI_PAUSES_NS 20000000
-
-static inline int64_t delegate_mpi_now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
+#define DELEGATE_MPI_LOOK_S   0.0003
+#define DELEGATE_MPI_LOOKS    200
+#define DELEGATE_MPI_PAUSE_US 50
+#define DELEGATE_MPI_PAUSES_S 0.02
 
 static inline int64_t delegate_mpi_left(void* context, const delegate_job* job) {
   delegate_mpi* net = (delegate_mpi*)context;
@@ -93,18 +87,19 @@ static inline int delegate_mpi_progress(delegate_mpi* net) {
   return done;
 }
 
+/* By a call that even strict C declares. */
 static inline void delegate_mpi_pause(void) {
-  const struct timespec a_while = {0, DELEGATE_MPI_PAUSE_NS};
-  nanosleep(&a_while, NULL);
+  struct timeval a_while = {0, DELEGATE_MPI_PAUSE_US};
+  select(0, NULL, NULL, NULL, &a_while);
 }
 
 /* How long to sleep at the desk, after having found nothing to do so often and for so long. */
-static inline int delegate_mpi_sleep_ms(const delegate_mpi* net, int looks, int64_t idle_ns) {
+static inline int delegate_mpi_sleep_ms(const delegate_mpi* net, int looks, double idle_s) {
   const int is_busy = net->count > 0 || net->phase != DELEGATE_MPI_GATHER;
-  if (idle_ns < (int64_t)net->options.spin_us * 1000) return 0;
+  if (idle_s < net->options.spin_us * 1e-6) return 0;
   if (!is_busy) return net->window != MPI_WIN_NULL ? 1 : 10;
-  if (idle_ns > DELEGATE_MPI_PAUSES_NS) return 1;
-  if (idle_ns < DELEGATE_MPI_LOOK_NS || looks < DELEGATE_MPI_LOOKS)
+  if (idle_s > DELEGATE_MPI_PAUSES_S) return 1;
+  if (idle_s < DELEGATE_MPI_LOOK_S || looks < DELEGATE_MPI_LOOKS)
     sched_yield();
   else
     delegate_mpi_pause();
@@ -117,14 +112,14 @@ static inline int delegate_mpi_is_finished(delegate_mpi* net) {
 }
 
 static inline int delegate_mpi_serve(delegate_mpi* net) {
-  int64_t last = delegate_mpi_now();
+  double last = MPI_Wtime();
   int looks = 0;
   while (!delegate_mpi_is_finished(net)) {
-    const int sleep_ms = delegate_mpi_sleep_ms(net, looks++, delegate_mpi_now() - last);
+    const int sleep_ms = delegate_mpi_sleep_ms(net, looks++, MPI_Wtime() - last);
     const int64_t served = delegate_serve_some(net->desk, sleep_ms);
     if (served < 0) return (int)served;
     if (delegate_mpi_progress(net) + served == 0) continue;
-    last = delegate_mpi_now();
+    last = MPI_Wtime();
     looks = 0;
   }
   __atomic_store_n(&net->stopping, 0, __ATOMIC_SEQ_CST);
