@@ -21,7 +21,8 @@ def tell_crossover(results, row, pattern, sizes, own, other):
     found = None
     for size in sorted(sizes, reverse=True):
         name = pattern.format(size)
-        best = [results.best(name, way) if name in results.samples else None for way in (own, other)]
+        best = [results.best(name, way) if name in results.samples else None
+                for way in (own, other)]
         if None in best or best[1] > NEAR * best[0]:
             break
         found = size
@@ -36,8 +37,8 @@ def crossover_row(thing):
 class DelegatedNet(Section):
     name = "delegated_net"
     title = "Delegated MPI: a rank's own calls, and those it makes for another task"
-    lead = ("nanoseconds a call (send: half of a message and its answer), median of 7 rounds in each "
-            "job; 2 ranks on one machine")
+    lead = ("nanoseconds a call (send: half of a message and its answer), median of 7 rounds in "
+            "each job; 2 ranks on one machine")
     limit = False
 
     def skip_reason(self):
@@ -102,6 +103,6 @@ class DelegatedNet(Section):
                         if row in results.samples and (value := results.median(row, column))]
                 if bars:
                     groups.append(picture.Group(f"{size} B", bars))
-            charts.append(picture.Chart(thing, "Microseconds a call; shorter is better. Each size has "
-                                        "a scale of its own.", groups, own_scale=True))
+            charts.append(picture.Chart(thing, "Microseconds a call; shorter is better. Each size "
+                                        "has a scale of its own.", groups, own_scale=True))
         return charts

@@ -1,7 +1,7 @@
 """What it costs to have another task of the same address space do something.
 
-The experiment of a requester on one core and a delegatee on another, with writes to a cached file in
-place of messages: below which size is the conversation dearer than the work? And from which size
+The experiment of a requester on one core and a delegatee on another, with writes to a cached file
+in place of messages: below which size is the conversation dearer than the work? And from which size
 on is a payload better left where it is, for the delegatee to work on by its address, than carried
 along in the request?
 """
@@ -15,6 +15,7 @@ from lib.subjects import ROOT, TOOL, binary
 SIZES = [4**power for power in range(11)]
 MODES = {"spinning": ("spin", "apart"), "sleeping": ("sleep", "apart"),
          "sleeping, one core": ("sleep", "together")}
+OVERLAPS = {"cached": [], "past the page cache": ["direct"]}
 ROUND_TRIP_NS = 600
 MOST_INLINE = 4096
 
@@ -23,7 +24,8 @@ class Delegation(Section):
     name = "delegation"
     title = "Delegation: one task of a space asks another, which has a core of its own"
     lead = ("nanoseconds a request, median of 15 rounds in each job. 'copy': into the delegatee's "
-            "memory; 'write': to a cached file, by oneself or by the delegatee")
+            "memory; 'write': to a cached file, by oneself or by the delegatee; the last ones: "
+            "milliseconds for 32 MiB each and as much computing, own: by threads")
     limit = False
 
     def skip_reason(self):
@@ -43,11 +45,29 @@ class Delegation(Section):
         rows = [self.row(mode, thing, size) for mode in MODES
                 for thing, sizes in (("round trip", [0]), ("copy", SIZES), ("write", SIZES))
                 for size in sizes]
-        return rows + [self.crossover_row(mode) for mode in MODES]
+        return rows + [self.overlap_row(disk) for disk in OVERLAPS] + [
+            self.crossover_row(mode) for mode in MODES]
+
+    def overlap_row(self, disk):
+        return f"two tasks compute and write, {disk}"
 
     def jobs(self, context):
         for mode in MODES:
             yield Job(mode, "inline", lambda m=mode: self.measure(context, m))
+        for disk in OVERLAPS:
+            yield Job(disk, "own", lambda d=disk: self.overlap(context, d))
+
+    def overlap(self, context, disk):
+        """Own: by a thread of each task's own."""
+        path, row = context.directory / "overlap.dat", self.overlap_row(disk)
+        outcome = context.measure([str(TOOL), "pvas", "run", "-n", "3",
+                                   str(binary("delegated_overlap")), str(path), *OVERLAPS[disk]])
+        path.unlink(missing_ok=True)
+        if not outcome.records:
+            return [Sample(row, None, "ms", LOWER, outcome.problem or "no result")]
+        ways = {"threads": "own", "delegatee": "by address"}
+        return [Sample(row, record["both_ms"], "ms", LOWER, outcome.problem,
+                       subject=ways[record["way"]]) for record in outcome.records]
 
     def measure(self, context, mode):
         path = context.directory / "delegate.dat"

@@ -33,6 +33,7 @@ SOURCES = {
     "delegate": ["bench/delegate.c", "bench/tasks.h"],
     "delegate_net": ["bench/delegate_net.c", "bench/delegate_net.h", "bench/tasks.h"],
     "delegate_net_task": ["bench/delegate_net_task.c", "bench/delegate_net.h", "bench/tasks.h"],
+    "delegated_overlap": ["bench/delegated_overlap.c", "bench/tasks.h"],
     "task_copy": ["bench/task_copy.c", "bench/tasks.h"],
     "many_tasks": ["bench/many_tasks.c", "bench/tasks.h"],
 }
@@ -43,6 +44,7 @@ PLAIN = {  # programs without MPI: what they link
     "limit": [], "warm_memory": [], "list_io": ["-luring"],
     "pff_list": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pff"],
     "delegate": PVAS, "delegate_net_task": PVAS, "task_copy": PVAS, "many_tasks": PVAS,
+    "delegated_overlap": PVAS,
 }
 
 
