@@ -15,7 +15,7 @@
 
 #include "shima/delegate.h"
 
-enum { rounds = 50, call_bytes = 2 << 20, calls = 16 };
+enum { rounds = 15, call_bytes = 2 << 20, calls = 16 };
 enum part { transfer = 1, compute = 2, both = 3 };
 enum { op_stop = DELEGATE_FIRST_OPERATION };
 

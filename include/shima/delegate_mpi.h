@@ -35,7 +35,8 @@ extern "C" {
 typedef struct delegate_mpi delegate_mpi;
 
 typedef struct delegate_mpi_options {
-  int members;      /* how many requesters of this desk take part in collective calls */
+  int members;      /* how many requesters of this desk take part in collective calls; of no desk,
+                       or of each at least one */
   int puts;         /* 1: delegate_expose and delegate_put are wanted; all ranks say the same */
   unsigned spin_us; /* look for so long, since there was something to do, before sleeping */
 } delegate_mpi_options;

@@ -52,6 +52,10 @@ int main(int argc, char** argv) {
   snprintf(name, sizeof name, "net %d", rank);
   must(delegate_open(name, NULL, &desk) == 0, "opening a desk");
   const delegate_mpi_options options = {.members = members, .puts = with_puts};
+  if (ranks > 1) {
+    const delegate_mpi_options uneven = {.members = rank};
+    must(delegate_mpi_open(desk, MPI_COMM_WORLD, &uneven, &net) == PVAS_ERR_ARGUMENT, "uneven");
+  }
   must(delegate_mpi_open(desk, MPI_COMM_WORLD, &options, &net) == 0, "serving MPI");
   must(MPI_File_open(MPI_COMM_WORLD, "all.dat", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
                      &file) == MPI_SUCCESS,

@@ -12,11 +12,19 @@
 #define DELEGATE_MPI_PAUSE_US 50
 #define DELEGATE_MPI_PAUSES_S 0.02
 
+/* Who has not taken part in a collective call counts as a member as long as one is missing: it may
+   have been the one. */
 static inline int64_t delegate_mpi_left(void* context, const delegate_job* job) {
   delegate_mpi* net = (delegate_mpi*)context;
-  net->left_count++;
+  int counts = net->member_count < net->options.members;
   delegate_mpi_drop_messages(net, job->id[0]);
-  if (net->options.members > 0) net->is_broken = 1;
+  for (int i = 0; i < net->member_count; i++) {
+    if (net->members[i].seat != job->id[0]) continue;
+    net->members[i].seat = DELEGATE_MPI_NO_SEAT; /* another one's by and by */
+    counts = 1;
+  }
+  net->left_count += counts;
+  if (counts) net->is_broken = 1;
   return 0;
 }
 
@@ -52,9 +60,17 @@ static inline void delegate_mpi_connect(delegate_mpi* net, MPI_Comm comm) {
   MPI_Win_lock_all(MPI_MODE_NOCHECK, net->window);
 }
 
+/* A rank without members would never know of collective calls: none has any, or all have. */
+static inline int delegate_mpi_is_sound_group(const delegate_mpi_options* options, MPI_Comm comm) {
+  const int members = options ? options->members : 0;
+  int there_are[3] = {members > 0, members == 0, members < 0};
+  MPI_Allreduce(MPI_IN_PLACE, there_are, 3, MPI_INT, MPI_MAX, comm);
+  return !there_are[2] && !(there_are[0] && there_are[1]);
+}
+
 static inline int delegate_mpi_open(delegate_desk* desk, MPI_Comm comm,
                                     const delegate_mpi_options* options, delegate_mpi** net) {
-  if (!desk || !net || (options && options->members < 0)) return PVAS_ERR_ARGUMENT;
+  if (!desk || !net || !delegate_mpi_is_sound_group(options, comm)) return PVAS_ERR_ARGUMENT;
   delegate_mpi* made = (delegate_mpi*)calloc(1, sizeof *made);
   if (!made) return PVAS_ERR_NO_MEMORY;
   made->desk = desk;

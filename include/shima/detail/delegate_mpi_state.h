@@ -9,8 +9,9 @@
 #include <string.h>
 
 /* A seat's ring has so many requests under way. */
-#define DELEGATE_MPI_QUEUE 16
-#define DELEGATE_MPI_FILES 64
+#define DELEGATE_MPI_QUEUE   16
+#define DELEGATE_MPI_FILES   64
+#define DELEGATE_MPI_NO_SEAT UINT64_MAX
 
 /* A requester that takes part in collective calls, and those that it has asked for. */
 typedef struct delegate_mpi_member {
