@@ -20,11 +20,12 @@ import signal
 import sys
 import time
 
-from lib import runner, subjects
+from lib import picture, runner, subjects
 from lib.results import Results
 from lib.section import Context
 from lib.sections import SECTIONS
 from lib.subjects import ROOT
+from lib.table import number
 
 
 def parse():
@@ -95,6 +96,21 @@ def show(section, results, options):
     sys.stdout.flush()
 
 
+def draw(section, results, context, facts):
+    charts = section.charts(results, context)
+    if not charts:
+        return
+    columns = section.columns(context)
+    rows = [[row] + [number(value) if (value := results.median(row, column)) else "-"
+                     for column in columns] for row in results.samples]
+    path = ROOT / f"build/report/{section.name}.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(picture.page(section.title, section.lead + ".", section.series(context), charts,
+                                 ["median", *columns], rows,
+                                 ", ".join(f"{key} {value}" for key, value in facts.items())))
+    print(f"picture: {path}")
+
+
 def write_json(options, facts, all_results):
     path = pathlib.Path(options.out)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,6 +140,7 @@ def measure_all(options, flavours, directory):
             continue
         all_results[section.name] = measure_section(section, context, options, dice)
         show(section, all_results[section.name], options)
+        draw(section, all_results[section.name], context, facts)
         write_json(options, facts, all_results)
     return all_results
 

@@ -6,17 +6,10 @@
 // copying a payload of some size into the delegatee's memory, inline and by address; and writing to
 // a file in the page cache, by itself and by the delegatee, inline and by address. `apart`: each on
 // a core of its own. What was written is compared.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#include "tasks.h"
 
 #include <fcntl.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "shima/delegate.h"
 
@@ -29,27 +22,6 @@ static const char *waiting, *place, *path;
 static int file_there, file_here;
 static unsigned char payload[largest], copied[largest];
 static delegate_seat* seats[3];  // by way
-
-static void die(const char* what) {
-  fprintf(stderr, "delegate: %s: %s\n", what, pvas_error_message());
-  exit(1);
-}
-
-static double now_ns(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
-// To the n-th of the cores that this process may use.
-static void pin(int n) {
-  cpu_set_t usable, one;
-  sched_getaffinity(0, sizeof usable, &usable);
-  CPU_ZERO(&one);
-  for (size_t core = 0; core < CPU_SETSIZE; core++)
-    if (CPU_ISSET(core, &usable) && n-- == 0) CPU_SET(core, &one);
-  if (CPU_COUNT(&one) == 0 || sched_setaffinity(0, sizeof one, &one)) die("pinning");
-}
 
 // ---- the delegatee -----------------------------------------------------------------------------
 
@@ -110,11 +82,6 @@ static void write_file(enum way way, size_t bytes, int64_t offset) {
   if (n != (int64_t)bytes) die("write");
 }
 
-static int by_value_of(const void* a, const void* b) {
-  double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
 // As many calls a round as take some milliseconds; the median round.
 static double measure(void (*call)(enum way, size_t, int64_t), enum way way, size_t bytes) {
   double ns[rounds], started = now_ns();
@@ -125,8 +92,7 @@ static double measure(void (*call)(enum way, size_t, int64_t), enum way way, siz
     for (int64_t i = 0; i < count; i++) call(way, bytes, i % slots * (int64_t)bytes);
     ns[round] = (now_ns() - started) / (double)count;
   }
-  qsort(ns, rounds, sizeof *ns, by_value_of);
-  return ns[rounds / 2];
+  return median_of(ns, rounds);
 }
 
 static void report(const char* thing, enum way way, size_t bytes, double ns, int wrong) {

@@ -1,11 +1,13 @@
 """What it costs to have another task of the same address space do something.
 
-The experiment of a requester on one core and a delegatee on another, with writes to a cached file in
-place of messages: below which size is the conversation dearer than the work? And from which size
+The experiment of a requester on one core and a delegatee on another, with writes to a cached file
+in place of messages: below which size is the conversation dearer than the work? And from which size
 on is a payload better left where it is, for the delegatee to work on by its address, than carried
 along in the request?
 """
 
+from lib import picture
+from lib.delegated_net import tell_crossover
 from lib.results import LOWER, Sample, Verdict
 from lib.section import Job, Section
 from lib.subjects import ROOT, TOOL, binary
@@ -13,14 +15,17 @@ from lib.subjects import ROOT, TOOL, binary
 SIZES = [4**power for power in range(11)]
 MODES = {"spinning": ("spin", "apart"), "sleeping": ("sleep", "apart"),
          "sleeping, one core": ("sleep", "together")}
+OVERLAPS = {"cached": [], "past the page cache": ["direct"]}
 ROUND_TRIP_NS = 600
+MOST_INLINE = 4096
 
 
 class Delegation(Section):
     name = "delegation"
     title = "Delegation: one task of a space asks another, which has a core of its own"
     lead = ("nanoseconds a request, median of 15 rounds in each job. 'copy': into the delegatee's "
-            "memory; 'write': to a cached file, by oneself or by the delegatee")
+            "memory; 'write': to a cached file, by oneself or by the delegatee; the last ones: "
+            "milliseconds for 32 MiB each and as much computing, own: by threads")
     limit = False
 
     def skip_reason(self):
@@ -33,14 +38,36 @@ class Delegation(Section):
     def row(self, mode, thing, size):
         return f"{mode}: {thing}" if thing == "round trip" else f"{mode}: {thing} {size} B"
 
+    def crossover_row(self, mode):
+        return f"{mode}: write, within a quarter of its own from"
+
     def row_names(self, context):
-        return [self.row(mode, thing, size) for mode in MODES
+        rows = [self.row(mode, thing, size) for mode in MODES
                 for thing, sizes in (("round trip", [0]), ("copy", SIZES), ("write", SIZES))
                 for size in sizes]
+        return rows + [self.overlap_row(disk) for disk in OVERLAPS] + [
+            self.crossover_row(mode) for mode in MODES]
+
+    def overlap_row(self, disk):
+        return f"two tasks compute and write, {disk}"
 
     def jobs(self, context):
         for mode in MODES:
             yield Job(mode, "inline", lambda m=mode: self.measure(context, m))
+        for disk in OVERLAPS:
+            yield Job(disk, "own", lambda d=disk: self.overlap(context, d))
+
+    def overlap(self, context, disk):
+        """Own: by a thread of each task's own."""
+        path, row = context.directory / "overlap.dat", self.overlap_row(disk)
+        outcome = context.measure([str(TOOL), "pvas", "run", "-n", "3",
+                                   str(binary("delegated_overlap")), str(path), *OVERLAPS[disk]])
+        path.unlink(missing_ok=True)
+        if not outcome.records:
+            return [Sample(row, None, "ms", LOWER, outcome.problem or "no result")]
+        ways = {"threads": "own", "delegatee": "by address"}
+        return [Sample(row, record["both_ms"], "ms", LOWER, outcome.problem,
+                       subject=ways[record["way"]]) for record in outcome.records]
 
     def measure(self, context, mode):
         path = context.directory / "delegate.dat"
@@ -54,9 +81,34 @@ class Delegation(Section):
                        outcome.problem or ("WRONG DATA" if record["wrong_bytes"] else ""),
                        subject=record["way"]) for record in outcome.records]
 
+    def series(self, context):
+        return list(enumerate(self.columns(context)))
+
+    def charts(self, results, context):
+        charts = []
+        for mode in MODES:
+            groups = []
+            for size in SIZES:
+                row = self.row(mode, "write", size)
+                bars = [picture.Bar(i, value, f"{value / 1000:.1f} us")
+                        for i, way in self.series(context)
+                        if row in results.samples and (value := results.median(row, way))]
+                if bars:
+                    groups.append(picture.Group(f"{size} B", bars))
+            charts.append(picture.Chart(f"Writing to a cached file, {mode}", "Microseconds a call; "
+                                        "shorter is better. Each size has a scale of its own.",
+                                        groups, own_scale=True))
+        return charts
+
     def targets(self, results, context):
+        for mode in MODES:
+            for way in ("inline", "by address"):
+                tell_crossover(results, self.crossover_row(mode), self.row(mode, "write", "{}"),
+                               [size for size in SIZES if way != "inline" or size <= MOST_INLINE],
+                               "own", way)
         row = self.row("spinning", "round trip", 0)
-        value = results.median(row, "inline") if row in results.samples else None
+        # Others at work only add to it: the best job's median of rounds.
+        value = results.best(row, "inline") if row in results.samples else None
         if value:
             results.verdicts.append(Verdict(row, "inline", f"{ROUND_TRIP_NS} ns",
                                             value / ROUND_TRIP_NS, 1.0, LOWER))

@@ -87,5 +87,9 @@ class Section:
     def skip_reason(self):
         return None
 
+    def charts(self, results, context):
+        """What to draw of it (lib/picture.py); with charts goes series(), which names the colours."""
+        return []
+
     def columns(self, context):
         return (["limit"] if self.limit else []) + [subject.name for subject in context.subjects]

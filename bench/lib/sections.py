@@ -5,14 +5,16 @@ import filecmp
 
 import two_hosts
 from lib import runner
+from lib.delegated_net import DelegatedNet
 from lib.delegation import Delegation
 from lib.mounted import Mounted
+from lib.one_space import OneSpace
 from lib.overlap import Overlap
 from lib.pff_list import PffList
 from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section, limit_job, problem_of, rate
+from lib.spaces import Spaces
 from lib.strided_read import StridedRead
-from lib.one_space import OneSpace
 from lib.striped import Disks, Subfiles
 from lib.subjects import TOOL, binary
 
@@ -401,4 +403,4 @@ class SmallCosts(Section):
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
             SmallCosts(), Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
-            Delegation()]
+            Delegation(), DelegatedNet(), Spaces()]

@@ -30,13 +30,21 @@ SOURCES = {
     "warm_memory": ["bench/warm_memory.cpp"],
     "list_io": ["bench/list_io.cpp"],
     "pff_list": ["bench/pff_list.c"],
-    "delegate": ["bench/delegate.c"],
+    "delegate": ["bench/delegate.c", "bench/tasks.h"],
+    "delegate_net": ["bench/delegate_net.c", "bench/delegate_net.h", "bench/tasks.h"],
+    "delegate_net_task": ["bench/delegate_net_task.c", "bench/delegate_net.h", "bench/tasks.h"],
+    "delegated_overlap": ["bench/delegated_overlap.c", "bench/tasks.h"],
+    "task_copy": ["bench/task_copy.c", "bench/tasks.h"],
+    "many_tasks": ["bench/many_tasks.c", "bench/tasks.h"],
 }
 LIBRARIES = ROOT / "build/release/lib"
+PVAS = [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pvas"]
+LINKED = {"delegate_net": PVAS}  # programs with MPI that link more
 PLAIN = {  # programs without MPI: what they link
     "limit": [], "warm_memory": [], "list_io": ["-luring"],
     "pff_list": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pff"],
-    "delegate": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pvas"],
+    "delegate": PVAS, "delegate_net_task": PVAS, "task_copy": PVAS, "many_tasks": PVAS,
+    "delegated_overlap": PVAS,
 }
 
 
@@ -129,7 +137,7 @@ def compile_command(program, flavour):
     standard = "-std=c++17" if cxx else "-std=c11"
     optimize = ["-O3", "-march=native"]  # or a program's own work hides its I/O
     return [*compiler, standard, *optimize, "-o", str(binary(program, flavour)), *map(str, sources),
-            *PLAIN.get(program, [])]
+            *PLAIN.get(program, []), *LINKED.get(program, [])]
 
 
 def compile_program(program, flavour=None):

@@ -45,17 +45,19 @@ typedef struct delegate_options {
   unsigned spin_us; /* look for so long before sleeping; only with a core of one's own */
   int inline_bytes; /* of a seat: larger payloads go by their address; at most 4096; 0: the usual
                        limit, -1: all go by their address */
+  int group;        /* of a desk, 1: for tasks of all spaces of the caller's group */
 } delegate_options;
 
 /* Makes a desk that requesters find by its name, of at most 63 bytes.  The caller must be a task.
-   The desk's memory, 66 KiB for each seat that was ever taken, stays until the task ends. */
+   The desk's memory, 66 KiB for each seat that was ever taken, stays until the task ends; that of a
+   desk for a group, 66 KiB for each seat, until the group does. */
 PVAS_API int delegate_open(const char* name, const delegate_options* options,
                            delegate_desk** desk) PVAS_NOEXCEPT;
 
 /* A request, as the function that carries it out sees it. */
 typedef struct delegate_job {
   int operation;
-  int requester; /* the task that asks */
+  int requester; /* the task that asks; -1: one of another space */
   int64_t arguments[3];
   void* data; /* in the requester's memory, or a copy */
   size_t size;
@@ -67,8 +69,11 @@ typedef struct delegate_job {
 typedef int64_t (*delegate_function)(void* context, const delegate_job* job);
 #define DELEGATE_LATER INT64_MIN
 
-/* An operation of one's own: numbers from 32 to 255.  To be called before serving. */
+/* An operation of one's own: numbers from 32 to 255, and from 4 those of delegate_net.h.  To be
+   called before serving.  DELEGATE_LEFT is no request: that function is called once it is seen that
+   a requester has left or ended, and what it returns does not matter. */
 #define DELEGATE_FIRST_OPERATION 32
+#define DELEGATE_LEFT            0
 PVAS_API int delegate_offer(delegate_desk* desk, int operation, delegate_function function,
                             void* context) PVAS_NOEXCEPT;
 
@@ -79,6 +84,10 @@ PVAS_API int delegate_finish(delegate_desk* desk, const delegate_job* job,
 /* Serves requests until delegate_stop, or until there was none for `timeout_ms` (negative: no
    limit; 0: serves those that wait).  Returns how many it served. */
 PVAS_API int64_t delegate_serve(delegate_desk* desk, int timeout_ms) PVAS_NOEXCEPT;
+
+/* Waits for a request for no longer than that, serves those that there are by then, and returns, so
+   that the caller can look after something else. */
+PVAS_API int64_t delegate_serve_some(delegate_desk* desk, int timeout_ms) PVAS_NOEXCEPT;
 
 /* Ends delegate_serve, or its next call.  From any thread, an operation, or a signal handler. */
 PVAS_API void delegate_stop(delegate_desk* desk) PVAS_NOEXCEPT;
@@ -91,7 +100,8 @@ PVAS_API void delegate_close(delegate_desk* desk) PVAS_NOEXCEPT;
 typedef struct delegate_seat delegate_seat;
 
 /* Takes a seat at a desk; waits for the desk and for a free seat, at most `timeout_ms` (negative:
-   no limit). */
+   no limit).  A delegatee of another space sees only memory of pvas_share_alloc: other payloads are
+   copied there and back if they are larger than 4096 bytes. */
 PVAS_API int delegate_join(const char* name, int timeout_ms, const delegate_options* options,
                            delegate_seat** seat) PVAS_NOEXCEPT;
 

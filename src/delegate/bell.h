@@ -7,6 +7,7 @@
 // killed before it has woken anybody costs the sleeper one slice.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -50,11 +51,12 @@ struct Patience {
   std::optional<Clock::time_point> deadline;
 };
 
-// Looks for `spin_us`; false: it did not come.
+// Looks for as long as it is told to; false: it did not come.
 template <class Ready, class Check>
-[[nodiscard]] Result<bool> spin(std::uint32_t spin_us, Ready ready, Check check) {
+[[nodiscard]] Result<bool> spin(const Patience& patience, Ready ready, Check check) {
   constexpr int looks_between_times = 64;
-  const auto until = Clock::now() + std::chrono::microseconds(spin_us);
+  auto until = Clock::now() + std::chrono::microseconds(patience.spin_us);
+  if (patience.deadline) until = std::min<Clock::time_point>(until, *patience.deadline);
   CheckTimer timer;
   do {
     for (int i = 0; i < looks_between_times; ++i) {
@@ -72,7 +74,7 @@ template <class Ready, class Check>
 [[nodiscard]] Result<bool> await(Bell& bell, const Patience& patience, Ready ready, Check check) {
   if (ready()) return true;
   if (patience.spin_us > 0) {
-    SHIMA_TRY_ASSIGN(const bool came, spin(patience.spin_us, ready, check));
+    SHIMA_TRY_ASSIGN(const bool came, spin(patience, ready, check));
     if (came) return true;
   }
   CheckTimer timer;

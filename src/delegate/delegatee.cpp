@@ -44,18 +44,13 @@ Delegatee::~Delegatee() {
 }
 
 Status Delegatee::offer(int operation, Handler handler) {
-  if (operation <= 0 || operation >= operation_count || !handler)
+  if (operation < operation_left || operation >= operation_count || !handler)
     return fail(Code::bad_argument, "there is no operation " + std::to_string(operation));
   handlers_[static_cast<std::size_t>(operation)] = std::move(handler);
   return {};
 }
 
 Result<std::uint64_t> Delegatee::serve(std::optional<std::chrono::milliseconds> limit) {
-  const auto ready = [&] { return something_waits() || stopping_.load(); };
-  const auto check = [&]() -> Status {
-    look_at_seats(true);
-    return {};
-  };
   std::uint64_t served = 0;
   while (!stopping_.load(std::memory_order_relaxed) || !stopping_.exchange(false)) {
     if (const std::uint64_t now = sweep(); now > 0) {
@@ -63,12 +58,43 @@ Result<std::uint64_t> Delegatee::serve(std::optional<std::chrono::milliseconds> 
       if (timer_.is_due()) look_at_seats(true);
       continue;
     }
-    Patience patience{options_.spin_us, {}};
-    if (limit) patience.deadline = Clock::now() + *limit;
-    SHIMA_TRY_ASSIGN(const bool came, await(desk_.bell, patience, ready, check));
+    SHIMA_TRY_ASSIGN(const bool came, await_request(limit));
     if (!came) break;
   }
   return served;
+}
+
+Result<std::uint64_t> Delegatee::serve_some(std::optional<std::chrono::milliseconds> limit) {
+  if (stopping_.exchange(false)) return 0;
+  if (const std::uint64_t served = serve_waiting(); served > 0) return served;
+  if (limit && limit->count() == 0) return 0;
+  SHIMA_TRY_ASSIGN(const bool came, await_request(limit));
+  if (!came || stopping_.exchange(false)) return 0;
+  return serve_waiting();
+}
+
+// No more of each requester than it can have asked by now: those who ask again and again do not
+// keep the caller here.
+std::uint64_t Delegatee::serve_waiting() {
+  std::uint64_t served = 0;
+  for (std::size_t i = 0; i < ring_depth; ++i) {
+    const std::uint64_t now = sweep();
+    if (now == 0) break;
+    served += now;
+  }
+  if (timer_.is_due()) look_at_seats(true);
+  return served;
+}
+
+Result<bool> Delegatee::await_request(std::optional<std::chrono::milliseconds> limit) {
+  const auto ready = [&] { return something_waits() || stopping_.load(); };
+  const auto check = [&]() -> Status {
+    look_at_seats(true);
+    return {};
+  };
+  Patience patience{options_.spin_us, {}};
+  if (limit) patience.deadline = Clock::now() + *limit;
+  return await(desk_.bell, patience, ready, check);
 }
 
 void Delegatee::stop() {
@@ -84,6 +110,7 @@ bool Delegatee::something_waits() const {
 // A slot whose request is to be answered later still looks as if it had just been posted.
 bool Delegatee::has_request(std::uint32_t seat) const {
   const Guest& guest = guests_[seat];
+  if (guest.is_leaving) return false;
   return slot_at(desk_.seats()[seat], guest.next).state.load(std::memory_order_seq_cst) ==
              SlotState::posted &&
          (guest.under_way.load(std::memory_order_seq_cst) & bit_of(guest.next)) == 0;
@@ -161,12 +188,16 @@ void Delegatee::admit(std::uint32_t number, std::uint64_t holder) {
   const Holder who = Holder::of(holder);
   auto life = Life::of(who.pid);
   const bool is_gone = !life && life.error().code == Code::peer_lost;
-  if (is_gone || (holder & Holder::leaving) != 0) return free_seat(number);
+  if (is_gone || (holder & Holder::leaving) != 0) {
+    tell_of_leaving(number, holder);
+    return free_seat(number);
+  }
   if ((holder & Holder::refused) != 0) return;
   if (life && (!options_.admit || options_.admit(who))) {
     guests_[number].holder = holder;
     guests_[number].life = std::move(*life);
     guests_[number].next = 0;
+    guests_[number].is_leaving = false;
     return;
   }
   desk_.seats()[number].holder.fetch_or(Holder::refused, std::memory_order_seq_cst);
@@ -175,11 +206,28 @@ void Delegatee::admit(std::uint32_t number, std::uint64_t holder) {
 
 void Delegatee::dismiss(std::uint32_t number) {
   Guest& guest = guests_[number];
+  if (!guest.is_leaving) {
+    guest.is_leaving = true;
+    tell_of_leaving(number, guest.holder);
+  }
   if (guest.under_way.load(std::memory_order_acquire) != 0) return;
   if (options_.dismiss) options_.dismiss(Holder::of(guest.holder));
   guest.holder = 0;
   guest.life = Life();
   free_seat(number);
+}
+
+void Delegatee::tell_of_leaving(std::uint32_t number, std::uint64_t holder) const {
+  const Handler& left = handlers_[operation_left];
+  if (!left) return;
+  const auto told = caught([&] {
+    return left({.operation = operation_left,
+                 .arguments = {},
+                 .payload = {},
+                 .requester = Holder::of(holder),
+                 .seat = number});
+  });
+  static_cast<void>(told);  // nobody waits for an answer
 }
 
 // Requests that nobody has looked at go with it: nobody waits for them.

@@ -56,12 +56,16 @@ class Delegatee {
   // What is not answered by now, requesters get an error for. All jobs must be finished.
   ~Delegatee();
 
-  // Before serving. An operation that nobody handles is an error of its requester.
+  // Before serving. An operation that nobody handles is an error of its requester. The handler of
+  // operation_left is called once it is seen that a requester has left or ended.
   [[nodiscard]] Status offer(int operation, Handler handler);
 
   // Serves until stop(), or until nobody has asked for `limit` (none: for ever), and says how many
   // requests it was. By one thread at a time.
   [[nodiscard]] Result<std::uint64_t> serve(std::optional<std::chrono::milliseconds> limit);
+  // Waits for requests for no longer than `limit`, serves those that there are, and returns: for
+  // who has something else to look after.
+  [[nodiscard]] Result<std::uint64_t> serve_some(std::optional<std::chrono::milliseconds> limit);
   // Ends serve(), or the next one. From any thread, also from a signal handler.
   void stop();
   void finish(const Job& job, const Result<std::int64_t>& answer);
@@ -70,6 +74,7 @@ class Delegatee {
   struct Guest {
     std::uint64_t holder = 0;  // 0: none
     Life life;
+    bool is_leaving = false;                  // or has ended
     std::size_t next = 0;                     // where its next request will be
     std::atomic<std::uint32_t> under_way{0};  // a bit for each slot whose request is not answered
   };
@@ -78,11 +83,14 @@ class Delegatee {
   [[nodiscard]] bool something_waits() const;
   [[nodiscard]] bool has_request(std::uint32_t seat) const;
   std::uint64_t sweep();
+  std::uint64_t serve_waiting();
+  [[nodiscard]] Result<bool> await_request(std::optional<std::chrono::milliseconds> limit);
   void serve_one(std::uint32_t seat);
   [[nodiscard]] Result<std::optional<std::int64_t>> handle(const Job& job) const;
   void look_at_seats(bool and_lives);
   void admit(std::uint32_t seat, std::uint64_t holder);
   void dismiss(std::uint32_t seat);
+  void tell_of_leaving(std::uint32_t seat, std::uint64_t holder) const;
   void free_seat(std::uint32_t seat);
 
   Desk& desk_;

@@ -85,10 +85,13 @@ struct alignas(64) Desk {
   }
 };
 
-// Operations by number: the first ones are Shima's, the others their callers'.
+// Operations by number: the first ones are Shima's, the others their callers'. That a requester has
+// left or ended is told to a handler too, though nobody asks for it.
+inline constexpr int operation_left = 0;
 inline constexpr int operation_file_read = 1;
 inline constexpr int operation_file_write = 2;
 inline constexpr int operation_file_sync = 3;
+inline constexpr int first_net_operation = 4;  // to 31: for a delegatee that uses MPI
 inline constexpr int first_own_operation = 32;
 inline constexpr int operation_count = 256;
 

@@ -1,5 +1,9 @@
-// Delegatees and requesters that are tasks of one space: desks have names, and whoever uses
-// another's memory holds it.
+// Delegatees and requesters that are tasks of one space, or of spaces of one group: desks have
+// names.
+//
+// In a space whoever uses another's memory holds it. Between spaces nothing can be held and nothing
+// private be seen: the desk lies in memory that the group shares, and so do the payloads that go by
+// their address; such memory is never unmapped, and freed by its users only.
 #pragma once
 
 #include <memory>
@@ -11,13 +15,18 @@
 
 namespace shima::delegate {
 
+struct DeskOptions {
+  std::uint32_t seats = 0;
+  std::uint32_t spin_us = 0;
+  bool is_for_group = false;  // for tasks of all spaces of the group
+};
+
 // A delegatee whose desk other tasks find by its name. The desk's memory stays until the task ends,
-// since a requester may look at it at any time.
+// or the group, since a requester may look at it at any time.
 class NamedDesk {
  public:
   [[nodiscard]] static Result<std::unique_ptr<NamedDesk>> open(const std::string& name,
-                                                               std::uint32_t seats,
-                                                               std::uint32_t spin_us);
+                                                               DeskOptions options);
   NamedDesk(const NamedDesk&) = delete;
   NamedDesk& operator=(const NamedDesk&) = delete;
   ~NamedDesk();
@@ -44,10 +53,10 @@ class NamedSeat {
   [[nodiscard]] Requester& requester() { return *requester_; }
 
  private:
-  NamedSeat(pvas::Membership self, int owner) : self_(self), owner_(owner) {}
+  NamedSeat(pvas::Membership self, std::optional<int> owner) : self_(self), owner_(owner) {}
 
   pvas::Membership self_;
-  int owner_;  // held
+  std::optional<int> owner_;  // held; none where it is a task of another space
   std::unique_ptr<Requester> requester_;
 };
 

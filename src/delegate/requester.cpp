@@ -58,7 +58,7 @@ Result<std::unique_ptr<Requester>> Requester::join(std::span<std::byte> memory,
 }
 
 Requester::Requester(Desk& desk, Seat& seat, RequesterOptions options, Life life)
-    : desk_(desk), seat_(seat), options_(options), delegatee_(std::move(life)) {}
+    : desk_(desk), seat_(seat), options_(std::move(options)), delegatee_(std::move(life)) {}
 
 Requester::~Requester() {
   for (Ticket ticket = next_ - std::min<Ticket>(next_, ring_depth); ticket < next_; ++ticket) {
@@ -69,8 +69,8 @@ Requester::~Requester() {
 }
 
 std::size_t Requester::most_at_once(std::span<const std::byte> payload) const {
-  return options_.reachable.contains(payload) ? payload.size()
-                                              : std::min(payload.size(), most_inline);
+  if (options_.reachable.contains(payload)) return payload.size();
+  return std::min(payload.size(), options_.bounce.take ? most_bounced : most_inline);
 }
 
 bool Requester::travels_inline(std::span<const std::byte> payload) const {
@@ -78,36 +78,54 @@ bool Requester::travels_inline(std::span<const std::byte> payload) const {
          (payload.size() <= most_inline && !options_.reachable.contains(payload));
 }
 
+// Where a payload goes that can neither stay where it is nor travel in its slot.
+Result<std::byte*> Requester::bounce_of(std::span<const std::byte> payload) const {
+  if (options_.bounce.take) return options_.bounce.take(payload.size());
+  return fail(Code::bad_argument, "the delegatee cannot reach the memory of a request");
+}
+
 Result<Ticket> Requester::start(const Request& request) {
   if (lost_) return std::unexpected(*lost_);
-  const bool is_inline = travels_inline(request.payload);
-  if (!is_inline && !options_.reachable.contains(request.payload))
-    return fail(Code::bad_argument, "the delegatee cannot reach the memory of a request");
   if (request.operation <= 0 || request.operation >= operation_count)
     return fail(Code::bad_argument, "there is no operation " + std::to_string(request.operation));
   Pending& pending = pending_[next_ % ring_depth];
   if (pending.under_way)
     return fail(Code::bad_count, "the oldest request has to be waited for before another starts");
-  pending = {.copy_to = is_inline && request.direction != Direction::to_delegatee
+  const bool is_inline = travels_inline(request.payload);
+  std::byte* bounce = nullptr;
+  if (!is_inline && !reaches(request.payload)) {
+    SHIMA_TRY_ASSIGN(bounce, bounce_of(request.payload));
+  }
+  Slot& slot = slot_of(next_);
+  std::byte* const copy = is_inline ? slot.payload.data() : bounce;
+  pending = {.copy_to = copy != nullptr && request.direction != Direction::to_delegatee
                             ? request.payload
                             : std::span<std::byte>{},
+             .bounce = bounce,
              .ticket = next_,
              .under_way = true,
              .by_value = request.direction == Direction::from_delegatee};
-  fill(slot_of(next_), request, is_inline);
+  slot.is_inline = is_inline;
+  fill(slot, request, copy);
   desk_.bell.ring();
   return next_++;
 }
 
-void Requester::fill(Slot& slot, const Request& request, bool is_inline) {
+// `copy`: where the payload goes; none: it stays where it is.
+void Requester::fill(Slot& slot, const Request& request, std::byte* copy) {
   slot.operation = static_cast<std::uint8_t>(request.operation);
-  slot.is_inline = is_inline;
   slot.arguments = request.arguments;
   slot.len_bytes = request.payload.size();
-  slot.address = reinterpret_cast<std::uint64_t>(request.payload.data());
-  if (is_inline && request.direction != Direction::from_delegatee && !request.payload.empty())
-    std::memcpy(slot.payload.data(), request.payload.data(), request.payload.size());
+  slot.address = reinterpret_cast<std::uint64_t>(copy != nullptr ? copy : request.payload.data());
+  if (copy != nullptr && request.direction != Direction::from_delegatee && !request.payload.empty())
+    std::memcpy(copy, request.payload.data(), request.payload.size());
   slot.state.store(SlotState::posted, std::memory_order_seq_cst);
+}
+
+void Requester::give_back(Pending& pending) const {
+  if (pending.bounce != nullptr) options_.bounce.give(pending.bounce);
+  pending.bounce = nullptr;
+  pending.under_way = false;
 }
 
 Status Requester::check() const {
@@ -146,7 +164,7 @@ Result<std::int64_t> Requester::wait(Ticket ticket) {
   // It may have been the last thing that the delegatee did.
   if (is_answered()) return collect(slot, *pending);
   if (!lost_) lost_ = has_left().error();
-  pending->under_way = false;
+  give_back(*pending);
   return std::unexpected(*lost_);
 }
 
@@ -158,8 +176,9 @@ Result<std::int64_t> Requester::collect(Slot& slot, Pending& pending) {
   std::size_t bytes = pending.copy_to.size();
   if (pending.by_value)
     bytes = std::min(bytes, static_cast<std::size_t>(std::max<std::int64_t>(slot.value, 0)));
-  if (answer && bytes > 0) std::memcpy(pending.copy_to.data(), slot.payload.data(), bytes);
-  pending.under_way = false;
+  const std::byte* const copy = pending.bounce != nullptr ? pending.bounce : slot.payload.data();
+  if (answer && bytes > 0) std::memcpy(pending.copy_to.data(), copy, bytes);
+  give_back(pending);
   slot.state.store(SlotState::free, std::memory_order_release);
   return answer;
 }

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,6 +43,14 @@ struct Reachable {
 };
 inline constexpr Reachable reachable_everywhere{0, UINTPTR_MAX};
 
+// Memory that the delegatee can reach, for large payloads that lie elsewhere; none where it reaches
+// all.
+struct Bounce {
+  std::function<Result<std::byte*>(std::size_t)> take;
+  std::function<void(std::byte*)> give;
+};
+inline constexpr std::size_t most_bounced = std::size_t{1} << 20;  // at once, of a file's bytes
+
 // Larger payloads go by their address: here both ways cost the same (make bench, delegation).
 inline constexpr std::size_t usual_inline_bytes = 256;
 
@@ -49,7 +58,8 @@ struct RequesterOptions {
   std::size_t inline_bytes = usual_inline_bytes;  // the largest payload that travels inline
   std::uint32_t spin_us = 0;
   Reachable reachable;
-  int task = -1;  // the caller's number in a space
+  int task = -1;       // the caller's number in the delegatee's space
+  Bounce bounce = {};  // else what is out of reach has to be small
 };
 
 using Ticket = std::uint64_t;
@@ -74,12 +84,17 @@ class Requester {
   [[nodiscard]] Result<std::int64_t> wait(Ticket ticket);
   [[nodiscard]] Result<std::int64_t> call(const Request& request);
 
+  // Whether the delegatee can follow this address.
+  [[nodiscard]] bool reaches(std::span<const std::byte> memory) const {
+    return options_.reachable.contains(memory);
+  }
   // How many of these bytes one request can carry.
   [[nodiscard]] std::size_t most_at_once(std::span<const std::byte> payload) const;
 
  private:
   struct Pending {
-    std::span<std::byte> copy_to;  // where an answer's bytes go that come inline
+    std::span<std::byte> copy_to;  // where an answer's bytes go that come to another place
+    std::byte* bounce = nullptr;   // which is this or, where there is none, the slot
     Ticket ticket = 0;
     bool under_way = false;
     bool by_value = false;  // of them as many as the value says
@@ -89,7 +104,9 @@ class Requester {
   [[nodiscard]] Status check() const;
   [[nodiscard]] Result<Pending*> pending_of(Ticket ticket);
   [[nodiscard]] bool travels_inline(std::span<const std::byte> payload) const;
-  void fill(Slot& slot, const Request& request, bool is_inline);
+  [[nodiscard]] Result<std::byte*> bounce_of(std::span<const std::byte> payload) const;
+  void give_back(Pending& pending) const;
+  void fill(Slot& slot, const Request& request, std::byte* copy);
   [[nodiscard]] Result<std::int64_t> collect(Slot& slot, Pending& pending);
   [[nodiscard]] Slot& slot_of(Ticket ticket) { return seat_.slots[ticket % ring_depth]; }
 

@@ -68,7 +68,7 @@ int serve() {
   static int file = open("file", O_RDWR | O_CREAT, 0600);
   MUST(file >= 0);
   MUST(pvas_export("file", &file, sizeof file) == 0);
-  const delegate_options options{.seats = 3, .spin_us = 0, .inline_bytes = 0};
+  const delegate_options options{.seats = 3, .spin_us = 0, .inline_bytes = 0, .group = 0};
   delegate_desk* desk = nullptr;
   MUST(delegate_open("desk", &options, &desk) == 0);
   delegate_desk* second = nullptr;

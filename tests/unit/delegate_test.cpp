@@ -154,7 +154,7 @@ TEST(Delegate, ErrorsOfHandlersAreTheRequesters) {
   }));
   ASSERT_TRUE(serving.delegatee().offer(
       41, [](const Job&) -> Result<std::optional<std::int64_t>> { throw std::bad_alloc(); }));
-  EXPECT_EQ(code_of(serving.delegatee().offer(0, [](const Job&) { return 0; })),
+  EXPECT_EQ(code_of(serving.delegatee().offer(-1, [](const Job&) { return 0; })),
             Code::bad_argument);
   EXPECT_EQ(code_of(serving.delegatee().offer(operation_count, [](const Job&) { return 0; })),
             Code::bad_argument);
@@ -307,6 +307,28 @@ TEST(Delegate, ARequesterThatIsNotAdmittedIsToldSo) {
 }
 
 // Handlers that answer later, from another thread, in another order.
+TEST(Delegate, ThatARequesterLeavesIsToldOnce) {
+  World world(64);
+  Serving serving(world);
+  std::atomic<int> told{0};
+  ASSERT_TRUE(serving.delegatee().offer(operation_left, [&](const Job& job) {
+    if (job.requester.task == 7) ++told;
+    return 0;
+  }));
+  serving.begin();
+  for (int round = 1; round <= 5; ++round) {
+    auto requester = join(world, {.reachable = {}, .task = 7});
+    const auto answer = requester->call({operation_sum, {}, {}, {}});
+    ASSERT_TRUE(answer) << describe(answer.error());
+    EXPECT_EQ(code_of(requester->start({operation_left, {}, {}, {}})), Code::bad_argument);
+    EXPECT_EQ(told, round - 1);
+    requester.reset();
+    while (told < round) std::this_thread::sleep_for(1ms);
+  }
+  serving.end();
+  EXPECT_EQ(told, 5);
+}
+
 TEST(Delegate, AnswersCanComeLater) {
   World world(2);
   Serving serving(world, {.seats = 2, .spin_us = 0, .admit = {}, .dismiss = {}});

@@ -2,17 +2,15 @@
 #include "shima/delegate.h"
 
 #include <algorithm>
+#include <cerrno>
 
+#include "capi/pvas/delegate_seat.h"
 #include "capi/pvas/errors.h"
 #include "delegate/file_operations.h"
 #include "delegate/in_space.h"
 
 struct delegate_desk {
   std::unique_ptr<shima::delegate::NamedDesk> named;
-};
-
-struct delegate_seat {
-  std::unique_ptr<shima::delegate::NamedSeat> named;
 };
 
 namespace {
@@ -23,9 +21,12 @@ using shima::fail_errno;
 using shima::Result;
 using shima::Status;
 using shima::capi::guarded_pvas;
+using shima::capi::judge_payload;
+using shima::capi::requester_of;
 using namespace shima::delegate;
 
 static_assert(DELEGATE_FIRST_OPERATION == first_own_operation);
+static_assert(DELEGATE_LEFT == operation_left);
 static_assert(DELEGATE_FILE_READ == operation_file_read);
 static_assert(DELEGATE_FILE_WRITE == operation_file_write);
 static_assert(DELEGATE_FILE_SYNC == operation_file_sync);
@@ -42,14 +43,10 @@ Result<Delegatee*> delegatee_of(delegate_desk* desk) {
   return &desk->named->delegatee();
 }
 
-Result<Requester*> requester_of(delegate_seat* seat) {
-  if (seat == nullptr) return fail(Code::bad_argument, "no seat");
-  return &seat->named->requester();
-}
-
 // What a handler of C says, as an answer.
 Result<std::int64_t> answer_of(std::int64_t said) {
   if (said >= 0) return said;
+  if (said == -ESRCH) return fail(Code::peer_lost, "somebody whom an operation needs", ESRCH);
   return fail_errno(static_cast<int>(-std::max<std::int64_t>(said, -4095)),
                     "an operation of the delegatee's");
 }
@@ -84,11 +81,6 @@ Result<Request> understood(const delegate_request* request) {
   return fail(Code::bad_argument, "a payload for nobody");
 }
 
-Status judge_payload(const void* data, std::size_t size) {
-  if (data != nullptr || size == 0) return {};
-  return fail(Code::bad_argument, "a payload that is nowhere");
-}
-
 }  // namespace
 
 int delegate_open(const char* name, const delegate_options* options,
@@ -98,9 +90,10 @@ int delegate_open(const char* name, const delegate_options* options,
       return fail(Code::bad_argument, "a desk without a name, or no place for it");
     const delegate_options wanted = options != nullptr ? *options : delegate_options{};
     auto made = std::make_unique<delegate_desk>();
-    SHIMA_TRY_ASSIGN(
-        made->named,
-        NamedDesk::open(name, wanted.seats == 0 ? usual_seats : wanted.seats, wanted.spin_us));
+    SHIMA_TRY_ASSIGN(made->named,
+                     NamedDesk::open(name, {.seats = wanted.seats == 0 ? usual_seats : wanted.seats,
+                                            .spin_us = wanted.spin_us,
+                                            .is_for_group = wanted.group != 0}));
     SHIMA_TRY(offer_file_operations(made->named->delegatee()));
     *desk = made.release();
     return {};
@@ -111,7 +104,7 @@ int delegate_offer(delegate_desk* desk, int operation, delegate_function functio
                    void* context) noexcept {
   return guarded_pvas([&]() -> Status {
     SHIMA_TRY_ASSIGN(Delegatee* const delegatee, delegatee_of(desk));
-    if (function == nullptr || operation < first_own_operation)
+    if (function == nullptr || (operation != operation_left && operation < first_net_operation))
       return fail(Code::bad_argument, "an operation without a function, or with Shima's number");
     return delegatee->offer(operation, [=](const Job& job) -> Result<std::optional<std::int64_t>> {
       const delegate_job view = shown(job);
@@ -139,6 +132,14 @@ int64_t delegate_serve(delegate_desk* desk, int timeout_ms) noexcept {
   return guarded_pvas([&]() -> Result<std::int64_t> {
     SHIMA_TRY_ASSIGN(Delegatee* const delegatee, delegatee_of(desk));
     SHIMA_TRY_ASSIGN(const std::uint64_t served, delegatee->serve(limit_of(timeout_ms)));
+    return static_cast<std::int64_t>(served);
+  });
+}
+
+int64_t delegate_serve_some(delegate_desk* desk, int timeout_ms) noexcept {
+  return guarded_pvas([&]() -> Result<std::int64_t> {
+    SHIMA_TRY_ASSIGN(Delegatee* const delegatee, delegatee_of(desk));
+    SHIMA_TRY_ASSIGN(const std::uint64_t served, delegatee->serve_some(limit_of(timeout_ms)));
     return static_cast<std::int64_t>(served);
   });
 }

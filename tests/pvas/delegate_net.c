@@ -1,0 +1,81 @@
+/*
+ * RANKS: none
+ *
+ * A rank for delegate_net.sh: it serves as many requesters as it starts, tasks of its space that
+ * run another program (delegate_net_task.c).
+ *
+ *   delegate_net TASK MEMBERS WHAT...       "kill": the first requester is killed
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "shima/delegate_mpi.h"
+
+static int rank, ranks, members;
+static pvas_space* space;
+
+static void must(int fine, const char* what) {
+  if (fine) return;
+  fprintf(stderr, "rank %d: %s: %s\n", rank, what, pvas_error_message());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static int start(char** argv, int index) {
+  char texts[4][20];
+  const int numbers[4] = {rank, ranks, members, index};
+  char* arguments[20] = {argv[1]};
+  for (int i = 0; i < 4; i++) {
+    snprintf(texts[i], sizeof texts[i], "%d", numbers[i]);
+    arguments[1 + i] = texts[i];
+  }
+  for (int i = 3; argv[i] && i < 15; i++) arguments[2 + i] = argv[i];
+  int task = -1;
+  must(pvas_spawn(space, &(pvas_program){.file = argv[1], .arguments = arguments}, &task) == 0,
+       "starting a requester");
+  return task;
+}
+
+int main(int argc, char** argv) {
+  delegate_desk* desk = NULL;
+  delegate_mpi* net = NULL;
+  MPI_File file;
+  char name[20];
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  members = atoi(argv[2]);
+  const int with_puts = strcmp(argv[3], "put") == 0;
+  const int with_kill = strcmp(argv[3], "kill") == 0 && rank == 0;
+  snprintf(name, sizeof name, "net %d", rank);
+  must(delegate_open(name, NULL, &desk) == 0, "opening a desk");
+  const delegate_mpi_options options = {.members = members, .puts = with_puts};
+  if (ranks > 1) {
+    const delegate_mpi_options uneven = {.members = rank};
+    must(delegate_mpi_open(desk, MPI_COMM_WORLD, &uneven, &net) == PVAS_ERR_ARGUMENT, "uneven");
+  }
+  must(delegate_mpi_open(desk, MPI_COMM_WORLD, &options, &net) == 0, "serving MPI");
+  must(MPI_File_open(MPI_COMM_WORLD, "all.dat", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                     &file) == MPI_SUCCESS,
+       "opening a file");
+  must(delegate_mpi_file(net, file) == 0, "a file's number");
+  must(pvas_own(&space) == 0, "the rank's space");
+  int tasks[64];
+  for (int i = 0; i < members; i++) tasks[i] = start(argv, i);
+  must(delegate_mpi_serve(net) == 0, "serving");
+  int wrong = 0;
+  for (int i = 0; i < members; i++) {
+    int status = -1;
+    must(pvas_wait(space, tasks[i], -1, &status) == 0, "waiting for a requester");
+    const int fine = with_kill && i == 0 ? WIFSIGNALED(status) : status == 0;
+    if (!fine) fprintf(stderr, "rank %d: requester %d: status %x\n", rank, i, status), wrong = 1;
+  }
+  MPI_File_close(&file);
+  delegate_mpi_close(net);
+  delegate_close(desk);
+  pvas_destroy(space);
+  MPI_Finalize();
+  return wrong;
+}
