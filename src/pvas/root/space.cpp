@@ -11,6 +11,8 @@
 #include <cstring>
 #include <new>
 
+#include "pvas/root/break_fence.h"
+
 namespace shima::pvas {
 namespace {
 
@@ -77,6 +79,7 @@ Result<int> Space::find_place() {
 
 Result<Started> Space::start(const SpawnOrder& order, const UniqueFd& folder,
                              const std::vector<TaskFile>& files) {
+  mend_program_break();
   SHIMA_TRY_ASSIGN(const int place, find_place());
   const auto at = static_cast<std::size_t>(place);
   keeping_[at] = {.mapped = true, .named = false};
@@ -170,6 +173,7 @@ std::vector<Change> Space::take_changes() {
 }
 
 void Space::sweep() {
+  mend_program_break();
   for (auto& [pid, task] : tasks_)
     if (task.place && has_left(pid)) leave_place(task);
   for (std::uint64_t place = 0; place < board_->task_limit; ++place)
