@@ -15,7 +15,7 @@ ROOMS_BELOW = {
     "layout": ["base", "region"],
     "store": ["base", "region", "layout", "observe"],
     "pvas": ["base"],
-    "reach": ["base", "region"],
+    "reach": ["base", "region", "pvas"],
     "delegate": ["base", "reach", "pvas"],
     "observe": ["base"],
     "collective": ["base", "region", "layout", "store", "reach", "observe"],

@@ -56,6 +56,12 @@ class Channel {
   // Waits for all members and gives all the worst of their outcomes. Collective.
   [[nodiscard]] virtual Outcome agree(const Outcome& mine) = 0;
 
+  // Between these two, members may use each other's memory. A member leaves an agreement that is
+  // broken when another is lost, and then has to wait until nobody that lives still uses its own.
+  virtual void begin_transfer() {}
+  virtual void end_transfer() {}
+  virtual void wait_for_transfers() {}
+
   // Buffers for windows.
   [[nodiscard]] virtual StagingPool& staging() = 0;
   // Whether members on this node can reach each other's memory, with process_vm_readv/writev or as

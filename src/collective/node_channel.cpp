@@ -1,6 +1,7 @@
 #include "collective/node_channel.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -84,6 +85,21 @@ Result<std::vector<std::span<const std::byte>>> NodeChannel::read_letters() cons
     letters.push_back(letter);
   }
   return letters;
+}
+
+void NodeChannel::begin_transfer() {
+  ++transfers_;
+  ground_->segment->member(slot_, rank()).transfer = transfers_;
+}
+
+void NodeChannel::end_transfer() { ground_->segment->member(slot_, rank()).transfer = 0; }
+
+void NodeChannel::wait_for_transfers() {
+  constexpr unsigned look_again_us = 1000;
+  for (int i = 0; i < size(); ++i) {
+    const std::atomic<std::uint32_t>& transfer = ground_->segment->member(slot_, i).transfer;
+    while (transfer == transfers_ && ground_->segment->check_peer(i)) ::usleep(look_again_us);
+  }
 }
 
 Outcome NodeChannel::agree(const Outcome& mine) {

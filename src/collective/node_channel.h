@@ -38,6 +38,9 @@ class NodeChannel final : public Channel {
   [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(
       std::span<const std::byte> mine) override;
   [[nodiscard]] Outcome agree(const Outcome& mine) override;
+  void begin_transfer() override;
+  void end_transfer() override;
+  void wait_for_transfers() override;
   [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
   [[nodiscard]] bool can_pull() const override { return ground_->segment->can_pull(); }
   [[nodiscard]] bool one_space() const override { return ground_->one_space; }
@@ -63,6 +66,7 @@ class NodeChannel final : public Channel {
   SharedWindows windows_;
   Errands errands_;
   PointerInMemory shared_pointer_;
+  std::uint32_t transfers_ = 0;         // begun, on all members alike
   std::size_t turn_ = 0;                // which of the mailboxes holds the letters of this exchange
   std::array<SharedBuffer, 2> spills_;  // for letters that do not fit the mailbox
 };

@@ -38,7 +38,8 @@ Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
   const Terrain terrain{.members = call.channel.members(),
                         .layout = call.file.layout(),
                         .can_pull = call.channel.can_pull(),
-                        .one_space = call.channel.one_space(),
+                        // Of several nodes each knows about itself only.
+                        .one_space = call.channel.one_space() && !call.channel.messenger(),
                         .can_pack = call.channel.windows() != nullptr,
                         .can_message = call.channel.messenger() != nullptr};
   return make_plan(posts, call.operation, terrain, call.tuning);
@@ -69,6 +70,7 @@ Status agree_on(const CollectiveCall& call, Part& part) {
     mine.sys_errno = part.status.error().sys_errno;
   }
   const Outcome all = call.channel.agree(mine);
+  if (all.code != Code::ok) call.channel.wait_for_transfers();
   part.end_of_file = FileOffset{all.end_of_file};
   if (all.code == Code::ok) return {};
   if (!part.status && part.status.error().code == all.code) return part.status;
@@ -131,6 +133,7 @@ Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const 
 Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& mine) {
   Part part;
   Path path = Path::independent;
+  call.channel.begin_transfer();
   const auto posts = exchange_posts(call, mine);
   if (!posts) {
     part.status = std::unexpected(posts.error());
@@ -142,6 +145,7 @@ Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& min
     path = plan.path;
     part = move_planned(call, plan, *posts);
   }
+  call.channel.end_transfer();
   const Status agreed = agree_on(call, part);
   if (call.caches_apart && path != Path::independent) call.file.look_again();
   SHIMA_TRY(agreed);

@@ -29,7 +29,8 @@ Result<std::int64_t> in_requests(Requester& requester, Request request) {
     const auto now = requester.call(request);
     if (!now && moved == 0) return now;
     if (now) moved += *now;
-    if (!now || static_cast<std::size_t>(*now) < request.payload.size()) break;
+    // One system call moves less than 2 GiB; at the end of a file or a disk it moves nothing.
+    if (!now || *now <= 0) break;
     request.arguments[1] += *now;
   } while (static_cast<std::size_t>(moved) < all.size());
   return moved;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace shima::pvas {
 namespace {
@@ -130,7 +131,11 @@ Status Membership::hold(int other) const {
   SHIMA_TRY(must_be_task(other));
   auto& count =
       control_->board->holds[static_cast<std::size_t>(other)][static_cast<std::size_t>(task())];
-  count.fetch_add(1);
+  std::uint16_t held = count.load();
+  do {
+    if (held == std::numeric_limits<std::uint16_t>::max())
+      return fail(Code::no_memory, "task " + std::to_string(other) + " is held too often");
+  } while (!count.compare_exchange_weak(held, static_cast<std::uint16_t>(held + 1)));
   const Status there = must_be_task(other);
   if (!there) count.fetch_sub(1);
   return there;

@@ -81,6 +81,7 @@ struct alignas(64) SlotMember {
   Board board;
   std::array<Mailbox, 2> mailboxes;  // used in turn: letters stay while the next ones are written
   Errand errand;
+  std::atomic<std::uint32_t> transfer;  // the number of the call in which it may use others' memory
 };
 
 struct alignas(64) Slot {

@@ -8,26 +8,20 @@
 #include "pvas/membership.h"
 
 namespace shima {
-namespace {
 
-const std::optional<pvas::Membership>& own_membership() {
-  static const std::optional<pvas::Membership> own = pvas::Membership::own();
-  return own;
-}
-
-}  // namespace
+using pvas::Membership;
 
 SpacePlace own_space_place() {
-  const auto& self = own_membership();
+  const auto self = Membership::own();
   if (!self) return {};
   return {reinterpret_cast<std::uintptr_t>(&self->board()), self->board().root_pid, self->task()};
 }
 
 bool HeldTasks::hold(const SpacePlace& place, pid_t pid) {
   if (pid == ::getpid()) return true;
+  const auto self = Membership::own();
   const SpacePlace own = own_space_place();
-  if (own.space == 0 || place.space != own.space || place.root_pid != own.root_pid) return false;
-  const auto& self = own_membership();
+  if (!self || place.space != own.space || place.root_pid != own.root_pid) return false;
   if (!self->hold(place.task)) return false;
   tasks_.push_back(place.task);
   // Its number may have been another's before it was held.
@@ -36,7 +30,9 @@ bool HeldTasks::hold(const SpacePlace& place, pid_t pid) {
 }
 
 void HeldTasks::release() {
-  for (const int task : tasks_) std::ignore = own_membership()->release(task);
+  // A forked child has no holds to give back.
+  if (const auto self = Membership::own())
+    for (const int task : tasks_) std::ignore = self->release(task);
   tasks_.clear();
 }
 

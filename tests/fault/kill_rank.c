@@ -100,6 +100,21 @@ static void atomic(void) {
   blocking();
 }
 
+// Reads much. Who gets an error because another is lost has its buffer back: nobody who still reads
+// may change it.
+static void buffers(void) {
+  const size_t much = (size_t)bytes * 64;
+  unsigned char* const buffer = malloc(much);
+  REQUIRE(buffer != NULL);
+  CHECK(MPI_File_set_size(file, (MPI_Offset)(much * (size_t)ranks)));
+  const int code = MPI_File_read_at_all(file, 0, buffer, (int)much, MPI_BYTE, MPI_STATUS_IGNORE);
+  memset(buffer, 0xEE, much);
+  if (code != MPI_SUCCESS) nanosleep(&(struct timespec){0, 300000000}, NULL);
+  for (size_t i = 0; i < much; ++i) REQUIRE(buffer[i] == 0xEE);
+  free(buffer);
+  stop_if(code);
+}
+
 // The calls that move no data, and opening a file again and again.
 static void whole(void) {
   stop_if(MPI_File_set_size(file, 0));
@@ -115,7 +130,8 @@ static const struct {
   void (*calls)(void);
 } ways[] = {{"blocking", blocking}, {"nonblocking", nonblocking}, {"split", split},
             {"ordered", ordered},   {"shared", shared},           {"pointer", pointer},
-            {"alone", alone},       {"atomic", atomic},           {"whole", whole}};
+            {"alone", alone},       {"atomic", atomic},           {"whole", whole},
+            {"buffers", buffers}};
 
 int main(int argc, char** argv) {
   void (*calls)(void) = NULL;

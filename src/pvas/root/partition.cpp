@@ -28,6 +28,8 @@ constexpr std::uint64_t guard_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t smallest_stack = std::uint64_t{1} << 20;
 constexpr std::uint64_t largest_stack = gib;
 constexpr std::uint64_t heap_bytes = 32 * gib;
+constexpr std::uint64_t least_window_bytes = 8 * gib;
+constexpr std::uint64_t largest_image = 64 * gib;
 constexpr std::uint64_t boundless_stack = 64 * (std::uint64_t{1} << 20);
 
 std::uint64_t random_below(std::uint64_t limit) {
@@ -81,6 +83,10 @@ struct Images {
   std::uint64_t end = 0;
 };
 
+std::unexpected<Error> too_large(const std::string& name) {
+  return fail(Code::no_memory, name + ": with its static data it does not fit a partition");
+}
+
 Status must_be_placed(const Loaded& loaded, const std::string& name) {
   if (loaded.placed_calls > 0) return {};
   return fail(Code::unsupported_operation,
@@ -90,6 +96,7 @@ Status must_be_placed(const Loaded& loaded, const std::string& name) {
 Result<Images> load_program(const SpawnOrder& order, int fd, std::uint64_t where,
                             const PrivateCopy& copy) {
   SHIMA_TRY_ASSIGN(const ElfImage program, read_elf_image(fd, order.file));
+  if (program.span > largest_image) return too_large(order.file);
   Images images;
   const bool alone = !program.interpreter;
   SHIMA_TRY_ASSIGN(images.program,
@@ -186,9 +193,11 @@ Result<Partition> fill_partition(Board& board, int task, const SpawnOrder& order
   control.board = &board;
   control.task = task;
   const std::uint64_t heap = stack + bytes + guard_bytes;
+  const std::uint64_t end = base + board.partition_size;
+  if (heap + heap_bytes + least_window_bytes > end) return too_large(order.file);
   control.window.heap = {.begin = heap, .end = heap + heap_bytes, .now = heap};
   control.window.begin = heap + heap_bytes;
-  control.window.end = base + board.partition_size;
+  control.window.end = end;
   control.window.next = control.window.begin;
   std::snprintf(control.window.own_program, sizeof control.window.own_program, "/dev/fd/%d",
                 partition.origin_number);

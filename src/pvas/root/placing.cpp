@@ -26,10 +26,12 @@ constexpr std::uint64_t round_up(std::uint64_t x, std::uint64_t to) {
 // Takes `size` bytes at the window's next address; 0 where they do not fit. At the end it begins
 // again from the beginning, where much may have been unmapped: whether an address is free is known
 // by the kernel alone, which is asked not to replace anything.
-std::uint64_t take_address(Window& window, std::uint64_t size, std::uint64_t align) {
+// Passes over `skip` bytes first.
+std::uint64_t take_address(Window& window, std::uint64_t size, std::uint64_t align,
+                           std::uint64_t skip) {
   std::uint64_t next = window.next.load(std::memory_order_relaxed);
   for (;;) {
-    std::uint64_t address = round_up(next, align);
+    std::uint64_t address = round_up(next + skip, align);
     if (address + size > window.end) address = round_up(window.begin, align);
     if (size > window.end - window.begin || address + size > window.end) return 0;
     if (window.next.compare_exchange_weak(next, address + size, std::memory_order_relaxed))
@@ -45,14 +47,18 @@ std::uint64_t alignment_for(std::uint64_t size, long flags) {
   return size >= huge_page ? huge_page : page;  // where huge pages can be had, they should
 }
 
-// Tries `map(address)` at free addresses until it finds none taken.
+// Tries `map(address)` at free addresses until it finds none taken. What is taken may be much
+// larger than what is looked for, so the steps grow, and begin again before they pass over
+// everything.
 template <class Map>
 long map_somewhere(Window& window, std::uint64_t size, std::uint64_t align, long taken, Map map) {
+  std::uint64_t skip = 0;
   for (int tries = 0; tries < most_tries; ++tries) {
-    const std::uint64_t address = take_address(window, size, align);
+    const std::uint64_t address = take_address(window, size, align, skip);
     if (address == 0) return -12;  // ENOMEM
     const long result = map(static_cast<long>(address));
     if (result != taken) return result;
+    skip = skip < (window.end - window.begin) / 16 ? 2 * skip + size : 0;
   }
   return -12;
 }
@@ -113,25 +119,21 @@ void take_over(Window& window, long code, long size) {
   bare::call(SYS_mprotect, island, island_bytes, read_execute);
 }
 
-bool is_inside(const Window& window, long address) {
+bool is_inside(const Window& window, long address, long size = 1) {
   const auto at = static_cast<std::uint64_t>(address);
-  return at >= window.begin && at < window.end;
+  return at >= window.begin && at < window.end &&
+         static_cast<std::uint64_t>(size) <= window.end - at;
 }
 
-long place_mmap(Window& window, const CallRegisters& call) {
+long map_for(Window& window, const CallRegisters& call) {
   constexpr long placed_by_caller = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT;
   const long flags = call.r10;
-  if ((flags & placed_by_caller) != 0) {
-    const long result = bare::call(SYS_mmap, call.rdi, call.rsi, call.rdx, flags, call.r8, call.r9);
-    const bool is_code = (call.rdx & PROT_EXEC) != 0 && (flags & MAP_ANONYMOUS) == 0;
-    if (!bare::failed(result) && is_code && is_of_interest(call.r8))
-      take_over(window, result, call.rsi);
-    return result;
-  }
+  if ((flags & placed_by_caller) != 0)
+    return bare::call(SYS_mmap, call.rdi, call.rsi, call.rdx, flags, call.r8, call.r9);
   const std::uint64_t align = alignment_for(static_cast<std::uint64_t>(call.rsi), flags);
   const std::uint64_t size =
       round_up(static_cast<std::uint64_t>(call.rsi), align > huge_page ? align : page);
-  if (call.rdi != 0 && is_inside(window, call.rdi)) {
+  if (call.rdi != 0 && is_inside(window, call.rdi, call.rsi)) {
     const long wished = bare::call(SYS_mmap, call.rdi, call.rsi, call.rdx,
                                    flags | MAP_FIXED_NOREPLACE, call.r8, call.r9);
     if (!bare::failed(wished)) return wished;
@@ -142,13 +144,22 @@ long place_mmap(Window& window, const CallRegisters& call) {
   });
 }
 
+long place_mmap(Window& window, const CallRegisters& call) {
+  const long result = map_for(window, call);
+  const bool is_code = (call.rdx & PROT_EXEC) != 0 && (call.r10 & MAP_ANONYMOUS) == 0;
+  if (!bare::failed(result) && is_code && is_of_interest(call.r8))
+    take_over(window, result, call.rsi);
+  return result;
+}
+
 // Grows in place where it can; else it moves to an address that is reserved first, since mremap
 // replaces what it finds.
 long place_mremap(Window& window, const CallRegisters& call) {
   const long flags = call.r10;
   if ((flags & MREMAP_FIXED) != 0 || (flags & MREMAP_MAYMOVE) == 0)
     return bare::call(SYS_mremap, call.rdi, call.rsi, call.rdx, flags, call.r8);
-  if ((flags & MREMAP_DONTUNMAP) == 0) {
+  const bool was_placed = is_inside(window, call.rdi);
+  if ((flags & MREMAP_DONTUNMAP) == 0 && (!was_placed || is_inside(window, call.rdi, call.rdx))) {
     const long grown =
         bare::call(SYS_mremap, call.rdi, call.rsi, call.rdx, flags & ~MREMAP_MAYMOVE);
     if (!bare::failed(grown)) return grown;
