@@ -13,7 +13,7 @@
 
 #include "shima/delegate.h"
 
-enum { rounds = 15, largest = 1 << 20, most_inline = 4096, file_bytes = 4 << 20 };
+enum { rounds = 151, largest = 1 << 20, most_inline = 4096, file_bytes = 4 << 20 };
 enum { op_nothing = DELEGATE_FIRST_OPERATION, op_copy, op_stop };
 enum way { own, by_value, by_address };
 
@@ -82,11 +82,12 @@ static void write_file(enum way way, size_t bytes, int64_t offset) {
   if (n != (int64_t)bytes) die("write");
 }
 
-// As many calls a round as take some milliseconds; the median round.
+// As many calls a round as take a fraction of a millisecond, so that most rounds pass without
+// others getting the core; the median round.
 static double measure(void (*call)(enum way, size_t, int64_t), enum way way, size_t bytes) {
   double ns[rounds], started = now_ns();
   int64_t count = 0, slots = file_bytes / (int64_t)(bytes ? bytes : 1);
-  for (; now_ns() - started < 3e6; count++) call(way, bytes, count % slots * (int64_t)bytes);
+  for (; now_ns() - started < 2e5; count++) call(way, bytes, count % slots * (int64_t)bytes);
   for (int round = 0; round < rounds; round++) {
     started = now_ns();
     for (int64_t i = 0; i < count; i++) call(way, bytes, i % slots * (int64_t)bytes);

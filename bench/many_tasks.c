@@ -50,45 +50,56 @@ static double kb_of(pid_t pid, const char* file, const char* word) {
   return kb;
 }
 
+static double called[most], ready[most];
+static int tasks[most];
+static pid_t pids[most];
+
+static void start_all(pvas_space* space, int count) {
+  char numbers[32], byte;
+  snprintf(numbers, sizeof numbers, "%d,%d", said[1], held[0]);
+  char* arguments[] = {"many_tasks", "child", numbers, NULL};
+  for (int i = 0; i < count; i++) {
+    double begun = now_ns();
+    pids[i] = space ? start_task(space, arguments, &tasks[i]) : start_process(arguments);
+    called[i] = now_ns() - begun;
+    if (read(said[0], &byte, 1) != 1) die("a child ends");
+    ready[i] = now_ns() - begun;
+  }
+}
+
+// Of all tasks of a space together, whose memory is one.
+static double kb_of_each(pvas_space* space, int count, const char* name, const char* word) {
+  double all = 0;
+  for (int i = 0; i < (space ? 1 : count); i++) all += kb_of(pids[i], name, word);
+  return all / count;
+}
+
+static void wait_for_all(pvas_space* space, int count) {
+  close(held[1]);
+  for (int i = 0, status = 0; i < count; i++)
+    if (space ? pvas_wait(space, tasks[i], -1, &status) : waitpid(pids[i], &status, 0) < 0)
+      die("wait");
+}
+
 int main(int argc, char** argv) {
   if (argc == 3 && strcmp(argv[1], "child") == 0) {
     sscanf(argv[2], "%d,%d", &said[1], &held[0]);
     return run_child();
   }
   if (argc != 3 || atoi(argv[2]) < 1 || atoi(argv[2]) > most) return 2;
-  static double called[most], ready[most];
-  static int tasks[most];
-  static pid_t pids[most];
-  const int in_space = strcmp(argv[1], "tasks") == 0, count = atoi(argv[2]);
-  char numbers[32], byte;
+  const int count = atoi(argv[2]);
   pvas_space* space = NULL;
   if (pipe(said) || pipe(held)) die("pipe");
   fcntl(held[1], F_SETFD, FD_CLOEXEC);
-  snprintf(numbers, sizeof numbers, "%d,%d", said[1], held[0]);
-  char* arguments[] = {"many_tasks", "child", numbers, NULL};
-  if (in_space && pvas_create(NULL, &space)) die("pvas_create");
-  for (int i = 0; i < count; i++) {
-    double begun = now_ns();
-    pids[i] = in_space ? start_task(space, arguments, &tasks[i]) : start_process(arguments);
-    called[i] = now_ns() - begun;
-    if (read(said[0], &byte, 1) != 1) die("a child ends");
-    ready[i] = now_ns() - begun;
-  }
-  double tables = 0, resident = 0, shares = 0;
-  for (int i = 0; i < (in_space ? 1 : count); i++) {
-    tables += kb_of(pids[i], "status", "VmPTE:");
-    resident += kb_of(pids[i], "status", "VmRSS:");
-    shares += kb_of(pids[i], "smaps_rollup", "Pss:");
-  }
-  close(held[1]);
-  for (int i = 0, status = 0; i < count; i++)
-    if (in_space ? pvas_wait(space, tasks[i], -1, &status) : waitpid(pids[i], &status, 0) < 0)
-      die("wait");
-  pvas_destroy(space);
+  if (strcmp(argv[1], "tasks") == 0 && pvas_create(NULL, &space)) die("pvas_create");
+  start_all(space, count);
   printf(
       "{\"program\":\"many_tasks\",\"way\":\"%s\",\"count\":%d,\"call_us\":%.1f,\"ready_us\":%.1f,"
       "\"tables_kb\":%.1f,\"resident_kb\":%.1f,\"share_kb\":%.1f}\n",
-      argv[1], count, median_of(called, count) / 1e3, median_of(ready, count) / 1e3, tables / count,
-      resident / count, shares / count);
+      argv[1], count, median_of(called, count) / 1e3, median_of(ready, count) / 1e3,
+      kb_of_each(space, count, "status", "VmPTE:"), kb_of_each(space, count, "status", "VmRSS:"),
+      kb_of_each(space, count, "smaps_rollup", "Pss:"));
+  wait_for_all(space, count);
+  pvas_destroy(space);
   return 0;
 }

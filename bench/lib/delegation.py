@@ -23,7 +23,7 @@ MOST_INLINE = 4096
 class Delegation(Section):
     name = "delegation"
     title = "Delegation: one task of a space asks another, which has a core of its own"
-    lead = ("nanoseconds a request, median of 15 rounds in each job. 'copy': into the delegatee's "
+    lead = ("nanoseconds a request, median of 151 rounds in each job. 'copy': into the delegatee's "
             "memory; 'write': to a cached file, by oneself or by the delegatee; the last ones: "
             "milliseconds for 32 MiB each and as much computing, own: by threads")
     limit = False

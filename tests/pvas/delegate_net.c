@@ -38,44 +38,54 @@ static int start(char** argv, int index) {
   return task;
 }
 
-int main(int argc, char** argv) {
-  delegate_desk* desk = NULL;
+static delegate_mpi* prepare(delegate_desk** desk, int with_puts, MPI_File* file) {
   delegate_mpi* net = NULL;
-  MPI_File file;
   char name[20];
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  members = atoi(argv[2]);
-  const int with_puts = strcmp(argv[3], "put") == 0;
-  const int with_kill = strcmp(argv[3], "kill") == 0 && rank == 0;
   snprintf(name, sizeof name, "net %d", rank);
-  must(delegate_open(name, NULL, &desk) == 0, "opening a desk");
-  const delegate_mpi_options options = {.members = members, .puts = with_puts};
+  must(delegate_open(name, NULL, desk) == 0, "opening a desk");
   if (ranks > 1) {
     const delegate_mpi_options uneven = {.members = rank};
-    must(delegate_mpi_open(desk, MPI_COMM_WORLD, &uneven, &net) == PVAS_ERR_ARGUMENT, "uneven");
+    must(delegate_mpi_open(*desk, MPI_COMM_WORLD, &uneven, &net) == PVAS_ERR_ARGUMENT, "uneven");
   }
-  must(delegate_mpi_open(desk, MPI_COMM_WORLD, &options, &net) == 0, "serving MPI");
+  const delegate_mpi_options options = {.members = members, .puts = with_puts};
+  must(delegate_mpi_open(*desk, MPI_COMM_WORLD, &options, &net) == 0, "serving MPI");
   must(MPI_File_open(MPI_COMM_WORLD, "all.dat", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
-                     &file) == MPI_SUCCESS,
+                     file) == MPI_SUCCESS,
        "opening a file");
-  must(delegate_mpi_file(net, file) == 0, "a file's number");
-  must(pvas_own(&space) == 0, "the rank's space");
-  int tasks[64];
-  for (int i = 0; i < members; i++) tasks[i] = start(argv, i);
-  must(delegate_mpi_serve(net) == 0, "serving");
+  must(delegate_mpi_file(net, *file) == 0, "a file's number");
+  return net;
+}
+
+/* How many have not ended as they should. */
+static int wait_for_all(const int* tasks, int with_kill) {
   int wrong = 0;
   for (int i = 0; i < members; i++) {
     int status = -1;
     must(pvas_wait(space, tasks[i], -1, &status) == 0, "waiting for a requester");
-    const int fine = with_kill && i == 0 ? WIFSIGNALED(status) : status == 0;
-    if (!fine) fprintf(stderr, "rank %d: requester %d: status %x\n", rank, i, status), wrong = 1;
+    if (with_kill && i == 0 ? WIFSIGNALED(status) : status == 0) continue;
+    fprintf(stderr, "rank %d: requester %d: status %x\n", rank, i, status);
+    wrong++;
   }
+  return wrong;
+}
+
+int main(int argc, char** argv) {
+  delegate_desk* desk = NULL;
+  MPI_File file;
+  int tasks[64];
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  members = atoi(argv[2]);
+  delegate_mpi* const net = prepare(&desk, strcmp(argv[3], "put") == 0, &file);
+  must(pvas_own(&space) == 0, "the rank's space");
+  for (int i = 0; i < members; i++) tasks[i] = start(argv, i);
+  must(delegate_mpi_serve(net) == 0, "serving");
+  const int wrong = wait_for_all(tasks, strcmp(argv[3], "kill") == 0 && rank == 0);
   MPI_File_close(&file);
   delegate_mpi_close(net);
   delegate_close(desk);
   pvas_destroy(space);
   MPI_Finalize();
-  return wrong;
+  return wrong > 0;
 }
