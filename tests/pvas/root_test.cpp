@@ -24,12 +24,6 @@ int wait_for_ever() {
   for (;;) pause();
 }
 
-// The break is everybody's; what is lowered must be no memory that the root uses.
-int lower_break() {
-  for (int i = 0; i < 100; ++i) sbrk(-4096);
-  return 0;
-}
-
 // Takes all the memory that there is, and what others give back.
 int eat() {
   for (std::size_t size = std::size_t{1} << 30;;) {
@@ -45,7 +39,7 @@ int eat() {
 }
 
 const std::map<std::string, int (*)()> works{
-    {"nothing", nothing}, {"wait", wait_for_ever}, {"eat", eat}, {"lower", lower_break}};
+    {"nothing", nothing}, {"wait", wait_for_ever}, {"eat", eat}};
 
 // ---- the tests ---------------------------------------------------------------------------------
 
@@ -90,17 +84,6 @@ TEST(Root, WhoDoesNotListenStopsNobody) {
   ASSERT_EQ(status_of(space, task), 0);
   const int status = status_of(space, silent);  // is told after all that was told before
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-  pvas_destroy(space);
-}
-
-TEST(Root, SurvivesTasksThatLowerTheProgramBreak) {
-  pvas_space* space = nullptr;
-  int task = -1;
-  ASSERT_EQ(pvas_create(nullptr, &space), 0) << pvas_error_message();
-  for (int i = 0; i < 60; ++i) {
-    ASSERT_EQ(spawn_in(space, "lower", &task), 0) << pvas_error_message();
-    ASSERT_EQ(status_of(space, task), 0) << i;
-  }
   pvas_destroy(space);
 }
 
