@@ -88,8 +88,10 @@ CASES = [
     *at("blocking", PULL, f"gather:{AGENT}:3", f"disk:{AGENT}:3", one_space=True),
     *at("alone", PULL, "lead:0", "gather:0:4", one_space=True),
     *at("nonblocking", SINGLE_COPY, "work:1", f"disk:{AGENT}:3", one_space=True),
+    # Open MPI's launcher ends the others too soon to be looked at.
     *(Case("buffers", hints, "agree:3", one_space=one_space)
-      for hints, one_space in ((SINGLE_COPY, True), (PULL, True), (PULL, False))),
+      for hints, one_space in ((SINGLE_COPY, True), (PULL, True), (PULL, False))
+      if os.environ.get("MPI_FAMILY") == "mpich"),
     # That launchers deal with the rest too needs no more than some of it.
     *(Case(way, PULL, moment, SEEN)
       for way, moment in (("blocking", "open.joined:1"), ("blocking", "disk:0:3"), ("whole", "close:1"),
