@@ -15,13 +15,15 @@ namespace shima {
 
 void Rest::rest() {
   constexpr int yields = 20;
+  constexpr int looks_per_doubling = 10;  // a step of a collective call waits for somebody's look
   constexpr int longest_doubling = 5;
   constexpr long shortest_sleep_ns = 20'000;
   if (looks_++ < yields) {
     sched_yield();
     return;
   }
-  const timespec pause{0, shortest_sleep_ns << std::min(looks_ - yields, longest_doubling)};
+  const int doublings = (looks_ - yields) / looks_per_doubling;
+  const timespec pause{0, shortest_sleep_ns << std::min(doublings, longest_doubling)};
   nanosleep(&pause, nullptr);
 }
 

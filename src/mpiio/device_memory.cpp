@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 
 #include <atomic>
+#include <string>
+#include <string_view>
 
 namespace shima {
 namespace {
@@ -18,19 +21,34 @@ constexpr unsigned type_device = 2;
 
 struct Driver {
   const char* name;
-  const char* library;
+  std::string_view library;  // how its file's name begins
   const char* symbol;
   std::atomic<GetAttribute*> get_attribute{nullptr};
 };
 
-Driver cuda{"CUDA", "libcuda.so.1", "cuPointerGetAttribute", nullptr};
-Driver hip{"HIP", "libamdhip64.so.6", "hipPointerGetAttribute", nullptr};
+Driver cuda{"CUDA", "libcuda.so", "cuPointerGetAttribute", nullptr};
+Driver hip{"HIP", "libamdhip64.so", "hipPointerGetAttribute", nullptr};
+
+struct LoadedLibrary {
+  std::string_view beginning;
+  std::string path;  // empty: there is none
+};
+
+// Asking dlopen(3) would make it look through all folders of libraries for what is not loaded.
+int compare_name(dl_phdr_info* library, std::size_t, void* data) {
+  auto& wanted = *static_cast<LoadedLibrary*>(data);
+  const std::string_view path = library->dlpi_name;
+  if (!path.substr(path.rfind('/') + 1).starts_with(wanted.beginning)) return 0;
+  wanted.path = path;
+  return 1;
+}
 
 // CUDA's runtime loads the driver for itself alone, so that its names are not in global scope.
 void look_for(Driver& driver) {
   void* found = ::dlsym(RTLD_DEFAULT, driver.symbol);
-  if (found == nullptr) {
-    if (void* const library = ::dlopen(driver.library, RTLD_LAZY | RTLD_NOLOAD))
+  LoadedLibrary wanted{driver.library, {}};
+  if (found == nullptr && ::dl_iterate_phdr(&compare_name, &wanted) != 0) {
+    if (void* const library = ::dlopen(wanted.path.c_str(), RTLD_LAZY | RTLD_NOLOAD))
       found = ::dlsym(library, driver.symbol);
   }
   driver.get_attribute = reinterpret_cast<GetAttribute*>(found);
