@@ -108,6 +108,14 @@ std::unexpected<Error> refusal(const Message& message) {
   return fail(static_cast<Code>(message.value), text_of(message), message.other);
 }
 
+// A root that refuses does not read on, and who still sends finds it gone; what it said is there.
+Result<Received> answer_to(const Status& sent, int socket) {
+  if (!sent && sent.error().code != Code::peer_lost) return std::unexpected(sent.error());
+  auto answer = receive_message(socket);
+  if (sent || (answer && answer->message.word == Word::refused)) return answer;
+  return std::unexpected(sent.error());
+}
+
 std::unexpected<Error> surprise() {
   return fail(Code::not_same, "a space's root says something unexpected");
 }
@@ -145,9 +153,9 @@ Result<StartedTask> StartedTask::start(UniqueFd socket, const SpawnRequest& requ
   message.value = static_cast<std::int32_t>(request.files.size());
   message.launcher = request.launcher;
   message.expected = request.expected;
-  SHIMA_TRY(send_message(socket.get(), message, std::array{order.get(), request.folder.get()}));
-  SHIMA_TRY(send_files(socket.get(), request.files));
-  SHIMA_TRY_ASSIGN(const Received answer, receive_message(socket.get()));
+  Status sent = send_message(socket.get(), message, std::array{order.get(), request.folder.get()});
+  if (sent) sent = send_files(socket.get(), request.files);
+  SHIMA_TRY_ASSIGN(const Received answer, answer_to(sent, socket.get()));
   if (answer.message.word == Word::refused) return refusal(answer.message);
   if (answer.message.word != Word::started) return surprise();
   return StartedTask(std::move(socket), answer.message.value, answer.message.other);
@@ -185,8 +193,8 @@ Result<std::optional<TaskChange>> StartedTask::next_change(
 Status keep_root(const UniqueFd& socket) {
   Message message;
   message.word = Word::keep;
-  SHIMA_TRY(send_message(socket.get(), message));
-  SHIMA_TRY_ASSIGN(const Received answer, receive_message(socket.get()));
+  const Status sent = send_message(socket.get(), message);
+  SHIMA_TRY_ASSIGN(const Received answer, answer_to(sent, socket.get()));
   if (answer.message.word == Word::refused) return refusal(answer.message);
   if (answer.message.word != Word::kept) return surprise();
   return {};

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace shima::pvas {
 namespace {
@@ -141,9 +142,10 @@ Result<Received> receive_message(int socket) {
   head.msg_control = control.data();
   head.msg_controllen = control.size();
   ssize_t got = 0;
+  bool was_reset = false;  // told once, before what the other end had sent
   do {
     got = ::recvmsg(socket, &head, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
+  } while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !std::exchange(was_reset, true))));
   for (cmsghdr* rights = got > 0 ? CMSG_FIRSTHDR(&head) : nullptr; rights != nullptr;
        rights = CMSG_NXTHDR(&head, rights)) {
     if (rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) continue;

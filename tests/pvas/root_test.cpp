@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstring>
@@ -174,6 +177,55 @@ TEST(Root, WithoutMemoryThereIsAnErrorAndNoWait) {
     EXPECT_TRUE(outcome == 0 || outcome == 100 || outcome == 102)
         << outcome << " with " << mib << " MiB";
   }
+}
+
+// Makes a space that may have few files, says so, and keeps it until the other end is closed.
+int keep_space_of_few_files(int said) {
+  const rlimit few{48, 48};
+  pvas_space* space = nullptr;
+  char end = 0;
+  MUST(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  MUST(pvas_create(nullptr, &space) == 0);
+  const std::string name = own_socket_name();
+  MUST(write(said, name.c_str(), name.size()) == static_cast<ssize_t>(name.size()));
+  MUST(read(said, &end, 1) == 0);
+  pvas_destroy(space);
+  return 0;
+}
+
+TEST(Root, WithoutFileNumbersWhoComesIsRefusedAndNobodyWaits) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  const pid_t keeper = fork();
+  if (keeper == 0) {
+    close(ends[0]);
+    _exit(keep_space_of_few_files(ends[1]));
+  }
+  close(ends[1]);
+  char name[128] = "";
+  ASSERT_GT(read(ends[0], name, sizeof name - 1), 0);
+  std::size_t refused = 0;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<shima::UniqueFd> kept;
+    for (int i = 0; i < 100; ++i) {
+      auto socket = shima::pvas::connect_root(name);
+      ASSERT_TRUE(socket.has_value()) << describe(socket.error());
+      const auto answer = shima::pvas::keep_root(*socket);
+      if (answer) {
+        kept.push_back(*std::move(socket));
+        continue;
+      }
+      ++refused;
+      EXPECT_NE(describe(answer.error()).find("limit of open files"), std::string::npos)
+          << describe(answer.error());
+    }
+    EXPECT_GT(kept.size(), 10U);  // also after those of the round before have left
+  }
+  EXPECT_GT(refused, 100U);
+  close(ends[0]);
+  int status = -1;
+  waitpid(keeper, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

@@ -357,6 +357,27 @@ TEST_F(Spaces, ATaskIsAProcess) {
   EXPECT_EQ(pvas_wait(space_, one, 0, &status), PVAS_ERR_LOST);
 }
 
+TEST_F(Spaces, SeveralThreadsWaitForOneTask) {
+  const int task = spawn("wait");
+  std::vector<std::thread> waiters;
+  std::atomic<int> told = 0;
+  for (int i = 0; i < 4; ++i)
+    waiters.emplace_back([&, i] {
+      int status = 0;
+      const int result = pvas_wait(space_, task, i % 2 == 0 ? -1 : 20000, &status);
+      if (result == 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) {
+        ++told;
+      } else {
+        EXPECT_EQ(result, PVAS_ERR_LOST);  // who comes when all is over
+      }
+    });
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(pvas_wait(space_, task, 20, nullptr), PVAS_ERR_TIMEOUT);
+  EXPECT_EQ(pvas_signal(space_, task, SIGTERM), 0);
+  for (std::thread& waiter : waiters) waiter.join();
+  EXPECT_GT(told, 0);
+}
+
 TEST_F(Spaces, Inherits) {
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);

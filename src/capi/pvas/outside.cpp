@@ -16,13 +16,25 @@
 #include "pvas/spawn.h"
 #include "shima/pvas.h"
 
+namespace {
+
+// A task that several threads may wait for, and send signals to, at once.
+struct Child {
+  explicit Child(shima::pvas::StartedTask started) : task(std::move(started)) {}
+
+  const shima::pvas::StartedTask task;
+  std::timed_mutex turn;  // of the one that listens to the root
+  std::optional<int> status;
+};
+
+}  // namespace
+
 struct pvas_space {
   shima::pvas::WhichSpace which;
   shima::UniqueFd keeper;  // while it is open, the root stays
   std::vector<std::uint8_t> cores;
   std::mutex mutex;
-  // Shared, so that a task can be waited for and be sent a signal at the same time.
-  std::map<int, std::shared_ptr<shima::pvas::StartedTask>> tasks;
+  std::map<int, std::shared_ptr<Child>> tasks;
 };
 
 namespace {
@@ -88,13 +100,43 @@ Result<SpawnRequest> request_for(const pvas_space& space, const pvas_program& pr
   return request;
 }
 
-Result<std::shared_ptr<StartedTask>> task_of(pvas_space* space, int task) {
+Result<std::shared_ptr<Child>> child_of(pvas_space* space, int task) {
   if (space == nullptr) return fail(Code::bad_argument, "no space");
   const std::lock_guard hold(space->mutex);
   const auto found = space->tasks.find(task);
   if (found == space->tasks.end())
     return fail(Code::peer_lost, "no task " + std::to_string(task) + " was started here");
   return found->second;
+}
+
+using Clock = std::chrono::steady_clock;
+using Limit = std::optional<Clock::time_point>;
+
+Limit limit_of(int timeout_ms) {
+  if (timeout_ms < 0) return std::nullopt;
+  return Clock::now() + std::chrono::milliseconds(timeout_ms);
+}
+
+std::optional<std::chrono::milliseconds> left_until(const Limit& limit) {
+  if (!limit) return std::nullopt;
+  return std::max(std::chrono::milliseconds{0},
+                  std::chrono::ceil<std::chrono::milliseconds>(*limit - Clock::now()));
+}
+
+// The status of a task that ends before the limit.
+Result<std::optional<int>> end_of(Child& child, const Limit& limit) {
+  std::unique_lock hold(child.turn, std::defer_lock);
+  if (!limit) {
+    hold.lock();
+  } else if (!hold.try_lock_until(*limit)) {
+    return std::nullopt;
+  }
+  while (!child.status) {
+    SHIMA_TRY_ASSIGN(const auto change, child.task.next_change(left_until(limit)));
+    if (change && change->turn == Turn::ended) child.status = change->status;
+    if (!change && limit && Clock::now() >= *limit) break;
+  }
+  return child.status;
 }
 
 // A connection that keeps the root where it is.
@@ -106,7 +148,6 @@ Result<shima::UniqueFd> keeper_of(const WhichSpace& which, bool make) {
 }
 
 Result<std::unique_ptr<pvas_space>> keep(WhichSpace which, bool make) {
-  using Clock = std::chrono::steady_clock;
   auto space = std::make_unique<pvas_space>();
   space->which = std::move(which);
   const auto deadline = Clock::now() + time_to_leave;
@@ -179,7 +220,7 @@ int pvas_spawn(pvas_space* space, const pvas_program* program, int* task) noexce
     SHIMA_TRY_ASSIGN(StartedTask started, StartedTask::start(std::move(socket), request));
     const int number = started.id();
     const std::lock_guard hold(space->mutex);
-    space->tasks[number] = std::make_shared<StartedTask>(std::move(started));
+    space->tasks[number] = std::make_shared<Child>(std::move(started));
     *task = number;
     return {};
   });
@@ -187,39 +228,30 @@ int pvas_spawn(pvas_space* space, const pvas_program* program, int* task) noexce
 
 int pvas_wait(pvas_space* space, int task, int timeout_ms, int* status) noexcept {
   return guarded_pvas([&]() -> Status {
-    SHIMA_TRY_ASSIGN(const auto waited, task_of(space, task));
-    using Clock = std::chrono::steady_clock;
-    const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
-    std::optional<TaskChange> change;
-    do {
-      std::optional<std::chrono::milliseconds> limit;
-      if (timeout_ms >= 0)
-        limit = std::max(std::chrono::milliseconds{0},
-                         std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()));
-      SHIMA_TRY_ASSIGN(change, waited->next_change(limit));
-      if (!change && limit && Clock::now() >= deadline)
-        return fail(Code::timed_out, "task " + std::to_string(task) + " has not ended");
-    } while (!change || change->turn != Turn::ended);
-    if (status != nullptr) *status = change->status;
+    SHIMA_TRY_ASSIGN(const auto child, child_of(space, task));
+    SHIMA_TRY_ASSIGN(const std::optional<int> ended, end_of(*child, limit_of(timeout_ms)));
+    if (!ended) return fail(Code::timed_out, "task " + std::to_string(task) + " has not ended");
+    if (status != nullptr) *status = *ended;
     const std::lock_guard hold(space->mutex);
-    space->tasks.erase(task);
+    const auto found = space->tasks.find(task);  // a new task may have the number by now
+    if (found != space->tasks.end() && found->second == child) space->tasks.erase(found);
     return {};
   });
 }
 
 int pvas_signal(pvas_space* space, int task, int signal) noexcept {
   return guarded_pvas([&]() -> Status {
-    SHIMA_TRY_ASSIGN(const auto meant, task_of(space, task));
+    SHIMA_TRY_ASSIGN(const auto child, child_of(space, task));
     if (signal < 0 || signal > 64)
       return fail(Code::bad_argument, "there is no signal " + std::to_string(signal));
-    return meant->signal(signal);
+    return child->task.signal(signal);
   });
 }
 
 pid_t pvas_process(pvas_space* space, int task) noexcept {
   return guarded_pvas([&]() -> Result<pid_t> {
-    SHIMA_TRY_ASSIGN(const auto meant, task_of(space, task));
-    return meant->pid();
+    SHIMA_TRY_ASSIGN(const auto child, child_of(space, task));
+    return child->task.pid();
   });
 }
 

@@ -1,9 +1,11 @@
-// Memory that the root still has when there is none.
+// What the root still has when there is none: memory, and a file number.
 //
 // Where the address space has a limit, tasks can take all of it. The root must not end then, which
 // would end all of them: what it needs to tell who has ended, and to refuse what is new, is kept
 // aside. What `new` cannot get elsewhere it gets from there.
 #pragma once
+
+#include "base/unique_fd.h"
 
 namespace shima::pvas {
 
@@ -12,5 +14,23 @@ void keep_reserve();
 
 // False: it was needed, and cannot be filled again, so that nothing new should be begun.
 [[nodiscard]] bool reserve_is_whole();
+
+// A file number kept aside, for telling who comes that there is none left.
+class SpareNumber {
+ public:
+  SpareNumber() { take(); }
+  // Lets `use` have the number.
+  template <class Use>
+  void lend(Use use) {
+    file_ = UniqueFd();
+    use();
+    take();
+  }
+
+ private:
+  void take();
+
+  UniqueFd file_;
+};
 
 }  // namespace shima::pvas

@@ -106,12 +106,28 @@ class Server {
   }
 
   void accept_one() {
-    UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    UniqueFd socket = accept_socket();
+    if (!socket && (errno == EMFILE || errno == ENFILE))
+      return spare_.lend([this, error = errno] { refuse_next(error); });
     if (!socket || !must_be_own_user(socket.get())) return;
     if (!reserve_is_whole()) return Connection(std::move(socket)).refuse(no_memory());
     if (!add(socket.get())) return;
     const int fd = socket.get();
     connections_.emplace(fd, std::move(socket));
+  }
+
+  UniqueFd accept_socket() const {
+    return UniqueFd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  }
+
+  void refuse_next(int error) const {
+    UniqueFd socket = accept_socket();
+    if (!socket || !must_be_own_user(socket.get())) return;
+    Connection(std::move(socket))
+        .refuse({.code = Code::no_memory,
+                 .sys_errno = error,
+                 .what = "a space whose root has no number left for another open file; raise the "
+                         "hard limit of open files before the space is made"});
   }
 
   static Error no_memory() {
@@ -227,6 +243,7 @@ class Server {
   Status able_;     // an error where there is no space to serve
   UniqueFd signals_;
   UniqueFd poll_;
+  SpareNumber spare_;
   std::map<int, Connection> connections_;
   bool tested_ = false;
   Status outcome_;  // of the self-test
