@@ -1,54 +1,59 @@
 """S1's array with all ranks in one address space: each byte is copied once, by the agents' calls.
 
 The limits are two threads that write and read contiguously: one file for the plain file, two files
-where there are subfiles, since two cores cannot copy to more inodes at once than two.
+where there are subfiles, since two cores cannot copy to more inodes at once than two. 'limit' has
+its data at the start of a page; 'limit, malloc' has them where malloc puts them, as the program has.
 """
-
 from lib.results import Sample
 from lib.section import OPS, Job, Section, rate
 from lib.striped import remove
 from lib.subjects import binary
 
 RANKS = 8
-COUNTS = (0, 2, 4, 8)
 WAYS = ("COL", "FV", "UT")
+LIMITS = {"limit": "cold", "limit, malloc": "malloc"}
+COUNTS = (0, 2, 4, 8)  # of subfiles; 0 is a plain file
+
+
+def row_of(count, op, way="COL"):
+    return f"{way} {op}, {f'{count} subfiles' if count else 'a plain file'}"
 
 
 class OneSpace(Section):
     name = "one_space"
     title = "An array by columns, 16 KiB pieces, 8 ranks in one address space"
     lead = ("MiB/s from open to close, page cache; 'limit' is two threads, in one file for the plain file "
-            "and in two for subfiles; the stock MPIs have a plain file, and their best way")
+            "and in two for subfiles, from memory that begins with a page or (malloc) 16 bytes behind; "
+            "the stock MPIs have a plain file, and their best way")
 
-    def row(self, count, op):
-        return f"COL {op}, {count} subfiles" if count else f"COL {op}, a plain file"
-
-    def stock_row(self, way, op):
-        return self.row(0, op) if way == "COL" else f"{way} {op}, a plain file"
+    def columns(self, context):
+        return [*LIMITS, *(subject.name for subject in context.subjects)]
 
     def row_names(self, context):
-        return ([self.row(count, op) for count in COUNTS for op in OPS] +
-                [self.stock_row(way, op) for way in ("FV", "UT") for op in OPS])
+        return ([row_of(count, op) for count in COUNTS for op in OPS] +
+                [row_of(0, op, way) for way in ("FV", "UT") for op in OPS])
 
     def jobs(self, context):
         size_mib = context.size_mib(1024)
-        for files in (1, 2):
-            yield Job("array", "limit", lambda f=files: self.limit(context, f, size_mib))
+        for name in LIMITS:
+            for files in (1, 2):
+                yield Job("array", name, lambda n=name, f=files: self.limit(context, n, f, size_mib))
         for subject in context.subjects:
             for what in COUNTS if subject.shima else WAYS:
                 measure = self.measure if subject.shima else self.measure_stock
-                yield Job("array", subject.name, lambda s=subject, w=what, m=measure:
+                yield Job(f"array, {what}", subject.name, lambda s=subject, w=what, m=measure:
                           m(context, s, w, size_mib))
 
-    def limit(self, context, files, size_mib):
-        path = context.directory / "limit.dat"
-        rows = [0] if files == 1 else [count for count in COUNTS if count]
-        samples = []
+    def limit(self, context, name, files, size_mib):
+        """One measurement for all the rows that it limits."""
+        path, samples = context.directory / "limit.dat", []
+        counts = [count for count in COUNTS if bool(count) == (files == 2)]
         for op in OPS:
             outcome = context.measure([str(binary("limit")), "--json", "--op", op, "--files", str(files),
-                                       "--file", str(path), "--size-mib", str(size_mib)])
+                                       "--memory", LIMITS[name], "--file", str(path),
+                                       "--size-mib", str(size_mib)])
             figure = outcome.records[0]["open_close_mib_s"] if outcome.records else None
-            samples += [Sample(self.row(count, op), figure, problem=outcome.problem) for count in rows]
+            samples += [Sample(row_of(count, op), figure, problem=outcome.problem) for count in counts]
         for file in path.parent.glob("limit.dat*"):
             file.unlink()
         return samples
@@ -63,7 +68,7 @@ class OneSpace(Section):
                 "--way", "COL", "--op", op, "--size-mib", size_mib, "--file", path, "--json"],
                 one_space=True)
             outcome = context.measure(command, environment)
-            samples.append(rate(self.row(count, op), outcome, subject, {"single_copy"}))
+            samples.append(rate(row_of(count, op), outcome, subject, {"single_copy"}))
         remove(path)
         return samples
 
@@ -72,19 +77,18 @@ class OneSpace(Section):
         for op in OPS:
             outcome = context.start(subject, RANKS, "columns", [
                 "--way", way, "--op", op, "--size-mib", size_mib, "--file", path, "--json"])
-            samples.append(rate(self.stock_row(way, op), outcome, subject))
+            samples.append(rate(row_of(0, op, way), outcome, subject))
         path.unlink(missing_ok=True)
         return samples
 
     def targets(self, results, context):
+        stock_writes = [row_of(0, "write", way) for way in WAYS]
         for count in COUNTS:
-            write = self.row(count, "write")
-            what = "the two-file limit" if count else "the one-file limit"
-            results.require(write, 0.9, what, [write], ["limit"])
+            write, read = row_of(count, "write"), row_of(count, "read")
+            for name in LIMITS:
+                results.require(write, 0.9, f"two threads that write ({name})", [write], [name])
+                results.require(read, 1.0, f"two threads that read ({name})", [read], [name])
             if count:
-                ways = [self.stock_row(way, "write") for way in WAYS]
-                results.require(write, 3.0, "the best stock write", ways, results.stock())
-            read = self.row(count, "read")
-            results.require(read, 1.0, "two threads that read contiguously", [read], ["limit"])
-            results.require(read, 2.0, "the best stock COL read", [self.row(0, "read")],
+                results.require(write, 3.0, "the best stock write", stock_writes, results.stock())
+            results.require(read, 2.0, "the best stock COL read", [row_of(0, "read")],
                             results.stock())
