@@ -19,9 +19,9 @@ cp header.c header.cpp
 cc -std=c11 -pedantic -Wall -Wextra -Wconversion -Wshadow -Werror header.c -o header_c "${flags[@]}"
 for standard in 11 17 20; do
   c++ -std=c++$standard -pedantic -Wall -Wextra -Wconversion -Wshadow -Werror header.cpp -o header_cpp "${flags[@]}"
-  ./header_cpp
+  LD_LIBRARY_PATH=$libdir ./header_cpp
 done
-./header_c
+LD_LIBRARY_PATH=$libdir ./header_c
 
 for example in columns set double_buffer; do
   cc -std=gnu11 -pedantic -Wall -Wextra -Wconversion -Werror "$SHIMA_SOURCE_DIR/examples/pff_$example.c" \
