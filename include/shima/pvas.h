@@ -113,7 +113,7 @@ PVAS_API int pvas_spawn(pvas_space* space, const pvas_program* program, int* tas
 
 /* Waits until a task that was started through `space` has ended, at most `timeout_ms` (negative: no
    limit), and gives its status as waitpid(2) does.  Its number is then free.  Several threads may
-   wait for one task; all get its status. */
+   wait for one task; each that waits when it ends gets its status. */
 PVAS_API int pvas_wait(pvas_space* space, int task, int timeout_ms, int* status) PVAS_NOEXCEPT;
 
 /* Sends a signal to a task that was started through `space`. */
