@@ -41,7 +41,7 @@ class OneSpace(Section):
         for subject in context.subjects:
             for what in COUNTS if subject.shima else WAYS:
                 measure = self.measure if subject.shima else self.measure_stock
-                yield Job(f"array, {what}", subject.name, lambda s=subject, w=what, m=measure:
+                yield Job("array", subject.name, lambda s=subject, w=what, m=measure:
                           m(context, s, w, size_mib))
 
     def limit(self, context, name, files, size_mib):

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <link.h>
 
+#include <array>
 #include <atomic>
 #include <string>
 #include <string_view>
@@ -21,32 +22,36 @@ constexpr unsigned type_device = 2;
 
 struct Driver {
   const char* name;
-  std::string_view library;  // how its file's name begins
+  std::array<std::string_view, 2> libraries;  // how the names of their files begin
   const char* symbol;
   std::atomic<GetAttribute*> get_attribute{nullptr};
 };
 
-Driver cuda{"CUDA", "libcuda.so", "cuPointerGetAttribute", nullptr};
-Driver hip{"HIP", "libamdhip64.so", "hipPointerGetAttribute", nullptr};
+Driver cuda{"CUDA", {"libcuda.so"}, "cuPointerGetAttribute", nullptr};
+Driver hip{"HIP", {"libamdhip64.so.6", "libamdhip64.so.7"}, "hipPointerGetAttribute", nullptr};
 
 struct LoadedLibrary {
-  std::string_view beginning;
-  std::string path;  // empty: there is none
+  const Driver& driver;
+  std::string path;
 };
 
 // Asking dlopen(3) would make it look through all folders of libraries for what is not loaded.
 int compare_name(dl_phdr_info* library, std::size_t, void* data) {
   auto& wanted = *static_cast<LoadedLibrary*>(data);
   const std::string_view path = library->dlpi_name;
-  if (!path.substr(path.rfind('/') + 1).starts_with(wanted.beginning)) return 0;
-  wanted.path = path;
-  return 1;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  for (const std::string_view beginning : wanted.driver.libraries) {
+    if (beginning.empty() || !name.starts_with(beginning)) continue;
+    wanted.path = path;
+    return 1;
+  }
+  return 0;
 }
 
 // CUDA's runtime loads the driver for itself alone, so that its names are not in global scope.
 void look_for(Driver& driver) {
   void* found = ::dlsym(RTLD_DEFAULT, driver.symbol);
-  LoadedLibrary wanted{driver.library, {}};
+  LoadedLibrary wanted{driver, {}};
   if (found == nullptr && ::dl_iterate_phdr(&compare_name, &wanted) != 0) {
     if (void* const library = ::dlopen(wanted.path.c_str(), RTLD_LAZY | RTLD_NOLOAD))
       found = ::dlsym(library, driver.symbol);

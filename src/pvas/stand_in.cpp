@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 namespace shima::pvas {
 namespace {
@@ -60,6 +61,18 @@ void StandIn::hand_on(const std::vector<StartedTask>& tasks, const std::vector<b
   }
 }
 
+// A root that is gone has taken its tasks along.
+Result<std::optional<TaskChange>> StandIn::news_of(const StartedTask& task) {
+  auto change = task.next_change(std::chrono::milliseconds{0});
+  if (change || change.error().code != Code::peer_lost) return change;
+  if (!std::exchange(told_, true))
+    std::fputs(
+        "shima: the space was killed, and with it all its tasks; if memory ran out, by the kernel, "
+        "whose log (dmesg) says so: use less memory, or fewer tasks on this machine\n",
+        stderr);
+  return TaskChange{Turn::ended, SIGKILL, {}};
+}
+
 Result<std::vector<int>> StandIn::wait_for(std::vector<StartedTask>& tasks) {
   std::vector<int> statuses(tasks.size());
   std::vector<bool> ended(tasks.size());
@@ -71,7 +84,7 @@ Result<std::vector<int>> StandIn::wait_for(std::vector<StartedTask>& tasks) {
     hand_on(tasks, ended);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       if (watched[i + 1].revents == 0) continue;
-      SHIMA_TRY_ASSIGN(const auto change, tasks[i].next_change(std::chrono::milliseconds{0}));
+      SHIMA_TRY_ASSIGN(const auto change, news_of(tasks[i]));
       if (!change || !take_part(*change)) continue;
       statuses[i] = change->status;
       ended[i] = true;

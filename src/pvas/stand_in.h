@@ -28,15 +28,18 @@ class StandIn {
   [[nodiscard]] static pid_t group_for_tasks();
 
   // Waits until all have ended; their statuses as of wait(2), in the same order. Why a program did
-  // not begin is said on stderr.
+  // not begin, or that all were killed with their root, is said on stderr.
   [[nodiscard]] Result<std::vector<int>> wait_for(std::vector<StartedTask>& tasks);
 
  private:
   void hand_on(const std::vector<StartedTask>& tasks, const std::vector<bool>& ended) const;
 
+  [[nodiscard]] Result<std::optional<TaskChange>> news_of(const StartedTask& task);
+
   sigset_t before_{};
   UniqueFd signals_;
   bool shares_group_;
+  bool told_ = false;  // that the root is gone
 };
 
 // Ends this process as a task has ended: with its exit code, or by its signal.

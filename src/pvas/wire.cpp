@@ -155,9 +155,13 @@ Result<Received> receive_message(int socket) {
   }
   if (got < 0 && errno != ECONNRESET) return fail_errno(errno, "receiving from a space");
   if (got <= 0) return fail(Code::peer_lost, "the other end of a space's connection is gone");
-  if (got != sizeof received.message || received.message.magic != wire_magic ||
-      (head.msg_flags & MSG_CTRUNC) != 0)
-    return fail(Code::not_same, "a space of another version of Shima, or too few files allowed");
+  if (got != sizeof received.message || received.message.magic != wire_magic)
+    return fail(Code::not_same, "a space of another version of Shima");
+  if ((head.msg_flags & MSG_CTRUNC) != 0)
+    return fail(Code::no_memory,
+                "files came for which there is no number left: raise the limit of open files (a "
+                "space's root has the hard limit of who makes the space)",
+                EMFILE);
   return received;
 }
 

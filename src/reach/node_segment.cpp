@@ -105,13 +105,15 @@ SlotMember& NodeSegment::member(Slot* slot, int index) const {
 
 Status NodeSegment::introduce(const WaitHooks& hooks) {
   allow_reach();
-  if (::getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_)
-    nonce_ = static_cast<std::uint64_t>(::getpid());
+  std::uint64_t nonce = 0;
+  if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
+    nonce = static_cast<std::uint64_t>(::getpid());
+  nonce_ = nonce;
   Peer& me = peer(index_);
   me.pid = ::getpid();
   me.place = own_space_place();
   me.nonce_address = reinterpret_cast<std::uintptr_t>(&nonce_);
-  me.nonce.store(nonce_);
+  me.nonce.store(nonce);
   CPU_ZERO(&me.cores);
   ::sched_getaffinity(0, sizeof me.cores, &me.cores);
 
@@ -144,8 +146,8 @@ bool NodeSegment::reach_all() const {
 bool NodeSegment::hold_all() {
   for (int i = 0; i < member_count_; ++i) {
     const Peer& other = peer(i);
-    if (!held_.hold(other.place, other.pid) ||
-        *reinterpret_cast<const std::uint64_t*>(other.nonce_address) != other.nonce.load())
+    if (!held_.hold(other.place, other.pid) || *reinterpret_cast<const std::atomic<std::uint64_t>*>(
+                                                   other.nonce_address) != other.nonce.load())
       return false;
   }
   return true;

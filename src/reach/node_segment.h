@@ -162,7 +162,7 @@ class NodeSegment {
   HeldTasks held_;
   cpu_set_t cores_{};  // of all members
   std::atomic<std::size_t> entered_{0};
-  std::uint64_t nonce_ = 0;
+  std::atomic<std::uint64_t> nonce_{0};
   PeerBuffers peer_buffers_;
 };
 

@@ -154,7 +154,7 @@ void say_why_not(const Command& program, const Error& error) {
   const auto statuses = stand_in.wait_for(tasks);
   if (statuses) pvas::end_like(statuses->front());
   std::fprintf(stderr, "shima: %s\n", describe(statuses.error()).c_str());
-  pvas::end_like(SIGKILL);  // as the task has ended
+  pvas::end_like(SIGKILL);  // as the task will end: this process's connection is its life
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "pvas/root/reserve.h"
 #include "pvas/wire.h"
 
 namespace shima::pvas {
@@ -31,8 +32,15 @@ class Keeper {
   }
 
  private:
+  UniqueFd accept_socket() const {
+    return UniqueFd(::accept4(own_.listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  }
+
   void accept_one() {
-    UniqueFd socket(::accept4(own_.listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    spare_.take();
+    UniqueFd socket = accept_socket();
+    if (!socket && (errno == EMFILE || errno == ENFILE))  // who comes finds that nobody is here
+      return spare_.lend([this] { static_cast<void>(accept_socket()); });
     if (socket && must_be_own_user(socket.get())) own_.peers.push_back({std::move(socket)});
   }
 
@@ -60,6 +68,7 @@ class Keeper {
   }
 
   GroupKeeping own_;
+  SpareNumber spare_;
 };
 
 }  // namespace

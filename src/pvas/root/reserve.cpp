@@ -40,9 +40,12 @@ bool reserve_is_whole() {
 }
 
 void SpareNumber::take() {
+  if (!file_) file_ = UniqueFd(::open("/", O_PATH | O_CLOEXEC));
+}
+
+void SpareNumber::rest() {
   constexpr unsigned pause_us = 10'000;
-  file_ = UniqueFd(::open("/", O_PATH | O_CLOEXEC));
-  if (!file_) ::usleep(pause_us);  // who waits for an answer makes the caller come again at once
+  ::usleep(pause_us);
 }
 
 }  // namespace shima::pvas

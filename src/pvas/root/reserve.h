@@ -19,16 +19,21 @@ void keep_reserve();
 class SpareNumber {
  public:
   SpareNumber() { take(); }
-  // Lets `use` have the number.
+  // Where there was none to keep, there may be one now.
+  void take();
+  // Lets `use` have the number. Rests a little where that was in vain: who is not answered makes
+  // the caller come again at once.
   template <class Use>
   void lend(Use use) {
+    const bool whole = static_cast<bool>(file_);
     file_ = UniqueFd();
     use();
     take();
+    if (!whole) rest();
   }
 
  private:
-  void take();
+  static void rest();
 
   UniqueFd file_;
 };

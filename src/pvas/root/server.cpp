@@ -106,6 +106,7 @@ class Server {
   }
 
   void accept_one() {
+    spare_.take();
     UniqueFd socket = accept_socket();
     if (!socket && (errno == EMFILE || errno == ENFILE))
       return spare_.lend([this, error = errno] { refuse_next(error); });

@@ -1,0 +1,52 @@
+#!/bin/bash
+# The kernel ends all who share memory with the one that takes the last of it: the whole space. Whoever waits for the
+# tasks says so, with the exit code of a killed program, and nothing is left.
+# FLAVOURS: none
+# TIMEOUT: 120
+set -euo pipefail
+# shellcheck source=tests/tool/common.sh
+. "$SHIMA_SOURCE_DIR/tests/tool/common.sh"
+
+# A memory cgroup of this test's own, below the one that it runs in.
+make_group() {
+  local path
+  if path=$(grep -E '^[0-9]+:([^:]*,)?memory(,[^:]*)?:' /proc/self/cgroup | cut -d: -f3) && [ -n "$path" ]; then
+    group=/sys/fs/cgroup/memory$path/shima-test-$$
+    limit_file=memory.limit_in_bytes
+  else
+    group=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/shima-test-$$
+    limit_file=memory.max
+  fi
+  mkdir "$group" 2>/dev/null && echo 96M 2>/dev/null >"$group/$limit_file"
+}
+
+make_group || {
+  rmdir "$group" 2>/dev/null || true
+  echo "no memory cgroup can be made here"
+  exit 77
+}
+# shellcheck disable=SC2064
+trap "sleep 0.2; rmdir '$group'" EXIT
+
+cat >eat.c <<'EOF'
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) {
+  if (rmdir("turn") == 0) /* one of them */
+    for (;;) memset(malloc(1 << 20), 1, 1 << 20);
+  pause();
+}
+EOF
+cc -O1 -o eat eat.c
+mkdir turn
+# shellcheck disable=SC2016
+expect_status 137 'a space whose memory ran out' \
+  sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$SHIMA" pvas run -n 3 ./eat
+expect_output 'space was killed.*memory' 'a space whose memory ran out'
+for _ in $(seq 100); do
+  [ -s "$group/cgroup.procs" ] || break
+  sleep 0.1
+done
+[ ! -s "$group/cgroup.procs" ] || fail "left: $(xargs ps -o pid,stat,args -p <"$group/cgroup.procs")"
+finish
