@@ -1,3 +1,4 @@
+// TIMEOUT: 300
 // Collective transfers of random patterns against a byte-array model, over every path.
 //
 // What is written is a function of the file offset, so overlapping writes do not matter; the file
