@@ -1,6 +1,7 @@
 #!/bin/bash
 # in_scratch.sh FOLDER SECONDS command...: runs a test's command in an empty folder of its own.  When its time is
-# up the whole job gets SIGTERM, so that a launcher can end its ranks, and SIGKILL five seconds later.
+# up the whole job gets SIGTERM, so that a launcher can end its ranks, and SIGKILL five seconds later.  Where that is
+# allowed it also has a /dev/shm of its own: an MPI whose ranks are killed leaves its segments there, gigabytes in all.
 set -euo pipefail
 folder=$1
 seconds=$2
@@ -8,8 +9,12 @@ shift 2
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder"
+own_shm=()
+if unshare --mount mount -t tmpfs shima-test /dev/shm 2>/dev/null; then
+  own_shm=(unshare --mount sh -c 'mount -t tmpfs shima-test /dev/shm && exec "$0" "$@"')
+fi
 status=0
-timeout -k 5 "$seconds" "$@" </dev/null || status=$?
+timeout -k 5 "$seconds" "${own_shm[@]}" "$@" </dev/null || status=$?
 if [ $status = 124 ] || [ $status = 137 ]; then
   echo "in_scratch: ended after ${seconds} s: $*" >&2
 fi
