@@ -11,6 +11,7 @@ mkdir -p "$folder"
 cd "$folder"
 own_shm=()
 if unshare --mount mount -t tmpfs shima-test /dev/shm 2>/dev/null; then
+  # shellcheck disable=SC2016
   own_shm=(unshare --mount sh -c 'mount -t tmpfs shima-test /dev/shm && exec "$0" "$@"')
 fi
 status=0

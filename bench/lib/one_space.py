@@ -68,7 +68,8 @@ class OneSpace(Section):
                 "--way", "COL", "--op", op, "--size-mib", size_mib, "--file", path, "--json"],
                 one_space=True)
             outcome = context.measure(command, environment)
-            samples.append(rate(row_of(count, op), outcome, subject, {"single_copy"}))
+            gathered = op == "write" and not count  # under the lock that the agents share
+            samples.append(rate(row_of(count, op), outcome, subject, {"pull" if gathered else "single_copy"}))
         remove(path)
         return samples
 

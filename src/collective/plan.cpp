@@ -22,11 +22,12 @@ constexpr std::uint64_t default_window_bytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t largest_window_bytes = std::uint64_t{1} << 30;  // one message each
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t pull_piece_bytes = 2048;  // smaller pieces are packed by their owners
-// Where agents write to inodes of their own none waits for another's lock, and the copying alone
-// counts; packing spares the kernel's walk through the pages of each piece.
+// Where no agent waits for another's lock the copying alone counts; packing spares the kernel's
+// walk through the pages of each piece.
 constexpr std::uint64_t pull_piece_bytes_apart = 32 * 1024;
 // In one address space: gathering smaller pieces into a window, which stays in the cache, costs
-// less than what the kernel does for each piece of a list.
+// less than what the kernel does for each piece of a list. Where agents wait for each other's lock,
+// bytes from the cache shorten the time under it by more than the gathering takes.
 constexpr std::uint64_t single_copy_piece_bytes = 8 * 1024;
 constexpr std::uint64_t own_read_piece_bytes =
     4096;  // cached pieces of this size are read by their owners
@@ -76,12 +77,28 @@ bool owners_do_it_best(const Totals& totals, Operation operation, bool one_space
   return false;
 }
 
-std::uint64_t least_pulled_piece(Operation operation, const Terrain& terrain) {
-  const bool apart = operation == Operation::write && terrain.layout.subfile_count() > 1;
-  return apart ? pull_piece_bytes_apart : pull_piece_bytes;
+// The locks on inodes that agents take: none to read, one each, or one for several of them.
+enum class Locks : std::uint8_t { none, own, shared };
+
+Locks locks_of(Operation operation, std::size_t agents, std::size_t inodes) {
+  if (operation == Operation::read) return Locks::none;
+  return agents <= inodes ? Locks::own : Locks::shared;
 }
 
-Path gathering_path(const Totals& totals, Operation operation, const Terrain& terrain,
+// Members of one node have no messages; a wish for them cannot be granted there.
+Tuning::Force granted(Tuning::Force force, const Terrain& terrain) {
+  const bool refused = force == Tuning::Force::message && !terrain.can_message;
+  return refused ? Tuning::Force::automatic : force;
+}
+
+bool owners_do_it(const Totals& totals, Operation operation, const Terrain& terrain,
+                  Tuning::Force force) {
+  if (totals.bytes == 0 || !totals.ordered || force == Tuning::Force::independent) return true;
+  return force == Tuning::Force::automatic &&
+         owners_do_it_best(totals, operation, terrain.one_space);
+}
+
+Path gathering_path(const Totals& totals, Locks locks, const Terrain& terrain,
                     Tuning::Force force) {
   if (!terrain.can_pack || force == Tuning::Force::message) return Path::message;
   if (!terrain.can_pull || force == Tuning::Force::pack) return Path::pack;
@@ -90,20 +107,12 @@ Path gathering_path(const Totals& totals, Operation operation, const Terrain& te
   if (may_copy_once && force == Tuning::Force::single_copy) return Path::single_copy;
   const std::uint64_t piece_bytes =
       totals.bytes / std::max(totals.file_pieces, totals.memory_pieces);
-  if (terrain.one_space)
-    return may_copy_once && piece_bytes >= single_copy_piece_bytes ? Path::single_copy : Path::pull;
-  return piece_bytes >= least_pulled_piece(operation, terrain) ? Path::pull : Path::pack;
-}
-
-Path choose(const Totals& totals, Operation operation, const Terrain& terrain,
-            Tuning::Force force) {
-  // Members of one node have no messages; a wish for them cannot be granted there.
-  if (force == Tuning::Force::message && !terrain.can_message) force = Tuning::Force::automatic;
-  if (totals.bytes == 0 || !totals.ordered || force == Tuning::Force::independent)
-    return Path::independent;
-  if (force == Tuning::Force::automatic && owners_do_it_best(totals, operation, terrain.one_space))
-    return Path::independent;
-  return gathering_path(totals, operation, terrain, force);
+  if (terrain.one_space) {
+    const bool once = piece_bytes >= single_copy_piece_bytes && locks != Locks::shared;
+    return may_copy_once && once ? Path::single_copy : Path::pull;
+  }
+  const std::uint64_t least = locks == Locks::own ? pull_piece_bytes_apart : pull_piece_bytes;
+  return piece_bytes >= least ? Path::pull : Path::pack;
 }
 
 // Takes `count` of `from`, evenly spread.
@@ -198,13 +207,16 @@ int agent_count(std::span<const Member> members) {
 Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& terrain,
                const Tuning& tuning) {
   const Totals totals = add_up(posts);
+  const Tuning::Force force = granted(tuning.force, terrain);
+  if (owners_do_it(totals, operation, terrain, force)) return {};
+  const std::vector<Domain> parts = parts_of(terrain.layout, totals.span);
+  const std::vector<int> ranks = pick_agents(terrain.members, tuning.max_agents);
   Plan plan;
-  plan.path = choose(totals, operation, terrain, tuning.force);
-  if (plan.path == Path::independent) return plan;
+  plan.path =
+      gathering_path(totals, locks_of(operation, ranks.size(), parts.size()), terrain, force);
   plan.window_bytes = window_size(tuning.window_bytes);
   plan.granule_bytes = common_granule(posts, std::gcd(page_bytes, terrain.layout.granule_bytes()));
-  plan.agents = share_out(parts_of(terrain.layout, totals.span),
-                          pick_agents(terrain.members, tuning.max_agents), plan.window_bytes);
+  plan.agents = share_out(parts, ranks, plan.window_bytes);
   return plan;
 }
 

@@ -215,7 +215,11 @@ TEST(Plan, ChoosesThePathBySizeOfPieces) {
 TEST(Plan, CopiesOnceInOneSpace) {
   Situation situation{
       .posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2), .one_space = true};
+  EXPECT_EQ(situation.plan(Operation::read).path, Path::single_copy);
+  EXPECT_EQ(situation.plan().path, Path::pull);  // two agents, one inode
+  situation.tuning.max_agents = 1;
   EXPECT_EQ(situation.plan().path, Path::single_copy);
+  situation.tuning.max_agents = 0;
   situation.layout = Layout::striped(1U << 20, 2);
   EXPECT_EQ(situation.plan().path, Path::single_copy);
   situation.posts.back().direct = true;  // which wants aligned memory
