@@ -1,80 +1,115 @@
 #!/usr/bin/env python3
-"""The direction of every #include, against the house (docs/architecture.md).
+"""Checks the direction of every #include against the room table (docs/architecture.md).
 
-Each folder of src/ is a room, and sees only the rooms below it: whatever a room includes, it can be understood, built
-and tested with.  Three system headers belong to one room each, so that what they stand for has one place.
-Prints file:line and the rule, and exits 1, where an include goes another way.
+Each directory of src/ is a room. A room sees only the rooms below it, so it can be understood, built and tested with
+these alone. A large room has sub-rooms with an order of their own. Some system headers belong to one room each.
+Prints file:line and the rule, and exits 1, if an include breaks a rule or a directory holds too many files.
 """
 import pathlib
 import re
 import sys
 
+# What a room may include. The name of a room stands for its sub-rooms too.
+CORE = ["base", "pattern", "layout", "observe"]
+STORE = CORE + ["store"]
+GROUP = ["base", "pvas", "ipc", "group"]
 ROOMS_BELOW = {
     "base": [],
-    "region": ["base"],
-    "layout": ["base", "region"],
-    "store": ["base", "region", "layout", "observe"],
-    "pvas": ["base"],
-    "reach": ["base", "region", "pvas"],
-    "delegate": ["base", "reach", "pvas"],
+    "pattern": ["base"],
+    "layout": ["base", "pattern"],
     "observe": ["base"],
-    "collective": ["base", "region", "layout", "store", "reach", "observe"],
-    "file": ["base", "region", "layout", "store", "reach", "observe", "collective"],
-    "mpiio": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
-    "capi": ["base", "region", "layout", "store", "reach", "observe", "collective", "file", "pvas",
-             "delegate"],
-    "fuse": ["base", "layout", "store", "file"],
-    "tool": ["base", "layout", "store", "file", "pvas"],
+    "store/subfile": CORE,
+    "store/striped": CORE + ["store/subfile"],
+    "store/check": CORE + ["store/subfile", "store/striped"],
+    "pvas/shared": ["base"],
+    "pvas/task": ["base", "pvas/shared"],
+    "pvas/launch": ["base", "pvas/shared"],
+    "pvas/root/inside": ["base", "pvas/shared"],
+    "pvas/root/loader": ["base", "pvas/shared", "pvas/root/inside"],
+    "pvas/root/server": ["base", "pvas/shared", "pvas/root/inside", "pvas/root/loader"],
+    "ipc": ["base", "pvas/shared", "pvas/task"],
+    "group": ["base", "ipc"],
+    "delegate": ["base", "ipc", "pvas/shared", "pvas/task"],
+    "collective": STORE + ["ipc", "group"],
+    "independent": STORE + ["ipc", "group", "collective"],
+    "file": STORE + ["ipc", "group", "collective", "independent"],
+    "mpiio/comm": ["base", "ipc", "group", "file"],
+    "mpiio/datatype": ["base", "pattern", "mpiio/comm"],
+    "mpiio/datarep": ["base", "pattern", "file", "mpiio/comm", "mpiio/datatype"],
+    "mpiio/file": ["base", "pattern", "group", "file", "mpiio/comm", "mpiio/datatype", "mpiio/datarep"],
+    "mpiio/access": ["base", "pattern", "file", "mpiio/comm", "mpiio/datatype", "mpiio/datarep", "mpiio/file"],
+    "mpiio/entry": ["base", "pattern", "store", "group", "file", "mpiio"],
+    "capi": ["base"],
+    "capi/pff": ["base", "pattern", "layout", "store", "group", "file", "capi"],
+    "capi/pvas": ["base", "pvas", "capi"],
+    "capi/delegate": ["base", "pvas", "ipc", "delegate", "capi", "capi/pvas"],
+    "fuse/tree": ["base", "layout", "store"],
+    "fuse/calls": ["base", "layout", "store", "file", "fuse/tree"],
+    "tool/common": ["base"],
+    "tool/files": ["base", "layout", "store", "file", "tool/common"],
+    "tool/launch": ["base", "pvas/shared", "pvas/launch", "tool/common"],
+    "tool/report": ["base", "tool/common", "tool/launch"],
+    "tool": ["base", "file", "pvas/shared", "pvas/launch", "tool"],
 }
 # tool tries io_uring to say whether it works here.
-OWNERS = {"mpi.h": ["mpiio"], "liburing.h": ["store", "tool"], "CLI/CLI.hpp": ["tool"],
+OWNERS = {"mpi.h": ["mpiio"], "liburing.h": ["store/subfile", "tool/report"], "CLI/CLI.hpp": ["tool"],
           "fuse3/fuse_lowlevel.h": ["fuse"]}
+MOST_FILES = 24
+SOURCES = (".h", ".cpp", ".c")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def holds(room, other):
+    """Whether a room is another one or has it as a sub-room."""
+    return other == room or other.startswith(room + "/")
 
 
 def rule_broken(room, quote, header):
     """The rule that an include in a room breaks, or None."""
-    if header in OWNERS and room not in OWNERS[header]:
-        return f"{header} may be included in {', '.join(OWNERS[header])} only"
-    if quote == "<":
-        return None
-    first = header.split("/")[0]
-    if first == "shima" or first == room:
+    owners = OWNERS.get(header)
+    if owners and not any(holds(owner, room) for owner in owners):
+        return f"only {', '.join(owners)} may include {header}"
+    if quote == "<" or header.startswith("shima/"):
         return None
     if "/" not in header:
         return f'write the room: "{room}/{header}"'
-    if first not in ROOMS_BELOW:
-        return f"there is no room {first}"
-    if first not in ROOMS_BELOW[room]:
-        below = ", ".join(ROOMS_BELOW[room]) or "nothing"
-        return f"{room} may include {below}, not {first}"
-    return None
+    other = header.rpartition("/")[0]
+    if other == room or any(holds(below, other) for below in ROOMS_BELOW[room]):
+        return None
+    if other not in ROOMS_BELOW:
+        return f"there is no room {other}"
+    return f"{room} may include {', '.join(ROOMS_BELOW[room]) or 'nothing'}, not {other}"
 
 
 def check_file(path, room):
-    complaints = []
+    broken = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         match = INCLUDE.match(line)
         rule = rule_broken(room, *match.groups()) if match else None
         if rule:
-            complaints.append(f"{path}:{number}: {rule}")
-    return complaints
+            broken.append(f"{path}:{number}: {rule}")
+    return broken
+
+
+def check_directory(src, directory):
+    files = sorted(path for path in directory.iterdir() if path.suffix in SOURCES)
+    if not files:
+        return []
+    room = str(directory.relative_to(src))
+    if room not in ROOMS_BELOW:
+        return [f"{directory}: a new room: add the rooms below it to scripts/check_includes.py"]
+    broken = [problem for path in files for problem in check_file(path, room)]
+    if len(files) > MOST_FILES:
+        broken.append(f"{directory}: {len(files)} files; a room has at most {MOST_FILES}: split it")
+    return broken
 
 
 def main():
-    root = pathlib.Path(__file__).resolve().parent.parent
-    complaints = []
-    for folder in sorted((root / "src").iterdir()):
-        if not folder.is_dir():
-            continue
-        if folder.name not in ROOMS_BELOW:
-            complaints.append(f"{folder}: a new room: say in scripts/check_includes.py what is below it")
-            continue
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in (".h", ".cpp", ".c"):
-                complaints += check_file(path, folder.name)
-    print("\n".join(complaints) or "include directions: as in the house")
-    return 1 if complaints else 0
+    src = pathlib.Path(__file__).resolve().parent.parent / "src"
+    directories = sorted(path for path in src.rglob("*") if path.is_dir())
+    broken = [problem for directory in directories for problem in check_directory(src, directory)]
+    print("\n".join(broken) or "include directions: as in the room table")
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

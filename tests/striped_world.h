@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "store/check.h"
-#include "store/logical_file.h"
-#include "store/master_store.h"
+#include "store/check/check.h"
+#include "store/striped/logical_file.h"
+#include "store/striped/master_store.h"
 
 namespace shima {
 

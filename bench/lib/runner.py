@@ -163,7 +163,7 @@ def wrong_path(stats, expected):
 
 
 def not_combined(stats):
-    """What to complain of, if no independent write was done by a sweep (collective/combine.h)."""
+    """What to complain of, if no independent write was done by a sweep (independent/combine.h)."""
     counters = [record.get("counters", {}) for record in stats]
     writes = sum(counter.get("writes", 0) for counter in counters)
     combined = sum(counter.get("combined_writes", 0) for counter in counters)

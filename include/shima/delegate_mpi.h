@@ -1,9 +1,10 @@
 /*
  * delegate_mpi.h: the delegatee's side of delegate_net.h: it makes MPI calls for its requesters.
  *
- * To be included by the MPI program itself, which is compiled by its MPI's own compiler and linked
- * with libshima-pvas; a library would have to be made for each MPI.  On each rank, which must be a
- * task of a space (shima run --one-space):
+ * For an MPI program, which is compiled by its MPI's own compiler and linked with libshima-pvas and
+ * the library of its MPI's family: libshima-delegate-mpich (every MPI with MPICH's ABI),
+ * libshima-delegate-openmpi or libshima-delegate-abi (the standard ABI).  On each rank, which must
+ * be a task of a space (shima run --one-space):
  *
  *   delegate_desk* desk;
  *   delegate_mpi* net;
@@ -43,33 +44,26 @@ typedef struct delegate_mpi_options {
 
 /* Offers the operations of delegate_net.h at a desk, for ranks of `comm`.  Collective.  Returns 0
    or a PVAS_ERR_. */
-static inline int delegate_mpi_open(delegate_desk* desk, MPI_Comm comm,
-                                    const delegate_mpi_options* options, delegate_mpi** net);
+PVAS_API int delegate_mpi_open(delegate_desk* desk, MPI_Comm comm,
+                                    const delegate_mpi_options* options, delegate_mpi** net) PVAS_NOEXCEPT;
 
 /* Gives an open file of all of `comm` a number, for delegate_read_all and delegate_write_all.  To
    be called before serving, for the same files in the same order on all ranks.  From then on its
    view belongs to the delegatee. */
-static inline int delegate_mpi_file(delegate_mpi* net, MPI_File file);
+PVAS_API int delegate_mpi_file(delegate_mpi* net, MPI_File file) PVAS_NOEXCEPT;
 
 /* Serves the desk until delegate_mpi_stop, or until as many requesters have left as there are
    members.  Returns 0, or a PVAS_ERR_ of delegate_serve. */
-static inline int delegate_mpi_serve(delegate_mpi* net);
+PVAS_API int delegate_mpi_serve(delegate_mpi* net) PVAS_NOEXCEPT;
 
 /* Ends delegate_mpi_serve, or its next call.  From any thread, or an operation. */
-static inline void delegate_mpi_stop(delegate_mpi* net);
+PVAS_API void delegate_mpi_stop(delegate_mpi* net) PVAS_NOEXCEPT;
 
 /* Ends what is under way: receives are cancelled.  Collective; the desk is still open after it. */
-static inline void delegate_mpi_close(delegate_mpi* net);
+PVAS_API void delegate_mpi_close(delegate_mpi* net) PVAS_NOEXCEPT;
 
 #ifdef __cplusplus
 }
 #endif
-
-#include "detail/delegate_mpi_state.h"
-/* Each uses those before it. */
-#include "detail/delegate_mpi_files.h"
-#include "detail/delegate_mpi_messages.h"
-#include "detail/delegate_mpi_rounds.h"
-#include "detail/delegate_mpi_serve.h"
 
 #endif

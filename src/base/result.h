@@ -2,8 +2,9 @@
 //
 // Every fallible function returns Result<T>. An Error carries a code from a closed list, the errno
 // behind it if there was one, and what was being done; it is logged once, where it is decided, and
-// translated to an MPI error class in one table (mpiio/errors.cpp). Codes travel between ranks as
-// numbers, so their order is part of the protocol: where ranks fail differently the largest wins.
+// translated to an MPI error class in one table (mpiio/file/errors.cpp). Codes travel between ranks
+// as numbers, so their order is part of the protocol: where ranks fail differently the largest
+// wins.
 #pragma once
 
 #include <cstdint>

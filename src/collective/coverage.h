@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "region/cursor.h"
+#include "pattern/cursor.h"
 
 namespace shima {
 

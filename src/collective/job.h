@@ -3,16 +3,16 @@
 
 #include <span>
 
-#include "collective/channel.h"
 #include "collective/plan.h"
 #include "collective/post.h"
+#include "group/channel.h"
 #include "observe/counters.h"
-#include "store/logical_file.h"
+#include "store/striped/logical_file.h"
 
 namespace shima {
 
 struct Job {
-  Operation operation;
+  Direction direction;
   const Plan& plan;
   std::span<const Post> posts;
   Channel& channel;

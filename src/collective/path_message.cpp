@@ -12,11 +12,11 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "collective/job.h"
-#include "collective/messenger.h"
 #include "collective/reach_member.h"
 #include "collective/walk.h"
 #include "collective/window_io.h"
-#include "reach/staging_pool.h"
+#include "group/messenger.h"
+#include "ipc/staging_pool.h"
 
 namespace shima {
 namespace {
@@ -60,7 +60,7 @@ class Client {
       const auto window = next_window();
       if (!window) break;
       fault_point(FaultPhase::gather);
-      SHIMA_TRY(job_.operation == Operation::write ? send(*window) : receive(*window));
+      SHIMA_TRY(job_.direction == Direction::write ? send(*window) : receive(*window));
       busy = true;
     }
     if (parcels_.empty()) return busy;
@@ -68,7 +68,7 @@ class Client {
     SHIMA_TRY_ASSIGN(const bool done,
                      job_.channel.messenger()->done(parcels_.front().ticket, len_bytes));
     if (!done) return busy;
-    if (job_.operation == Operation::read) unpack(parcels_.front(), len_bytes);
+    if (job_.direction == Direction::read) unpack(parcels_.front(), len_bytes);
     parcels_.pop_front();
     return true;
   }
@@ -173,7 +173,7 @@ class Server {
     Side& side = sides_[turn_];
     SHIMA_TRY_ASSIGN(const bool ready, messages_done(side));
     if (!ready) return false;
-    if (side.open && job_.operation == Operation::write && status_) status_ = write(side);
+    if (side.open && job_.direction == Direction::write && status_) status_ = write(side);
     side.open = false;
     if (!exhausted_) SHIMA_TRY(open_next(side));
     turn_ = 1 - turn_;
@@ -213,7 +213,7 @@ class Server {
       }
       member->skip_below(window->range.end);
     }
-    return job_.operation == Operation::write ? receive(side) : read(side);
+    return job_.direction == Direction::write ? receive(side) : read(side);
   }
 
   Status receive(Side& side) {

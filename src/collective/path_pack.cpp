@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "collective/job.h"
-#include "collective/shared_windows.h"
 #include "collective/walk.h"
 #include "collective/window_io.h"
-#include "reach/staging_pool.h"
+#include "group/shared_windows.h"
+#include "ipc/staging_pool.h"
 
 namespace shima {
 namespace {
@@ -63,7 +63,7 @@ class Client {
                                  static_cast<std::uintptr_t>(window.side) * job_.plan.window_bytes -
                                  static_cast<std::uintptr_t>(window.range.begin.value);
     return walk.walk_below(window.range.end, [&](const StripPair& pair) -> Status {
-      if (job_.operation == Operation::write) {
+      if (job_.direction == Direction::write) {
         copy_strips(start, 0, pair);
       } else {
         copy_strips(0, start, swapped(pair));
@@ -108,7 +108,7 @@ class Server {
   bool step() {
     if (done_ || !windows_.finished(turn_)) return false;
     Side& side = sides_[static_cast<std::size_t>(turn_)];
-    if (side.open && job_.operation == Operation::write && status_)
+    if (side.open && job_.direction == Direction::write && status_)
       status_ = windows_.spoiled(turn_) ? lacks_bytes() : side.io.write_marked(data());
     side.open = false;
     if (!status_) exhausted_ = true;
@@ -147,14 +147,14 @@ class Server {
       const std::vector<MemberWalk*> members = walk_.members_in(window);
       for (const MemberWalk* member : members)
         member->look_below(window.range.end, [&](const Strip& s) { side.io.mark(s); });
-      if (job_.operation == Operation::read && !read_ahead(side, window)) break;
+      if (job_.direction == Direction::read && !read_ahead(side, window)) break;
       std::uint32_t count = 0;
       for (MemberWalk* member : members) {
         if (member->has_below(window.range.end)) ++count;
         member->skip_below(found->range.end);
       }
       if (window.range.empty()) continue;
-      windows_.open(turn_, window, count);
+      windows_.open(turn_, window.domain, window.range, count);
       return true;
     }
     exhausted_ = true;

@@ -8,7 +8,7 @@
 #include "collective/reach_member.h"
 #include "collective/walk.h"
 #include "collective/window_io.h"
-#include "reach/staging_pool.h"
+#include "ipc/staging_pool.h"
 
 namespace shima {
 namespace {
@@ -22,7 +22,7 @@ class Puller {
     io_.begin(window);
     for (const MemberWalk* member : members)
       member->look_below(window.range.end, [&](const Strip& s) { io_.mark(s); });
-    return job_.operation == Operation::write ? write(members) : read(members, walk);
+    return job_.direction == Direction::write ? write(members) : read(members, walk);
   }
   [[nodiscard]] FileOffset end_of_file() const { return io_.end_of_file(); }
 

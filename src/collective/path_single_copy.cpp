@@ -117,7 +117,7 @@ class SingleCopier {
   bool bridge(MemoryRun& run, TargetOffset next) {
     const auto gap = static_cast<std::uint64_t>(next - run.end);
     if (gap == 0) return true;
-    if (job_.operation == Operation::write || gap >= sieve_gap_bytes) return false;
+    if (job_.direction == Direction::write || gap >= sieve_gap_bytes) return false;
     gap_.resize(sieve_gap_bytes);
     run.add(reinterpret_cast<std::uintptr_t>(gap_.data()), gap);
     return true;
@@ -128,7 +128,7 @@ class SingleCopier {
     const Span span(job_.counters.disk_ns);
     fault_point(FaultPhase::disk);
     ++job_.counters.runs;
-    const auto moved = job_.operation == Operation::write ? write(run) : read(run);
+    const auto moved = job_.direction == Direction::write ? write(run) : read(run);
     run.memory.clear();
     return moved;
   }

@@ -66,13 +66,13 @@ Totals add_up(std::span<const Post> posts) {
   return totals;
 }
 
-bool owners_do_it_best(const Totals& totals, Operation operation, bool one_space) {
+bool owners_do_it_best(const Totals& totals, Direction direction, bool one_space) {
   if (totals.members <= 1 && totals.file_pieces <= 1) return true;
   const std::uint64_t piece_bytes = totals.bytes / totals.file_pieces;
   if (totals.most_file_pieces <= 1)
     return piece_bytes >= own_block_bytes || totals.bytes <= few_bytes * totals.members;
   // Fewer readers that each take more at once are better, where that costs no further copy.
-  if (operation == Operation::read && totals.cached && !one_space)
+  if (direction == Direction::read && totals.cached && !one_space)
     return piece_bytes >= own_read_piece_bytes;
   return false;
 }
@@ -80,31 +80,30 @@ bool owners_do_it_best(const Totals& totals, Operation operation, bool one_space
 // The locks on inodes that agents take: none to read, one each, or one for several of them.
 enum class Locks : std::uint8_t { none, own, shared };
 
-Locks locks_of(Operation operation, std::size_t agents, std::size_t inodes) {
-  if (operation == Operation::read) return Locks::none;
+Locks locks_of(Direction direction, std::size_t agents, std::size_t inodes) {
+  if (direction == Direction::read) return Locks::none;
   return agents <= inodes ? Locks::own : Locks::shared;
 }
 
 // Members of one node have no messages; a wish for them cannot be granted there.
-Tuning::Force granted(Tuning::Force force, const Terrain& terrain) {
-  const bool refused = force == Tuning::Force::message && !terrain.can_message;
-  return refused ? Tuning::Force::automatic : force;
+std::optional<Path> granted(std::optional<Path> wanted, const Terrain& terrain) {
+  const bool refused = wanted == Path::message && !terrain.can_message;
+  return refused ? std::nullopt : wanted;
 }
 
-bool owners_do_it(const Totals& totals, Operation operation, const Terrain& terrain,
-                  Tuning::Force force) {
-  if (totals.bytes == 0 || !totals.ordered || force == Tuning::Force::independent) return true;
-  return force == Tuning::Force::automatic &&
-         owners_do_it_best(totals, operation, terrain.one_space);
+bool owners_do_it(const Totals& totals, Direction direction, const Terrain& terrain,
+                  std::optional<Path> wanted) {
+  if (totals.bytes == 0 || !totals.ordered || wanted == Path::independent) return true;
+  return !wanted && owners_do_it_best(totals, direction, terrain.one_space);
 }
 
 Path gathering_path(const Totals& totals, Locks locks, const Terrain& terrain,
-                    Tuning::Force force) {
-  if (!terrain.can_pack || force == Tuning::Force::message) return Path::message;
-  if (!terrain.can_pull || force == Tuning::Force::pack) return Path::pack;
-  if (force == Tuning::Force::pull) return Path::pull;
+                    std::optional<Path> wanted) {
+  if (!terrain.can_pack || wanted == Path::message) return Path::message;
+  if (!terrain.can_pull || wanted == Path::pack) return Path::pack;
+  if (wanted == Path::pull) return Path::pull;
   const bool may_copy_once = terrain.one_space && !totals.direct;
-  if (may_copy_once && force == Tuning::Force::single_copy) return Path::single_copy;
+  if (may_copy_once && wanted == Path::single_copy) return Path::single_copy;
   const std::uint64_t piece_bytes =
       totals.bytes / std::max(totals.file_pieces, totals.memory_pieces);
   if (terrain.one_space) {
@@ -165,22 +164,6 @@ std::vector<Agent> share_out(const std::vector<Domain>& parts, const std::vector
 
 }  // namespace
 
-const char* name_of(Path path) {
-  switch (path) {
-    case Path::independent:
-      return "independent";
-    case Path::single_copy:
-      return "single copy";
-    case Path::pull:
-      return "pull";
-    case Path::pack:
-      return "pack";
-    case Path::message:
-      return "message";
-  }
-  return "unknown";
-}
-
 std::uint64_t window_size(std::uint64_t wanted_bytes) {
   if (wanted_bytes == 0) return default_window_bytes;
   const std::uint64_t len = std::min(wanted_bytes, largest_window_bytes);
@@ -204,16 +187,16 @@ int agent_count(std::span<const Member> members) {
   return static_cast<int>(pick_agents(members, 0).size());
 }
 
-Plan make_plan(std::span<const Post> posts, Operation operation, const Terrain& terrain,
+Plan make_plan(std::span<const Post> posts, Direction direction, const Terrain& terrain,
                const Tuning& tuning) {
   const Totals totals = add_up(posts);
-  const Tuning::Force force = granted(tuning.force, terrain);
-  if (owners_do_it(totals, operation, terrain, force)) return {};
+  const std::optional<Path> wanted = granted(tuning.path, terrain);
+  if (owners_do_it(totals, direction, terrain, wanted)) return {};
   const std::vector<Domain> parts = parts_of(terrain.layout, totals.span);
   const std::vector<int> ranks = pick_agents(terrain.members, tuning.max_agents);
   Plan plan;
   plan.path =
-      gathering_path(totals, locks_of(operation, ranks.size(), parts.size()), terrain, force);
+      gathering_path(totals, locks_of(direction, ranks.size(), parts.size()), terrain, wanted);
   plan.window_bytes = window_size(tuning.window_bytes);
   plan.granule_bytes = common_granule(posts, std::gcd(page_bytes, terrain.layout.granule_bytes()));
   plan.agents = share_out(parts, ranks, plan.window_bytes);

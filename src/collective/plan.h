@@ -4,36 +4,25 @@
 // post first, or ranks would choose differently and wait for each other for ever.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/direction.h"
 #include "base/units.h"
-#include "collective/channel.h"
+#include "collective/path.h"
 #include "collective/post.h"
+#include "group/channel.h"
 #include "layout/subfile_cursor.h"
 
 namespace shima {
 
-enum class Path : std::uint8_t {
-  independent,  // every member does its own I/O
-  single_copy,  // agents' system calls use the members' memory
-  pull,         // agents reach into the members' memory
-  pack,         // members copy to and from the agents' shared windows
-  message,      // agents on several nodes; members there send and receive
-};
-
-[[nodiscard]] const char* name_of(Path path);
-
 // How the user or a measurement wants collectives done.
 struct Tuning {
-  enum class Force : std::uint8_t { automatic, independent, single_copy, pull, pack, message };
-
-  Force force = Force::automatic;
+  std::optional<Path> path;        // nothing: Shima chooses
   int max_agents = 0;              // 0: as many as cores
   std::uint64_t window_bytes = 0;  // 0: automatic
 };
-
-enum class Operation : std::uint8_t { write, read };
 
 struct Agent {
   int rank = 0;
@@ -66,7 +55,7 @@ struct Terrain {
 // How many agents a collective of these members has at most.
 [[nodiscard]] int agent_count(std::span<const Member> members);
 
-[[nodiscard]] Plan make_plan(std::span<const Post> posts, Operation operation,
+[[nodiscard]] Plan make_plan(std::span<const Post> posts, Direction direction,
                              const Terrain& terrain, const Tuning& tuning);
 
 }  // namespace shima

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "region/pattern.h"
+#include "pattern/pattern.h"
 
 namespace shima {
 

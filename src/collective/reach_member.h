@@ -7,7 +7,7 @@
 
 #include "collective/job.h"
 #include "collective/walk.h"
-#include "reach/process_vm.h"
+#include "ipc/process_vm.h"
 
 namespace shima {
 

@@ -42,7 +42,7 @@ Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
                         .one_space = call.channel.one_space() && !call.channel.messenger(),
                         .can_pack = call.channel.windows() != nullptr,
                         .can_message = call.channel.messenger() != nullptr};
-  return make_plan(posts, call.operation, terrain, call.tuning);
+  return make_plan(posts, call.direction, terrain, call.tuning);
 }
 
 // The data bytes of a slice below the end of the file.
@@ -76,7 +76,7 @@ Status agree_on(const CollectiveCall& call, Part& part) {
   if (!part.status && part.status.error().code == all.code) return part.status;
   return fail(all.code,
               fmt::format("a collective {}: {} {} failed",
-                          call.operation == Operation::write ? "write" : "read",
+                          call.direction == Direction::write ? "write" : "read",
                           call.channel.member_word(), all.rank),
               all.sys_errno);
 }
@@ -124,7 +124,7 @@ Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const 
     if (!moved) part.status = std::unexpected(moved.error());
     return part;
   }
-  Job job{call.operation, plan, posts, call.channel, call.file, call.counters};
+  Job job{call.direction, plan, posts, call.channel, call.file, call.counters};
   return move_shared(call, job);
 }
 

@@ -8,7 +8,7 @@
 namespace shima {
 
 struct CollectiveCall {
-  Operation operation;
+  Direction direction;
   Channel& channel;
   LogicalFile& file;
   Counters& counters;

@@ -15,8 +15,8 @@
 #include "collective/plan.h"
 #include "collective/post.h"
 #include "layout/subfile_cursor.h"
-#include "region/copy.h"
-#include "region/cursor.h"
+#include "pattern/copy.h"
+#include "pattern/cursor.h"
 
 namespace shima {
 

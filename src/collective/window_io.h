@@ -7,7 +7,7 @@
 #include "collective/coverage.h"
 #include "collective/job.h"
 #include "collective/walk.h"
-#include "region/copy.h"
+#include "pattern/copy.h"
 
 namespace shima {
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/result.h"
-#include "reach/wait.h"
+#include "ipc/wait.h"
 
 namespace shima::delegate {
 

@@ -55,7 +55,7 @@ Status offer_file_operations(Delegatee& delegatee) {
 }
 
 Request read_request(int file, std::span<std::byte> data, std::int64_t offset) {
-  return {operation_file_read, {file, offset, 0}, data, Direction::from_delegatee};
+  return {operation_file_read, {file, offset, 0}, data, PayloadDirection::from_delegatee};
 }
 
 Request write_request(int file, std::span<const std::byte> data, std::int64_t offset) {
@@ -63,7 +63,7 @@ Request write_request(int file, std::span<const std::byte> data, std::int64_t of
   return {operation_file_write,
           {file, offset, 0},
           {const_cast<std::byte*>(data.data()), data.size()},
-          Direction::to_delegatee};
+          PayloadDirection::to_delegatee};
 }
 
 Result<std::int64_t> read_file(Requester& requester, int file, std::span<std::byte> data,

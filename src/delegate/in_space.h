@@ -11,7 +11,7 @@
 
 #include "delegate/delegatee.h"
 #include "delegate/requester.h"
-#include "pvas/membership.h"
+#include "pvas/task/membership.h"
 
 namespace shima::delegate {
 

@@ -98,13 +98,13 @@ Result<Ticket> Requester::start(const Request& request) {
   }
   Slot& slot = slot_of(next_);
   std::byte* const copy = is_inline ? slot.payload.data() : bounce;
-  pending = {.copy_to = copy != nullptr && request.direction != Direction::to_delegatee
+  pending = {.copy_to = copy != nullptr && request.direction != PayloadDirection::to_delegatee
                             ? request.payload
                             : std::span<std::byte>{},
              .bounce = bounce,
              .ticket = next_,
              .under_way = true,
-             .by_value = request.direction == Direction::from_delegatee};
+             .by_value = request.direction == PayloadDirection::from_delegatee};
   slot.is_inline = is_inline;
   fill(slot, request, copy);
   desk_.bell.ring();
@@ -117,7 +117,8 @@ void Requester::fill(Slot& slot, const Request& request, std::byte* copy) {
   slot.arguments = request.arguments;
   slot.len_bytes = request.payload.size();
   slot.address = reinterpret_cast<std::uint64_t>(copy != nullptr ? copy : request.payload.data());
-  if (copy != nullptr && request.direction != Direction::from_delegatee && !request.payload.empty())
+  if (copy != nullptr && request.direction != PayloadDirection::from_delegatee &&
+      !request.payload.empty())
     std::memcpy(copy, request.payload.data(), request.payload.size());
   slot.state.store(SlotState::posted, std::memory_order_seq_cst);
 }

@@ -19,7 +19,7 @@
 
 namespace shima::delegate {
 
-enum class Direction : std::uint8_t {
+enum class PayloadDirection : std::uint8_t {
   to_delegatee,
   from_delegatee,  // as many bytes as the answer's value says
   both,
@@ -29,7 +29,7 @@ struct Request {
   int operation = 0;
   std::array<std::int64_t, 3> arguments{};
   std::span<std::byte> payload;  // stays the delegatee's until the answer is taken
-  Direction direction = Direction::to_delegatee;
+  PayloadDirection direction = PayloadDirection::to_delegatee;
 };
 
 // Addresses that mean the same to the delegatee.

@@ -13,12 +13,13 @@
 #include <optional>
 
 #include "base/fault_point.h"
-#include "file/agreement.h"
+#include "file/exchange_hints.h"
 #include "file/folder_default.h"
 #include "file/joint_file.h"
 #include "file/striping.h"
+#include "group/agreement.h"
 #include "observe/stats.h"
-#include "store/master_store.h"
+#include "store/striped/master_store.h"
 
 namespace shima {
 namespace {

@@ -13,11 +13,11 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "collective/channel.h"
 #include "file/hints.h"
+#include "group/channel.h"
 #include "layout/master_file.h"
 #include "observe/counters.h"
-#include "region/pattern.h"
+#include "pattern/pattern.h"
 
 namespace shima {
 

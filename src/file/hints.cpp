@@ -58,11 +58,11 @@ struct Word {
 
 constexpr std::array<Word<Toggle>, 3> toggles{
     {{"automatic", Toggle::automatic}, {"enable", Toggle::enable}, {"disable", Toggle::disable}}};
-constexpr std::array<Word<Movement>, 5> movements{{{"automatic", Movement::automatic},
-                                                   {"single_copy", Movement::single_copy},
-                                                   {"pull", Movement::pull},
-                                                   {"pack", Movement::pack},
-                                                   {"message", Movement::message}}};
+constexpr std::array<Word<std::optional<Path>>, 5> paths{{{"automatic", std::nullopt},
+                                                          {"single_copy", Path::single_copy},
+                                                          {"pull", Path::pull},
+                                                          {"pack", Path::pack},
+                                                          {"message", Path::message}}};
 
 template <auto& words, auto field>
 bool set_word(Hints& hints, std::string_view value) {
@@ -211,7 +211,7 @@ constexpr std::array rules{
          set_word<toggles, &Hints::shima_close_to_open>,
          get_word<toggles, &Hints::shima_close_to_open>},
     Rule{"shima_reach", "automatic, pull, pack or message", "automatic",
-         set_word<movements, &Hints::shima_reach>, get_word<movements, &Hints::shima_reach>},
+         set_word<paths, &Hints::shima_reach>, get_word<paths, &Hints::shima_reach>},
 };
 
 }  // namespace

@@ -14,19 +14,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/toggle.h"
+#include "collective/path.h"
 
 namespace shima {
-
-enum class Toggle : std::uint8_t { automatic, enable, disable };
-
-// How data moves between members and agents in a collective.
-enum class Movement : std::uint8_t {
-  automatic,
-  single_copy,  // agents' system calls use the members' memory, in one address space
-  pull,         // agents read and write the members' memory
-  pack,         // members pack into the agents' shared windows
-  message,      // MPI messages
-};
 
 struct Hints {
   int cb_nodes = 0;                  // agents in a collective; 0: Shima chooses
@@ -45,9 +36,9 @@ struct Hints {
   Toggle shima_ring = Toggle::automatic;
   Toggle shima_read_ahead = Toggle::automatic;
   Toggle shima_close_to_open = Toggle::automatic;
-  Movement shima_reach = Movement::automatic;
-  std::string shima_targets;  // names, in striping order, separated by commas
-  std::string shima_regions;  // "BEGIN:UNIT:TARGETS,..." (see striping.h)
+  std::optional<Path> shima_reach;  // how data moves in a collective; nothing: Shima chooses
+  std::string shima_targets;        // names, in striping order, separated by commas
+  std::string shima_regions;        // "BEGIN:UNIT:TARGETS,..." (see striping.h)
 
   friend bool operator==(const Hints&, const Hints&) = default;
 };

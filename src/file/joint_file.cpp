@@ -5,15 +5,16 @@
 #include <algorithm>
 
 #include "base/fault_point.h"
-#include "collective/combine.h"
 #include "collective/run.h"
-#include "file/agreement.h"
-#include "file/independent.h"
+#include "file/exchange_hints.h"
 #include "file/striping.h"
+#include "group/agreement.h"
+#include "independent/combine.h"
+#include "independent/independent.h"
 #include "observe/stats.h"
-#include "store/master_store.h"
-#include "store/range_lock.h"
-#include "store/text_file.h"
+#include "store/striped/master_store.h"
+#include "store/striped/range_lock.h"
+#include "store/striped/text_file.h"
 
 namespace shima {
 namespace {
@@ -30,21 +31,8 @@ Result<std::pair<std::int64_t, std::int64_t>> number_in(const Result<FileOffset>
   return std::pair<std::int64_t, std::int64_t>(offset->value, 0);
 }
 
-Tuning::Force force_of(Toggle collective_buffering, Movement movement) {
-  if (collective_buffering == Toggle::disable) return Tuning::Force::independent;
-  switch (movement) {
-    case Movement::single_copy:
-      return Tuning::Force::single_copy;
-    case Movement::pull:
-      return Tuning::Force::pull;
-    case Movement::pack:
-      return Tuning::Force::pack;
-    case Movement::message:
-      return Tuning::Force::message;
-    case Movement::automatic:
-      break;
-  }
-  return Tuning::Force::automatic;
+std::optional<Path> path_of(Toggle collective_buffering, std::optional<Path> wanted) {
+  return collective_buffering == Toggle::disable ? Path::independent : wanted;
 }
 
 }  // namespace
@@ -79,13 +67,13 @@ Status JointFile::sync() {
 
 void JointFile::tune() {
   const Hints& hints = request_.hints;
-  write_tuning_ = {force_of(hints.romio_cb_write, hints.shima_reach), hints.cb_nodes,
+  write_tuning_ = {path_of(hints.romio_cb_write, hints.shima_reach), hints.cb_nodes,
                    hints.cb_buffer_size};
-  read_tuning_ = {force_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes,
+  read_tuning_ = {path_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes,
                   hints.cb_buffer_size};
   read_ahead_.enable(hints.shima_read_ahead != Toggle::disable && !hints.direct_read);
   // In atomic mode every member's access is a unit of its own.
-  if (atomic_) write_tuning_.force = read_tuning_.force = Tuning::Force::independent;
+  if (atomic_) write_tuning_.path = read_tuning_.path = Path::independent;
 }
 
 // A view seldom brings new hints: then nothing but their sameness travels.
@@ -115,16 +103,16 @@ Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
                           worst - posts.begin()));
 }
 
-Result<std::uint64_t> JointFile::move(Operation operation, const Transfer& transfer) {
+Result<std::uint64_t> JointFile::move(Direction direction, const Transfer& transfer) {
   Counters counters;
-  ++(operation == Operation::write ? counters.writes : counters.reads);
+  ++(direction == Direction::write ? counters.writes : counters.reads);
   if (facts_.wants_stats) counters.file_pieces += estimate_pieces(transfer.file);
   SHIMA_TRY_ASSIGN(const bool combined,
-                   operation == Operation::write ? combine(transfer, counters) : false);
+                   direction == Direction::write ? combine(transfer, counters) : false);
   const auto moved = combined ? Result<std::uint64_t>(transfer.file.len_bytes)
-                              : move_own(operation, transfer.file, transfer.memory, counters);
+                              : move_own(direction, transfer.file, transfer.memory, counters);
   if (moved)
-    (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
+    (direction == Direction::write ? counters.bytes_written : counters.bytes_read) += *moved;
   count(counters);
   return moved;
 }
@@ -140,16 +128,16 @@ Result<bool> JointFile::combine(const Transfer& transfer, Counters& counters) {
   if (!alone || !worth_combining(post)) return false;
   const CombinedWrite write{*channel_, file_, counters, request_.hints.cb_buffer_size,
                             [&](const Slice& file, const Slice& memory) {
-                              return move_own(Operation::write, file, memory, counters);
+                              return move_own(Direction::write, file, memory, counters);
                             }};
   SHIMA_TRY_ASSIGN(const bool combined, write_combined(write, post));
   if (combined) ++counters.combined_writes;
   return combined;
 }
 
-Result<std::uint64_t> JointFile::move_own(Operation operation, const Slice& file,
+Result<std::uint64_t> JointFile::move_own(Direction direction, const Slice& file,
                                           const Slice& memory, Counters& counters) {
-  const IndependentRequest request{operation,
+  const IndependentRequest request{direction,
                                    file,
                                    memory,
                                    request_.hints.ind_rd_buffer_size,
@@ -162,7 +150,7 @@ Result<std::uint64_t> JointFile::move_own(Operation operation, const Slice& file
   const std::lock_guard one_at_a_time(alone_);
   const Bounds bounds = bounds_of(file);
   SHIMA_TRY_ASSIGN(const auto held, RangeLock::take(file_, {{bounds.lowest}, {bounds.highest}},
-                                                    operation == Operation::write));
+                                                    direction == Direction::write));
   return move_independently(request, file_, counters);
 }
 
@@ -170,29 +158,29 @@ bool JointFile::seems_cached(const Bounds& bounds) {
   return file_.cached(FileOffset{bounds.lowest}) && file_.cached(FileOffset{bounds.highest - 1});
 }
 
-Result<std::uint64_t> JointFile::move_all(Operation operation, const Result<Transfer>& transfer) {
+Result<std::uint64_t> JointFile::move_all(Direction direction, const Result<Transfer>& transfer) {
   Counters counters;
-  ++(operation == Operation::write ? counters.collective_writes : counters.collective_reads);
+  ++(direction == Direction::write ? counters.collective_writes : counters.collective_reads);
   Post post;
   if (transfer) post = make_post(transfer->file, transfer->memory);
   if (!transfer) post.code = transfer.error().code;
   const Hints& hints = request_.hints;
-  post.direct = operation == Operation::write ? hints.direct_write : hints.direct_read;
-  if (operation == Operation::read && post.len_bytes > 0) post.cached = seems_cached(post.bounds);
+  post.direct = direction == Direction::write ? hints.direct_write : hints.direct_read;
+  if (direction == Direction::read && post.len_bytes > 0) post.cached = seems_cached(post.bounds);
   counters.file_pieces += post.file_pieces;
   counters.memory_pieces += post.memory_pieces;
-  const CollectiveCall call{operation,
+  const CollectiveCall call{direction,
                             *channel_,
                             file_,
                             counters,
-                            operation == Operation::write ? write_tuning_ : read_tuning_,
+                            direction == Direction::write ? write_tuning_ : read_tuning_,
                             facts_.caches_apart,
                             [&](const Slice& file, const Slice& memory) {
-                              return move_own(operation, file, memory, counters);
+                              return move_own(direction, file, memory, counters);
                             }};
   const auto moved = run_collective(call, post);
   if (moved)
-    (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
+    (direction == Direction::write ? counters.bytes_written : counters.bytes_read) += *moved;
   count(counters);
   // This member's own words, unless another member's error is the one that all return.
   if (!transfer && !moved && transfer.error().code == moved.error().code)

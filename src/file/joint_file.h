@@ -4,11 +4,12 @@
 #include <mutex>
 
 #include "collective/plan.h"
-#include "collective/shared_pointer.h"
-#include "file/agreement.h"
+#include "file/exchange_hints.h"
 #include "file/file.h"
-#include "file/read_ahead.h"
-#include "store/logical_file.h"
+#include "group/agreement.h"
+#include "group/shared_pointer.h"
+#include "independent/read_ahead.h"
+#include "store/striped/logical_file.h"
 
 namespace shima {
 
@@ -23,16 +24,16 @@ class JointFile final : public File {
   JointFile(std::unique_ptr<Channel> channel, LogicalFile file, OpenRequest request, Facts facts);
 
   Result<std::uint64_t> write(const Transfer& transfer) override {
-    return move(Operation::write, transfer);
+    return move(Direction::write, transfer);
   }
   Result<std::uint64_t> read(const Transfer& transfer) override {
-    return move(Operation::read, transfer);
+    return move(Direction::read, transfer);
   }
   Result<std::uint64_t> write_all(const Result<Transfer>& transfer) override {
-    return move_all(Operation::write, transfer);
+    return move_all(Direction::write, transfer);
   }
   Result<std::uint64_t> read_all(const Result<Transfer>& transfer) override {
-    return move_all(Operation::read, transfer);
+    return move_all(Direction::read, transfer);
   }
 
   Result<FileOffset> size() override { return file_.size(); }
@@ -63,11 +64,11 @@ class JointFile final : public File {
 
  private:
   void tune();
-  Result<std::uint64_t> move(Operation operation, const Transfer& transfer);
-  Result<std::uint64_t> move_own(Operation operation, const Slice& file, const Slice& memory,
+  Result<std::uint64_t> move(Direction direction, const Transfer& transfer);
+  Result<std::uint64_t> move_own(Direction direction, const Slice& file, const Slice& memory,
                                  Counters& counters);
   Result<bool> combine(const Transfer& transfer, Counters& counters);
-  Result<std::uint64_t> move_all(Operation operation, const Result<Transfer>& transfer);
+  Result<std::uint64_t> move_all(Direction direction, const Result<Transfer>& transfer);
   Status resize(const char* doing, const Result<FileOffset>& size,
                 const std::function<Status()>& action);
   [[nodiscard]] bool seems_cached(const Bounds& bounds);

@@ -14,7 +14,7 @@
 
 #include "file/hints.h"
 #include "layout/master_file.h"
-#include "store/target.h"
+#include "store/striped/target.h"
 
 namespace shima {
 

@@ -9,8 +9,8 @@
 #include <tuple>
 
 #include "layout/layout.h"
-#include "region/copy.h"
-#include "region/cursor.h"
+#include "pattern/copy.h"
+#include "pattern/cursor.h"
 
 namespace shima {
 

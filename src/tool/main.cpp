@@ -18,13 +18,13 @@
 #include <optional>
 #include <span>
 
-#include "tool/complaint.h"
-#include "tool/file_commands.h"
-#include "tool/file_options.h"
-#include "tool/info.h"
-#include "tool/launch.h"
-#include "tool/mount.h"
+#include "tool/common/complaint.h"
+#include "tool/files/file_commands.h"
+#include "tool/files/file_options.h"
+#include "tool/files/mount.h"
 #include "tool/pvas_run.h"
+#include "tool/report/info.h"
+#include "tool/run.h"
 
 namespace {
 

@@ -2,10 +2,10 @@
 
 #include <sys/wait.h>
 
-#include "pvas/program.h"
-#include "pvas/root_process.h"
-#include "pvas/spawn.h"
-#include "pvas/stand_in.h"
+#include "pvas/launch/program.h"
+#include "pvas/launch/root_process.h"
+#include "pvas/launch/spawn.h"
+#include "pvas/launch/stand_in.h"
 
 namespace shima::tool {
 namespace {

@@ -1,8 +1,8 @@
 // `shima pvas run`: programs that know nothing of each other as tasks of one space.
 #pragma once
 
-#include "tool/failure.h"
-#include "tool/process.h"
+#include "tool/common/failure.h"
+#include "tool/common/process.h"
 
 namespace shima::tool {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "fault/striped_kill.h"
-#include "store/restripe.h"
+#include "store/striped/restripe.h"
 
 namespace shima {
 namespace {

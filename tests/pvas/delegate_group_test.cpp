@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "pvas/commons.h"
+#include "pvas/shared/commons.h"
 #include "pvas/worker.h"
 #include "shima/delegate_net.h"
 

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "pvas/group_workers.h"
-#include "pvas/local_socket.h"
-#include "pvas/wire.h"
+#include "pvas/shared/local_socket.h"
+#include "pvas/shared/wire.h"
 #include "pvas/worker.h"
 #include "shima/pvas.h"
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "pvas/membership.h"
+#include "pvas/task/membership.h"
 #include "pvas/worker.h"
 #include "shima/pvas.h"
 

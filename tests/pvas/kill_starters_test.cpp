@@ -7,9 +7,9 @@
 #include <array>
 
 #include "pvas/kill_workers.h"
-#include "pvas/root_process.h"
-#include "pvas/spawn.h"
-#include "pvas/stand_in.h"
+#include "pvas/launch/root_process.h"
+#include "pvas/launch/spawn.h"
+#include "pvas/launch/stand_in.h"
 
 namespace kill_workers {
 namespace {

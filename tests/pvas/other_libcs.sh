@@ -25,7 +25,7 @@ for libc in $SHIMA_OTHER_LIBCS; do
   libc=$(realpath "$libc")
   number=$((number + 1))
   mkdir "$number"
-  build "$libc" "$SHIMA_SOURCE_DIR/src/pvas/root/probe.c" "$number/pvas-probe"
+  build "$libc" "$SHIMA_SOURCE_DIR/src/pvas/root/inside/probe.c" "$number/pvas-probe"
   build "$libc" "$SHIMA_SOURCE_DIR/tests/pvas/task.c" "$number/task"
   expect_status 0 "$libc: the mends" "$SHIMA" pvas run "$PWD/$number/pvas-probe"
   expect_status 0 "$libc: two tasks" "$SHIMA" pvas run -n 2 "$number/task"

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "pvas/elf_image.h"
-#include "pvas/root/first_stack.h"
-#include "pvas/root/placing.h"
-#include "pvas/wire.h"
+#include "pvas/root/loader/first_stack.h"
+#include "pvas/root/loader/placing.h"
+#include "pvas/shared/elf_image.h"
+#include "pvas/shared/wire.h"
 
 namespace shima::pvas {
 namespace {

@@ -13,9 +13,9 @@
 #include <map>
 
 #include "pvas/aftermath.h"
-#include "pvas/program.h"
-#include "pvas/root_process.h"
-#include "pvas/spawn.h"
+#include "pvas/launch/program.h"
+#include "pvas/launch/root_process.h"
+#include "pvas/launch/spawn.h"
 #include "shima/pvas.h"
 
 namespace {

@@ -127,7 +127,7 @@ if command -v gdb >/dev/null; then
   job=$!
   both_wait
   expect_status 0 'gdb' timeout 60 gdb -nx -batch -p "$(sed -n 's/^waiting //p' said | sed -n 2p)" \
-    -ex "source $SHIMA_SOURCE_DIR/src/pvas/shima-gdb.py" -ex shima-tasks -ex backtrace
+    -ex "source $SHIMA_SOURCE_DIR/src/pvas/launch/shima-gdb.py" -ex shima-tasks -ex backtrace
   expect_output 'wait_for_signals \(\)' 'gdb'
   [ "$(grep -c '^task [01]: .*/debugged at 0x' out)" = 2 ] || fail "gdb: not both tasks: $(cat out)"
   kill -KILL $job
@@ -139,7 +139,7 @@ mkdir -p broken/bin broken/lib/shima
 cp "$SHIMA" broken/bin/shima
 cp "$(dirname "$SHIMA")/../lib/shima/pvas-root" broken/lib/shima/
 cp "$(dirname "$SHIMA")"/../lib/shima/libshima-* broken/lib/shima/
-printf '#include "pvas/root/mends.h"\nint main(void) { return SHIMA_MEND_BREAK; }\n' >probe.c
+printf '#include "pvas/root/inside/mends.h"\nint main(void) { return SHIMA_MEND_BREAK; }\n' >probe.c
 cc -I"$SHIMA_SOURCE_DIR/src" -o broken/lib/shima/pvas-probe probe.c
 expect_refusal 'the program break does not stay' 'the self-test' broken/bin/shima pvas run ./task
 expect_status 0 'falling back' broken/bin/shima exec --one-space --mpi openmpi ./task

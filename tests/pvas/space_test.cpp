@@ -25,10 +25,10 @@
 #include <thread>
 #include <vector>
 
-#include "pvas/board.h"
-#include "pvas/membership.h"
-#include "pvas/root_process.h"
-#include "pvas/wire.h"
+#include "pvas/launch/root_process.h"
+#include "pvas/shared/board.h"
+#include "pvas/shared/wire.h"
+#include "pvas/task/membership.h"
 #include "pvas/worker.h"
 #include "shima/pvas.h"
 

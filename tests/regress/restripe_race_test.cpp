@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "base/unique_fd.h"
-#include "store/parts.h"
-#include "store/restripe.h"
+#include "store/striped/parts.h"
+#include "store/striped/restripe.h"
 #include "striped_world.h"
 
 namespace shima {

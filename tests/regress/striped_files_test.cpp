@@ -15,10 +15,10 @@
 #include <functional>
 #include <thread>
 
-#include "store/intents.h"
-#include "store/parts.h"
-#include "store/restripe.h"
-#include "store/text_file.h"
+#include "store/striped/intents.h"
+#include "store/striped/parts.h"
+#include "store/striped/restripe.h"
+#include "store/striped/text_file.h"
 #include "striped_world.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // The report shows whatever the library counted, with units, and survives lines it cannot read.
-#include "tool/stats_report.h"
+#include "tool/report/stats_report.h"
 
 #include <gtest/gtest.h>
 

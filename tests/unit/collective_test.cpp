@@ -11,9 +11,9 @@
 
 #include "file/file.h"
 #include "members.h"
-#include "region/cursor.h"
-#include "store/logical_file.h"
-#include "store/master_store.h"
+#include "pattern/cursor.h"
+#include "store/striped/logical_file.h"
+#include "store/striped/master_store.h"
 
 namespace shima {
 namespace {

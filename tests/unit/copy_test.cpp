@@ -1,5 +1,5 @@
 // Copying between two patterned places in memory, against a byte by byte copy.
-#include "region/copy.h"
+#include "pattern/copy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Cursors against the plain list of a slice's bytes: walking, stepping, seeking, clipping.
-#include "region/cursor.h"
+#include "pattern/cursor.h"
 
 #include <gtest/gtest.h>
 

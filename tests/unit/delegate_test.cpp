@@ -180,8 +180,8 @@ TEST(Delegate, WhatCannotBeReachedIsRefusedBeforeItIsSent) {
   const auto requester =
       join(world, {.inline_bytes = 0, .spin_us = 0, .reachable = {}, .task = -1});
   EXPECT_EQ(code_of(requester->call({operation_sum, {}, own, {}})), Code::bad_argument);
-  const auto fits =
-      requester->call({operation_sum, {}, std::span(own).first(most_inline), Direction::both});
+  const auto fits = requester->call(
+      {operation_sum, {}, std::span(own).first(most_inline), PayloadDirection::both});
   EXPECT_TRUE(fits) << describe(fits.error());
 }
 
@@ -192,7 +192,8 @@ TEST(Delegate, ARingTakesSoManyRequestsAndATicketOneAnswer) {
   std::vector<Ticket> tickets;
   for (std::size_t i = 0; i < ring_depth; ++i)
     tickets.push_back(
-        requester->start({operation_fill, {0, 0, 0}, {}, Direction::from_delegatee}).value());
+        requester->start({operation_fill, {0, 0, 0}, {}, PayloadDirection::from_delegatee})
+            .value());
   EXPECT_EQ(code_of(requester->start({operation_sum, {}, {}, {}})), Code::bad_count);
   EXPECT_FALSE(requester->is_done(tickets[3]).value()) << "nobody serves yet";
   serving.begin();
@@ -359,11 +360,12 @@ TEST(Delegate, AnswersCanComeLater) {
     std::array<std::array<std::byte, 20>, ring_depth> data{};
     std::vector<Ticket> tickets;
     for (std::size_t i = 0; i < ring_depth; ++i)
-      tickets.push_back(
-          requester
-              ->start(
-                  {50, {static_cast<std::int64_t>(i), 0, 0}, data[i], Direction::from_delegatee})
-              .value());
+      tickets.push_back(requester
+                            ->start({50,
+                                     {static_cast<std::int64_t>(i), 0, 0},
+                                     data[i],
+                                     PayloadDirection::from_delegatee})
+                            .value());
     for (std::size_t i = 0; i < ring_depth; ++i) {
       ASSERT_EQ(requester->wait(tickets[i]).value(), 20);
       std::array<std::byte, 20> wanted{};

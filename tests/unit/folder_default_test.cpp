@@ -7,9 +7,9 @@
 
 #include "file/folder_default.h"
 #include "layout/master_file.h"
-#include "store/text_file.h"
-#include "tool/progress.h"
-#include "tool/stripe_options.h"
+#include "store/striped/text_file.h"
+#include "tool/common/progress.h"
+#include "tool/files/stripe_options.h"
 
 namespace shima {
 namespace {

@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "collective/messenger.h"
-#include "collective/node_channel.h"
+#include "group/messenger.h"
+#include "group/node_channel.h"
 
 namespace shima::test {
 

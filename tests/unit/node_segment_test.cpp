@@ -9,8 +9,8 @@
 #include <set>
 #include <thread>
 
-#include "collective/node_channel.h"
-#include "reach/node_segment.h"
+#include "group/node_channel.h"
+#include "group/node_segment.h"
 
 namespace shima {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "region/cursor.h"
+#include "pattern/cursor.h"
 
 namespace shima::test {
 

@@ -1,5 +1,5 @@
 // What a Pattern says of itself, against the plain list of its bytes; and its normal form.
-#include "region/pattern.h"
+#include "pattern/pattern.h"
 
 #include <gtest/gtest.h>
 

@@ -50,8 +50,8 @@ struct Situation {
   bool can_pull = true;
   bool one_space = false;
 
-  [[nodiscard]] Plan plan(Operation operation = Operation::write) const {
-    return make_plan(posts, operation,
+  [[nodiscard]] Plan plan(Direction direction = Direction::write) const {
+    return make_plan(posts, direction,
                      {.members = members,
                       .layout = layout,
                       .can_pull = can_pull,
@@ -87,7 +87,8 @@ Situation random_situation(Random& random) {
     made.posts.back().cached = pick(random, 0, 1) == 0;
     made.posts.back().direct = pick(random, 0, 20) == 0;
   }
-  made.tuning.force = static_cast<Tuning::Force>(pick(random, 0, 5));
+  if (const auto wanted = pick(random, 0, 5); wanted > 0)
+    made.tuning.path = static_cast<Path>(wanted - 1);
   made.tuning.max_agents = static_cast<int>(pick(random, 0, 5));
   made.tuning.window_bytes = pick(random, 0, 1) * pick(random, 1, 3000000);
   return made;
@@ -164,7 +165,7 @@ TEST(Plan, IsSaneForAnyInput) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     const Situation situation = random_situation(random);
-    const Plan plan = situation.plan(pick(random, 0, 1) == 0 ? Operation::write : Operation::read);
+    const Plan plan = situation.plan(pick(random, 0, 1) == 0 ? Direction::write : Direction::read);
     if (plan.path == Path::independent) {
       EXPECT_TRUE(plan.agents.empty());
       continue;
@@ -200,7 +201,7 @@ TEST(Plan, ChoosesThePathBySizeOfPieces) {
   EXPECT_EQ(situation.plan().path, Path::pull);
   situation.layout = Layout::striped(1U << 20, 2);
   EXPECT_EQ(situation.plan().path, Path::pack);
-  EXPECT_EQ(situation.plan(Operation::read).path, Path::pull);
+  EXPECT_EQ(situation.plan(Direction::read).path, Path::pull);
   situation.posts = interleaved(4, 100, 65536);
   EXPECT_EQ(situation.plan().path, Path::pull);
   situation.layout = Layout::plain();
@@ -215,7 +216,7 @@ TEST(Plan, ChoosesThePathBySizeOfPieces) {
 TEST(Plan, CopiesOnceInOneSpace) {
   Situation situation{
       .posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2), .one_space = true};
-  EXPECT_EQ(situation.plan(Operation::read).path, Path::single_copy);
+  EXPECT_EQ(situation.plan(Direction::read).path, Path::single_copy);
   EXPECT_EQ(situation.plan().path, Path::pull);  // two agents, one inode
   situation.tuning.max_agents = 1;
   EXPECT_EQ(situation.plan().path, Path::single_copy);
@@ -226,7 +227,7 @@ TEST(Plan, CopiesOnceInOneSpace) {
   EXPECT_EQ(situation.plan().path, Path::pull);
   situation.posts = interleaved(4, 10000, 64);
   EXPECT_EQ(situation.plan().path, Path::pull);
-  situation.tuning.force = Tuning::Force::single_copy;
+  situation.tuning.path = Path::single_copy;
   EXPECT_EQ(situation.plan().path, Path::single_copy);
   situation.one_space = false;
   EXPECT_NE(situation.plan().path, Path::single_copy);
@@ -234,22 +235,22 @@ TEST(Plan, CopiesOnceInOneSpace) {
 
 TEST(Plan, CachedPiecesAreReadByTheirOwners) {
   Situation situation{.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
-  EXPECT_EQ(situation.plan(Operation::read).path, Path::pull);
+  EXPECT_EQ(situation.plan(Direction::read).path, Path::pull);
   for (Post& post : situation.posts) post.cached = true;
-  EXPECT_EQ(situation.plan(Operation::read).path, Path::independent);
+  EXPECT_EQ(situation.plan(Direction::read).path, Path::independent);
   situation.posts.back().cached = false;  // one that must wait for the disk
-  EXPECT_EQ(situation.plan(Operation::read).path, Path::pull);
+  EXPECT_EQ(situation.plan(Direction::read).path, Path::pull);
 }
 
 TEST(Plan, WishesAreHonouredWherePossible) {
   Situation situation{.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
-  situation.tuning.force = Tuning::Force::pack;
+  situation.tuning.path = Path::pack;
   EXPECT_EQ(situation.plan().path, Path::pack);
-  situation.tuning.force = Tuning::Force::independent;
+  situation.tuning.path = Path::independent;
   EXPECT_EQ(situation.plan().path, Path::independent);
-  situation.tuning.force = Tuning::Force::message;  // there are none on one node
+  situation.tuning.path = Path::message;  // there are none on one node
   EXPECT_EQ(situation.plan().path, Path::pull);
-  situation.tuning.force = Tuning::Force::pull;
+  situation.tuning.path = Path::pull;
   situation.can_pull = false;
   EXPECT_EQ(situation.plan().path, Path::pack);
   situation.one_node = false;
@@ -258,7 +259,7 @@ TEST(Plan, WishesAreHonouredWherePossible) {
 
 TEST(Plan, UnorderedAccessesAreNotGathered) {
   Situation situation{.posts = interleaved(2, 100, 16384), .members = members_on(1, 2, 2)};
-  situation.tuning.force = Tuning::Force::pull;
+  situation.tuning.path = Path::pull;
   situation.posts[1].ordered = false;
   EXPECT_EQ(situation.plan().path, Path::independent);
 }

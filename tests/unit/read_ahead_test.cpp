@@ -1,5 +1,5 @@
 // Reads at a constant distance are seen as such, and only then are bytes asked for beforehand.
-#include "file/read_ahead.h"
+#include "independent/read_ahead.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

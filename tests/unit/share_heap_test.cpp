@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "pvas/share_heap.h"
+#include "pvas/shared/share_heap.h"
 
 namespace shima::pvas {
 namespace {

@@ -1,5 +1,5 @@
 // Signatures against elements converted one by one.
-#include "region/signature.h"
+#include "pattern/signature.h"
 
 #include <gtest/gtest.h>
 

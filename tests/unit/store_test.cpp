@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "store/posix_subfile.h"
+#include "store/subfile/posix_subfile.h"
 
 namespace shima {
 namespace {

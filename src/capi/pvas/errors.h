@@ -1,8 +1,9 @@
-// As capi/errors.h, with the codes of pvas.h.
+// The error codes and messages of pvas.h and delegate.h.
 #pragma once
 
-#include "base/result.h"
-#include "capi/errors.h"
+#include <utility>
+
+#include "capi/guard.h"
 
 namespace shima::capi {
 

@@ -1,6 +1,6 @@
 // The calls of a task.
 #include "capi/pvas/errors.h"
-#include "pvas/membership.h"
+#include "pvas/task/membership.h"
 #include "shima/pvas.h"
 
 namespace {

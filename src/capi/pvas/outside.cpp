@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "capi/pvas/errors.h"
-#include "pvas/membership.h"
-#include "pvas/root_process.h"
-#include "pvas/spawn.h"
+#include "pvas/launch/root_process.h"
+#include "pvas/launch/spawn.h"
+#include "pvas/task/membership.h"
 #include "shima/pvas.h"
 
 namespace {

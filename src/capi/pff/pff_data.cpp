@@ -1,0 +1,236 @@
+// Reading and writing, at once and while the program goes on: sixteen entries that differ in four
+// answers, so that each is one line.
+//
+// A request that is carried out later holds its own description of both sides; nothing of the
+// caller's is kept but the data. Its thread asks its fate before it touches them, so that after
+// pff_cancel has said yes they are the caller's again.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "capi/pff/errors.h"
+#include "capi/pff/handles.h"
+#include "capi/pff/where.h"
+
+namespace shima::capi {
+namespace {
+
+struct Ask {
+  Direction direction;
+  bool together;
+  pff_file* file;
+  pff_where where;
+  const void* base;
+  const pff_where* memory;  // null: one byte after the other
+};
+
+Status check_mode(const Ask& ask) {
+  const AccessMode& mode = ask.file->file->mode();
+  const bool writes = ask.direction == Direction::write;
+  if (writes ? mode.write : mode.read) return {};
+  return fail(Code::bad_access_mode, writes ? "writing a file that was opened without PFF_WRITE"
+                                            : "reading a file that was opened without PFF_READ");
+}
+
+Result<Slice> memory_of(const Ask& ask, std::uint64_t len_bytes) {
+  const pff_where packed = pff_span(0, len_bytes);
+  SHIMA_TRY_ASSIGN(Slice slice, slice_of(ask.memory != nullptr ? *ask.memory : packed));
+  if (slice.len_bytes != len_bytes)
+    return fail(Code::bad_argument, fmt::format("{} bytes of the file, {} bytes of memory",
+                                                len_bytes, slice.len_bytes));
+  if (len_bytes > 0 && ask.base == nullptr)
+    return fail(Code::bad_argument, fmt::format("{} bytes from or to no memory", len_bytes));
+  slice.base += static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(ask.base));
+  return slice;
+}
+
+Result<Transfer> transfer_of(const Ask& ask) {
+  SHIMA_TRY(check_mode(ask));
+  SHIMA_TRY_ASSIGN(Slice file, slice_of(ask.where));
+  if (const auto lowest = bounds_of(file).lowest; lowest < 0)
+    return fail(Code::bad_argument, fmt::format("offset {} lies before the file", lowest));
+  SHIMA_TRY_ASSIGN(Slice memory, memory_of(ask, file.len_bytes));
+  return Transfer{std::move(file), std::move(memory)};
+}
+
+// An error takes part in what is done together; a file of one's own has nobody to tell.
+Result<std::uint64_t> carry_out(Direction direction, bool together, pff_file& file,
+                                const Result<Transfer>& transfer) {
+  const bool writes = direction == Direction::write;
+  if (together && file.in_set)
+    return writes ? file.file->write_all(transfer) : file.file->read_all(transfer);
+  if (!transfer) return std::unexpected(transfer.error());
+  return writes ? file.file->write(*transfer) : file.file->read(*transfer);
+}
+
+Status check_handle(const pff_file* file) {
+  return file != nullptr ? Status{} : fail(Code::bad_argument, "no file");
+}
+
+std::int64_t move(const Ask& ask) noexcept {
+  return guarded([&]() -> Result<std::int64_t> {
+    SHIMA_TRY(check_handle(ask.file));
+    if (ask.together) ask.file->together.drain();
+    const auto transfer = caught([&] { return transfer_of(ask); });
+    SHIMA_TRY_ASSIGN(const std::uint64_t moved,
+                     carry_out(ask.direction, ask.together, *ask.file, transfer));
+    return as_signed(moved);
+  });
+}
+
+using Fate = SharedRequest::Fate;
+
+bool settle(SharedRequest& request, Fate fate) {
+  Fate waiting = Fate::waiting;
+  return request.fate.compare_exchange_strong(waiting, fate);
+}
+
+// How many requests have come to their end, in this process: what those wait for who wait for any.
+constinit std::atomic<std::uint32_t> ends{0};
+
+void finish(SharedRequest& request, Outcome64 outcome) {
+  request.pending.finish(std::move(outcome));
+  ++ends;
+  ends.notify_all();
+}
+
+std::unexpected<Error> taken_back() { return fail(Code::cancelled, "the request was taken back"); }
+
+// A collective request with an error is started all the same, since the others wait for it.
+int start(const Ask& ask, pff_request** request) noexcept {
+  return guarded([&]() -> Status {
+    SHIMA_TRY(check_handle(ask.file));
+    if (request == nullptr) return fail(Code::bad_argument, "no place for the request");
+    const bool takes_part = ask.together && ask.file->in_set;
+    auto transfer = caught([&] { return transfer_of(ask); });
+    if (!transfer && !takes_part) return std::unexpected(transfer.error());
+    auto shared = std::make_shared<SharedRequest>(takes_part);
+    auto handle = std::make_unique<pff_request>(shared);
+    Worker& worker = ask.together ? ask.file->together : ask.file->alone;
+    worker.add(
+        [=, file = ask.file, direction = ask.direction, transfer = std::move(transfer)] {
+          const bool wanted = settle(*shared, Fate::begun);
+          return carry_out(direction, takes_part, *file,
+                           wanted ? transfer : Result<Transfer>(taken_back()));
+        },
+        [=](Outcome64 outcome) { finish(*shared, std::move(outcome)); });
+    *request = handle.release();
+    return {};
+  });
+}
+
+constexpr auto reading = Direction::read;
+constexpr auto writing = Direction::write;
+
+}  // namespace
+}  // namespace shima::capi
+
+using namespace shima::capi;  // NOLINT(google-build-using-namespace): this file is nothing else
+
+int64_t pff_read(pff_file* file, pff_where where, void* buffer) noexcept {
+  return move({reading, false, file, where, buffer, nullptr});
+}
+int64_t pff_write(pff_file* file, pff_where where, const void* buffer) noexcept {
+  return move({writing, false, file, where, buffer, nullptr});
+}
+int64_t pff_read_into(pff_file* file, pff_where where, void* base, pff_where memory) noexcept {
+  return move({reading, false, file, where, base, &memory});
+}
+int64_t pff_write_from(pff_file* file, pff_where where, const void* base,
+                       pff_where memory) noexcept {
+  return move({writing, false, file, where, base, &memory});
+}
+int64_t pff_read_all(pff_file* file, pff_where where, void* buffer) noexcept {
+  return move({reading, true, file, where, buffer, nullptr});
+}
+int64_t pff_write_all(pff_file* file, pff_where where, const void* buffer) noexcept {
+  return move({writing, true, file, where, buffer, nullptr});
+}
+int64_t pff_read_all_into(pff_file* file, pff_where where, void* base, pff_where memory) noexcept {
+  return move({reading, true, file, where, base, &memory});
+}
+int64_t pff_write_all_from(pff_file* file, pff_where where, const void* base,
+                           pff_where memory) noexcept {
+  return move({writing, true, file, where, base, &memory});
+}
+
+int pff_start_read(pff_file* file, pff_where where, void* buffer, pff_request** request) noexcept {
+  return start({reading, false, file, where, buffer, nullptr}, request);
+}
+int pff_start_write(pff_file* file, pff_where where, const void* buffer,
+                    pff_request** request) noexcept {
+  return start({writing, false, file, where, buffer, nullptr}, request);
+}
+int pff_start_read_into(pff_file* file, pff_where where, void* base, pff_where memory,
+                        pff_request** request) noexcept {
+  return start({reading, false, file, where, base, &memory}, request);
+}
+int pff_start_write_from(pff_file* file, pff_where where, const void* base, pff_where memory,
+                         pff_request** request) noexcept {
+  return start({writing, false, file, where, base, &memory}, request);
+}
+int pff_start_read_all(pff_file* file, pff_where where, void* buffer,
+                       pff_request** request) noexcept {
+  return start({reading, true, file, where, buffer, nullptr}, request);
+}
+int pff_start_write_all(pff_file* file, pff_where where, const void* buffer,
+                        pff_request** request) noexcept {
+  return start({writing, true, file, where, buffer, nullptr}, request);
+}
+int pff_start_read_all_into(pff_file* file, pff_where where, void* base, pff_where memory,
+                            pff_request** request) noexcept {
+  return start({reading, true, file, where, base, &memory}, request);
+}
+int pff_start_write_all_from(pff_file* file, pff_where where, const void* base, pff_where memory,
+                             pff_request** request) noexcept {
+  return start({writing, true, file, where, base, &memory}, request);
+}
+
+int64_t pff_wait(pff_request* request) noexcept {
+  return guarded([&]() -> shima::Result<std::int64_t> {
+    if (request == nullptr) return shima::fail(shima::Code::bad_argument, "no request");
+    const std::unique_ptr<pff_request> handle(request);
+    SHIMA_TRY_ASSIGN(const std::uint64_t moved, handle->shared->pending.wait());
+    return shima::as_signed(moved);
+  });
+}
+
+int pff_wait_any(pff_request* const* requests, int count) noexcept {
+  return guarded([&]() -> shima::Result<int> {
+    const std::span all(requests,
+                        requests == nullptr || count < 0 ? 0U : static_cast<unsigned>(count));
+    if (std::ranges::all_of(all, [](const pff_request* each) { return each == nullptr; }))
+      return shima::fail(shima::Code::bad_argument, "no request");
+    const auto is_over = [](const pff_request* each) {
+      return each != nullptr && each->shared->pending.over();
+    };
+    while (true) {
+      const std::uint32_t seen = ends;
+      const auto found = std::ranges::find_if(all, is_over);
+      if (found != all.end()) return static_cast<int>(found - all.begin());
+      ends.wait(seen);
+    }
+  });
+}
+
+int pff_test(pff_request* request) noexcept {
+  return guarded([&]() -> shima::Result<int> {
+    if (request == nullptr) return shima::fail(shima::Code::bad_argument, "no request");
+    return request->shared->pending.over() ? 1 : 0;
+  });
+}
+
+int pff_cancel(pff_request* request) noexcept {
+  return guarded([&]() -> shima::Result<int> {
+    if (request == nullptr) return shima::fail(shima::Code::bad_argument, "no request");
+    SharedRequest& shared = *request->shared;
+    if (!settle(shared, Fate::cancelled)) return 0;
+    // Its turn may be long in coming, and nobody but this caller waits for it.
+    if (!shared.takes_part) finish(shared, taken_back());
+    return 1;
+  });
+}

@@ -1,0 +1,93 @@
+#include "fuse/calls/create.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string_view>
+
+#include "file/folder_default.h"
+#include "file/striping.h"
+#include "fuse/tree/change.h"
+#include "store/striped/master_store.h"
+
+namespace shima::fuse {
+namespace {
+
+// How a new file is striped, as its folder has it (file/folder_default.h); nothing: it is plain.
+Result<std::optional<std::vector<StripedRegion>>> default_regions(const Place& place) {
+  const Hints hints = with_folder_default({}, place.path());
+  if (!wants_striping(hints)) return std::nullopt;
+  SHIMA_TRY_ASSIGN(auto regions, regions_for(hints));
+  return regions;
+}
+
+Status make_striped(const Place& place, mode_t mode, std::vector<StripedRegion> regions) {
+  return create_striped({.path = place.path(),
+                         .regions = std::move(regions),
+                         .permissions = mode & 07777U,
+                         .exclusive = true});
+}
+
+// Of a new file, open where it is plain; file_exists where there is one.
+Result<UniqueFd> make_file(const Place& place, int flags, mode_t mode) {
+  SHIMA_TRY_ASSIGN(auto regions, default_regions(place));
+  if (regions) {
+    SHIMA_TRY(make_striped(place, mode, *std::move(regions)));
+    return UniqueFd();
+  }
+  constexpr int not_wanted = O_TRUNC | O_DIRECT | O_NOATIME | O_APPEND;
+  const int how = (flags & ~not_wanted) | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  UniqueFd created(::openat(place.folder->fd(), place.name.c_str(), how, mode));
+  SHIMA_TRY(done(created.get()));
+  return created;
+}
+
+Status give_striped_to_caller(Tree& tree, const fuse_ctx& caller, Node& node) {
+  if (::geteuid() != 0 || (caller.uid == 0 && caller.gid == 0)) return {};
+  return change_owner(tree, node, caller.uid, caller.gid);
+}
+
+}  // namespace
+
+Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name) {
+  if (::geteuid() != 0 || (caller.uid == 0 && caller.gid == 0)) return {};
+  struct stat folder{};
+  SHIMA_TRY(done(::fstat(folder_fd, &folder)));
+  const gid_t group = (folder.st_mode & S_ISGID) != 0 ? static_cast<gid_t>(-1) : caller.gid;
+  return done(::fchownat(folder_fd, name, caller.uid, group, AT_SYMLINK_NOFOLLOW));
+}
+
+Result<std::unique_ptr<Handle>> create_file(Tree& tree, const fuse_ctx& caller,
+                                            const std::shared_ptr<Node>& folder,
+                                            const std::string& name, int flags, mode_t mode) {
+  if (is_hidden(name)) return refusal(EPERM);
+  auto created = make_file({folder, name}, flags, mode);
+  const bool is_new = created.has_value();
+  if (!is_new && (created.error().code != Code::file_exists || (flags & O_EXCL) != 0))
+    return std::unexpected(created.error());
+  if (is_new && *created) SHIMA_TRY(give_to_caller(caller, folder->fd(), name.c_str()));
+  SHIMA_TRY_ASSIGN(auto node, tree.look_up(folder, name));
+  if (is_new && node->kind == Node::Kind::striped)
+    SHIMA_TRY(give_striped_to_caller(tree, caller, *node));
+  auto handle = Handle::open(tree, node, flags, is_new ? *std::move(created) : UniqueFd());
+  if (!handle) tree.nodes().forget(node->number, 1);
+  return handle;
+}
+
+Result<std::vector<std::string>> names_in(int folder_fd) {
+  const int fd = ::openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  SHIMA_TRY(done(fd));
+  DIR* const folder = ::fdopendir(fd);
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  ::closedir(folder);
+  return names;
+}
+
+}  // namespace shima::fuse

@@ -1,0 +1,113 @@
+// Listing folders.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "fuse/calls/mount.h"
+
+namespace shima::fuse {
+namespace {
+
+// An open folder; where it stands is the kernel's to say, at each call.
+struct Listing {
+  explicit Listing(DIR* opened) : folder(opened) {}
+  Listing(const Listing&) = delete;
+  Listing& operator=(const Listing&) = delete;
+  ~Listing() { ::closedir(folder); }
+
+  std::mutex mutex;
+  DIR* folder;
+  off_t at = 0;
+  dirent* entry = nullptr;  // read, but not told yet
+};
+
+Listing& listing_in(const fuse_file_info* info) { return *reinterpret_cast<Listing*>(info->fh); }
+
+void open_folder(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
+  answer(request, [&]() -> Status {
+    SHIMA_TRY_ASSIGN(const auto node, node_of(request, number));
+    const int fd = ::openat(node->fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    SHIMA_TRY(done(fd));
+    DIR* const folder = ::fdopendir(fd);
+    SHIMA_TRY(done(folder == nullptr ? -1 : 0));
+    auto listing = std::make_unique<Listing>(folder);
+    info->fh = reinterpret_cast<std::uint64_t>(listing.get());
+    if (fuse_reply_open(request, info) == 0) std::ignore = listing.release();
+    return {};
+  });
+}
+
+// Puts entries into the buffer while there is room; returns the bytes used.
+Result<std::size_t> fill(fuse_req_t request, Listing& listing, std::vector<char>& buffer) {
+  std::size_t used = 0;
+  for (;;) {
+    if (listing.entry == nullptr) {
+      errno = 0;
+      listing.entry = ::readdir(listing.folder);
+      if (listing.entry == nullptr) {
+        if (errno != 0 && used == 0) return refusal(errno);
+        return used;
+      }
+    }
+    const dirent& entry = *listing.entry;
+    if (!is_hidden(entry.d_name)) {
+      struct stat facts{};
+      facts.st_ino = entry.d_ino;
+      facts.st_mode = DTTOIF(entry.d_type);
+      const std::size_t needed = fuse_add_direntry(
+          request, buffer.data() + used, buffer.size() - used, entry.d_name, &facts, entry.d_off);
+      if (needed > buffer.size() - used) return used;
+      used += needed;
+    }
+    listing.at = entry.d_off;
+    listing.entry = nullptr;
+  }
+}
+
+Result<std::size_t> fill_from(fuse_req_t request, Listing& listing, off_t offset,
+                              std::vector<char>& buffer) {
+  const std::lock_guard lock(listing.mutex);
+  if (offset != listing.at) {
+    ::seekdir(listing.folder, offset);
+    listing.entry = nullptr;
+    listing.at = offset;
+  }
+  return fill(request, listing, buffer);
+}
+
+void read_folder(fuse_req_t request, fuse_ino_t, std::size_t len_bytes, off_t offset,
+                 fuse_file_info* info) {
+  answer(request, [&]() -> Status {
+    std::vector<char> buffer(len_bytes);
+    SHIMA_TRY_ASSIGN(const std::size_t used, fill_from(request, listing_in(info), offset, buffer));
+    // Once the kernel has its answer, the listing may be released.
+    fuse_reply_buf(request, buffer.data(), used);
+    return {};
+  });
+}
+
+void release_folder(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
+  delete &listing_in(info);
+  fuse_reply_err(request, 0);
+}
+
+void sync_folder(fuse_req_t request, fuse_ino_t, int, fuse_file_info* info) {
+  answer_done(request, [&] { return done(::fsync(::dirfd(listing_in(info).folder))); });
+}
+
+}  // namespace
+
+void add_folder_calls(fuse_lowlevel_ops& calls) {
+  calls.opendir = open_folder;
+  calls.readdir = read_folder;
+  calls.releasedir = release_folder;
+  calls.fsyncdir = sync_folder;
+}
+
+}  // namespace shima::fuse

@@ -1,0 +1,36 @@
+// The process behind a mounted folder, started by `shima mount`, which has looked at its arguments:
+//
+//   shima-fuse [--foreground] [--others] [--log-file FILE] FOLDER MOUNT-POINT
+//
+// A program of its own, so that the command works where libfuse is not.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "fuse/calls/mount.h"
+
+int main(int argc, char** argv) {
+  shima::fuse::MountOptions options;
+  std::vector<std::string> places;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--foreground") {
+      options.foreground = true;
+    } else if (word == "--others") {
+      options.others = true;
+    } else if (word == "--log-file" && i + 1 < argc) {
+      options.log_file = argv[++i];
+    } else {
+      places.emplace_back(word);
+    }
+  }
+  if (places.size() != 2) return 2;
+  options.folder = places[0];
+  options.mount_point = places[1];
+  const auto status = shima::fuse::run_mount(options);
+  if (status) return 0;
+  fmt::print(stderr, "shima: mount: {}\n", shima::describe(status.error()));
+  return 1;
+}

@@ -1,0 +1,144 @@
+#include "fuse/calls/mount.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+namespace shima::fuse {
+namespace {
+
+constexpr unsigned most_threads = 16;
+constexpr unsigned idle_threads = 4;
+
+// Attributes and names are never kept (their times are 0), what is written comes to us at once, and
+// pages go when attributes tell of a change; see Watcher for changes that they do not tell.
+void negotiate(void*, fuse_conn_info* connection) {
+  connection->want |= FUSE_CAP_AUTO_INVAL_DATA & connection->capable;
+  connection->want &= ~static_cast<unsigned>(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_READDIRPLUS |
+                                             FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_ATOMIC_O_TRUNC |
+                                             FUSE_CAP_SPLICE_READ);
+  connection->max_background = 64;
+}
+
+// Files and the folders above them are open as long as somebody works with them.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+bool is_inside(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  const auto relative = path.lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+// Whoever serves the mount must never need it.
+Status check_places(const MountOptions& options) {
+  std::error_code error;
+  const auto folder = std::filesystem::canonical(options.folder, error);
+  if (error) return fail_errno(error.value(), "opening " + options.folder);
+  const auto mount_point = std::filesystem::canonical(options.mount_point, error);
+  if (error) return fail_errno(error.value(), "opening " + options.mount_point);
+  if (!is_inside(folder, mount_point) && !is_inside(mount_point, folder)) return {};
+  return fail(Code::bad_argument, fmt::format("one of {} and {} lies in the other", folder.string(),
+                                              mount_point.string()));
+}
+
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == ',' || c == '\\') safe += '\\';
+    safe += c;
+  }
+  return safe;
+}
+
+struct DestroySession {
+  void operator()(fuse_session* session) const { fuse_session_destroy(session); }
+};
+using Session = std::unique_ptr<fuse_session, DestroySession>;
+
+Session make_session(Mount& mount) {
+  std::string options =
+      fmt::format("fsname={},subtype=shima,default_permissions", escaped(mount.options.folder));
+  if (mount.options.others) options += ",allow_other";
+  std::vector<std::string> words{"shima", "-o", options};
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  fuse_args arguments{static_cast<int>(pointers.size()), pointers.data(), 0};
+  fuse_lowlevel_ops calls{};
+  calls.init = negotiate;
+  add_attribute_calls(calls);
+  add_name_calls(calls);
+  add_data_calls(calls);
+  add_folder_calls(calls);
+  add_xattr_calls(calls);
+  Session session(fuse_session_new(&arguments, &calls, sizeof calls, &mount));
+  fuse_opt_free_args(&arguments);
+  return session;
+}
+
+Status serve(fuse_session* session) {
+  fuse_loop_config* const config = fuse_loop_cfg_create();
+  fuse_loop_cfg_set_clone_fd(config, 1);
+  fuse_loop_cfg_set_max_threads(config, most_threads);
+  fuse_loop_cfg_set_idle_threads(config, idle_threads);
+  const int code = fuse_session_loop_mt(session, config);
+  fuse_loop_cfg_destroy(config);
+  // A signal that ends it is no failure.
+  return code < 0 ? fail_errno(-code, "serving the mount") : Status{};
+}
+
+// The parent ends here, the mount being there; the child's messages go to the log file.
+Status go_to_background(const MountOptions& options) {
+  if (options.foreground) return {};
+  UniqueFd log;
+  if (!options.log_file.empty()) {
+    log =
+        UniqueFd(::open(options.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (!log) return fail_errno(errno, "opening " + options.log_file);
+  }
+  if (fuse_daemonize(0) != 0) return fail(Code::internal, "cannot go to the background");
+  if (log) ::dup2(log.get(), STDERR_FILENO);
+  return {};
+}
+
+Status serve_mounted(Mount& mount, fuse_session* session) {
+  SHIMA_TRY(go_to_background(mount.options));
+  const Status watching = mount.tree.watcher().start(
+      [session](NodeNumber number) { fuse_lowlevel_notify_inval_inode(session, number, 0, 0); });
+  if (!watching)
+    log(LogLevel::warn, "{}: files are read without the page cache", describe(watching.error()));
+  ::umask(0);  // the kernel has taken the caller's into account
+  return serve(session);
+}
+
+}  // namespace
+
+Status run_mount(const MountOptions& options) {
+  SHIMA_TRY(check_places(options));
+  allow_many_files();
+  UniqueFd root(::open(options.folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return fail_errno(errno, "opening " + options.folder);
+  Mount mount(std::move(root), options);
+  const Session session = make_session(mount);
+  if (!session) return fail(Code::internal, "libfuse does not take the options of the mount");
+  if (fuse_set_signal_handlers(session.get()) != 0)
+    return fail(Code::internal, "cannot handle signals");
+  if (fuse_session_mount(session.get(), options.mount_point.c_str()) != 0)
+    return fail(Code::io, "cannot mount at " + options.mount_point);
+  const Status served = serve_mounted(mount, session.get());
+  fuse_session_unmount(session.get());
+  fuse_remove_signal_handlers(session.get());
+  return served;
+}
+
+}  // namespace shima::fuse

@@ -1,0 +1,81 @@
+// A mounted folder, and how requests of the kernel are answered.
+#pragma once
+
+#define FUSE_USE_VERSION 312
+#include <fuse3/fuse_lowlevel.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "fuse/tree/errors.h"
+#include "fuse/tree/tree.h"
+
+namespace shima::fuse {
+
+struct MountOptions {
+  std::string folder;
+  std::string mount_point;  // absolute
+  bool foreground = false;
+  bool others = false;   // users other than the one who mounts may come
+  std::string log_file;  // of the one in the background; empty: none
+};
+
+// Mounts; in the background unless told otherwise, where the caller's process ends when the folder
+// is there. Returns when it is unmounted.
+[[nodiscard]] Status run_mount(const MountOptions& options);
+
+struct Mount {
+  explicit Mount(UniqueFd root, const MountOptions& given)
+      : options(given), tree(std::move(root), given.others) {}
+  MountOptions options;
+  Tree tree;
+  std::once_flag tuned;
+};
+
+// The calls of the kernel, by what they are about.
+void add_attribute_calls(fuse_lowlevel_ops& calls);
+void add_name_calls(fuse_lowlevel_ops& calls);
+void add_data_calls(fuse_lowlevel_ops& calls);
+void add_folder_calls(fuse_lowlevel_ops& calls);
+void add_xattr_calls(fuse_lowlevel_ops& calls);
+
+inline Mount& mount_of(fuse_req_t request) {
+  return *static_cast<Mount*>(fuse_req_userdata(request));
+}
+inline Tree& tree_of(fuse_req_t request) { return mount_of(request).tree; }
+
+[[nodiscard]] inline Result<std::shared_ptr<Node>> node_of(fuse_req_t request, fuse_ino_t number) {
+  auto node = tree_of(request).nodes().find(number);
+  if (!node) return refusal(ESTALE);
+  return node;
+}
+
+// Calls `body`, which answers unless it fails; then its error is the answer. Errors with words are
+// not the user's doing, so they are logged.
+template <class Body>
+void answer(fuse_req_t request, Body body) {
+  const Status status = caught(body);
+  if (status) return;
+  if (!status.error().what.empty()) log(LogLevel::warn, "{}", describe(status.error()));
+  fuse_reply_err(request, errno_of(status.error()));
+}
+
+// The same where success has nothing to tell.
+template <class Body>
+void answer_done(fuse_req_t request, Body body) {
+  answer(request, [&]() -> Status {
+    SHIMA_TRY(body());
+    fuse_reply_err(request, 0);
+    return {};
+  });
+}
+
+// Gives the kernel a node that was looked up for it.
+[[nodiscard]] Status reply_node(fuse_req_t request, const std::shared_ptr<Node>& node);
+// What the kernel is told of a node. Nothing of it may be kept.
+[[nodiscard]] Result<fuse_entry_param> entry_of(Tree& tree, const std::shared_ptr<Node>& node);
+
+}  // namespace shima::fuse

@@ -1,0 +1,39 @@
+#include "fuse/calls/read_ahead.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace shima::fuse {
+namespace {
+
+constexpr int read_ahead_kib = 1024;
+
+// "MAJOR:MINOR" of what is mounted there; nothing is asked of the mount itself, which may be
+// waiting for us. Paths with blanks are written otherwise in this file, and not found.
+std::string device_of(const std::string& mount_point) {
+  std::ifstream mounts("/proc/self/mountinfo");
+  std::string found;
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    std::string id;
+    std::string parent;
+    std::string device;
+    std::string root;
+    std::string place;
+    words >> id >> parent >> device >> root >> place;
+    if (place == mount_point) found = device;  // the last one lies on top
+  }
+  return found;
+}
+
+}  // namespace
+
+void enlarge_read_ahead(const std::string& mount_point) {
+  const std::string device = device_of(mount_point);
+  if (device.empty()) return;
+  std::ofstream(fmt::format("/sys/class/bdi/{}/read_ahead_kb", device)) << read_ahead_kib << '\n';
+}
+
+}  // namespace shima::fuse

@@ -1,0 +1,108 @@
+// The attributes of a striped file: owner and permissions are the master file's, the size follows
+// from the subfiles', times are the subfiles' latest, storage is the sum. (The master file's own
+// times tell when the file was last truncated or renamed, which is nobody's business.)
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <ctime>
+
+#include "fuse/tree/errors.h"
+#include "fuse/tree/tree.h"
+#include "store/striped/parts.h"
+
+namespace shima::fuse {
+namespace {
+
+constexpr blksize_t preferred_bytes = 1 << 20;  // one request to us
+
+void take_later(timespec& mine, const timespec& other) {
+  if (std::pair(other.tv_sec, other.tv_nsec) > std::pair(mine.tv_sec, mine.tv_nsec)) mine = other;
+}
+
+std::uint64_t nanoseconds(const timespec& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+// The master file is replaced now and then, so its own number is not the file's.
+ino_t number_of(const FileId& id) {
+  ino_t number = 0;
+  std::from_chars(id.hex.data(), id.hex.data() + 15, number, 16);
+  return number | (ino_t{1} << 60);
+}
+
+}  // namespace
+
+Result<std::vector<struct stat>> Tree::subfile_facts(Node& node) {
+  std::vector<struct stat> all;
+  {
+    StripedParts& parts = node.parts();
+    const std::lock_guard lock(parts.mutex);
+    for (const UniqueFd& fd : parts.subfiles)
+      SHIMA_TRY(done(::fstat(fd.get(), &all.emplace_back())));
+  }
+  if (!all.empty()) return all;
+  SHIMA_TRY_ASSIGN(const auto targets, targets_of(node));
+  SHIMA_TRY_ASSIGN(const auto striped, description(node));
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const std::string name = subfile_name(striped->master.id, static_cast<int>(i));
+    if (::fstatat(targets[i]->fd(), name.c_str(), &all.emplace_back(), AT_SYMLINK_NOFOLLOW) == 0)
+      continue;
+    return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck tells more",
+                                      targets[i]->directory(), name));
+  }
+  return all;
+}
+
+Result<struct stat> Tree::striped_attributes(Node& node) {
+  SHIMA_TRY_ASSIGN(const auto striped, description(node));
+  SHIMA_TRY_ASSIGN(const auto subfiles, subfile_facts(node));
+  struct stat facts{};
+  {
+    const std::lock_guard lock(node.parts().mutex);
+    facts = node.parts().seen;
+    facts.st_nlink = node.parts().removed ? 0 : 1;
+  }
+  std::vector<std::uint64_t> sizes;
+  facts.st_blocks = 0;
+  facts.st_atim = subfiles.front().st_atim;
+  facts.st_mtim = subfiles.front().st_mtim;
+  for (const struct stat& subfile : subfiles) {
+    sizes.push_back(as_unsigned(subfile.st_size));
+    facts.st_blocks += subfile.st_blocks;
+    take_later(facts.st_atim, subfile.st_atim);
+    take_later(facts.st_mtim, subfile.st_mtim);
+    take_later(facts.st_ctim, subfile.st_ctim);
+  }
+  facts.st_size = striped->layout.end_of_file(sizes).value;
+  facts.st_blksize = preferred_bytes;
+  facts.st_ino = number_of(striped->master.id);
+  return facts;
+}
+
+Result<struct stat> Tree::attributes(Node& node) {
+  if (node.kind == Node::Kind::striped) return striped_attributes(node);
+  struct stat facts{};
+  SHIMA_TRY(done(::fstat(node.fd(), &facts)));
+  if (S_ISREG(facts.st_mode)) facts.st_blksize = preferred_bytes;
+  return facts;
+}
+
+// What was changed a moment ago may be changed once more without its times telling.
+bool Tree::changed_unnoticed(Node& node, const struct stat& facts) {
+  constexpr std::time_t coarsest_clock_s = 2;
+  Freshness& fresh = node.freshness();
+  if (!fresh.unnoticed) return false;
+  const std::uint64_t version =
+      nanoseconds(facts.st_mtim) * 31 + nanoseconds(facts.st_ctim) * 7 + as_unsigned(facts.st_size);
+  const bool other = fresh.version.exchange(version) != version;
+  const bool recent = facts.st_mtim.tv_sec + coarsest_clock_s >= ::time(nullptr);
+  if (!other && !recent) return false;
+  ++fresh.changes;
+  return true;
+}
+
+}  // namespace shima::fuse

@@ -1,0 +1,93 @@
+#include "fuse/tree/change.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <vector>
+
+#include "fuse/tree/errors.h"
+#include "store/striped/master_store.h"
+#include "store/striped/parts.h"
+#include "store/striped/text_file.h"
+
+namespace shima::fuse {
+namespace {
+
+bool is_striped(const Node& node) { return node.kind == Node::Kind::striped; }
+
+// Empty for a file that has lost its name.
+std::string path_of(Node& node) {
+  const std::lock_guard lock(node.parts().mutex);
+  return node.parts().removed ? std::string() : node.parts().place.path();
+}
+
+// Does `change(descriptor, name)` to the master file, its subfiles, and what lies beside them,
+// while nobody replaces the master file.
+template <class Change>
+Status change_parts(Tree& tree, Node& node, Change change) {
+  if (path_of(node).empty()) {
+    const std::lock_guard lock(node.parts().mutex);
+    for (const UniqueFd& fd : node.parts().subfiles) SHIMA_TRY(done(change(fd.get(), "")));
+    return {};
+  }
+  SHIMA_TRY_ASSIGN(const auto striped, tree.description(node));
+  SHIMA_TRY_ASSIGN(const std::string path, real_path_of(path_of(node)));
+  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+  SHIMA_TRY_ASSIGN(const auto targets,
+                   open_targets(striped->master.targets(), path, Target::Purpose::use));
+  for (const Part& part : parts_of(striped->master, targets))
+    SHIMA_TRY(done(change(part.target->fd(), part.name.c_str())));
+  Place place;
+  {
+    const std::lock_guard parts_lock(node.parts().mutex);
+    place = node.parts().place;
+  }
+  return done(change(place.folder->fd(), place.name.c_str()));
+}
+
+}  // namespace
+
+Status change_mode(Tree&, Node& node, mode_t mode) {
+  if (!is_striped(node)) return done(::chmod(node.path().c_str(), mode));
+  const std::string path = path_of(node);
+  if (!path.empty()) return set_permissions(path, mode);
+  const std::lock_guard lock(node.parts().mutex);
+  node.parts().seen.st_mode = (node.parts().seen.st_mode & S_IFMT) | (mode & 07777U);
+  return {};
+}
+
+Status change_owner(Tree& tree, Node& node, uid_t user, gid_t group) {
+  const auto change = [&](int fd, const char* name) {
+    return ::fchownat(fd, name, user, group, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
+  };
+  if (!is_striped(node)) return done(change(node.fd(), ""));
+  return change_parts(tree, node, change);
+}
+
+Status change_size(Node& node, off_t size) {
+  if (node.kind == Node::Kind::damaged)
+    return fail(Code::bad_file, "setting the size of a file whose master file is damaged");
+  if (!is_striped(node)) return done(::truncate(node.path().c_str(), size));
+  const std::string path = path_of(node);
+  if (path.empty()) return refusal(ESTALE);
+  FileId id;
+  {
+    const std::lock_guard lock(node.parts().mutex);
+    id = node.parts().striped->master.id;
+  }
+  const Status status = truncate_striped(path, as_unsigned(size), &id);
+  if (!status && status.error().code == Code::file_in_use) return refusal(ESTALE);
+  return status;
+}
+
+Status change_times(Tree& tree, Node& node, const Times& times) {
+  const auto change = [&](int fd, const char* name) {
+    return ::utimensat(fd, name, times.data(), *name == '\0' ? AT_EMPTY_PATH : AT_SYMLINK_NOFOLLOW);
+  };
+  if (!is_striped(node)) return done(change(node.fd(), ""));
+  return change_parts(tree, node, change);
+}
+
+}  // namespace shima::fuse

@@ -1,0 +1,214 @@
+#include "fuse/tree/handle.h"
+
+#include <fcntl.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "fuse/tree/errors.h"
+#include "store/striped/master_store.h"
+
+namespace shima::fuse {
+namespace {
+
+// Whether every write to a file of this file system is made by this node's kernel, which then
+// notes it.
+bool notes_all_writes(int fd) {
+  constexpr std::array<std::uint32_t, 9> types{
+      0xef53,      // ext2, ext3, ext4
+      0x58465342,  // XFS
+      0x9123683e,  // btrfs
+      0x01021994,  // tmpfs
+      0xf2f52010,  // F2FS
+      0x2fc12fc1,  // ZFS
+      0xca451a4e,  // bcachefs
+      0x794c7630,  // overlayfs
+      0x858458f6,  // ramfs
+  };
+  struct statfs facts{};
+  return ::fstatfs(fd, &facts) == 0 &&
+         std::ranges::find(types, static_cast<std::uint32_t>(facts.f_type)) != types.end();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Handle>> Handle::open(Tree& tree, std::shared_ptr<Node> node, int flags,
+                                             UniqueFd created) {
+  if (node->kind == Node::Kind::damaged)
+    return fail(Code::bad_file,
+                "opening a striped file whose master file is damaged; shima fsck "
+                "tells more");
+  std::unique_ptr<Handle> handle(new Handle(tree, std::move(node), flags));
+  if (handle->node_->kind == Node::Kind::striped) {
+    SHIMA_TRY(handle->open_striped());
+  } else {
+    SHIMA_TRY(handle->open_plain(std::move(created)));
+  }
+  SHIMA_TRY(handle->begin_watching());
+  return handle;
+}
+
+Status Handle::open_plain(UniqueFd created) {
+  fd_ = std::move(created);
+  if (fd_) return {};
+  // A direct transfer wants memory and lengths that requests do not have.
+  constexpr int not_wanted =
+      O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_DIRECT | O_NOATIME | O_APPEND;
+  fd_ = UniqueFd(::open(node_->path().c_str(), (flags_ & ~not_wanted) | O_CLOEXEC));
+  return done(fd_.get());
+}
+
+Status Handle::open_striped() {
+  Place place;
+  {
+    const std::lock_guard lock(node_->parts().mutex);
+    if (node_->parts().removed) return refusal(ESTALE);
+    place = node_->parts().place;
+  }
+  const int access = flags_ & O_ACCMODE;
+  SHIMA_TRY_ASSIGN(LogicalFile file, LogicalFile::open({.path = place.path(),
+                                                        .read = access != O_WRONLY,
+                                                        .write = access != O_RDONLY}));
+  // Another file may have taken the name since it was looked up.
+  SHIMA_TRY_ASSIGN(const auto striped, tree_.description(*node_));
+  if (file.master() == nullptr || file.master()->id != striped->master.id) {
+    std::ignore = file.close();
+    return refusal(ESTALE);
+  }
+  file_.emplace(std::move(file));
+  return {};
+}
+
+// The first to open a file has it watched, for all who open it.
+Status Handle::begin_watching() {
+  Freshness& fresh = node_->freshness();
+  const std::lock_guard lock(fresh.opening);
+  if (fresh.opens == 0) {
+    std::vector<UniqueFd> subfiles;
+    if (file_) {
+      SHIMA_TRY_ASSIGN(subfiles, tree_.open_subfiles(*node_));
+    }
+    std::vector<int> fds;
+    for (const UniqueFd& fd : subfiles) fds.push_back(fd.get());
+    if (!file_) fds.push_back(fd_.get());
+    fresh.unnoticed = !std::ranges::all_of(fds, notes_all_writes);
+    std::ignore = tree_.watcher().watch(node_, fds);
+    const std::lock_guard parts_lock(node_->parts().mutex);
+    node_->parts().subfiles = std::move(subfiles);
+  }
+  ++fresh.opens;
+  if (reads()) ++fresh.readers;
+  counted_ = true;
+  return {};
+}
+
+Handle::~Handle() {
+  if (file_) std::ignore = file_->close();
+  if (!counted_) return;
+  Freshness& fresh = node_->freshness();
+  const std::lock_guard lock(fresh.opening);
+  if (reads()) --fresh.readers;
+  if (--fresh.opens > 0) return;
+  tree_.watcher().unwatch(*node_);
+  const std::lock_guard parts_lock(node_->parts().mutex);
+  node_->parts().subfiles.clear();
+}
+
+// Nobody maps what is open for writing alone. (Where the end of the file is, the kernel may know
+// wrongly when it appends; then it puts the bytes into a wrong page, too, but that is dropped
+// before the next read like all that was written.)
+bool Handle::past_cache() const {
+  return !reads() || (flags_ & O_DIRECT) != 0 || !node_->freshness().watched;
+}
+
+Result<std::uint64_t> Handle::read(void* data, std::uint64_t len_bytes, FileOffset offset) {
+  if (file_) return file_->read(offset, data, len_bytes);
+  std::uint64_t moved = 0;
+  while (moved < len_bytes) {
+    const ssize_t n = ::pread(fd_.get(), static_cast<char*>(data) + moved, len_bytes - moved,
+                              offset.value + as_signed(moved));
+    if (n < 0 && errno == EINTR) continue;
+    SHIMA_TRY(done(static_cast<int>(std::min<ssize_t>(n, 0))));
+    if (n == 0) break;
+    moved += as_unsigned(n);
+  }
+  return moved;
+}
+
+Status Handle::append(LogicalFile& file, const void* data, std::uint64_t len_bytes) {
+  const std::lock_guard one_at_a_time(node_->freshness().appending);
+  SHIMA_TRY_ASSIGN(const FileOffset end, file.size());
+  return file.write(end, data, len_bytes);
+}
+
+// A page of a mapping has its place, also if its descriptor appends.
+Status Handle::write(const void* data, std::uint64_t len_bytes, FileOffset offset, bool is_page) {
+  const bool appends = (flags_ & O_APPEND) != 0 && !is_page;
+  if (file_) {
+    if (offset.value > INT64_MAX - as_signed(len_bytes)) return refusal(EFBIG);
+    SHIMA_TRY(appends ? append(*file_, data, len_bytes) : file_->write(offset, data, len_bytes));
+    return (flags_ & O_DSYNC) != 0 ? sync(true) : Status{};
+  }
+  std::uint64_t moved = 0;
+  while (moved < len_bytes) {
+    const iovec piece{const_cast<char*>(static_cast<const char*>(data)) + moved, len_bytes - moved};
+    const ssize_t n =
+        ::pwritev2(fd_.get(), &piece, 1, offset.value + as_signed(moved), appends ? RWF_APPEND : 0);
+    if (n < 0 && errno == EINTR) continue;
+    SHIMA_TRY(done(static_cast<int>(std::min<ssize_t>(n, 0))));
+    moved += as_unsigned(n);
+  }
+  return {};
+}
+
+Status Handle::sync(bool data_only) {
+  if (!file_) return done((data_only ? ::fdatasync : ::fsync)(fd_.get()));
+  const std::lock_guard lock(syncing_);
+  return file_->sync();
+}
+
+Status Handle::truncate(FileOffset size) {
+  if (!file_) return done(::ftruncate(fd_.get(), size.value));
+  std::string path;
+  {
+    const std::lock_guard lock(node_->parts().mutex);
+    if (!node_->parts().removed) path = node_->parts().place.path();
+  }
+  // The name may have gone without the mount's doing.
+  Status status = fail(Code::no_such_file, "");
+  if (!path.empty()) status = truncate_striped(path, as_unsigned(size.value), &file_->master()->id);
+  if (!status &&
+      (status.error().code == Code::no_such_file || status.error().code == Code::file_in_use))
+    return file_->truncate_unnamed(size);
+  return status;
+}
+
+Status Handle::allocate(int mode, off_t offset, off_t len) {
+  if (!file_) return done(::fallocate(fd_.get(), mode, offset, len));
+  if (mode != 0) return refusal(EOPNOTSUPP);
+  if (len <= 0 || offset < 0) return refusal(EINVAL);
+  if (offset > INT64_MAX - len) return refusal(EFBIG);
+  return file_->preallocate(FileOffset{offset + len});
+}
+
+// A striped file tells of no holes: it is data up to its end.
+Result<off_t> Handle::seek(off_t offset, int whence) {
+  if (!file_) {
+    const off_t at = ::lseek(fd_.get(), offset, whence);
+    SHIMA_TRY(done(at < 0 ? -1 : 0));
+    return at;
+  }
+  SHIMA_TRY_ASSIGN(const FileOffset end, file_->size());
+  if (offset < 0 || offset >= end.value) return refusal(ENXIO);
+  return whence == SEEK_DATA ? offset : end.value;
+}
+
+Status Handle::flush() const {
+  if (!file_) return done(::close(::dup(fd_.get())));
+  return {};
+}
+
+}  // namespace shima::fuse

@@ -1,0 +1,166 @@
+#include "fuse/tree/tree.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/log.h"
+#include "fuse/tree/errors.h"
+#include "store/striped/master_store.h"
+#include "store/striped/parts.h"
+#include "store/striped/text_file.h"
+
+namespace shima::fuse {
+namespace {
+
+std::string plain_key(const struct stat& facts) {
+  return fmt::format("{}:{}", facts.st_dev, facts.st_ino);
+}
+
+// Whether a file begins as master files do; false for those that may not be read.
+bool begins_as_master(int path_fd) {
+  const UniqueFd fd(
+      ::open(fmt::format("/proc/self/fd/{}", path_fd).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::array<char, master_magic.size()> head{};
+  return fd && ::pread(fd.get(), head.data(), head.size(), 0) == std::ssize(head) &&
+         looks_like_master({head.data(), head.size()});
+}
+
+}  // namespace
+
+bool is_hidden(std::string_view name) {
+  return name == ".shima" || name == ".shima-target" || name.starts_with(".shima-target.") ||
+         is_draft_name(name);
+}
+
+Result<std::shared_ptr<Node>> Tree::look_up(const std::shared_ptr<Node>& folder,
+                                            const std::string& name) {
+  if (is_hidden(name)) return refusal(ENOENT);
+  UniqueFd fd(::openat(folder->fd(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat facts{};
+  SHIMA_TRY(done(fd.get()));
+  SHIMA_TRY(done(::fstat(fd.get(), &facts)));
+  if (S_ISREG(facts.st_mode)) return take_regular(folder, name, std::move(fd), facts);
+  return nodes_.remember(Node::Kind::plain, plain_key(facts), std::move(fd));
+}
+
+Result<std::shared_ptr<Node>> Tree::take_regular(const std::shared_ptr<Node>& folder,
+                                                 const std::string& name, UniqueFd fd,
+                                                 const struct stat& facts) {
+  const std::string key = plain_key(facts);
+  const auto known = nodes_.peek(key);
+  const bool may_be_master =
+      facts.st_size > std::ssize(master_magic) && facts.st_size <= as_signed(largest_master_bytes);
+  if (may_be_master && !(known && known->known_plain(facts)) && begins_as_master(fd.get())) {
+    auto striped = take_striped(folder, name);
+    if (striped || striped.error().code != Code::bad_file) return striped;
+    log(LogLevel::warn, "{}", describe(striped.error()));
+    return nodes_.remember(Node::Kind::damaged, "damaged " + key, std::move(fd));
+  }
+  auto node = nodes_.remember(Node::Kind::plain, key, std::move(fd));
+  node->set_known_plain(facts);
+  return node;
+}
+
+Result<std::shared_ptr<Node>> Tree::take_striped(const std::shared_ptr<Node>& folder,
+                                                 const std::string& name) {
+  Place place{folder, name};
+  SHIMA_TRY_ASSIGN(auto master, read_openable_master(place.path()));
+  if (!master) return refusal(ENOENT);  // an unlink that was begun is over now
+  struct stat facts{};
+  SHIMA_TRY(done(::fstatat(folder->fd(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW)));
+  SHIMA_TRY_ASSIGN(Layout layout, layout_of(*master));
+  const std::string key = "striped " + master->id.hex;
+  auto node = nodes_.remember(Node::Kind::striped, key, {});
+  StripedParts& parts = node->parts();
+  const std::lock_guard lock(parts.mutex);
+  parts.place = std::move(place);
+  parts.seen = facts;
+  parts.striped = std::make_shared<const Striped>(*std::move(master), std::move(layout));
+  return node;
+}
+
+// What stands at the name may be another version of the master file by now, or another file, or
+// nothing; in the latter cases the node stays as it was when it still had its name.
+Status Tree::examine(StripedParts& parts) {
+  if (parts.removed) return {};
+  const Place& place = parts.place;
+  struct stat now{};
+  if (::fstatat(place.folder->fd(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !S_ISREG(now.st_mode) || same_version(now, parts.seen))
+    return {};
+  SHIMA_TRY_ASSIGN(auto master, read_openable_master(place.path()));
+  if (!master || master->id != parts.striped->master.id) return {};
+  SHIMA_TRY(done(::fstatat(place.folder->fd(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW)));
+  SHIMA_TRY_ASSIGN(Layout layout, layout_of(*master));
+  parts.seen = now;
+  parts.striped = std::make_shared<const Striped>(*std::move(master), std::move(layout));
+  return {};
+}
+
+Result<std::shared_ptr<const Striped>> Tree::description(Node& node) {
+  StripedParts& parts = node.parts();
+  const std::lock_guard lock(parts.mutex);
+  SHIMA_TRY(examine(parts));
+  return parts.striped;
+}
+
+Result<std::shared_ptr<const Target>> Tree::target(const std::string& name, const Place& place) {
+  const bool is_beside = name == beside_target;
+  std::mutex& mutex = is_beside ? place.folder->beside_mutex : targets_mutex_;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const Target>& known = is_beside ? place.folder->beside : targets_[name];
+  struct stat facts{};
+  // A folder of subfiles that was removed and made anew is another one.
+  if (known && ::fstat(known->fd(), &facts) == 0 && facts.st_nlink > 0) return known;
+  SHIMA_TRY_ASSIGN(Target opened, Target::open(name, place.path(), Target::Purpose::use));
+  known = std::make_shared<const Target>(std::move(opened));
+  return known;
+}
+
+Result<std::vector<std::shared_ptr<const Target>>> Tree::targets_of(Node& node) {
+  SHIMA_TRY_ASSIGN(const auto striped, description(node));
+  std::vector<std::shared_ptr<const Target>> targets;
+  Place place;
+  {
+    const std::lock_guard lock(node.parts().mutex);
+    place = node.parts().place;
+  }
+  for (const std::string& name : striped->master.targets()) {
+    auto found = target(name, place);
+    if (!found) return fail(Code::io, describe(found.error()));
+    targets.push_back(*std::move(found));
+  }
+  return targets;
+}
+
+Result<std::vector<UniqueFd>> Tree::open_subfiles(Node& node) {
+  SHIMA_TRY_ASSIGN(const auto targets, targets_of(node));
+  SHIMA_TRY_ASSIGN(const auto striped, description(node));
+  uid_t owner = 0;
+  {
+    const std::lock_guard lock(node.parts().mutex);
+    owner = node.parts().seen.st_uid;
+  }
+  std::vector<UniqueFd> fds;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const std::string name = subfile_name(striped->master.id, static_cast<int>(i));
+    UniqueFd fd(::openat(targets[i]->fd(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat facts{};
+    if (!fd || ::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
+      return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck tells more",
+                                        targets[i]->directory(), name));
+    if (others_ && facts.st_uid != owner)
+      return fail(Code::access_denied,
+                  fmt::format("subfile {}/{} belongs to another user than its file does",
+                              targets[i]->directory(), name),
+                  EACCES);
+    fds.push_back(std::move(fd));
+  }
+  return fds;
+}
+
+}  // namespace shima::fuse

@@ -1,0 +1,74 @@
+// A channel whose members all run on one node: everything goes through the node segment.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "group/channel.h"
+#include "group/errands.h"
+#include "group/node_segment.h"
+#include "group/shared_pointer.h"
+#include "group/shared_windows.h"
+#include "ipc/staging_pool.h"
+
+namespace shima {
+
+// What channels of one communicator on one node have in common.
+struct NodeGround {
+  std::shared_ptr<NodeSegment> segment;
+  std::shared_ptr<StagingPool> staging;
+  WaitHooks hooks;
+  std::vector<Member> members;
+  bool one_space = false;  // they live in one address space
+  std::string_view member_word = "rank";
+};
+
+class NodeChannel final : public Channel {
+ public:
+  // Enters the slot of `key`; every member of the segment makes the channel of each key once.
+  [[nodiscard]] static Result<std::unique_ptr<NodeChannel>> make(
+      std::shared_ptr<const NodeGround> ground, std::uint64_t key);
+  NodeChannel(const NodeChannel&) = delete;
+  NodeChannel& operator=(const NodeChannel&) = delete;
+  ~NodeChannel() override;
+
+  [[nodiscard]] int rank() const override { return ground_->segment->index(); }
+  [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
+  [[nodiscard]] std::string_view member_word() const override { return ground_->member_word; }
+  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(
+      std::span<const std::byte> mine) override;
+  [[nodiscard]] Outcome agree(const Outcome& mine) override;
+  void begin_transfer() override;
+  void end_transfer() override;
+  void wait_for_transfers() override;
+  [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
+  [[nodiscard]] bool can_pull() const override { return ground_->segment->can_pull(); }
+  [[nodiscard]] bool one_space() const override { return ground_->one_space; }
+  [[nodiscard]] SharedWindows* windows() override { return &windows_; }
+  [[nodiscard]] Errands* errands() override {
+    return can_pull() && size() > 1 ? &errands_ : nullptr;
+  }
+  [[nodiscard]] SharedPointer* shared_pointer() override { return &shared_pointer_; }
+  [[nodiscard]] Messenger* messenger() override { return nullptr; }
+
+ private:
+  NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot);
+  [[nodiscard]] Mailbox& mailbox(int index) const {
+    return ground_->segment->member(slot_, index).mailboxes[turn_];
+  }
+  [[nodiscard]] Status put_letter(std::span<const std::byte> letter);
+  [[nodiscard]] Result<std::span<const std::byte>> letter_of(int index) const;
+  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> read_letters() const;
+  [[nodiscard]] Result<Rendezvous::Maxima> meet(Rendezvous::Maxima mine);
+
+  std::shared_ptr<const NodeGround> ground_;
+  Slot* slot_;
+  SharedWindows windows_;
+  Errands errands_;
+  PointerInMemory shared_pointer_;
+  std::uint32_t transfers_ = 0;         // begun, on all members alike
+  std::size_t turn_ = 0;                // which of the mailboxes holds the letters of this exchange
+  std::array<SharedBuffer, 2> spills_;  // for letters that do not fit the mailbox
+};
+
+}  // namespace shima

@@ -1,0 +1,239 @@
+#include "group/node_segment.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/fault_point.h"
+#include "ipc/process_vm.h"
+
+namespace shima {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t slot_count = 1024;
+constexpr std::size_t most_entered = slot_count - 64;  // the rest is for files just closed
+constexpr unsigned look_again_us = 100;
+constexpr unsigned looks_between_checks = 1000;  // checks of whether others live: every 100 ms
+constexpr std::uint64_t introduction_key = ~std::uint64_t{0};
+
+std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+void raise_to(std::atomic<std::uint64_t>& word, std::uint64_t value) {
+  std::uint64_t seen = word.load(std::memory_order_relaxed);
+  while (seen < value && !word.compare_exchange_weak(seen, value)) {
+  }
+}
+
+}  // namespace
+
+Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_count,
+                                              const WaitHooks& hooks) {
+  const std::uint64_t before = generation.load(std::memory_order_acquire);
+  const auto given_up = [] {
+    return fail(Code::peer_lost, "meeting the others: the process of one has ended");
+  };
+  if ((before & broken) != 0) return given_up();
+  raise_to(first, mine.first);
+  raise_to(second, mine.second);
+  Maxima& result = released[(before + 1) % 2];
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == member_count) {
+    fault_point(FaultPhase::release);
+    result = {first.exchange(0), second.exchange(0)};
+    arrived.store(0, std::memory_order_relaxed);
+    std::uint64_t expected = before;
+    if (!generation.compare_exchange_strong(expected, before + 1)) return given_up();
+    event.post();
+    return result;
+  }
+  fault_point(FaultPhase::arrive);
+  const Status waited = wait_until(
+      event, hooks, [&] { return generation.load(std::memory_order_acquire) != before; });
+  std::uint64_t now = before;
+  if (!waited && generation.compare_exchange_strong(now, before | broken)) {
+    event.post();
+    return std::unexpected(waited.error());
+  }
+  // Where the next meeting is broken already, this one still took place.
+  if (generation.load(std::memory_order_acquire) == (before | broken)) return given_up();
+  return result;
+}
+
+std::size_t NodeSegment::slots_start(int member_count) {
+  return round_up(sizeof(Header) + static_cast<std::size_t>(member_count) * sizeof(Peer),
+                  page_bytes);
+}
+
+std::size_t NodeSegment::slot_bytes(int member_count) {
+  return round_up(sizeof(Slot) + static_cast<std::size_t>(member_count) * sizeof(SlotMember),
+                  page_bytes);
+}
+
+Result<SharedBuffer> NodeSegment::make(int member_count) {
+  return SharedBuffer::make(slots_start(member_count) + slot_count * slot_bytes(member_count),
+                            "shima-node");
+}
+
+Result<std::shared_ptr<NodeSegment>> NodeSegment::attach(const SharedRef& ref, int member_count,
+                                                         int index) {
+  SHIMA_TRY_ASSIGN(Mapping mapping, map_shared(ref));
+  return std::shared_ptr<NodeSegment>(new NodeSegment(std::move(mapping), member_count, index));
+}
+
+NodeSegment::NodeSegment(Mapping mapping, int member_count, int index)
+    : mapping_(std::move(mapping)), member_count_(member_count), index_(index) {}
+
+NodeSegment::Header& NodeSegment::header() const {
+  return *reinterpret_cast<Header*>(mapping_.bytes().data());
+}
+
+NodeSegment::Peer& NodeSegment::peer(int index) const {
+  return reinterpret_cast<Peer*>(mapping_.bytes().data() + sizeof(Header))[index];
+}
+
+std::byte* NodeSegment::slot_at(std::size_t place) const {
+  return mapping_.bytes().data() + slots_start(member_count_) + place * slot_bytes(member_count_);
+}
+
+SlotMember& NodeSegment::member(Slot* slot, int index) const {
+  return reinterpret_cast<SlotMember*>(reinterpret_cast<std::byte*>(slot) + sizeof(Slot))[index];
+}
+
+Status NodeSegment::introduce(const WaitHooks& hooks) {
+  allow_reach();
+  std::uint64_t nonce = 0;
+  if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
+    nonce = static_cast<std::uint64_t>(::getpid());
+  nonce_ = nonce;
+  Peer& me = peer(index_);
+  me.pid = ::getpid();
+  me.place = own_space_place();
+  me.nonce_address = reinterpret_cast<std::uintptr_t>(&nonce_);
+  me.nonce.store(nonce);
+  CPU_ZERO(&me.cores);
+  ::sched_getaffinity(0, sizeof me.cores, &me.cores);
+
+  SHIMA_TRY_ASSIGN(Slot* const slot, enter(introduction_key));
+  const auto count = static_cast<std::uint32_t>(member_count_);
+  SHIMA_TRY(slot->rendezvous.arrive({}, count, hooks));
+  for (int i = 0; i < member_count_; ++i) CPU_OR(&cores_, &cores_, &peer(i).cores);
+  if (usable_cores() == 0) CPU_SET(0, &cores_);
+  SHIMA_TRY_ASSIGN(
+      const Rendezvous::Maxima unreachable,
+      slot->rendezvous.arrive({reach_all() ? 0U : 1U, hold_all() ? 0U : 1U}, count, hooks));
+  one_space_ = unreachable.second == 0;
+  can_pull_ = one_space_ || unreachable.first == 0;
+  if (!one_space_) held_.release();
+  leave(slot);
+  return {};
+}
+
+void NodeSegment::use_all_cores() const { ::sched_setaffinity(0, sizeof cores_, &cores_); }
+
+bool NodeSegment::reach_all() const {
+  for (int i = 0; i < member_count_; ++i) {
+    const Peer& other = peer(i);
+    if (i != index_ && !prove_reach(other.pid, other.nonce_address, other.nonce.load()))
+      return false;
+  }
+  return true;
+}
+
+bool NodeSegment::hold_all() {
+  for (int i = 0; i < member_count_; ++i) {
+    const Peer& other = peer(i);
+    if (!held_.hold(other.place, other.pid) || *reinterpret_cast<const std::atomic<std::uint64_t>*>(
+                                                   other.nonce_address) != other.nonce.load())
+      return false;
+  }
+  return true;
+}
+
+Status NodeSegment::check_peer(int index) const {
+  return index == index_ ? Status{} : check_alive(peer(index).pid);
+}
+
+Status NodeSegment::check_peers() const {
+  for (int i = 0; i < member_count_; ++i) SHIMA_TRY(check_peer(i));
+  return {};
+}
+
+// Fails if the holder's process has ended: nobody knows what state it left the table in.
+Status NodeSegment::lock() {
+  constexpr unsigned yields = 3;
+  for (unsigned looks = 1;; ++looks) {
+    std::uint32_t holder = 0;
+    if (header().lock.compare_exchange_strong(holder, static_cast<std::uint32_t>(index_) + 1,
+                                              std::memory_order_acquire))
+      break;
+    if (looks % looks_between_checks == 0) SHIMA_TRY(check_peer(static_cast<int>(holder) - 1));
+    if (looks <= yields) {
+      sched_yield();
+    } else {
+      ::usleep(look_again_us);
+    }
+  }
+  fault_point(FaultPhase::lock);
+  return {};
+}
+void NodeSegment::unlock() { header().lock.store(0, std::memory_order_release); }
+
+// Whether there is room must be judged alike by all members: by how many files this one has open,
+// not by the table, where slower members still hold slots that faster ones have left. They leave
+// them without waiting for anybody, and there are spare slots for some.
+Result<Slot*> NodeSegment::enter(std::uint64_t key) {
+  if (entered_.fetch_add(1) >= most_entered) {
+    entered_.fetch_sub(1);
+    return fail(Code::no_memory,
+                fmt::format("opening a file: {} are open on this communicator already; close some",
+                            most_entered));
+  }
+  for (unsigned looks = 1;; ++looks) {
+    auto slot = find_slot(key);
+    if (slot && *slot == nullptr && looks % looks_between_checks == 0)
+      if (const Status alive = check_peers(); !alive) slot = std::unexpected(alive.error());
+    if (!slot) entered_.fetch_sub(1);
+    if (!slot || *slot != nullptr) return slot;
+    ::usleep(look_again_us);
+  }
+}
+
+Result<Slot*> NodeSegment::find_slot(std::uint64_t key) {
+  SHIMA_TRY(lock());
+  Header& table = header();
+  const std::uint32_t used = table.used_slots.load(std::memory_order_relaxed);
+  std::size_t place = slot_count;
+  for (std::size_t i = 0; i < used; ++i) {
+    if (table.keys[i] == key) {
+      place = i;
+      break;
+    }
+    if (table.keys[i] == 0 && place == slot_count) place = i;
+  }
+  if (place == slot_count && used < slot_count) {
+    place = used;
+    table.used_slots.store(used + 1, std::memory_order_relaxed);
+  }
+  if (place < slot_count) table.keys[place] = key;
+  unlock();
+  return place < slot_count ? reinterpret_cast<Slot*>(slot_at(place)) : nullptr;
+}
+
+void NodeSegment::leave(Slot* slot) {
+  entered_.fetch_sub(1);
+  if (!lock()) return;  // nobody will need the slot again
+  if (slot->departed.fetch_add(1) + 1 == static_cast<std::uint32_t>(member_count_)) {
+    slot->departed.store(0);
+    for (auto& word : slot->shared_pointer) word.store(0);
+    const auto place = static_cast<std::size_t>(reinterpret_cast<std::byte*>(slot) - slot_at(0)) /
+                       slot_bytes(member_count_);
+    header().keys[place] = 0;
+  }
+  unlock();
+}
+
+}  // namespace shima

@@ -1,0 +1,34 @@
+// Processes that were declared to act together by an array of their IDs (PFF's process set).
+//
+// A set is the ground on which its members open files: each file gets a channel of its own, as the
+// files of a communicator do.
+#pragma once
+
+#include <memory>
+
+#include "group/node_channel.h"
+#include "group/roll_call.h"
+
+namespace shima {
+
+class ProcessSet {
+ public:
+  // Blocks until all members have come; see call_roll() for the errors.
+  [[nodiscard]] static Result<std::unique_ptr<ProcessSet>> meet(const RollCall& call);
+
+  [[nodiscard]] int index() const { return ground_->segment->index(); }
+  [[nodiscard]] int size() const { return ground_->segment->member_count(); }
+  // A channel for another file. Collective: all members make their channels in one order.
+  [[nodiscard]] Result<std::unique_ptr<Channel>> make_channel();
+  // Waits for all members. Collective.
+  [[nodiscard]] Status barrier();
+
+ private:
+  explicit ProcessSet(std::shared_ptr<const NodeGround> ground) : ground_(std::move(ground)) {}
+
+  std::shared_ptr<const NodeGround> ground_;
+  std::uint64_t channels_ = 0;
+  std::unique_ptr<Channel> own_;
+};
+
+}  // namespace shima

@@ -1,0 +1,272 @@
+#include "group/roll_call.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace shima {
+namespace {
+
+// In shared memory; zero bytes are its valid initial state. The members' marks follow it.
+struct Roll {
+  enum : std::uint64_t { calling = 0, complete = 1 };  // else: why not, and for whom
+
+  std::atomic<std::uint32_t> ready;  // `segment` can be read
+  SharedRef segment;
+  std::atomic<std::uint64_t> outcome;
+  std::atomic<std::uint32_t> present_count;
+  Event event;
+
+  [[nodiscard]] std::atomic<std::uint32_t>* present() {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(this + 1);
+  }
+  static std::size_t len_bytes(std::size_t members) {
+    return sizeof(Roll) + members * sizeof(std::atomic<std::uint32_t>);
+  }
+};
+
+constexpr std::uint64_t outcome_word(Code code, std::size_t index) {
+  return static_cast<std::uint64_t>(code) << 32 | (index + 2);
+}
+
+std::unexpected<Error> failure_of(Code code, std::span<const pid_t> pids, std::size_t index) {
+  const char* why = code == Code::timed_out   ? "did not come in time"
+                    : code == Code::peer_lost ? "has ended"
+                                              : "could not take part";
+  return fail(code, fmt::format("meeting the processes of a set: process {} (number {}) {}",
+                                pids[index], index, why));
+}
+
+// The processes of the array, watched from before anything is shared: a number that is given to
+// another process later is not taken for one of them.
+class Watch {
+ public:
+  [[nodiscard]] static Result<Watch> begin(std::span<const pid_t> pids) {
+    Watch watch(pids);
+    for (std::size_t i = 0; i < pids.size(); ++i) {
+      UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pids[i], 0)));
+      if (!fd && errno == ESRCH)
+        return fail(Code::peer_lost,
+                    fmt::format("a set of processes: there is no process {}", pids[i]));
+      if (!fd)
+        return fail_errno(errno, fmt::format("a set of processes: {} is no process", pids[i]));
+      SHIMA_TRY(check_user(pids[i]));
+      watch.fds_.push_back(std::move(fd));
+    }
+    SHIMA_TRY(watch.check());
+    return watch;
+  }
+
+  // An error once one of them has ended; sets `gone` to which.
+  [[nodiscard]] Status check(std::size_t* gone = nullptr) const {
+    std::vector<pollfd> exits;
+    exits.reserve(fds_.size());
+    for (const UniqueFd& fd : fds_) exits.push_back({fd.get(), POLLIN, 0});
+    if (::poll(exits.data(), exits.size(), 0) <= 0) return {};
+    const auto first = std::ranges::find_if(exits, [](const pollfd& p) { return p.revents != 0; });
+    const auto index = static_cast<std::size_t>(first - exits.begin());
+    if (gone != nullptr) *gone = index;
+    return failure_of(Code::peer_lost, pids_, index);
+  }
+
+ private:
+  explicit Watch(std::span<const pid_t> pids) : pids_(pids) {}
+
+  static Status check_user(pid_t pid) {
+    struct stat facts{};
+    if (::stat(fmt::format("/proc/{}", pid).c_str(), &facts) != 0)
+      return fail(Code::peer_lost, fmt::format("a set of processes: there is no process {}", pid));
+    if (facts.st_uid == ::geteuid()) return {};
+    return fail(Code::access_denied,
+                fmt::format("a set of processes: process {} is user {}'s, this one user {}'s", pid,
+                            facts.st_uid, ::geteuid()));
+  }
+
+  std::span<const pid_t> pids_;
+  std::vector<UniqueFd> fds_;
+};
+
+// The place of this process in the array.
+Result<std::size_t> own_place(std::span<const pid_t> pids) {
+  if (pids.empty() || pids.size() > static_cast<std::size_t>(most_on_a_roll))
+    return fail(Code::bad_argument, fmt::format("a set has 1 to {} processes", most_on_a_roll));
+  std::vector<pid_t> sorted(pids.begin(), pids.end());
+  std::ranges::sort(sorted);
+  if (sorted.front() < 1)
+    return fail(Code::bad_argument,
+                fmt::format("a set of processes: {} is no process ID", sorted.front()));
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+    return fail(Code::bad_argument,
+                fmt::format("a set of processes: process {} comes twice", *twice));
+  const auto mine = std::ranges::find(pids, ::getpid());
+  if (mine == pids.end())
+    return fail(Code::bad_argument,
+                fmt::format("a set of processes: this one, {}, is not in it", ::getpid()));
+  return static_cast<std::size_t>(mine - pids.begin());
+}
+
+std::string roll_name(const RollCall& call) {
+  std::uint64_t digest = 0xcbf29ce484222325U + call.number;
+  const auto mix = [&](std::uint64_t word) {
+    digest = (digest ^ word) * 0x9e3779b97f4a7c15U;
+    digest ^= digest >> 29;
+  };
+  mix(call.number);
+  for (const pid_t pid : call.pids) mix(static_cast<std::uint64_t>(pid));
+  return fmt::format("shima-set-" SHIMA_VERSION "-{:016x}", digest);
+}
+
+// The shared memory called `name` that process `pid` has open, if it has; one of each that has.
+Result<std::vector<SharedRef>> find_shared(pid_t pid, const std::string& name,
+                                           std::size_t len_bytes) {
+  const std::string folder = fmt::format("/proc/{}/fd", pid);
+  const std::unique_ptr<DIR, int (*)(DIR*)> open_files(::opendir(folder.c_str()), ::closedir);
+  if (!open_files && errno == ENOENT) return std::vector<SharedRef>{};  // the watch will tell
+  if (!open_files) return fail_errno(errno, "looking at the open files of " + folder);
+  const std::string wanted = "/memfd:" + name;
+  std::vector<SharedRef> found;
+  while (const dirent* entry = ::readdir(open_files.get())) {
+    char target[128];
+    const std::string path = folder + "/" + entry->d_name;
+    const ssize_t len = ::readlink(path.c_str(), target, sizeof target);
+    if (len < 0 || !std::string_view(target, static_cast<std::size_t>(len)).starts_with(wanted))
+      continue;
+    struct stat facts{};
+    if (::stat(path.c_str(), &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != len_bytes)
+      continue;
+    found.push_back(
+        {pid, static_cast<int>(std::strtol(entry->d_name, nullptr, 10)), len_bytes, facts.st_ino});
+  }
+  return found;
+}
+
+class Caller {
+ public:
+  Caller(const RollCall& call, std::size_t place, Watch watch)
+      : call_(call), place_(place), watch_(std::move(watch)) {
+    if (call.timeout) deadline_ = Clock::now() + *call.timeout;
+  }
+
+  Result<std::shared_ptr<NodeSegment>> run() {
+    SHIMA_TRY(place_ == 0 ? make() : find());
+    auto segment = NodeSegment::attach(roll().segment, static_cast<int>(call_.pids.size()),
+                                       static_cast<int>(place_));
+    if (segment) {
+      answer();
+    } else {
+      give_up(segment.error().code, place_);
+    }
+    SHIMA_TRY(wait_for_outcome());
+    SHIMA_TRY(segment);
+    SHIMA_TRY((*segment)->introduce({.progress = {}, .peers = [this] { return watch_.check(); }}));
+    return segment;
+  }
+
+ private:
+  [[nodiscard]] Roll& roll() const { return *reinterpret_cast<Roll*>(bytes_.data()); }
+  [[nodiscard]] bool late() const { return deadline_ && Clock::now() >= *deadline_; }
+
+  // What the first of the array does.
+  Status make() {
+    const std::size_t len_bytes = Roll::len_bytes(call_.pids.size());
+    SHIMA_TRY_ASSIGN(made_segment_, NodeSegment::make(static_cast<int>(call_.pids.size())));
+    SHIMA_TRY_ASSIGN(made_roll_, SharedBuffer::make(len_bytes, roll_name(call_).c_str()));
+    bytes_ = made_roll_.bytes();
+    new (bytes_.data()) Roll{};
+    roll().segment = made_segment_.ref();
+    roll().ready.store(1, std::memory_order_release);
+    return {};
+  }
+
+  // What the others do.
+  Status find() {
+    constexpr unsigned longest_pause_us = 10'000;
+    const std::string name = roll_name(call_);
+    for (unsigned pause_us = 500;; pause_us = std::min(pause_us * 2, longest_pause_us)) {
+      SHIMA_TRY_ASSIGN(const auto found,
+                       find_shared(call_.pids.front(), name, Roll::len_bytes(call_.pids.size())));
+      for (const SharedRef& ref : found)
+        if (is_calling(ref)) return {};
+      SHIMA_TRY(watch_.check());
+      if (late()) return failure_of(Code::timed_out, call_.pids, 0);
+      ::usleep(pause_us);
+    }
+  }
+
+  // An earlier call's roll may still be there.
+  bool is_calling(const SharedRef& ref) {
+    auto mapped = map_shared(ref);
+    if (!mapped) return false;
+    mapped_ = *std::move(mapped);
+    bytes_ = mapped_.bytes();
+    return roll().ready.load(std::memory_order_acquire) != 0 &&
+           roll().outcome.load() == Roll::calling && roll().present()[place_].load() == 0;
+  }
+
+  void answer() {
+    roll().present()[place_].store(1);
+    if (roll().present_count.fetch_add(1) + 1 == call_.pids.size()) settle(Roll::complete);
+  }
+
+  void give_up(Code code, std::size_t index) { settle(outcome_word(code, index)); }
+
+  void settle(std::uint64_t outcome) {
+    std::uint64_t expected = Roll::calling;
+    roll().outcome.compare_exchange_strong(expected, outcome);
+    roll().event.post();
+  }
+
+  Status wait_for_outcome() {
+    const WaitHooks hooks{.progress = {}, .peers = [this] { return check(); }};
+    const auto settled = [this] { return roll().outcome.load() != Roll::calling; };
+    SHIMA_TRY(wait_until(roll().event, hooks, settled));
+    const std::uint64_t outcome = roll().outcome.load();
+    if (outcome == Roll::complete) return {};
+    return failure_of(static_cast<Code>(outcome >> 32), call_.pids, (outcome & 0xffffffff) - 2);
+  }
+
+  // Never fails: it writes into the roll what all are to leave with.
+  Status check() {
+    std::size_t gone = 0;
+    if (!watch_.check(&gone)) give_up(Code::peer_lost, gone);
+    if (late()) give_up(Code::timed_out, first_absent());
+    return {};
+  }
+
+  [[nodiscard]] std::size_t first_absent() const {
+    std::size_t index = 0;
+    while (index + 1 < call_.pids.size() && roll().present()[index].load() != 0) ++index;
+    return index;
+  }
+
+  const RollCall& call_;
+  std::size_t place_;
+  Watch watch_;
+  std::optional<Clock::time_point> deadline_;
+  SharedBuffer made_segment_;
+  SharedBuffer made_roll_;
+  Mapping mapped_;
+  std::span<std::byte> bytes_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<NodeSegment>> call_roll(const RollCall& call) {
+  SHIMA_TRY_ASSIGN(const std::size_t place, own_place(call.pids));
+  SHIMA_TRY_ASSIGN(Watch watch, Watch::begin(call.pids));
+  return Caller(call, place, std::move(watch)).run();
+}
+
+}  // namespace shima

@@ -1,0 +1,42 @@
+// A channel of one member: nothing to exchange, nobody to wait for, no shared memory to set up.
+#pragma once
+
+#include <unistd.h>
+
+#include "group/channel.h"
+#include "group/shared_pointer.h"
+#include "ipc/staging_pool.h"
+
+namespace shima {
+
+class SoloChannel final : public Channel {
+ public:
+  SoloChannel() : members_{{.node = 0, .pid = ::getpid(), .cores = 1}}, shared_pointer_(words_) {}
+
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] const std::vector<Member>& members() const override { return members_; }
+  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(
+      std::span<const std::byte> mine) override {
+    turn_ = 1 - turn_;
+    letters_[turn_].assign(mine.begin(), mine.end());
+    return std::vector<std::span<const std::byte>>{letters_[turn_]};
+  }
+  [[nodiscard]] Outcome agree(const Outcome& mine) override { return mine; }
+  [[nodiscard]] StagingPool& staging() override { return staging_; }
+  [[nodiscard]] bool can_pull() const override { return false; }
+  [[nodiscard]] bool one_space() const override { return false; }
+  [[nodiscard]] SharedWindows* windows() override { return nullptr; }
+  [[nodiscard]] Errands* errands() override { return nullptr; }
+  [[nodiscard]] SharedPointer* shared_pointer() override { return &shared_pointer_; }
+  [[nodiscard]] Messenger* messenger() override { return nullptr; }
+
+ private:
+  std::vector<Member> members_;
+  std::array<std::vector<std::byte>, 2> letters_;
+  std::size_t turn_ = 0;
+  StagingPool staging_;
+  SharedPointerWords words_{};
+  PointerInMemory shared_pointer_;
+};
+
+}  // namespace shima

@@ -1,0 +1,291 @@
+#include "independent/combine.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <list>
+#include <numeric>
+#include <optional>
+
+#include "base/aside.h"
+#include "base/clock.h"
+#include "base/fault_point.h"
+#include "collective/reach_member.h"
+#include "collective/walk.h"
+#include "collective/window_io.h"
+#include "ipc/staging_pool.h"
+
+namespace shima {
+namespace {
+
+constexpr std::uint64_t least_pieces = 16;
+constexpr std::uint64_t largest_piece_bytes = 256 * 1024;
+
+// The windows of all subfiles, numbered in the order of a sweep: the first of each subfile, the
+// second of each, and so on.
+class Grid {
+ public:
+  Grid(const Layout& layout, std::uint64_t window_bytes)
+      : window_bytes_(as_signed(window_bytes)), subfiles_(layout.subfile_count()) {}
+
+  [[nodiscard]] std::int64_t number_of(int subfile, TargetOffset offset) const {
+    return offset.value / window_bytes_ * subfiles_ + subfile;
+  }
+  [[nodiscard]] Window window(std::int64_t number) const {
+    const TargetOffset begin{number / subfiles_ * window_bytes_};
+    return {0, static_cast<int>(number % subfiles_), {begin, begin + window_bytes_}};
+  }
+  // The parts that lie in windows from number `first` on and before number `last`.
+  [[nodiscard]] std::vector<Domain> cut(const std::vector<Domain>& parts, std::int64_t first,
+                                        std::int64_t last) const {
+    std::vector<Domain> left;
+    for (Domain part : parts) {
+      part.range.begin = std::max(part.range.begin, start_of(part.subfile, first));
+      part.range.end = std::min(part.range.end, start_of(part.subfile, last));
+      if (!part.range.empty()) left.push_back(part);
+    }
+    return left;
+  }
+
+ private:
+  // Where a subfile's first window with this number or a higher one begins.
+  [[nodiscard]] TargetOffset start_of(int subfile, std::int64_t number) const {
+    if (number > number_of(subfile, {no_end_of_file.value})) return {no_end_of_file.value};
+    return {std::max<std::int64_t>(number - subfile + subfiles_ - 1, 0) / subfiles_ *
+            window_bytes_};
+  }
+
+  std::int64_t window_bytes_;
+  std::int64_t subfiles_;
+};
+
+constexpr std::int64_t no_window = std::numeric_limits<std::int64_t>::max();
+
+// A member on board of the sweep.
+struct Passenger {
+  int member;
+  Post post;
+  std::int64_t first;   // number of its first window
+  std::int64_t joined;  // of the one where the sweep was
+  AgentWalk walk;       // from there to the end, then from the beginning to there
+  bool second_round = false;
+  std::uint64_t last_window = 0;  // how many windows were gathered when one took bytes of it
+};
+
+// A window on its way from the members' memory to the file.
+struct Flight {
+  Staging staging;
+  WindowIo io;
+};
+
+class Leader {
+ public:
+  Leader(const CombinedWrite& write, std::array<Staging, 2> staging, Plan plan)
+      : write_(write),
+        errands_(*write.channel.errands()),
+        plan_(std::move(plan)),
+        grid_(write.file.layout(), plan_.window_bytes),
+        job_{Direction::write, plan_, {}, write.channel, write.file, write.counters},
+        flights_{Flight{std::move(staging[0]), WindowIo(job_)},
+                 Flight{std::move(staging[1]), WindowIo(job_)}} {}
+
+  // Returns whether this member's own write was completed.
+  bool lead() {
+    bool own_done = false;
+    Status status;
+    while (status) {
+      if (!own_done) admit();
+      if (passengers_.empty()) break;
+      status = caught([&] {
+        const auto window = next_window();
+        return window ? move_window(*window) : land();
+      });
+      own_done = let_off(own_done);
+    }
+    std::ignore = land();
+    for (const Passenger& passenger : passengers_) errands_.finish(passenger.member, false);
+    errands_.stop_leading();
+    return own_done;
+  }
+
+ private:
+  void admit() {
+    for (int i = 0; i < errands_.size(); ++i) {
+      const auto letter = errands_.take(i);
+      if (!letter) continue;
+      const Status admitted = caught([&] { return admit(i, *letter); });
+      if (!admitted) errands_.finish(i, false);
+    }
+  }
+
+  Status admit(int member, std::span<const std::byte> letter) {
+    SHIMA_TRY_ASSIGN(Post post, decode_post(letter));
+    const std::vector<Domain> parts = parts_of(post);
+    std::int64_t first = no_window;
+    std::int64_t last = 0;
+    for (const Domain& part : parts) {
+      first = std::min(first, grid_.number_of(part.subfile, part.range.begin));
+      last = std::max(last, grid_.number_of(part.subfile, part.range.end - 1));
+    }
+    const std::int64_t joined = position_ <= last ? std::max(position_, first) : first;
+    AgentWalk walk(member, post, write_.file.layout(), grid_.cut(parts, joined, no_window));
+    passengers_.push_back({member, std::move(post), first, joined, std::move(walk)});
+    plan_.granule_bytes = common_granule({&passengers_.back().post, 1}, plan_.granule_bytes);
+    return {};
+  }
+
+  [[nodiscard]] std::vector<Domain> parts_of(const Post& post) const {
+    return shima::parts_of(write_.file.layout(), {{post.bounds.lowest}, {post.bounds.highest}});
+  }
+
+  // The number of the next window that a passenger has bytes in.
+  [[nodiscard]] std::int64_t next_of(const Passenger& passenger) const {
+    const auto window = passenger.walk.next_window(plan_.window_bytes);
+    return window ? grid_.number_of(window->subfile, window->range.begin) : no_window;
+  }
+  [[nodiscard]] bool has_bytes(const Passenger& passenger) const {
+    return next_of(passenger) != no_window;
+  }
+
+  // The next window ahead that somebody has bytes in; from the lowest one again when there is none.
+  std::optional<Window> next_window() {
+    std::int64_t ahead = no_window;
+    std::int64_t lowest = no_window;
+    for (const Passenger& passenger : passengers_) {
+      const std::int64_t next = next_of(passenger);
+      lowest = std::min(lowest, next);
+      if (next >= position_) ahead = std::min(ahead, next);
+    }
+    if (lowest == no_window) return std::nullopt;
+    const std::int64_t next = ahead == no_window ? lowest : ahead;
+    position_ = next + 1;
+    return grid_.window(next);
+  }
+
+  // The walks of those who have bytes in a window.
+  std::vector<MemberWalk*> board(const Window& window) {
+    std::vector<MemberWalk*> members;
+    for (Passenger& passenger : passengers_) {
+      MemberWalk* const walk = passenger.walk.of_subfile(window.subfile);
+      if (walk == nullptr || walk->next() < window.range.begin ||
+          walk->bytes_below(window.range.end) == 0)
+        continue;
+      members.push_back(walk);
+      passenger.last_window = windows_ + 1;
+    }
+    return members;
+  }
+
+  // Gathers a window, while the one before is being written.
+  Status move_window(const Window& window) {
+    const std::vector<MemberWalk*> members = board(window);
+    if (members.size() == 1 && members.front()->rank() == errands_.index() &&
+        write_.file.layout().subfile_count() == 1) {
+      SHIMA_TRY(land());
+      SHIMA_TRY(write_alone(*members.front(), window.range.end));
+      written_ = ++windows_;
+      return {};
+    }
+    Flight& flight = flights_[windows_ % flights_.size()];
+    flight.io.begin(window);
+    for (MemberWalk* member : members) {
+      member->look_below(window.range.end, [&](const Strip& strip) { flight.io.mark(strip); });
+      const Span span(write_.counters.gather_ns);
+      fault_point(FaultPhase::gather);
+      SHIMA_TRY(reach_member(job_, *member, window.range.end, Direction::read,
+                             {flight.staging.data(), window.range.begin}));
+    }
+    SHIMA_TRY(land());
+    ++windows_;
+    writer_.start([&flight] { return flight.io.write_marked(flight.staging.data()); },
+                  std::ranges::any_of(passengers_, [this](const auto& p) { return has_bytes(p); }));
+    return {};
+  }
+
+  // Waits for the window that is being written.
+  Status land() {
+    SHIMA_TRY(writer_.wait());
+    written_ = windows_;
+    return {};
+  }
+
+  // In a file of one subfile a window's bytes follow each other in the member's data.
+  Status write_alone(MemberWalk& member, TargetOffset end) {
+    const Post& post = passenger_of(member).post;
+    Slice file = post.file;
+    Slice memory = post.memory;
+    file.len_bytes = memory.len_bytes = member.bytes_below(end);
+    file.first_byte += member.byte();
+    memory.first_byte += member.byte();
+    member.skip_below(end);
+    const auto written = write_.write_own(file, memory);
+    return written ? Status{} : std::unexpected(written.error());
+  }
+
+  Passenger& passenger_of(const MemberWalk& walk) {
+    for (Passenger& passenger : passengers_)
+      if (passenger.walk.of_subfile(0) == &walk) return passenger;
+    std::unreachable();
+  }
+
+  // Lets those off whose bytes are all written; returns whether this member's own ones are.
+  bool let_off(bool own_done) {
+    for (auto passenger = passengers_.begin(); passenger != passengers_.end();) {
+      if (has_bytes(*passenger)) {
+        ++passenger;
+      } else if (!passenger->second_round && passenger->joined > passenger->first) {
+        passenger->second_round = true;
+        passenger->walk = AgentWalk(passenger->member, passenger->post, write_.file.layout(),
+                                    grid_.cut(parts_of(passenger->post), 0, passenger->joined));
+      } else if (passenger->last_window > written_) {
+        ++passenger;
+      } else {
+        own_done = own_done || passenger->member == errands_.index();
+        errands_.finish(passenger->member, true);
+        passenger = passengers_.erase(passenger);
+      }
+    }
+    return own_done;
+  }
+
+  const CombinedWrite& write_;
+  Errands& errands_;
+  Plan plan_;
+  Grid grid_;
+  Job job_;
+  std::array<Flight, 2> flights_;
+  std::uint64_t windows_ = 0;  // gathered so far
+  std::uint64_t written_ = 0;  // how many of them
+  std::list<Passenger> passengers_;
+  std::int64_t position_ = 0;  // the number of the next window
+  // Last, to end before what it works on.
+  Aside writer_{[this] { errands_.segment().use_all_cores(); }};
+};
+
+}  // namespace
+
+bool worth_combining(const Post& post) {
+  return post.ordered && post.file_pieces >= least_pieces &&
+         post.len_bytes / post.file_pieces <= largest_piece_bytes;
+}
+
+Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
+  Errands& errands = *write.channel.errands();
+  Plan plan;
+  plan.window_bytes = window_size(write.window_bytes);
+  auto one = Staging::borrow(write.channel.staging(), plan.window_bytes);
+  auto other = Staging::borrow(write.channel.staging(), plan.window_bytes);
+  if (!one || !other) return false;
+  if (!errands.post(encode_post(mine))) return false;
+  const Errand::State state = errands.wait();
+  if (state != Errand::posted) return state == Errand::done;
+  plan.granule_bytes =
+      common_granule({&mine, 1}, std::gcd(plan.window_bytes, write.file.layout().granule_bytes()));
+  fault_point(FaultPhase::lead);
+  Leader leader(write, {*std::move(one), *std::move(other)}, std::move(plan));
+  const bool well = leader.lead();
+  std::ignore = errands.wait();
+  return well;
+}
+
+}  // namespace shima

@@ -1,0 +1,33 @@
+// One member's own I/O: pieces of the file against pieces of memory, in as few system calls as the
+// two patterns allow.
+#pragma once
+
+#include "base/direction.h"
+#include "base/toggle.h"
+#include "collective/plan.h"
+#include "independent/read_ahead.h"
+#include "observe/counters.h"
+#include "pattern/pattern.h"
+#include "store/striped/logical_file.h"
+
+namespace shima {
+
+constexpr std::uint64_t default_sieve_bytes = std::uint64_t{1} << 20;
+
+struct IndependentRequest {
+  Direction direction;
+  const Slice& file;
+  const Slice& memory;
+  std::uint64_t sieve_bytes = 0;  // buffer of a sieving read; 0: automatic
+  bool may_sieve = true;
+  Toggle ring = Toggle::automatic;  // io_uring for pieces that lie apart (see scattered.h)
+  bool may_share = false;           // whether a second thread of this process may help
+  bool timed = true;                // whether the time in the file is counted
+  ReadAhead* read_ahead = nullptr;  // to be told of each read, if any
+};
+
+// Blocks; returns the data bytes moved. A read stops at the end of the file.
+[[nodiscard]] Result<std::uint64_t> move_independently(const IndependentRequest& request,
+                                                       LogicalFile& file, Counters& counters);
+
+}  // namespace shima

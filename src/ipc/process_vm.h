@@ -1,0 +1,45 @@
+// Reaching into the memory of another process of the same node.
+//
+// One call moves many pieces; the two sides may be cut differently. Partial transfers are resumed.
+// Source: process_vm_readv(2).
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "base/direction.h"
+#include "base/result.h"
+
+namespace shima {
+
+// Collects pieces of one transfer between this process and `pid` and moves them in batches.
+class RemoteTransfer {
+ public:
+  // read: remote memory -> local memory. write: local -> remote.
+  RemoteTransfer(pid_t pid, Direction direction);
+
+  // Adds pieces of equal total length to each side; moves a batch when one is full.
+  [[nodiscard]] Status add(std::uintptr_t local, std::uintptr_t remote, std::uint64_t len_bytes);
+  // Moves what is left.
+  [[nodiscard]] Status flush();
+
+ private:
+  static void append(std::vector<iovec>& side, std::uintptr_t address, std::uint64_t len_bytes);
+
+  pid_t pid_;
+  Direction direction_;
+  std::uint64_t pending_bytes_ = 0;
+  std::vector<iovec> local_;
+  std::vector<iovec> remote_;
+};
+
+// Lets every process of this user reach this one, where the kernel asks for such consent (Yama).
+void allow_reach();
+
+// Whether `pid` can be reached: reads 8 bytes at `address` there and compares them with `nonce`.
+[[nodiscard]] bool prove_reach(pid_t pid, std::uint64_t address, std::uint64_t nonce);
+
+}  // namespace shima

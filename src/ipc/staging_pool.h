@@ -1,0 +1,43 @@
+// Buffers that agents collect windows in, kept from one call and one file to the next.
+//
+// They are SharedBuffers, so that one buffer serves both ways: the agent reaches out from it, or
+// the members map it and copy themselves. Keeping them saves the page faults of fresh memory.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "ipc/shared_buffer.h"
+
+namespace shima {
+
+class StagingPool {
+ public:
+  // A buffer of at least `len_bytes`. Thread-safe.
+  [[nodiscard]] Result<SharedBuffer> take(std::size_t len_bytes);
+  void give_back(SharedBuffer buffer);
+
+ private:
+  std::mutex mutex_;
+  std::vector<SharedBuffer> idle_;
+};
+
+// A buffer on loan from a pool.
+class Staging {
+ public:
+  Staging() = default;
+  [[nodiscard]] static Result<Staging> borrow(StagingPool& pool, std::size_t len_bytes);
+  Staging(Staging&& other) noexcept;
+  Staging& operator=(Staging&& other) noexcept;
+  ~Staging();
+
+  [[nodiscard]] std::byte* data() const { return buffer_.bytes().data(); }
+  [[nodiscard]] std::size_t len_bytes() const { return buffer_.bytes().size(); }
+  [[nodiscard]] const SharedRef& ref() const { return buffer_.ref(); }
+
+ private:
+  StagingPool* pool_ = nullptr;
+  SharedBuffer buffer_;
+};
+
+}  // namespace shima

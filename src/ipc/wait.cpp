@@ -1,0 +1,52 @@
+#include "ipc/wait.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace shima {
+namespace {
+
+bool is_gone(pid_t pid) {
+  const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (fd < 0) return errno == ESRCH;
+  pollfd exited{fd, POLLIN, 0};
+  const bool gone = ::poll(&exited, 1, 0) == 1;
+  ::close(fd);
+  return gone;
+}
+
+}  // namespace
+
+Status check_alive(pid_t pid) {
+  if (!is_gone(pid)) return {};
+  return fail(Code::peer_lost, fmt::format("waiting for process {}: it has ended", pid));
+}
+
+Status Sleeper::slice(Event& event, std::uint32_t seen) {
+  constexpr std::uint32_t shortest_slice_us = 50;
+  constexpr std::uint32_t longest_slice_us = 2000;
+  event.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  futex_wait(event.word, seen, slice_us_);
+  event.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  if (event.word.load(std::memory_order_seq_cst) != seen) {
+    slice_us_ = shortest_slice_us;
+    return {};
+  }
+  slice_us_ = std::min(slice_us_ * 2, longest_slice_us);
+  return between_slices();
+}
+
+Status Sleeper::between_slices() {
+  constexpr auto peer_check_period = std::chrono::milliseconds(100);
+  if (hooks_.progress) hooks_.progress();
+  if (!hooks_.peers || Clock::now() < next_peer_check_) return {};
+  next_peer_check_ = Clock::now() + peer_check_period;
+  return hooks_.peers();
+}
+
+}  // namespace shima

@@ -1,0 +1,54 @@
+// One call that moves data: what it asks for, and the work that this comes to.
+//
+// An argument error of a collective call is not returned at once: the member takes part with the
+// error instead of a transfer, so that the others neither hang nor succeed.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "base/direction.h"
+#include "file/background.h"
+#include "mpiio/datarep/representations.h"
+#include "mpiio/file/open_file.h"
+
+namespace shima {
+
+struct Access {
+  enum class Scope : std::uint8_t { alone, together };
+
+  enum class Pointer : std::uint8_t { explicit_offset, individual, shared };
+
+  Direction direction;
+  Scope scope;
+  Pointer pointer = Pointer::individual;
+  MPI_Offset offset = 0;  // in etypes, with an explicit offset
+};
+
+// A call whose arguments are checked and whose place in the file is taken, so that it can run in
+// any thread. An error of this member is in `status`; the work of a collective call has to be done
+// all the same.
+struct PreparedAccess {
+  Status status;
+  Work work;
+  // What the program's own thread has to do when it learns of the end; gives the bytes of the
+  // buffer that were moved. Null: nothing, and the bytes are those of the work.
+  std::function<Outcome64(const Outcome64&)> conclude = nullptr;
+
+  [[nodiscard]] Outcome64 concluded(const Outcome64& outcome) const {
+    return conclude ? caught([&] { return conclude(outcome); }) : outcome;
+  }
+};
+
+// Local.
+[[nodiscard]] PreparedAccess prepare(OpenFile& file, const Access& access, const Buffer& buffer);
+
+// The whole access, at once; an argument error of an independent one ends it.
+[[nodiscard]] Outcome64 carry_out(OpenFile& file, const Access& access, const Buffer& buffer);
+
+// Fills a status that the caller may not want.
+void set_status(MPI_Status* status, std::uint64_t len_bytes);
+
+}  // namespace shima

@@ -1,0 +1,45 @@
+// Requests of nonblocking calls.
+//
+// A request is one of MPI's generalized requests (MPI-4.1, section 13.2), so that it can be waited
+// for together with any others. The thread that does the work calls no MPI for it: when the work is
+// over, the program's next call that waits or asks completes the request first (entry_wait.cpp), so
+// that requests need no particular thread level. Two more things are added there: the program
+// sleeps while ours are under way, and an error goes to the file's error handler instead of the one
+// of MPI_COMM_WORLD, which is fatal by default.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "file/background.h"
+#include "mpiio/access/access.h"
+
+namespace shima {
+
+// A request that failed, as seen by the thread that completes it.
+struct RequestFailure {
+  MPI_Request request;
+  MPI_File file;
+  Error error;
+};
+
+// Starts a request for an access, which `worker` carries out; without a worker it is done at once.
+[[nodiscard]] Status start_request(MPI_File file, Worker* worker, PreparedAccess prepared,
+                                   MPI_Request* request);
+
+// Whether any request of ours exists; cheap.
+[[nodiscard]] bool any_requests();
+// What is behind a request, or null if it is not ours.
+[[nodiscard]] std::shared_ptr<Pending> pending_of(MPI_Request request);
+// Tells MPI that those of ours whose work is over are complete.
+void complete_finished(std::span<const MPI_Request> requests);
+
+// Whether take_failures() would give any.
+[[nodiscard]] bool has_failures();
+// Failures that MPI asked about in this thread since the last call of this function.
+[[nodiscard]] std::vector<RequestFailure> take_failures();
+
+}  // namespace shima

@@ -1,0 +1,60 @@
+#include "mpiio/comm/await.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "file/background.h"
+#include "mpiio/comm/private_comm.h"
+#include "mpiio/comm/real_mpi.h"
+
+namespace shima {
+
+void Rest::rest() {
+  constexpr int yields = 20;
+  constexpr int looks_per_doubling = 10;  // a step of a collective call waits for somebody's look
+  constexpr int longest_doubling = 5;
+  constexpr long shortest_sleep_ns = 20'000;
+  if (looks_++ < yields) {
+    sched_yield();
+    return;
+  }
+  const int doublings = (looks_ - yields) / looks_per_doubling;
+  const timespec pause{0, shortest_sleep_ns << std::min(doublings, longest_doubling)};
+  nanosleep(&pause, nullptr);
+}
+
+// Not on MPI_COMM_SELF: MPICH 4.0 answers there from its own queue and moves nothing.
+void progress_mpi() {
+  if (on_worker_thread() || !has_world()) return;
+  int flag = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
+Status checked(int mpi_code, const char* doing) {
+  if (mpi_code == MPI_SUCCESS) return {};
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int len = 0;
+  PMPI_Error_string(mpi_code, text, &len);
+  return fail(Code::internal, fmt::format("{}: MPI says: {}", doing, text));
+}
+
+Status await(MPI_Request& request, const char* doing, const Peers& peers) {
+  constexpr auto check_period = std::chrono::milliseconds(100);
+  Rest pause;
+  int done = 0;
+  auto next_check = Clock::now() + check_period;
+  while (true) {
+    SHIMA_TRY(checked(SHIMA_REAL(Test)(&request, &done, MPI_STATUS_IGNORE), doing));
+    if (done != 0) return {};
+    pause.rest();
+    if (!peers || Clock::now() < next_check) continue;
+    SHIMA_TRY(peers());
+    next_check = Clock::now() + check_period;
+  }
+}
+
+}  // namespace shima

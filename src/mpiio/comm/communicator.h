@@ -1,0 +1,21 @@
+// From an MPI communicator to a channel for one open file.
+//
+// What the members of a communicator need of each other (who runs where, the node segment) is found
+// out once, with a few MPI collectives, and kept as an attribute of the communicator. Duplicates
+// inherit it, because libraries duplicate the communicator at every open. On one node, opening a
+// file then costs no MPI call at all.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+
+#include "base/result.h"
+#include "group/channel.h"
+
+namespace shima {
+
+// A channel for the next file that the members of `comm` open. Collective over `comm`.
+[[nodiscard]] Result<std::unique_ptr<Channel>> make_channel(MPI_Comm comm);
+
+}  // namespace shima

@@ -1,0 +1,45 @@
+// A buffer in the form of a file whose data representation is not the native one.
+//
+// Data moves through a copy of the whole buffer in file form. Converting may call the program's
+// functions, so it happens in the program's own thread: before the move, or when the program learns
+// of its end.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "file/background.h"
+#include "mpiio/datarep/representations.h"
+#include "pattern/pattern.h"
+
+namespace shima {
+
+class Conversion {
+ public:
+  // `buffer` stays the caller's; its datatype may be freed.
+  [[nodiscard]] static Result<std::shared_ptr<Conversion>> make(
+      std::shared_ptr<const Representation> representation, const Buffer& buffer);
+  Conversion(const Conversion&) = delete;
+  Conversion& operator=(const Conversion&) = delete;
+  ~Conversion();
+
+  // The file form as the memory side of a transfer.
+  [[nodiscard]] Slice slice() const;
+  // From the buffer to the file form.
+  [[nodiscard]] Status encode();
+  // From the first `len_bytes` of the file form to the buffer.
+  [[nodiscard]] Status decode(std::uint64_t len_bytes);
+  // How many bytes of the buffer the first `len_bytes` of the file form are.
+  [[nodiscard]] std::uint64_t memory_bytes_in(std::uint64_t len_bytes) const;
+
+ private:
+  Conversion(std::shared_ptr<const Representation> representation, const Buffer& buffer,
+             Signature item);
+
+  std::shared_ptr<const Representation> representation_;
+  Buffer buffer_;
+  Signature item_;
+  std::vector<std::byte> file_form_;
+};
+
+}  // namespace shima

@@ -1,0 +1,43 @@
+// Data representations of files (MPI-4.1, section 14.5).
+//
+// "native" and "internal" leave bytes as they are in memory and need no Representation. The others
+// say how large an element is in a file, and convert between a user's buffer and the file form: all
+// elements one after the other. "external32" is built in; MPI_Register_datarep adds more.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <span>
+
+#include "base/result.h"
+#include "pattern/signature.h"
+
+namespace shima {
+
+// What a program hands over: `count` items of a type at an address.
+struct Buffer {
+  const void* address;
+  MPI_Count count;
+  MPI_Datatype type;
+};
+
+class Representation {
+ public:
+  Representation() = default;
+  Representation(const Representation&) = delete;
+  Representation& operator=(const Representation&) = delete;
+  virtual ~Representation() = default;
+
+  // How a predefined type looks in the file; unsupported_datarep if it has no form there.
+  [[nodiscard]] virtual Result<Signature> element(MPI_Datatype predefined) const = 0;
+  // Fills `file` from the whole buffer, whose elements are `signature`.
+  [[nodiscard]] virtual Status encode(const Buffer& buffer, const Signature& signature,
+                                      std::span<std::byte> file) const = 0;
+  // Fills the buffer with the whole elements that `file` holds, which may be shorter than the file
+  // form of the buffer; the other elements keep their values.
+  [[nodiscard]] virtual Status decode(std::span<const std::byte> file, const Signature& signature,
+                                      const Buffer& buffer) const = 0;
+};
+
+}  // namespace shima

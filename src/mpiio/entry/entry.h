@@ -1,0 +1,36 @@
+// What all entry points share.
+//
+// Each is defined as MPI_X and exported as PMPI_X too: of the language bindings some call one name,
+// some the other, and a file handle of ours must never reach the MPI's own file layer.
+#pragma once
+
+#include <mpi.h>
+
+#include "mpiio/file/errors.h"
+#include "mpiio/file/open_file.h"
+
+// Not every mpi.h declares its calls visible.
+#define SHIMA_EXPORT(name)                                                           \
+  extern "C" decltype(MPI_##name) MPI_##name __attribute__((visibility("default"))); \
+  extern "C" decltype(MPI_##name) PMPI_##name                                        \
+      __attribute__((alias("MPI_" #name), visibility("default")))
+
+// Calls with large counts came with MPI-4.
+#if MPI_VERSION >= 4
+#define SHIMA_LARGE_COUNTS 1
+#else
+#define SHIMA_LARGE_COUNTS 0
+#endif
+
+namespace shima {
+
+// Runs `body(OpenFile&)` for the file behind `handle`.
+template <class Body>
+int on_file(MPI_File handle, Body body) {
+  return guarded(handle, [&]() -> Status {
+    SHIMA_TRY_ASSIGN(OpenFile * file, open_file_of(handle));
+    return body(*file);
+  });
+}
+
+}  // namespace shima

@@ -1,0 +1,77 @@
+// Starting MPI at a thread level that lets our threads call it (see thread_level.h).
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+#include "mpiio/comm/real_mpi.h"
+#include "mpiio/entry/entry.h"
+#include "mpiio/file/thread_level.h"
+
+namespace shima {
+namespace {
+
+// What the program believes, if it was MPI_Init or MPI_Init_thread that started MPI.
+std::atomic<int>& told_level() {
+  static std::atomic<int> level{-1};
+  return level;
+}
+
+bool left_to_the_program() {
+  const char* wish = std::getenv("SHIMA_THREADS");
+  if (wish != nullptr && std::string_view(wish) == "program") return true;
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int len = 0;
+  PMPI_Get_library_version(version, &len);
+  return std::string_view(version).starts_with("Open MPI v4");
+}
+
+bool any_thread_may_call_mpi() {
+  int initialized = 0;
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Initialized(&initialized);
+  if (initialized != 0) SHIMA_REAL(Query_thread)(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
+// Returns what the MPI's own call returns.
+int start(int* argc, char*** argv, int required, int& told) {
+  const int wanted =
+      left_to_the_program() ? required : std::max<int>(required, MPI_THREAD_MULTIPLE);
+  int provided = 0;
+  const int code = SHIMA_REAL(Init_thread)(argc, argv, wanted, &provided);
+  told = std::min(required, provided);
+  told_level() = told;
+  return code;
+}
+
+}  // namespace
+
+bool may_run_in_background(OpenFile& file) {
+  return file.file().on_one_node() || any_thread_may_call_mpi();
+}
+
+}  // namespace shima
+
+using namespace shima;
+
+int MPI_Init(int* argc, char*** argv) {
+  // Who raises the level from outside expects to be told so.
+  for (const char* raised : {"OMPI_MPI_THREAD_LEVEL", "MPIR_CVAR_DEFAULT_THREAD_LEVEL"})
+    if (std::getenv(raised) != nullptr) return SHIMA_REAL(Init)(argc, argv);
+  int told = 0;
+  return start(argc, argv, MPI_THREAD_SINGLE, told);
+}
+SHIMA_EXPORT(Init);
+
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return start(argc, argv, required, *provided);
+}
+SHIMA_EXPORT(Init_thread);
+
+int MPI_Query_thread(int* provided) {
+  const int code = SHIMA_REAL(Query_thread)(provided);
+  if (code == MPI_SUCCESS && told_level() >= 0) *provided = told_level();
+  return code;
+}
+SHIMA_EXPORT(Query_thread);

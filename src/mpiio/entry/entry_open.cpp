@@ -1,0 +1,195 @@
+// Opening, closing and everything about a file as a whole.
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+#include "base/log.h"
+#include "mpiio/access/device_memory.h"
+#include "mpiio/comm/communicator.h"
+#include "mpiio/comm/private_comm.h"
+#include "mpiio/entry/entry.h"
+#include "mpiio/file/access_mode.h"
+#include "mpiio/file/info.h"
+#include "store/striped/master_store.h"
+
+namespace shima {
+namespace {
+
+// ROMIO lets a prefix name the file system. Only the known ones are taken off: a colon is also an
+// ordinary character of a file name.
+std::string_view without_prefix(std::string_view name) {
+  constexpr std::array<std::string_view, 12> prefixes{
+      "ufs:",   "nfs:",    "xfs:",  "lustre:", "gpfs:",    "panfs:",
+      "pvfs2:", "testfs:", "daos:", "ime:",    "quobyte:", "pfs:"};
+  for (const std::string_view prefix : prefixes) {
+    if (name.starts_with(prefix)) return name.substr(prefix.size());
+  }
+  return name;
+}
+
+Result<std::string> path_of(const char* filename) {
+  const std::string_view path = filename == nullptr ? std::string_view{} : without_prefix(filename);
+  if (path.empty()) return fail(Code::bad_file_name, "the file name is empty");
+  return std::string(path);
+}
+
+Result<OpenRequest> request_of(const char* filename, int amode, MPI_Info info) {
+  OpenRequest request;
+  SHIMA_TRY_ASSIGN(request.path, path_of(filename));
+  SHIMA_TRY_ASSIGN(request.mode, access_mode_of(amode));
+  request.hints = resolve(Hints{}, settings_of(info));
+  return request;
+}
+
+void name_rank_in_log() {
+  static const bool named = [] {
+    if (!has_world()) return false;
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    log_set_rank(rank);
+    return true;
+  }();
+  static_cast<void>(named);
+}
+
+bool is_intracommunicator(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL) return false;
+  int inter = 0;
+  PMPI_Comm_test_inter(comm, &inter);
+  return inter == 0;
+}
+
+// Both pointers of a file in append mode start at its end. Nobody may write before all have seen
+// where that is.
+Status go_to_end(OpenFile& file) {
+  const Result<FileOffset> size = file.file().size();
+  SharedPointer* const shared = file.file().shared_pointer();
+  if (shared != nullptr && size) shared->prepare(size->value);
+  SHIMA_TRY(file.file().agree(size ? Status{} : std::unexpected(size.error())));
+  if (shared != nullptr) shared->commit();
+  file.set_position(ViewOffset{size->value});
+  return {};
+}
+
+Status open(MPI_Comm comm, const Result<OpenRequest>& request, int amode, MPI_File* fh) {
+  look_for_gpu_drivers();
+  SHIMA_TRY_ASSIGN(auto channel, make_channel(comm));
+  SHIMA_TRY_ASSIGN(auto file, File::open(std::move(channel), request));
+  auto open_file = std::make_unique<OpenFile>(std::move(file), comm, amode);
+  if (request->mode.append) SHIMA_TRY(go_to_end(*open_file));
+  *fh = register_open_file(std::move(open_file));
+  return {};
+}
+
+// A size that a member may set, or the error it brings to the collective.
+Result<FileOffset> checked_size(OpenFile& file, MPI_Offset size) {
+  SHIMA_TRY(check_writable(file.file().mode()));
+  SHIMA_TRY(check_not_sequential(file.file().mode()));
+  if (size < 0) return fail(Code::bad_argument, fmt::format("file size {} is negative", size));
+  return FileOffset{size};
+}
+
+}  // namespace
+}  // namespace shima
+
+using namespace shima;
+
+int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
+  *fh = MPI_FILE_NULL;
+  name_rank_in_log();
+  if (!is_intracommunicator(comm)) {
+    return raise_class(MPI_FILE_NULL, MPI_ERR_COMM,
+                       {Code::bad_argument, 0, "opening a file: it takes an intracommunicator"});
+  }
+  return guarded(MPI_FILE_NULL,
+                 [&] { return open(comm, request_of(filename, amode, info), amode, fh); });
+}
+SHIMA_EXPORT(File_open);
+
+int MPI_File_close(MPI_File* fh) {
+  const MPI_File handle = *fh;
+  const int result = on_file(handle, [](OpenFile& file) {
+    file.finish_all();
+    return file.file().close();
+  });
+  if (unregister_open_file(handle) != nullptr) *fh = MPI_FILE_NULL;
+  return result;
+}
+SHIMA_EXPORT(File_close);
+
+int MPI_File_delete(const char* filename, MPI_Info) {
+  name_rank_in_log();
+  return guarded(MPI_FILE_NULL, [&]() -> Status {
+    SHIMA_TRY_ASSIGN(const std::string path, path_of(filename));
+    return remove_file(path);
+  });
+}
+SHIMA_EXPORT(File_delete);
+
+int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    SHIMA_TRY(file.settle());
+    return file.file().set_size(checked_size(file, size));
+  });
+}
+SHIMA_EXPORT(File_set_size);
+
+int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    SHIMA_TRY(file.settle());
+    return file.file().preallocate(checked_size(file, size));
+  });
+}
+SHIMA_EXPORT(File_preallocate);
+
+int MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    SHIMA_TRY_ASSIGN(const FileOffset end, file.file().size());
+    *size = end.value;
+    return {};
+  });
+}
+SHIMA_EXPORT(File_get_size);
+
+int MPI_File_get_group(MPI_File fh, MPI_Group* group) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    // A union with nothing is a copy.
+    PMPI_Group_union(file.group(), MPI_GROUP_EMPTY, group);
+    return {};
+  });
+}
+SHIMA_EXPORT(File_get_group);
+
+int MPI_File_get_amode(MPI_File fh, int* amode) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    *amode = file.amode();
+    return {};
+  });
+}
+SHIMA_EXPORT(File_get_amode);
+
+int MPI_File_sync(MPI_File fh) {
+  return on_file(fh, [](OpenFile& file) -> Status {
+    SHIMA_TRY(file.settle());
+    return file.file().sync();
+  });
+}
+SHIMA_EXPORT(File_sync);
+
+int MPI_File_set_atomicity(MPI_File fh, int flag) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    SHIMA_TRY(file.settle());
+    file.finish_all();  // no access is half in one mode
+    return file.file().set_atomicity(flag != 0);
+  });
+}
+SHIMA_EXPORT(File_set_atomicity);
+
+int MPI_File_get_atomicity(MPI_File fh, int* flag) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    *flag = file.file().atomicity() ? 1 : 0;
+    return {};
+  });
+}
+SHIMA_EXPORT(File_get_atomicity);

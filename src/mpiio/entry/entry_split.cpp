@@ -1,0 +1,93 @@
+// Split collective calls: begin starts, end waits.
+//
+// A file has at most one under way (MPI-4.1, section 14.4.5), and it runs in the file's thread.
+#include <fmt/format.h>
+
+#include "base/fault_point.h"
+#include "mpiio/access/access.h"
+#include "mpiio/comm/await.h"
+#include "mpiio/entry/entry.h"
+#include "mpiio/file/thread_level.h"
+
+namespace shima {
+namespace {
+
+int begin(MPI_File fh, const char* kind, const Access& access, const Buffer& buffer) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    SHIMA_TRY(file.settle());
+    const auto pending = std::make_shared<Pending>();
+    PreparedAccess prepared = prepare(file, access, buffer);
+    if (may_run_in_background(file)) {
+      file.together().add(std::move(prepared.work),
+                          [pending](Outcome64 outcome) { pending->finish(std::move(outcome)); });
+    } else {
+      pending->finish(caught([&] { return prepared.work(); }));
+    }
+    file.begin_split({kind, [pending, conclude = prepared.conclude] {
+                        return PreparedAccess{{}, {}, conclude}.concluded(
+                            pending->wait(progress_mpi));
+                      }});
+    fault_point(FaultPhase::split);
+    return {};
+  });
+}
+
+int end(MPI_File fh, const char* kind, MPI_Status* status) {
+  return on_file(fh, [&](OpenFile& file) -> Status {
+    SHIMA_TRY_ASSIGN(const Work finish, file.end_split(kind));
+    SHIMA_TRY_ASSIGN(const std::uint64_t moved, finish());
+    set_status(status, moved);
+    return {};
+  });
+}
+
+constexpr auto reading = Direction::read;
+constexpr auto writing = Direction::write;
+constexpr auto together = Access::Scope::together;
+constexpr auto individual = Access::Pointer::individual;
+constexpr auto shared = Access::Pointer::shared;
+constexpr auto explicit_offset = Access::Pointer::explicit_offset;
+
+}  // namespace
+}  // namespace shima
+
+using namespace shima;
+
+#define SHIMA_BEGIN(name, suffix, direction, pointer, memory, count_type)            \
+  int MPI_File_##name##_begin##suffix(MPI_File fh, memory buf, count_type count,     \
+                                      MPI_Datatype datatype) {                       \
+    return begin(fh, #name, {direction, together, pointer}, {buf, count, datatype}); \
+  }                                                                                  \
+  SHIMA_EXPORT(File_##name##_begin##suffix)
+#define SHIMA_BEGIN_AT(name, suffix, direction, memory, count_type)               \
+  int MPI_File_##name##_begin##suffix(MPI_File fh, MPI_Offset offset, memory buf, \
+                                      count_type count, MPI_Datatype datatype) {  \
+    return begin(fh, #name, {direction, together, explicit_offset, offset},       \
+                 {buf, count, datatype});                                         \
+  }                                                                               \
+  SHIMA_EXPORT(File_##name##_begin##suffix)
+#define SHIMA_END(name, memory)                                        \
+  int MPI_File_##name##_end(MPI_File fh, memory, MPI_Status* status) { \
+    return end(fh, #name, status);                                     \
+  }                                                                    \
+  SHIMA_EXPORT(File_##name##_end)
+
+#define SHIMA_BEGINS(suffix, count_type)                                        \
+  SHIMA_BEGIN(read_all, suffix, reading, individual, void*, count_type);        \
+  SHIMA_BEGIN(read_ordered, suffix, reading, shared, void*, count_type);        \
+  SHIMA_BEGIN(write_all, suffix, writing, individual, const void*, count_type); \
+  SHIMA_BEGIN(write_ordered, suffix, writing, shared, const void*, count_type); \
+  SHIMA_BEGIN_AT(read_at_all, suffix, reading, void*, count_type);              \
+  SHIMA_BEGIN_AT(write_at_all, suffix, writing, const void*, count_type)
+
+SHIMA_BEGINS(, int);
+#if SHIMA_LARGE_COUNTS
+SHIMA_BEGINS(_c, MPI_Count);
+#endif
+
+SHIMA_END(read_all, void*);
+SHIMA_END(read_at_all, void*);
+SHIMA_END(read_ordered, void*);
+SHIMA_END(write_all, const void*);
+SHIMA_END(write_at_all, const void*);
+SHIMA_END(write_ordered, const void*);

@@ -1,0 +1,200 @@
+// Waiting for requests, where some of them are ours (request.h says what is added).
+//
+// While no request of ours exists, every call goes straight on to the MPI.
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "mpiio/access/request.h"
+#include "mpiio/comm/await.h"
+#include "mpiio/comm/real_mpi.h"
+#include "mpiio/entry/entry.h"
+
+namespace shima {
+namespace {
+
+using Requests = std::vector<MPI_Request>;
+
+Requests copy_of(int count, const MPI_Request* requests) {
+  return count > 0 ? Requests(requests, requests + count) : Requests{};
+}
+
+// Sleeps until those of ours are over; MPI's own waiting takes a core.
+void finish_ours(std::span<const MPI_Request> requests) {
+  for (const MPI_Request request : requests)
+    if (const auto pending = pending_of(request)) std::ignore = pending->wait(progress_mpi);
+  complete_finished(requests);
+}
+
+// Whether there are requests of others, which only the MPI moves.
+bool has_foreign(std::span<const MPI_Request> requests) {
+  return std::ranges::any_of(requests, [](MPI_Request request) {
+    return request != MPI_REQUEST_NULL && pending_of(request) == nullptr;
+  });
+}
+
+bool has_ours(std::span<const MPI_Request> requests) {
+  return std::ranges::any_of(requests, [](MPI_Request r) { return pending_of(r) != nullptr; });
+}
+
+// Repeats a test of `requests` with pauses until it says yes or fails.
+template <class Test>
+int test_until(std::span<const MPI_Request> requests, Test test) {
+  Rest pause;
+  while (true) {
+    int flag = 0;
+    complete_finished(requests);
+    const int code = test(&flag);
+    if (code != MPI_SUCCESS || flag != 0) return code;
+    pause.rest();
+  }
+}
+
+// The outcome of a call that completes at most one request.
+int report_one(int code) {
+  for (const RequestFailure& failure : take_failures()) code = raise(failure.file, failure.error);
+  return code;
+}
+
+// The outcome of a call with a status for each of `completed`, the requests in the same order.
+int report_each(int code, std::span<const MPI_Request> completed, MPI_Status* statuses) {
+  const auto failed = take_failures();
+  if (failed.empty()) return code;
+  const bool wanted = statuses != MPI_STATUSES_IGNORE;
+  for (std::size_t i = 0; wanted && code == MPI_SUCCESS && i < completed.size(); ++i)
+    statuses[i].MPI_ERROR = MPI_SUCCESS;
+  for (const RequestFailure& failure : failed) {
+    const int error = raise(failure.file, failure.error);
+    const auto at = std::ranges::find(completed, failure.request) - completed.begin();
+    if (wanted && at < std::ssize(completed)) statuses[at].MPI_ERROR = error;
+  }
+  return MPI_ERR_IN_STATUS;
+}
+
+Requests picked(const Requests& requests, int count, const int* indices) {
+  Requests chosen;
+  for (int i = 0; i < count && count != MPI_UNDEFINED; ++i)
+    chosen.push_back(requests[static_cast<std::size_t>(indices[i])]);
+  return chosen;
+}
+
+}  // namespace
+}  // namespace shima
+
+using namespace shima;
+
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  if (!any_requests()) return SHIMA_REAL(Wait)(request, status);
+  finish_ours({request, 1});
+  return report_one(SHIMA_REAL(Wait)(request, status));
+}
+SHIMA_EXPORT(Wait);
+
+int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  if (!any_requests()) return SHIMA_REAL(Test)(request, flag, status);
+  complete_finished({request, 1});
+  return report_one(SHIMA_REAL(Test)(request, flag, status));
+}
+SHIMA_EXPORT(Test);
+
+int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  if (!any_requests()) return SHIMA_REAL(Request_get_status)(request, flag, status);
+  complete_finished({&request, 1});
+  return report_one(SHIMA_REAL(Request_get_status)(request, flag, status));
+}
+SHIMA_EXPORT(Request_get_status);
+
+int MPI_Request_free(MPI_Request* request) {
+  if (!any_requests()) return SHIMA_REAL(Request_free)(request);
+  finish_ours({request, 1});
+  const int code = SHIMA_REAL(Request_free)(request);
+  std::ignore = take_failures();  // a freed request tells nobody how it ended
+  return code;
+}
+SHIMA_EXPORT(Request_free);
+
+int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  if (!any_requests()) return SHIMA_REAL(Waitall)(count, requests, statuses);
+  const Requests before = copy_of(count, requests);
+  if (has_ours(before) && has_foreign(before)) {
+    const int code = test_until(
+        before, [&](int* flag) { return SHIMA_REAL(Testall)(count, requests, flag, statuses); });
+    return report_each(code, before, statuses);
+  }
+  finish_ours(before);
+  return report_each(SHIMA_REAL(Waitall)(count, requests, statuses), before, statuses);
+}
+SHIMA_EXPORT(Waitall);
+
+int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
+  if (!any_requests()) return SHIMA_REAL(Testall)(count, requests, flag, statuses);
+  const Requests before = copy_of(count, requests);
+  complete_finished(before);
+  return report_each(SHIMA_REAL(Testall)(count, requests, flag, statuses), before, statuses);
+}
+SHIMA_EXPORT(Testall);
+
+int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
+  const Requests before = any_requests() ? copy_of(count, requests) : Requests{};
+  if (!has_ours(before)) return SHIMA_REAL(Waitany)(count, requests, index, status);
+  return report_one(test_until(before, [&](int* flag) {
+    return SHIMA_REAL(Testany)(count, requests, index, flag, status);
+  }));
+}
+SHIMA_EXPORT(Waitany);
+
+int MPI_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+  if (!any_requests()) return SHIMA_REAL(Testany)(count, requests, index, flag, status);
+  complete_finished(copy_of(count, requests));
+  return report_one(SHIMA_REAL(Testany)(count, requests, index, flag, status));
+}
+SHIMA_EXPORT(Testany);
+
+int MPI_Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
+  const Requests before = any_requests() ? copy_of(count, requests) : Requests{};
+  if (!has_ours(before)) return SHIMA_REAL(Waitsome)(count, requests, done, indices, statuses);
+  *done = 0;
+  const int code = test_until(before, [&](int* flag) {
+    const int tested = SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
+    *flag = *done != 0;  // MPI_UNDEFINED too
+    return tested;
+  });
+  return report_each(code, picked(before, *done, indices), statuses);
+}
+SHIMA_EXPORT(Waitsome);
+
+int MPI_Testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
+  if (!any_requests()) return SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
+  const Requests before = copy_of(count, requests);
+  complete_finished(before);
+  *done = 0;
+  const int code = SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
+  return report_each(code, picked(before, *done, indices), statuses);
+}
+SHIMA_EXPORT(Testsome);
+
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+int MPI_Request_get_status_all(int count, const MPI_Request* requests, int* flag,
+                               MPI_Status* statuses) {
+  if (any_requests()) complete_finished(copy_of(count, requests));
+  const int code = SHIMA_REAL(Request_get_status_all)(count, requests, flag, statuses);
+  return report_each(code, copy_of(count, requests), statuses);
+}
+SHIMA_EXPORT(Request_get_status_all);
+
+int MPI_Request_get_status_any(int count, const MPI_Request* requests, int* index, int* flag,
+                               MPI_Status* status) {
+  if (any_requests()) complete_finished(copy_of(count, requests));
+  return report_one(SHIMA_REAL(Request_get_status_any)(count, requests, index, flag, status));
+}
+SHIMA_EXPORT(Request_get_status_any);
+
+int MPI_Request_get_status_some(int count, const MPI_Request* requests, int* done, int* indices,
+                                MPI_Status* statuses) {
+  if (any_requests()) complete_finished(copy_of(count, requests));
+  *done = 0;
+  const int code = SHIMA_REAL(Request_get_status_some)(count, requests, done, indices, statuses);
+  return report_each(code, picked(copy_of(count, requests), *done, indices), statuses);
+}
+SHIMA_EXPORT(Request_get_status_some);
+#endif

@@ -1,0 +1,162 @@
+#include "mpiio/file/open_file.h"
+
+#include <fmt/format.h>
+
+#include "mpiio/comm/await.h"
+
+namespace shima {
+namespace {
+
+std::shared_ptr<const View> byte_view() {
+  // Files start with the view of plain bytes, which breaks no rule.
+  return *View::make(View::Request{}, AccessMode{});
+}
+
+}  // namespace
+
+OpenFile::OpenFile(std::unique_ptr<File> file, MPI_Comm comm, int amode)
+    : file_(std::move(file)),
+      amode_(amode),
+      view_(byte_view()),
+      error_handler_(default_error_handler()) {
+  PMPI_Comm_group(comm, &group_);
+}
+
+OpenFile::~OpenFile() {
+  if (group_ != MPI_GROUP_NULL && group_ != MPI_GROUP_EMPTY) PMPI_Group_free(&group_);
+}
+
+ErrorHandler OpenFile::error_handler() const {
+  const std::lock_guard hold(lock_);
+  return error_handler_;
+}
+
+void OpenFile::set_error_handler(const ErrorHandler& handler) {
+  ErrorHandler previous = handler;
+  const std::lock_guard hold(lock_);
+  std::swap(error_handler_, previous);
+}
+
+std::shared_ptr<const View> OpenFile::view() const {
+  const std::lock_guard hold(lock_);
+  return view_;
+}
+
+void OpenFile::set_view(std::shared_ptr<const View> view) {
+  const std::lock_guard hold(lock_);
+  std::swap(view_, view);
+  position_ = 0;
+  etype_bytes_ = view_->etype_size();
+  converts_ = view_->representation() != nullptr;
+}
+
+ViewOffset OpenFile::position() const { return {position_.load()}; }
+
+void OpenFile::set_position(ViewOffset position) { position_ = position.value; }
+
+Status OpenFile::seek_to(MPI_Offset etype) {
+  SHIMA_TRY_ASSIGN(const ViewOffset start, etype_start_of(etype, etype_bytes_.load()));
+  set_position(start);
+  return {};
+}
+
+Result<Slice> OpenFile::take(std::uint64_t len) {
+  const std::lock_guard hold(lock_);
+  std::int64_t begin = position_.load();
+  while (true) {  // a seek takes no lock
+    Result<Slice> slice = view_->slice(ViewOffset{begin}, len);
+    if (!slice || position_.compare_exchange_weak(begin, begin + as_signed(len))) return slice;
+  }
+}
+
+Result<SharedPointer*> OpenFile::shared_pointer() const {
+  if (SharedPointer* const pointer = file_->shared_pointer()) return pointer;
+  return fail(
+      Code::unsupported_operation,
+      "the shared file pointer: rank 0, which keeps it for files opened on several nodes, has no "
+      "network address that the others could use");
+}
+
+Result<std::int64_t> OpenFile::shared_position() const {
+  SHIMA_TRY_ASSIGN(SharedPointer* const pointer, shared_pointer());
+  return pointer->advance(0);
+}
+
+Result<Slice> OpenFile::take_shared(std::uint64_t len) {
+  SHIMA_TRY_ASSIGN(SharedPointer* const pointer, shared_pointer());
+  const auto view = this->view();
+  SHIMA_TRY(view->slice(ViewOffset{0}, len));  // what fits nowhere must not move the pointer
+  SHIMA_TRY_ASSIGN(const std::int64_t begin, pointer->advance(as_signed(len)));
+  return view->slice(ViewOffset{begin}, len);
+}
+
+Worker& OpenFile::together() {
+  const std::lock_guard hold(lock_);
+  if (together_ == nullptr) together_ = std::make_unique<Worker>();
+  return *together_;
+}
+
+Worker& OpenFile::alone() {
+  const std::lock_guard hold(lock_);
+  if (alone_ == nullptr) alone_ = std::make_unique<Worker>();
+  return *alone_;
+}
+
+Status OpenFile::check_no_split() const {
+  const std::lock_guard hold(lock_);
+  if (!split_) return {};
+  return fail(Code::bad_argument,
+              fmt::format("a split collective call is under way: call MPI_File_{}_end first",
+                          split_->kind));
+}
+
+Status OpenFile::settle() {
+  SHIMA_TRY(check_no_split());
+  Worker* worker = nullptr;
+  {
+    const std::lock_guard hold(lock_);
+    worker = together_.get();
+  }
+  if (worker != nullptr) worker->drain(progress_mpi);
+  return {};
+}
+
+void OpenFile::finish_all() {
+  Worker* workers[2] = {};
+  {
+    const std::lock_guard hold(lock_);
+    workers[0] = together_.get();
+    workers[1] = alone_.get();
+  }
+  for (Worker* worker : workers)
+    if (worker != nullptr) worker->drain(progress_mpi);
+}
+
+void OpenFile::begin_split(Split split) {
+  const std::lock_guard hold(lock_);
+  split_ = std::move(split);
+}
+
+Result<Work> OpenFile::end_split(const std::string& kind) {
+  const std::lock_guard hold(lock_);
+  if (!split_)
+    return fail(Code::bad_argument,
+                fmt::format("MPI_File_{0}_end: no split call is under way; MPI_File_{0}_begin "
+                            "starts one",
+                            kind));
+  if (split_->kind != kind)
+    return fail(Code::bad_argument,
+                fmt::format("MPI_File_{}_end: it is MPI_File_{}_begin that is under way", kind,
+                            split_->kind));
+  Work finish = std::move(split_->finish);
+  split_.reset();
+  return finish;
+}
+
+Result<Slice> OpenFile::at(MPI_Offset offset, std::uint64_t len) const {
+  const std::lock_guard hold(lock_);
+  SHIMA_TRY_ASSIGN(const ViewOffset start, view_->etype_start(offset));
+  return view_->slice(start, len);
+}
+
+}  // namespace shima

@@ -1,0 +1,108 @@
+// What an MPI_File handle stands for.
+//
+// A handle is the address of an OpenFile, kept in one registry, so that any other address is told
+// apart from a file without being read. An OpenFile joins the engine's File to what only MPI knows:
+// the view, the individual file pointer, the group, the error handler.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "file/background.h"
+#include "file/file.h"
+#include "group/shared_pointer.h"
+#include "mpiio/file/errors.h"
+#include "mpiio/file/view.h"
+
+namespace shima {
+
+class OpenFile {
+ public:
+  OpenFile(std::unique_ptr<File> file, MPI_Comm comm, int amode);
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile();
+
+  [[nodiscard]] File& file() { return *file_; }
+  [[nodiscard]] int amode() const { return amode_; }
+  [[nodiscard]] MPI_Group group() const { return group_; }
+
+  [[nodiscard]] ErrorHandler error_handler() const;
+  void set_error_handler(const ErrorHandler& handler);
+
+  [[nodiscard]] std::shared_ptr<const View> view() const;
+  // Replaces the view and puts the pointer at its start.
+  void set_view(std::shared_ptr<const View> view);
+  // Whether the view's data representation is not the native one; cheaper than asking the view.
+  [[nodiscard]] bool converts() const { return converts_.load(std::memory_order_relaxed); }
+
+  // The individual file pointer.
+  [[nodiscard]] ViewOffset position() const;
+  void set_position(ViewOffset position);
+  // Moves it to an etype.
+  [[nodiscard]] Status seek_to(MPI_Offset etype);
+
+  // The shared file pointer; an error where this file has none.
+  [[nodiscard]] Result<SharedPointer*> shared_pointer() const;
+  [[nodiscard]] Result<std::int64_t> shared_position() const;
+  // The same as take(), at the shared pointer.
+  [[nodiscard]] Result<Slice> take_shared(std::uint64_t len);
+
+  // The threads that work for this file; started at first use.
+  [[nodiscard]] Worker& together();
+  [[nodiscard]] Worker& alone();
+  // To be called before any collective call that is not queued: an error while a split call is
+  // under way; waits for nonblocking collective ones.
+  [[nodiscard]] Status settle();
+  [[nodiscard]] Status check_no_split() const;
+  // Waits for everything, whatever it is.
+  void finish_all();
+
+  struct Split {
+    std::string kind;  // of the call: "write_all"
+    Work finish;       // waits for it
+  };
+  void begin_split(Split split);
+  // Ends the split call under way, if it is of this kind.
+  [[nodiscard]] Result<Work> end_split(const std::string& kind);
+
+  // The place of the next `len` view bytes at the individual pointer, which moves beyond them.
+  [[nodiscard]] Result<Slice> take(std::uint64_t len);
+  // The place of `len` view bytes at an offset in etypes.
+  [[nodiscard]] Result<Slice> at(MPI_Offset offset, std::uint64_t len) const;
+
+ private:
+  std::unique_ptr<File> file_;
+  int amode_;
+  MPI_Group group_ = MPI_GROUP_NULL;
+  std::atomic<bool> converts_{false};
+  std::atomic<std::int64_t> position_{0};  // in view bytes
+  std::atomic<std::int64_t> etype_bytes_{1};
+
+  mutable std::mutex lock_;  // for everything below
+  std::shared_ptr<const View> view_;
+  ErrorHandler error_handler_;
+  std::optional<Split> split_;
+  // Last, so that they end before what they work on.
+  std::unique_ptr<Worker> together_;
+  std::unique_ptr<Worker> alone_;
+};
+
+// The registry. Handles are also known by small numbers, for Fortran; 0 is MPI_FILE_NULL.
+[[nodiscard]] MPI_File register_open_file(std::unique_ptr<OpenFile> file);
+[[nodiscard]] std::unique_ptr<OpenFile> unregister_open_file(MPI_File handle);
+[[nodiscard]] OpenFile* find_open_file(MPI_File handle);
+[[nodiscard]] int number_of(MPI_File handle);
+[[nodiscard]] MPI_File handle_of(int number);
+
+// Like find_open_file, but with bad_handle where there is none.
+[[nodiscard]] Result<OpenFile*> open_file_of(MPI_File handle);
+
+}  // namespace shima

@@ -1,0 +1,95 @@
+// The open files of this process, by handle and by number.
+//
+// Handles are looked up at every call, so readers share the lock, a file's slot is found through
+// its address, and each thread remembers its last file until any is closed. Slots are reused,
+// lowest first, as Fortran programs expect of small integers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "mpiio/file/open_file.h"
+
+namespace shima {
+namespace {
+
+struct Registry {
+  std::shared_mutex lock;
+  std::vector<MPI_File> slots{MPI_FILE_NULL};  // slot 0 stays MPI_FILE_NULL
+  std::unordered_map<MPI_File, int> numbers;
+  std::atomic<std::uint64_t> closes{1};
+};
+
+// Never destroyed: programs may close files while the process exits.
+Registry& registry() {
+  static auto* instance = new Registry;
+  return *instance;
+}
+
+OpenFile* file_behind(MPI_File handle) { return reinterpret_cast<OpenFile*>(handle); }
+
+}  // namespace
+
+MPI_File register_open_file(std::unique_ptr<OpenFile> file) {
+  Registry& all = registry();
+  const std::unique_lock hold(all.lock);
+  auto slot = std::find(all.slots.begin() + 1, all.slots.end(), MPI_FILE_NULL);
+  if (slot == all.slots.end()) slot = all.slots.insert(slot, MPI_FILE_NULL);
+  const auto handle = reinterpret_cast<MPI_File>(file.release());
+  all.numbers.emplace(handle, static_cast<int>(slot - all.slots.begin()));
+  *slot = handle;
+  return handle;
+}
+
+std::unique_ptr<OpenFile> unregister_open_file(MPI_File handle) {
+  Registry& all = registry();
+  const std::unique_lock hold(all.lock);
+  const auto known = all.numbers.find(handle);
+  if (known == all.numbers.end()) return nullptr;
+  all.slots[static_cast<std::size_t>(known->second)] = MPI_FILE_NULL;
+  all.numbers.erase(known);
+  ++all.closes;
+  return std::unique_ptr<OpenFile>(file_behind(handle));
+}
+
+OpenFile* find_open_file(MPI_File handle) {
+  struct Recent {
+    MPI_File handle;
+    std::uint64_t closes;
+  };
+  thread_local Recent recent{MPI_FILE_NULL, 0};
+  Registry& all = registry();
+  const std::uint64_t closes = all.closes.load(std::memory_order_acquire);
+  if (recent.handle == handle && recent.closes == closes) return file_behind(handle);
+  const std::shared_lock hold(all.lock);
+  if (!all.numbers.contains(handle)) return nullptr;
+  recent = {handle, closes};
+  return file_behind(handle);
+}
+
+int number_of(MPI_File handle) {
+  Registry& all = registry();
+  const std::shared_lock hold(all.lock);
+  const auto known = all.numbers.find(handle);
+  return known == all.numbers.end() ? 0 : known->second;
+}
+
+MPI_File handle_of(int number) {
+  Registry& all = registry();
+  const std::shared_lock hold(all.lock);
+  const bool known = number > 0 && static_cast<std::size_t>(number) < all.slots.size();
+  return known ? all.slots[static_cast<std::size_t>(number)] : MPI_FILE_NULL;
+}
+
+Result<OpenFile*> open_file_of(MPI_File handle) {
+  if (OpenFile* file = find_open_file(handle)) return file;
+  return fail(Code::bad_handle, handle == MPI_FILE_NULL
+                                    ? "the file handle is MPI_FILE_NULL"
+                                    : fmt::format("{} is not the handle of an open file",
+                                                  static_cast<void*>(handle)));
+}
+
+}  // namespace shima

@@ -1,0 +1,130 @@
+// Walking a Slice without flattening it.
+//
+// A Cursor stands at one data byte and knows the path from the root to the piece that holds it. It
+// reports strips: a run of equal pieces at equal distances, so that copy loops and iovec builders
+// work on many pieces per call. It seeks to the n-th data byte, and in ordered patterns to the
+// first byte at or after an offset, in time proportional to the depth (and the logarithm of list
+// lengths).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "base/units.h"
+#include "pattern/pattern.h"
+
+namespace shima {
+
+// `count` pieces of `len_bytes`, the first at `offset`, each `stride_bytes` after the one before.
+struct Strip {
+  std::int64_t offset = 0;
+  std::uint64_t len_bytes = 0;
+  std::int64_t stride_bytes = 0;
+  std::uint64_t count = 0;
+};
+
+class Cursor {
+ public:
+  // Keeps a reference to the pattern of `slice`, which must hold the bytes that the slice names and
+  // be no deeper than Pattern::max_depth; starts at its first byte.
+  explicit Cursor(Slice slice);
+
+  [[nodiscard]] bool done() const { return byte_ >= end_byte_; }
+  // The position, counted in data bytes from the start of the slice.
+  [[nodiscard]] std::uint64_t byte() const { return byte_ - slice_.first_byte; }
+  [[nodiscard]] std::uint64_t bytes_left() const { return end_byte_ - byte_; }
+  // The pieces from here on that are equal and equally spaced; the first may be the rest of a
+  // piece. Not to be called when done().
+  [[nodiscard]] Strip strip() const;
+
+  // Moves on by `len_bytes` data bytes, at most to the end.
+  void advance(std::uint64_t len_bytes);
+  // Moves to a data byte of the slice.
+  void seek_byte(std::uint64_t byte);
+  // Moves to the first byte of the slice at or after `offset`. The pattern must be ordered.
+  void seek_offset(std::int64_t offset);
+
+ private:
+  struct Level {
+    const PatternNode* node;
+    std::int64_t base;    // where the node's offset 0 lies
+    std::uint64_t index;  // which child; unused on the contiguous level
+  };
+
+  void enter(const PatternNode* node, std::int64_t base);
+  void descend_to_byte(std::uint64_t byte_in_node);
+  void descend_to_offset(std::int64_t offset);
+  [[nodiscard]] std::uint64_t byte_of_path() const;
+  bool step_in_list();
+  void climb();
+
+  Slice slice_;
+  std::uint64_t byte_ = 0;
+  std::uint64_t end_byte_ = 0;
+  std::uint64_t within_ = 0;  // data bytes of the current piece already passed
+  int depth_ = 0;
+  std::array<Level, Pattern::max_depth> path_;  // from the root to the piece
+};
+
+// Inline like advance(): in lists of small pieces these two are most of what is not copying.
+inline Strip Cursor::strip() const {
+  const Level& leaf = path_[static_cast<std::size_t>(depth_ - 1)];
+  const std::uint64_t left = end_byte_ - byte_;
+  const std::uint64_t piece = leaf.node->len_bytes - within_;
+  Strip strip{leaf.base + as_signed(within_), std::min(piece, left), as_signed(piece), 1};
+  if (depth_ < 2 || within_ != 0 || left < piece) return strip;
+  const Level& parent = path_[static_cast<std::size_t>(depth_ - 2)];
+  if (parent.node->kind != PatternNode::Kind::strided) return strip;
+  strip.stride_bytes = parent.node->stride_bytes;
+  strip.count = parent.node->count - parent.index;
+  // A division per strip is dear where strips are short; most end well before the slice does.
+  if (strip.count * piece > left) strip.count = left / piece;
+  return strip;
+}
+
+inline void Cursor::advance(std::uint64_t len_bytes) {
+  const std::uint64_t step = std::min(len_bytes, end_byte_ - byte_);
+  byte_ += step;
+  within_ += step;
+  if (byte_ < end_byte_ && within_ >= path_[static_cast<std::size_t>(depth_ - 1)].node->len_bytes &&
+      !step_in_list()) {
+    climb();
+  }
+}
+
+// The step most often taken in lists: from one piece to the next child, if that is one piece too.
+inline bool Cursor::step_in_list() {
+  if (depth_ < 2) return false;
+  Level& list = path_[static_cast<std::size_t>(depth_ - 2)];
+  Level& piece = path_[static_cast<std::size_t>(depth_ - 1)];
+  const std::uint64_t next = list.index + 1;
+  if (next >= list.node->children.size())
+    return false;  // also where the parent is strided: it has none
+  const Pattern& child = list.node->children[next];
+  const std::uint64_t rest = within_ - piece.node->len_bytes;
+  if (child.node()->kind != PatternNode::Kind::contiguous || rest >= child.node()->len_bytes)
+    return false;
+  list.index = next;
+  piece.node = child.node();
+  piece.base = list.base + child.origin();
+  within_ = rest;
+  return true;
+}
+
+// The part of a strip that lies below `limit`: whole pieces, or the first bytes of one piece.
+[[nodiscard]] Strip clip_below(Strip strip, std::int64_t limit);
+
+// Calls visit(Strip) for the bytes of the slice from the cursor up to offset `limit`, and leaves
+// the cursor at the first byte at or after it. The pattern must be ordered.
+template <class Visit>
+void for_each_strip_below(Cursor& cursor, std::int64_t limit, Visit visit) {
+  while (!cursor.done()) {
+    const Strip strip = clip_below(cursor.strip(), limit);
+    if (strip.count == 0) return;
+    visit(strip);
+    cursor.advance(strip.len_bytes * strip.count);
+  }
+}
+
+}  // namespace shima

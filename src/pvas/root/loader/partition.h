@@ -1,0 +1,38 @@
+// Filling a partition with a program that is about to begin.
+//
+// From its beginning: the Control and what the process needs to enter its program; some random
+// pages of nothing; the program; its loader; the stack; and from there on whatever the task maps.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "pvas/root/inside/task_entry.h"
+#include "pvas/shared/board.h"
+#include "pvas/shared/wire.h"
+
+namespace shima::pvas {
+
+struct TaskFile {
+  UniqueFd fd;
+  int number;  // in the task
+};
+
+struct Partition {
+  Control* control = nullptr;
+  EntryOrder* entry = nullptr;  // lacks what is known when the process is made
+  int origin_number = 0;        // of the program's own file, in the task
+  UniqueFd program;
+};
+
+[[nodiscard]] inline std::uint64_t partition_address(const Board& board, int task) {
+  return board.first_partition + static_cast<std::uint64_t>(task) * board.partition_size;
+}
+
+// Where it fails, some of it may be mapped.
+[[nodiscard]] Result<Partition> fill_partition(Board& board, int task, const SpawnOrder& order,
+                                               const std::vector<TaskFile>& files);
+
+}  // namespace shima::pvas

@@ -1,0 +1,36 @@
+// The halves of a check (see check.h): one master file, and the parts on the targets.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "store/check/check.h"
+#include "store/striped/parts.h"
+
+namespace shima {
+
+// What a check knows so far.
+struct CheckState {
+  const CheckRequest* request = nullptr;
+  CheckReport report;
+  std::set<std::string> live_ids;             // that a master file names, in any way
+  std::map<std::string, MasterFile> masters;  // sound ones, by id
+  std::set<std::string> plain_files;          // those that are no sound master files, by path
+  std::set<std::string> folders;
+
+  Finding& add(Problem problem, std::string path, std::string what, std::string mend) {
+    return report.findings.emplace_back(
+        Finding{problem, std::move(path), std::move(what), std::move(mend)});
+  }
+};
+
+// Examines what stands at `path`, a real path: a master file, a draft, or anything else.
+void check_file(CheckState& state, const std::string& path);
+
+// Examines the configured targets and those beside the files, after all files. `inside`: whether a
+// path is among those asked for.
+void check_targets(CheckState& state, const std::function<bool(const std::string&)>& inside);
+
+}  // namespace shima

@@ -1,0 +1,250 @@
+// The targets: whose are the parts that lie there?
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "store/check/check_parts.h"
+#include "store/striped/intents.h"
+#include "store/striped/master_store.h"
+#include "store/striped/text_file.h"
+
+namespace shima {
+namespace {
+
+// Where parts were found, and which.
+struct Found {
+  const Target* target;
+  std::string name;
+};
+
+// All parts of one id, and what their copies say.
+struct Family {
+  std::vector<Found> parts;
+  std::unique_ptr<MasterCopy> copy;  // null: none can be read
+};
+
+std::vector<std::string> names_in(const Target& target) {
+  std::vector<std::string> names;
+  const int fd = ::openat(target.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const folder = fd < 0 ? nullptr : ::fdopendir(fd);
+  if (folder == nullptr) return names;
+  while (const dirent* entry = ::readdir(folder)) names.emplace_back(entry->d_name);
+  ::closedir(folder);
+  return names;
+}
+
+bool is_draft(std::string_view name) {
+  if (!is_draft_name(name)) return false;
+  const std::string goal = goal_of_draft(name);
+  return is_part_name(goal) || goal == target_marker;
+}
+
+class TargetsCheck {
+ public:
+  TargetsCheck(CheckState& state, const std::function<bool(const std::string&)>& inside)
+      : state_(state), inside_(inside) {}
+
+  void run() {
+    open_all();
+    for (const auto& target : targets_) survey(*target);
+    std::map<std::string, std::vector<const Family*>> claims;  // of files that are no master files
+    for (const auto& [id, family] : families_) {
+      if (const auto master = state_.masters.find(id); master != state_.masters.end())
+        check_places(master->second, family);
+      if (state_.live_ids.contains(id)) continue;
+      if (claims_plain_file(family)) {
+        claims[family.copy->path].push_back(&family);
+      } else {
+        check_orphan(id, family);
+      }
+    }
+    for (const auto& [path, families] : claims) check_overwritten(path, families);
+  }
+
+ private:
+  void open_all() {
+    const auto places = configured_targets();
+    if (!places) {
+      state_.add(Problem::missing_target, state_.request->path, places.error().what,
+                 "correct the list of targets");
+    } else {
+      for (const TargetPlace& place : *places) open(place.name, state_.request->path);
+    }
+    for (const std::string& folder : state_.folders)
+      if (std::filesystem::is_directory(folder + "/.shima"))
+        open(std::string(beside_target), folder + "/any");
+  }
+
+  void open(const std::string& name, const std::string& path) {
+    auto target = Target::open(name, path, Target::Purpose::use);
+    // One that was never used is no target yet; a file that needs it has said so already.
+    if (target) targets_.push_back(std::make_unique<Target>(*std::move(target)));
+  }
+
+  void survey(const Target& target) {
+    for (const std::string& name : names_in(target)) {
+      if (is_draft(name)) check_draft(target, name);
+      if (!is_part_name(name)) continue;
+      Family& family = families_[name.substr(0, file_id_digits)];
+      family.parts.push_back({&target, name});
+      if (!name.ends_with(".master")) continue;
+      auto copy = read_copy(target, {name.substr(0, file_id_digits)});
+      if (copy && !family.copy) family.copy = std::make_unique<MasterCopy>(*std::move(copy));
+    }
+  }
+
+  void check_draft(const Target& target, const std::string& name) {
+    UniqueFd fd(::openat(target.fd(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return;  // being written
+    Finding& finding = state_.add(Problem::leftover_draft, target.directory() + "/" + name,
+                                  "a killed process has left this draft", "shima fsck --repair");
+    finding.mendable = true;
+    finding.mended = state_.request->repair && ::unlinkat(target.fd(), name.c_str(), 0) == 0;
+  }
+
+  // Subfiles where the layout of a sound file has none.
+  void check_places(const MasterFile& master, const Family& family) {
+    const std::vector<std::string> names = master.targets();
+    for (const Found& part : family.parts) {
+      const auto index = subfile_index(part.name);
+      if (!index) continue;
+      const bool known = *index >= 0 && *index < std::ssize(names);
+      if (known && names[static_cast<std::size_t>(*index)] == part.target->name()) continue;
+      state_.add(Problem::foreign_subfile, part.target->directory() + "/" + part.name,
+                 known ? fmt::format("subfile {} belongs on target {}, not on {}", *index,
+                                     names[static_cast<std::size_t>(*index)], part.target->name())
+                       : fmt::format("the file that it is called after has {} subfiles only",
+                                     names.size()),
+                 "move it to where it belongs, or remove it");
+    }
+  }
+
+  // A file without data is not worth having again, and a killed create leaves just that.
+  bool claims_plain_file(const Family& family) const {
+    return family.copy && !family.copy->master.intent &&
+           state_.plain_files.contains(family.copy->path) &&
+           std::ranges::any_of(family.parts, [](const Found& part) {
+             struct stat facts{};
+             return subfile_index(part.name) &&
+                    ::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) ==
+                        0 &&
+                    facts.st_size > 0;
+           });
+  }
+
+  // --- orphans
+
+  // Whether the copy names a file that is not asked for but has these parts.
+  static bool lives_elsewhere(const std::string& id, const Family& family) {
+    if (!family.copy) return false;
+    const auto there = read_master(family.copy->path);
+    if (!there) return true;  // who knows
+    return *there && (*there)->id.hex == id;
+  }
+
+  // Parts without a copy belong to a file near the folder that they are in, if to any.
+  bool asked_for(const Family& family) const {
+    if (family.copy) return inside_(family.copy->path);
+    return std::ranges::any_of(family.parts, [&](const Found& part) {
+      const std::filesystem::path folder(part.target->directory());
+      return part.target->name() == beside_target && inside_(folder.string());
+    });
+  }
+
+  void check_orphan(const std::string& id, const Family& family) {
+    if (!asked_for(family) || lives_elsewhere(id, family)) return;
+    const Found& first = family.parts.front();
+    Finding& finding = state_.add(
+        Problem::orphan, first.target->directory() + "/" + first.name,
+        fmt::format("{} part{} of a file that is not there{}", family.parts.size(),
+                    family.parts.size() == 1 ? "" : "s",
+                    family.copy ? "; it was " + family.copy->path : std::string()),
+        "if that file was moved without shima mv, check it where it is now; else --remove-orphans "
+        "removes them");
+    finding.mendable = true;
+    if (state_.request->remove_orphans) finding.mended = remove_orphan(id, family);
+  }
+
+  static bool remove_orphan(const std::string& id, const Family& family) {
+    std::optional<FolderLock> lock;
+    if (family.copy) {
+      auto taken = FolderLock::take(family.copy->path);  // none where the folder is gone
+      if (taken) lock.emplace(*std::move(taken));
+      if (lives_elsewhere(id, family)) return false;
+    }
+    bool all = true;
+    for (const Found& part : family.parts)
+      all = ::unlinkat(part.target->fd(), part.name.c_str(), 0) == 0 && all;
+    return all;
+  }
+
+  // --- overwritten
+
+  static bool is_complete(const Family& family) {
+    const MasterFile& master = family.copy->master;
+    const std::vector<std::string> names = master.targets();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string name = subfile_name(master.id, static_cast<int>(i));
+      if (!std::ranges::any_of(family.parts, [&](const Found& part) {
+            return part.name == name && part.target->name() == names[i];
+          }))
+        return false;
+    }
+    return true;
+  }
+
+  void check_overwritten(const std::string& path, const std::vector<const Family*>& families) {
+    std::erase_if(state_.report.findings, [&](const Finding& finding) {
+      return finding.problem == Problem::damaged_master && finding.path == path;
+    });
+    const bool one = families.size() == 1 && is_complete(*families.front());
+    Finding& finding = state_.add(
+        Problem::overwritten_master, path,
+        one ? "a striped file was overwritten by something else; all of its bytes are on the "
+              "targets"
+            : fmt::format("{} striped file{} overwritten by something else here, and not one "
+                          "of them alone has all its subfiles",
+                          families.size(), families.size() == 1 ? " was" : "s were"),
+        one ? "shima fsck --repair" : "restore it from a backup");
+    finding.mendable = one;
+    if (!one || !state_.request->repair) return;
+    const Status mended = rebuild(path, families.front()->copy->master, finding);
+    finding.mended = mended.has_value();
+    if (!mended) finding.what += ": " + describe(mended.error());
+    if (mended) check_file(state_, path);
+  }
+
+  // What overwrote the file is kept under another name.
+  static Status rebuild(const std::string& path, const MasterFile& master, Finding& finding) {
+    SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+    if (const auto now = read_master(path); now && *now) return {};
+    struct stat facts{};
+    if (::stat(path.c_str(), &facts) != 0) return failed("examining", path);
+    if (facts.st_size > 0) {
+      const std::string saved = fmt::format("{}.overwritten-{}", path, master.id.hex.substr(0, 8));
+      if (::link(path.c_str(), saved.c_str()) != 0) return failed("saving it as", saved);
+      finding.what += fmt::format("; what stood here is now {}", saved);
+    }
+    return put_master(path, master);
+  }
+
+  CheckState& state_;
+  const std::function<bool(const std::string&)>& inside_;
+  std::vector<std::unique_ptr<Target>> targets_;
+  std::map<std::string, Family> families_;
+};
+
+}  // namespace
+
+void check_targets(CheckState& state, const std::function<bool(const std::string&)>& inside) {
+  TargetsCheck(state, inside).run();
+}
+
+}  // namespace shima

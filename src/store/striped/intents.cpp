@@ -1,0 +1,139 @@
+#include "store/striped/intents.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "store/striped/master_store.h"
+#include "store/striped/parts.h"
+#include "store/striped/restripe.h"
+#include "store/striped/target.h"
+
+namespace shima {
+namespace {
+
+std::filesystem::path folder_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path();
+}
+
+// Whoever opens a file finishes its intent, perhaps with more rights than whoever wrote it.
+Status check_owner(const MasterFile& master, const std::string& path,
+                   const std::vector<Target>& targets) {
+  if (belong_to(master, path, targets)) return {};
+  return fail(Code::access_denied,
+              path + " says that an operation on somebody else's subfiles is to be finished");
+}
+
+Status remove_replaced(const ReplaceIntent& replaced, const std::string& path) {
+  const MasterFile before{replaced.from, {{{0}, 1, replaced.targets}}, {}};
+  SHIMA_TRY_ASSIGN(const auto targets, open_targets(replaced.targets, path, Target::Purpose::use));
+  SHIMA_TRY(check_owner(before, path, targets));
+  return remove_parts(before, targets);
+}
+
+bool same_file(const Target& a, const Target& b, const std::string& name) {
+  struct stat one{};
+  struct stat other{};
+  return ::fstatat(a.fd(), name.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstatat(b.fd(), name.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+         one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// Parts that lie beside the file have a second name in the folder that it comes from or did not
+// get to. That name is taken away only where both are names of one file: nobody else's can be lost,
+// whatever a master file says.
+Status unlink_twins(const MasterFile& master, const std::vector<Target>& targets,
+                    const std::string& other_path) {
+  const auto there = Target::open(std::string(beside_target), other_path, Target::Purpose::use);
+  if (!there) return {};  // never made, or gone with all that was in it
+  for (const Part& part : parts_of(master, targets)) {
+    if (part.target->name() != beside_target || !same_file(*part.target, *there, part.name))
+      continue;
+    if (::unlinkat(there->fd(), part.name.c_str(), 0) != 0)
+      return failed("removing", there->directory() + "/" + part.name);
+  }
+  return {};
+}
+
+Status finish_move(const std::string& path, const MasterFile& master, const MoveIntent& move,
+                   const std::vector<Target>& targets) {
+  for (const std::string& end : {move.from, move.to})
+    if (folder_of(end) != folder_of(path)) SHIMA_TRY(unlink_twins(master, targets, end));
+  // Elsewhere nobody knows whether the replaced file is gone; fsck names what it may have left.
+  if (move.replaced && path == move.to) SHIMA_TRY(remove_replaced(*move.replaced, path));
+  MasterFile settled = master;
+  settled.intent.reset();
+  return write_copies(settled, path, 0600, targets);
+}
+
+// The logical size, by the subfiles that are there.
+Result<std::uint64_t> size_of(const MasterFile& master, const std::vector<Target>& targets) {
+  SHIMA_TRY_ASSIGN(const Layout layout, layout_of(master));
+  std::vector<std::uint64_t> sizes;
+  for (const Part& part : parts_of(master, targets)) {
+    struct stat facts{};
+    if (!subfile_index(part.name)) break;
+    if (::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0)
+      return failed("examining", part.path());
+    sizes.push_back(as_unsigned(facts.st_size));
+  }
+  return as_unsigned(layout.end_of_file(sizes).value);
+}
+
+}  // namespace
+
+Status put_master(const std::string& path, const MasterFile& master) {
+  SHIMA_TRY_ASSIGN(Draft draft, Draft::write(path, encode_master(master), 0600));
+  SHIMA_TRY(draft.replace(path));
+  return sync_folder_of(path);
+}
+
+Status finish_intent(const std::string& path, MasterFile& master) {
+  if (!master.intent) return {};
+  const Intent intent = *master.intent;
+  SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), path, Target::Purpose::use));
+  SHIMA_TRY(check_owner(master, path, targets));
+  if (const auto* truncate = std::get_if<TruncateIntent>(&intent)) {
+    SHIMA_TRY(truncate_subfiles(master, truncate->size_bytes, targets));
+  } else if (std::holds_alternative<RemoveIntent>(intent)) {
+    SHIMA_TRY(remove_parts(master, targets));
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return failed("removing", path);
+    return {};
+  } else if (const auto* replaced = std::get_if<ReplaceIntent>(&intent)) {
+    SHIMA_TRY(remove_replaced(*replaced, path));
+  } else if (const auto* move = std::get_if<MoveIntent>(&intent)) {
+    SHIMA_TRY(finish_move(path, master, *move, targets));
+  }
+  master.intent.reset();
+  return put_master(path, master);
+}
+
+Status carry_out(const std::string& link, const Intent& intent, const FileId* only) {
+  SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
+  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+  SHIMA_TRY_ASSIGN(auto master, read_master(path));
+  if (!master) return fail(Code::no_such_file, path + " is no striped file any more");
+  if (only != nullptr && master->id != *only)
+    return fail(Code::file_in_use, path + " is another file by now");
+  SHIMA_TRY(finish_intent(path, *master));
+  // Nothing is begun that could not be finished.
+  SHIMA_TRY_ASSIGN(const auto targets, open_targets(master->targets(), path, Target::Purpose::use));
+  if (std::holds_alternative<RemoveIntent>(intent)) SHIMA_TRY(drop_restripe(*master, path));
+  std::uint64_t size_before = 0;
+  const bool truncates = std::holds_alternative<TruncateIntent>(intent);
+  if (truncates) {
+    SHIMA_TRY_ASSIGN(size_before, size_of(*master, targets));
+  }
+  master->intent = intent;
+  SHIMA_TRY(put_master(path, *master));
+  const Status finished = finish_intent(path, *master);
+  if (finished || !truncates) return finished;
+  // A size that cannot be (EFBIG) must not be tried again by everybody who opens the file.
+  master->intent = TruncateIntent{size_before};
+  if (put_master(path, *master)) std::ignore = finish_intent(path, *master);
+  return finished;
+}
+
+}  // namespace shima

@@ -1,0 +1,280 @@
+#include "store/striped/logical_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+#include "store/striped/master_store.h"
+#include "store/subfile/pieces.h"
+
+namespace shima {
+namespace {
+
+// Calls move(extent, pieces) for each part of the pieces that lies in one subfile, until one moves
+// less than all of its bytes; returns the sum.
+template <class Move>
+Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset,
+                                     std::span<const iovec> pieces, Move move) {
+  std::uint64_t left = bytes_in(pieces);
+  Extent extent = layout.locate(offset, left);
+  if (extent.len_bytes == left) return move(extent, pieces);
+  std::uint64_t moved = 0;
+  PieceCursor cursor(pieces);
+  while (left > 0) {
+    const std::vector<iovec> part = cursor.take(extent.len_bytes);
+    SHIMA_TRY_ASSIGN(const std::uint64_t n, move(extent, std::span<const iovec>(part)));
+    moved += n;
+    if (n < extent.len_bytes) break;
+    left -= n;
+    extent = layout.locate(offset + as_signed(moved), left);
+  }
+  return moved;
+}
+
+}  // namespace
+
+Result<LogicalFile> LogicalFile::open_parts(const MasterFile& master, const LogicalOpen& request) {
+  SHIMA_TRY_ASSIGN(auto subfiles, open_subfiles(master, {.path = request.path,
+                                                         .read = request.read,
+                                                         .write = request.write,
+                                                         .direct_read = request.direct_read,
+                                                         .direct_write = request.direct_write,
+                                                         .close_to_open = request.close_to_open}));
+  SHIMA_TRY_ASSIGN(Layout layout, layout_of(master));
+  return LogicalFile(request.path, std::move(layout), master, std::move(subfiles));
+}
+
+// The file may be renamed or restriped between a look at its master file and the opening of its
+// subfiles: then what was opened may be about to be removed, or not be found, and the master file
+// says other things than before.
+//
+// Or nothing stands there, and a striped file appears before a plain one is made.
+Result<LogicalFile> LogicalFile::open(const LogicalOpen& request) {
+  if (request.exclusive) return open_plain(request);
+  SHIMA_TRY_ASSIGN(auto master, read_openable_master(request.path));
+  constexpr int most_attempts = 10;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    auto file = master ? open_parts(*master, request) : open_plain(request);
+    SHIMA_TRY_ASSIGN(auto after, read_openable_master(request.path));
+    const bool same = after ? master && after->id == master->id : !master;
+    if (same && (file || !master || attempt > 0)) return file;
+    master = std::move(after);
+  }
+  return fail(Code::file_in_use, request.path + " is being replaced again and again");
+}
+
+Result<LogicalFile> LogicalFile::open_plain(const LogicalOpen& request) {
+  SHIMA_TRY_ASSIGN(auto whole, open_subfile({.path = request.path,
+                                             .read = request.read,
+                                             .write = request.write,
+                                             .create = request.create,
+                                             .exclusive = request.exclusive,
+                                             .direct_read = request.direct_read,
+                                             .direct_write = request.direct_write,
+                                             .permissions = request.permissions,
+                                             .close_to_open = request.close_to_open}));
+  std::vector<std::unique_ptr<Subfile>> subfiles;
+  subfiles.push_back(std::move(whole));
+  return LogicalFile(request.path, Layout::plain(), {}, std::move(subfiles));
+}
+
+Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
+  const auto moved = move_by_extent(
+      layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {
+        const Status status = write_pieces_in(extent.subfile, extent.begin, part, extent.len_bytes);
+        return status ? Result<std::uint64_t>(extent.len_bytes) : std::unexpected(status.error());
+      });
+  if (!moved) return std::unexpected(moved.error());
+  return {};
+}
+
+Result<std::uint64_t> LogicalFile::read(FileOffset offset, std::span<const iovec> pieces) {
+  return move_by_extent(layout_, offset, pieces,
+                        [&](const Extent& extent, std::span<const iovec> part) {
+                          return read_in(extent.subfile, extent.begin, part);
+                        });
+}
+
+bool LogicalFile::move_apart(std::span<const LogicalRun> runs, bool writing) {
+  std::vector<std::vector<ApartRun>> runs_of(subfiles_.size());
+  std::deque<std::vector<iovec>> cut;  // the pieces of runs that lie in several subfiles
+  for (const LogicalRun& run : runs) {
+    PieceCursor cursor(run.pieces);
+    for (std::uint64_t done = 0; done < run.len_bytes;) {
+      const Extent extent = layout_.locate(run.begin + as_signed(done), run.len_bytes - done);
+      const bool whole = extent.len_bytes == run.len_bytes;
+      if (!whole) cut.push_back(cursor.take(extent.len_bytes));
+      runs_of[static_cast<std::size_t>(extent.subfile)].push_back(
+          {extent.begin, whole ? run.pieces : std::span<const iovec>(cut.back()),
+           extent.len_bytes});
+      done += extent.len_bytes;
+    }
+  }
+  for (std::size_t i = 0; i < runs_of.size(); ++i) {
+    if (runs_of[i].empty()) continue;
+    if (!subfiles_[i]->move_apart(runs_of[i], writing)) return false;
+    tally(i, runs_of[i], writing);
+  }
+  return true;
+}
+
+void LogicalFile::tally(std::size_t subfile, std::span<const ApartRun> runs, bool writing) {
+  for (const ApartRun& run : runs)
+    writing ? tallies_.wrote(subfile, run.len_bytes) : tallies_.read(subfile, run.len_bytes);
+}
+
+Status LogicalFile::write(FileOffset offset, const void* data, std::uint64_t len_bytes) {
+  const iovec piece{const_cast<void*>(data), len_bytes};
+  return write(offset, std::span<const iovec>(&piece, 1));
+}
+
+Result<std::uint64_t> LogicalFile::read(FileOffset offset, void* data, std::uint64_t len_bytes) {
+  const iovec piece{data, len_bytes};
+  return read(offset, std::span<const iovec>(&piece, 1));
+}
+
+Status LogicalFile::write_in(int subfile, TargetOffset offset, const void* data,
+                             std::uint64_t len_bytes) {
+  const iovec piece{const_cast<void*>(data), len_bytes};
+  return write_pieces_in(subfile, offset, std::span<const iovec>(&piece, 1), len_bytes);
+}
+
+Status LogicalFile::write_in(int subfile, TargetOffset offset, std::span<const iovec> pieces) {
+  return write_pieces_in(subfile, offset, pieces, bytes_in(pieces));
+}
+
+Status LogicalFile::write_pieces_in(int index, TargetOffset offset, std::span<const iovec> pieces,
+                                    std::uint64_t len_bytes) {
+  SHIMA_TRY(subfile(index).write(offset, pieces));
+  tallies_.wrote(static_cast<std::size_t>(index), len_bytes);
+  return {};
+}
+
+Result<std::uint64_t> LogicalFile::read_in(int subfile, TargetOffset offset, void* data,
+                                           std::uint64_t len_bytes) {
+  const iovec piece{data, len_bytes};
+  return read_in(subfile, offset, std::span<const iovec>(&piece, 1));
+}
+
+// A subfile that ends early ends the file only if no other one goes on.
+Result<std::uint64_t> LogicalFile::read_in(int index, TargetOffset offset,
+                                           std::span<const iovec> pieces) {
+  SHIMA_TRY_ASSIGN(const std::uint64_t found, subfile(index).read(offset, pieces));
+  tallies_.read(static_cast<std::size_t>(index), found);
+  const std::uint64_t wanted = bytes_in(pieces);
+  if (found == wanted || subfiles_.size() == 1) return found;
+  SHIMA_TRY_ASSIGN(const FileOffset end, size());
+  const std::int64_t left = layout_.below(index, end) - (offset + as_signed(found));
+  const std::uint64_t zeros =
+      std::min(wanted - found, as_unsigned(std::max<std::int64_t>(left, 0)));
+  PieceCursor cursor(pieces);
+  cursor.skip(found);
+  for (const iovec& piece : cursor.take(zeros)) std::memset(piece.iov_base, 0, piece.iov_len);
+  return found + zeros;
+}
+
+Result<FileOffset> LogicalFile::end_seen_at(int subfile, TargetOffset at) {
+  SHIMA_TRY_ASSIGN(const FileOffset end, size());
+  return std::min(end, layout_.run_at(subfile, at).begin);
+}
+
+bool LogicalFile::cached(FileOffset offset) {
+  const Extent extent = layout_.locate(offset, 1);
+  return subfile(extent.subfile).cached(extent.begin);
+}
+
+void LogicalFile::will_need(FileRange range) {
+  for (int i = 0; i < layout_.subfile_count(); ++i) {
+    const TargetRange part{layout_.below(i, range.begin), layout_.below(i, range.end)};
+    if (!part.empty()) subfile(i).will_need(part);
+  }
+}
+
+Result<std::vector<std::uint64_t>> LogicalFile::subfile_sizes() {
+  std::vector<std::uint64_t> sizes;
+  for (const auto& each : subfiles_) {
+    SHIMA_TRY_ASSIGN(const std::uint64_t bytes, each->size());
+    sizes.push_back(bytes);
+  }
+  return sizes;
+}
+
+Result<FileOffset> LogicalFile::size() {
+  SHIMA_TRY_ASSIGN(const auto sizes, subfile_sizes());
+  return layout_.end_of_file(sizes);
+}
+
+Result<std::optional<FileOffset>> LogicalFile::next_data(FileOffset from) {
+  std::optional<FileOffset> next;
+  for (int i = 0; i < layout_.subfile_count(); ++i) {
+    const TargetOffset begin = layout_.below(i, from);
+    SHIMA_TRY_ASSIGN(const auto found, subfile(i).next_data(begin));
+    if (!found || *found >= layout_.capacity(i)) continue;
+    const FileOffset at = std::max(from, layout_.run_at(i, *found).begin);
+    next = next ? std::min(*next, at) : at;
+  }
+  return next;
+}
+
+Status LogicalFile::truncate(FileOffset size) {
+  if (!master_) return subfile(0).truncate(as_unsigned(size.value));
+  const Status status = truncate_striped(path_, as_unsigned(size.value), &master_->id);
+  const bool has_lost_name = !status && (status.error().code == Code::no_such_file ||
+                                         status.error().code == Code::file_in_use);
+  return has_lost_name ? truncate_unnamed(size) : status;
+}
+
+Status LogicalFile::truncate_unnamed(FileOffset size) {
+  for (int i = 0; i < layout_.subfile_count(); ++i)
+    SHIMA_TRY(subfile(i).truncate(as_unsigned(layout_.below(i, size).value)));
+  return {};
+}
+
+Status LogicalFile::preallocate(FileOffset size) {
+  for (int i = 0; i < layout_.subfile_count(); ++i)
+    SHIMA_TRY(subfile(i).preallocate(as_unsigned(layout_.below(i, size).value)));
+  return {};
+}
+
+Status LogicalFile::sync() {
+  if (master_ && !master_synced_) {
+    // A name that the file has lost since need not outlive anything.
+    const Status synced = sync_master(*master_, path_);
+    if (!synced && synced.error().code != Code::no_such_file) return synced;
+  }
+  master_synced_ = true;
+  for (const auto& each : subfiles_) SHIMA_TRY(each->sync());
+  return {};
+}
+
+Status LogicalFile::publish() {
+  for (const auto& each : subfiles_) SHIMA_TRY(each->publish());
+  return {};
+}
+
+void LogicalFile::look_again() {
+  for (const auto& each : subfiles_) each->look_again();
+}
+
+bool LogicalFile::close_to_open() const {
+  return std::ranges::any_of(subfiles_, [](const auto& each) { return each->close_to_open(); });
+}
+
+// One subfile's locks stand for the whole file.
+Status LogicalFile::lock(FileRange range, bool exclusive) {
+  return subfile(0).lock(TargetOffset{range.begin.value}, range.len_bytes(), exclusive);
+}
+void LogicalFile::unlock(FileRange range) {
+  subfile(0).unlock(TargetOffset{range.begin.value}, range.len_bytes());
+}
+
+Status LogicalFile::close() {
+  Status status;
+  for (const auto& each : subfiles_) {
+    const Status closed = each->close();
+    if (status) status = closed;
+  }
+  return status;
+}
+
+}  // namespace shima

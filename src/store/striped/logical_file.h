@@ -1,0 +1,121 @@
+// One contiguous byte stream over the subfiles of a layout.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "layout/layout.h"
+#include "layout/master_file.h"
+#include "observe/subfile_tally.h"
+#include "store/striped/text_file.h"
+#include "store/subfile/subfile.h"
+
+namespace shima {
+
+struct LogicalOpen {
+  std::string path;
+  bool read = false;
+  bool write = false;
+  bool create = false;  // a plain file, where there is none
+  bool exclusive = false;
+  bool direct_read = false;
+  bool direct_write = false;
+  unsigned permissions = 0666;  // before the umask
+  std::optional<bool> close_to_open = {};
+};
+
+// Consecutive bytes of the logical file and the memory that holds them; one of many.
+struct LogicalRun {
+  FileOffset begin;
+  std::span<const iovec> pieces;
+  std::uint64_t len_bytes = 0;
+};
+
+class LogicalFile {
+ public:
+  // Opens what stands at the path: a plain file, or the subfiles that a master file names.
+  [[nodiscard]] static Result<LogicalFile> open(const LogicalOpen& request);
+  // Opens subfiles whose master file does not stand at the path, or not yet.
+  [[nodiscard]] static Result<LogicalFile> open_parts(const MasterFile& master,
+                                                      const LogicalOpen& request);
+
+  [[nodiscard]] const Layout& layout() const { return layout_; }
+  // The description of a striped file; null for a plain one.
+  [[nodiscard]] const MasterFile* master() const { return master_ ? &*master_ : nullptr; }
+
+  // From now on what moves is counted for each subfile.
+  void start_tallies() { tallies_.start(subfiles_.size()); }
+  [[nodiscard]] std::vector<SubfileTally> tallies() const { return tallies_.all(); }
+
+  // --- by logical offset
+  [[nodiscard]] Status write(FileOffset offset, std::span<const iovec> pieces);
+  // Stops at the end of the file; returns the bytes read.
+  [[nodiscard]] Result<std::uint64_t> read(FileOffset offset, std::span<const iovec> pieces);
+  [[nodiscard]] Status write(FileOffset offset, const void* data, std::uint64_t len_bytes);
+  [[nodiscard]] Result<std::uint64_t> read(FileOffset offset, void* data, std::uint64_t len_bytes);
+
+  // See Subfile::move_apart. Runs of different subfiles are moved one subfile after the other.
+  [[nodiscard]] bool move_apart(std::span<const LogicalRun> runs, bool writing);
+
+  // --- by place in a subfile
+  [[nodiscard]] Status write_in(int subfile, TargetOffset offset, std::span<const iovec> pieces);
+  [[nodiscard]] Status write_in(int subfile, TargetOffset offset, const void* data,
+                                std::uint64_t len_bytes);
+  // Stops where no byte of the subfile belongs to the logical file any more; what lies below that
+  // and was never written reads as zeros.
+  [[nodiscard]] Result<std::uint64_t> read_in(int subfile, TargetOffset offset,
+                                              std::span<const iovec> pieces);
+  [[nodiscard]] Result<std::uint64_t> read_in(int subfile, TargetOffset offset, void* data,
+                                              std::uint64_t len_bytes);
+  // The end of the logical file, after a read found nothing at `at` in a subfile.
+  [[nodiscard]] Result<FileOffset> end_seen_at(int subfile, TargetOffset at);
+
+  // --- the whole file
+  [[nodiscard]] bool cached(FileOffset offset);
+  // See Subfile::will_need.
+  void will_need(FileRange range);
+  [[nodiscard]] Result<FileOffset> size();
+  [[nodiscard]] Result<std::vector<std::uint64_t>> subfile_sizes();
+  // Where the next byte that may have been written lies, at `from` or beyond; nothing if there is
+  // none.
+  [[nodiscard]] Result<std::optional<FileOffset>> next_data(FileOffset from);
+  [[nodiscard]] Status truncate(FileOffset size);
+  // Of a striped file that has lost its name, so that nobody can meet a half-finished truncation.
+  [[nodiscard]] Status truncate_unnamed(FileOffset size);
+  [[nodiscard]] Status preallocate(FileOffset size);
+  [[nodiscard]] Status sync();
+  // See Subfile.
+  [[nodiscard]] Status publish();
+  void look_again();
+  [[nodiscard]] bool close_to_open() const;
+  // Blocks until nobody else holds a lock on the range that excludes this one.
+  [[nodiscard]] Status lock(FileRange range, bool exclusive);
+  void unlock(FileRange range);
+  // Releases the file and reports what the system reported late. Call once.
+  [[nodiscard]] Status close();
+
+ private:
+  LogicalFile(const std::string& path, Layout layout, std::optional<MasterFile> master,
+              std::vector<std::unique_ptr<Subfile>> subfiles)
+      : path_(name_from_anywhere(path)),
+        layout_(std::move(layout)),
+        master_(std::move(master)),
+        subfiles_(std::move(subfiles)) {}
+
+  [[nodiscard]] static Result<LogicalFile> open_plain(const LogicalOpen& request);
+  [[nodiscard]] Subfile& subfile(int index) { return *subfiles_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] Status write_pieces_in(int subfile, TargetOffset offset,
+                                       std::span<const iovec> pieces, std::uint64_t len_bytes);
+  void tally(std::size_t subfile, std::span<const ApartRun> runs, bool writing);
+
+  std::string path_;
+  Layout layout_;
+  std::optional<MasterFile> master_;
+  bool master_synced_ = false;
+  std::vector<std::unique_ptr<Subfile>> subfiles_;
+  SubfileTallies tallies_;
+};
+
+}  // namespace shima

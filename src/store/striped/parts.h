@@ -1,0 +1,72 @@
+// The parts of a striped file: its subfiles, and the copies of its master file, on the targets.
+//
+// A part is called by the file's id: <id>.0, <id>.1, ... for subfiles, <id>.master for the copy
+// that every target keeps, which is the master file and a line with its path. Here nothing is
+// locked and no intent recorded; that is for the callers.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "layout/master_file.h"
+#include "store/striped/master_store.h"
+#include "store/striped/target.h"
+
+namespace shima {
+
+[[nodiscard]] std::string copy_name(const FileId& id);
+[[nodiscard]] std::string record_name(const FileId& id);  // of an unfinished restripe
+
+// Whether a name is one of these; the index of a subfile, nothing for other names.
+inline constexpr std::size_t file_id_digits = 32;
+[[nodiscard]] bool is_part_name(std::string_view name);
+[[nodiscard]] std::optional<int> subfile_index(std::string_view part_name);
+
+// What a copy of a master file says.
+struct MasterCopy {
+  MasterFile master;
+  std::string path;
+};
+[[nodiscard]] std::string encode_copy(const MasterCopy& copy);
+[[nodiscard]] Result<MasterCopy> decode_copy(std::string_view text);
+// no_such_file if there is none.
+[[nodiscard]] Result<MasterCopy> read_copy(const Target& target, const FileId& id);
+
+// All subfiles, empty, and the copies; what was made is gone again if something fails.
+[[nodiscard]] Status make_parts(const MasterFile& master, const std::string& path, mode_t mode,
+                                const std::vector<Target>& targets);
+// Each copy changes by a rename.
+[[nodiscard]] Status write_copies(const MasterFile& master, const std::string& path, mode_t mode,
+                                  const std::vector<Target>& targets);
+// What is already gone is no error: somebody may have begun this before.
+[[nodiscard]] Status remove_parts(const MasterFile& master, const std::vector<Target>& targets);
+[[nodiscard]] Status truncate_subfiles(const MasterFile& master, std::uint64_t size_bytes,
+                                       const std::vector<Target>& targets);
+
+// Whether the parts are those of the file at `path`, and not another's that a forged master file
+// names: they have the same owner, or the copy beside them says this path.
+[[nodiscard]] bool belong_to(const MasterFile& master, const std::string& path,
+                             const std::vector<Target>& targets);
+
+// Whether what stands at `path` is a copy of a master file, or another name for it, made by
+// somebody who did not know what that is: the parts are those of a file that has another name.
+[[nodiscard]] bool is_second_master(const MasterFile& master, const std::string& path);
+
+// A part that a file has, by the rules.
+struct Part {
+  const Target* target;
+  std::string name;
+
+  [[nodiscard]] std::string path() const { return target->directory() + "/" + name; }
+};
+// The subfiles in order, then the copies.
+[[nodiscard]] std::vector<Part> parts_of(const MasterFile& master,
+                                         const std::vector<Target>& targets);
+
+}  // namespace shima

@@ -1,0 +1,202 @@
+// Giving files other names and permissions.
+//
+// A striped file is renamed like a plain one, by rename(2) of its master file, so there is always
+// the old name or the new. Around it lies what a plain file does not need: subfiles beside the file
+// get a second name (a hard link) in the new folder first and lose the old one last; the copies of
+// the master file learn the new path; and the subfiles of a file whose place is taken are removed.
+// A MoveIntent in the master file stands for what is still to be done.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+
+#include "store/striped/intents.h"
+#include "store/striped/master_store.h"
+#include "store/striped/parts.h"
+#include "store/striped/restripe.h"
+
+namespace shima {
+namespace {
+
+// What rename(2) would act on: a link counts as itself.
+Result<std::optional<MasterFile>> master_by_name(const std::string& path) {
+  struct stat facts{};
+  if (::lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
+  SHIMA_TRY_ASSIGN(auto master, read_master(path));
+  if (!master || !master->intent) return master;
+  const bool removes = std::holds_alternative<RemoveIntent>(*master->intent);
+  SHIMA_TRY(finish_intent(path, *master));
+  if (removes) return std::nullopt;
+  return master;
+}
+
+std::unexpected<Error> not_across(const std::string& from, const std::string& to, int sys_errno) {
+  return fail_errno(sys_errno,
+                    fmt::format("renaming {} to {}: its subfiles cannot go along to another file "
+                                "system; copy it with shima cp and remove the old one",
+                                from, to));
+}
+
+Status link_part(const Part& part, const Target& there, const std::string& from,
+                 const std::string& to) {
+  const char* const name = part.name.c_str();
+  if (::linkat(part.target->fd(), name, there.fd(), name, 0) == 0) return {};
+  if (errno == EXDEV || errno == EPERM || errno == EMLINK) return not_across(from, to, EXDEV);
+  if (errno != EEXIST) return failed("linking", part.path() + " into " + there.directory());
+  struct stat mine{};
+  struct stat found{};
+  if (::fstatat(part.target->fd(), name, &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
+      ::fstatat(there.fd(), name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+      mine.st_dev == found.st_dev && mine.st_ino == found.st_ino)
+    return {};  // by somebody who did not get further
+  return fail_errno(EEXIST, fmt::format("renaming {} to {}: {}/{} is in the way", from, to,
+                                        there.directory(), part.name));
+}
+
+// Second names for the parts that lie beside the file.
+Status link_beside(const MasterFile& master, const std::vector<Target>& targets,
+                   const std::string& from, const std::string& to) {
+  std::optional<Target> there;
+  // What has the name may be a link, which would be followed: any other name in the folder will do.
+  const std::string beside = (std::filesystem::path(to).parent_path() / master.id.hex).string();
+  for (const Part& part : parts_of(master, targets)) {
+    if (part.target->name() != beside_target) continue;
+    if (!there) {
+      SHIMA_TRY_ASSIGN(Target made,
+                       Target::open(std::string(beside_target), beside, Target::Purpose::create));
+      there.emplace(std::move(made));
+    }
+    SHIMA_TRY(link_part(part, *there, from, to));
+  }
+  return {};
+}
+
+Status system_rename(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return {};
+  return failed("renaming " + from + " to", to);
+}
+
+// rename(2) would find this out too late.
+Status check_goal(const std::string& from, const std::string& to) {
+  struct stat facts{};
+  if (::lstat(to.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode))
+    return fail_errno(EISDIR, "renaming " + from + " to " + to);
+  struct stat old_folder{};
+  struct stat new_folder{};
+  const std::string folder = std::filesystem::path(to).parent_path().string();
+  if (::stat(std::filesystem::path(from).parent_path().c_str(), &old_folder) == 0 &&
+      ::stat(folder.c_str(), &new_folder) == 0 && old_folder.st_dev != new_folder.st_dev)
+    return not_across(from, to, EXDEV);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return failed("renaming " + from + " to", to);
+  return {};
+}
+
+Status rename_striped(MasterFile& master, const std::string& from, const std::string& to,
+                      const std::optional<MasterFile>& replaced) {
+  SHIMA_TRY(check_goal(from, to));
+  SHIMA_TRY(drop_restripe(master, from));  // it would come to an end under the wrong name
+  SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), from, Target::Purpose::use));
+  MoveIntent move{from, to, {}};
+  if (replaced) {
+    SHIMA_TRY(drop_restripe(*replaced, to));
+    SHIMA_TRY(open_targets(replaced->targets(), to, Target::Purpose::use));
+    move.replaced = ReplaceIntent{replaced->id, replaced->targets()};
+  }
+  master.intent = move;
+  SHIMA_TRY(put_master(from, master));
+  Status moved;
+  if (std::filesystem::path(from).parent_path() != std::filesystem::path(to).parent_path())
+    moved = link_beside(master, targets, from, to);
+  if (moved) moved = system_rename(from, to);
+  if (moved) moved = sync_folder_of(to);
+  const Status finished = finish_intent(moved ? to : from, master);
+  return moved ? finished : moved;
+}
+
+// The copies say first that the file is to go, so that a file of another kind under its name is
+// never taken for one that overwrote it.
+Status rename_over_striped(const std::string& from, const std::string& to, MasterFile& replaced) {
+  SHIMA_TRY_ASSIGN(const auto targets, open_targets(replaced.targets(), to, Target::Purpose::use));
+  SHIMA_TRY(drop_restripe(replaced, to));
+  replaced.intent = RemoveIntent{};
+  SHIMA_TRY(write_copies(replaced, to, 0600, targets));
+  const Status moved = system_rename(from, to);
+  if (moved) return remove_parts(replaced, targets);
+  replaced.intent.reset();
+  std::ignore = write_copies(replaced, to, 0600, targets);
+  return moved;
+}
+
+Status set_part_modes(const std::vector<Part>& parts, mode_t mode, bool only_less) {
+  for (const Part& part : parts) {
+    struct stat facts{};
+    if (::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(facts.st_mode))
+      continue;  // fsck tells of it
+    const mode_t wanted = only_less ? facts.st_mode & mode & 0777U : mode & 0777U;
+    if (::fchmodat(part.target->fd(), part.name.c_str(), wanted, 0) != 0)
+      return failed("changing the permissions of", part.path());
+  }
+  return {};
+}
+
+}  // namespace
+
+Status rename_file(const std::string& from_link, const std::string& to_link) {
+  struct stat source{};
+  if (::lstat(from_link.c_str(), &source) != 0)
+    return failed("renaming " + from_link + " to", to_link);
+  if (S_ISDIR(source.st_mode)) return system_rename(from_link, to_link);
+  SHIMA_TRY_ASSIGN(const std::string from, real_name_of(from_link));
+  SHIMA_TRY_ASSIGN(const std::string to, real_name_of(to_link));
+  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take_both(from, to));
+  SHIMA_TRY_ASSIGN(auto master, master_by_name(from));
+  SHIMA_TRY_ASSIGN(auto replaced, master_by_name(to));
+  // Two names of one file, or one name twice: rename(2) does nothing then.
+  if (master && replaced && master->id == replaced->id) return {};
+  if (replaced && is_second_master(*replaced, to)) replaced.reset();
+  if (master) return rename_striped(*master, from, to, replaced);
+  if (replaced) return rename_over_striped(from, to, *replaced);
+  return system_rename(from, to);
+}
+
+Status tell_copies(const std::string& link) {
+  SHIMA_TRY_ASSIGN(const std::string path, real_name_of(link));
+  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+  SHIMA_TRY_ASSIGN(const auto master, master_by_name(path));
+  if (!master) return {};
+  SHIMA_TRY_ASSIGN(const auto targets, open_targets(master->targets(), path, Target::Purpose::use));
+  return write_copies(*master, path, 0600, targets);
+}
+
+Status set_permissions(const std::string& link, unsigned wanted) {
+  unsigned mode = wanted;
+  SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
+  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+  SHIMA_TRY_ASSIGN(const auto master, read_master(path));
+  std::vector<Target> targets;
+  std::vector<Target> goal_targets;
+  std::vector<Part> parts;
+  if (master) {
+    SHIMA_TRY_ASSIGN(targets, open_targets(master->targets(), path, Target::Purpose::use));
+    parts = parts_of(*master, targets);
+    SHIMA_TRY_ASSIGN(const auto unfinished, unfinished_restripe(*master, path));
+    if (unfinished) {
+      SHIMA_TRY_ASSIGN(goal_targets,
+                       open_targets(unfinished->goal.targets(), path, Target::Purpose::use));
+      std::ranges::copy(parts_of(unfinished->goal, goal_targets), std::back_inserter(parts));
+    }
+    // Whoever may not read a master file cannot tell that it is one; its owner always has to.
+    if (::geteuid() != 0) mode |= S_IRUSR;
+  }
+  SHIMA_TRY(set_part_modes(parts, mode, true));
+  if (::chmod(path.c_str(), mode & 07777U) != 0) return failed("changing the permissions of", path);
+  return set_part_modes(parts, mode, false);
+}
+
+}  // namespace shima

@@ -1,0 +1,81 @@
+// How far a restripe has come: a small file, replaced whole, beside the first old subfile.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "store/striped/parts.h"
+#include "store/striped/restripe.h"
+#include "store/striped/text_file.h"
+
+namespace shima {
+namespace {
+
+// The new master file, and a line "copied BYTES STAMP".
+constexpr std::string_view record_key = "\ncopied ";
+
+std::string encode_record(const UnfinishedRestripe& record) {
+  return encode_master(record.goal) +
+         fmt::format("copied {} {:x}\n", record.done.value, record.stamp);
+}
+
+std::optional<UnfinishedRestripe> decode_record(std::string_view text) {
+  const std::size_t at = text.rfind(record_key);
+  if (at == std::string_view::npos || !text.ends_with('\n')) return {};
+  auto goal = decode_master(text.substr(0, at + 1));
+  if (!goal) return {};
+  UnfinishedRestripe record{*std::move(goal), {}, 0};
+  const std::string_view line = text.substr(at + record_key.size());
+  const std::size_t space = std::min(line.find(' '), line.size() - 1);
+  const char* const begin = line.data();
+  const char* const end = line.data() + line.size() - 1;  // the newline
+  const auto [after_done, bad_done] = std::from_chars(begin, begin + space, record.done.value);
+  if (bad_done != std::errc{} || after_done != begin + space || record.done.value < 0) return {};
+  const char* const stamp = std::min(begin + space + 1, end);
+  const auto [last, bad_stamp] = std::from_chars(stamp, end, record.stamp, 16);
+  if (bad_stamp != std::errc{} || last != end) return {};
+  return record;
+}
+
+}  // namespace
+
+Result<Target> home_of_restripe_record(const MasterFile& master, const std::string& path) {
+  return Target::open(master.targets().front(), path, Target::Purpose::use);
+}
+
+Status write_restripe_record(const Target& home, const MasterFile& source,
+                             const UnfinishedRestripe& record) {
+  const std::string name = record_name(source.id);
+  return write_whole(home.fd(), name, encode_record(record), 0600, home.directory() + "/" + name);
+}
+
+Result<std::optional<UnfinishedRestripe>> unfinished_restripe(const MasterFile& master,
+                                                              const std::string& path) {
+  SHIMA_TRY_ASSIGN(const Target home, home_of_restripe_record(master, path));
+  const std::string name = record_name(master.id);
+  const UniqueFd fd(
+      ::openat(home.fd(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd && errno == ENOENT) return std::nullopt;
+  if (!fd) return failed("reading", home.directory() + "/" + name);
+  SHIMA_TRY_ASSIGN(const std::string text,
+                   read_up_to(fd.get(), 2 * largest_master_bytes, home.directory() + "/" + name));
+  return decode_record(text);
+}
+
+Status drop_restripe(const MasterFile& master, const std::string& path) {
+  SHIMA_TRY_ASSIGN(const auto found, unfinished_restripe(master, path));
+  if (found) {
+    SHIMA_TRY_ASSIGN(const auto targets,
+                     open_targets(found->goal.targets(), path, Target::Purpose::use));
+    SHIMA_TRY(remove_parts(found->goal, targets));
+  }
+  SHIMA_TRY_ASSIGN(const Target home, home_of_restripe_record(master, path));
+  if (::unlinkat(home.fd(), record_name(master.id).c_str(), 0) != 0 && errno != ENOENT)
+    return failed("removing", home.directory() + "/" + record_name(master.id));
+  return {};
+}
+
+}  // namespace shima

@@ -1,0 +1,274 @@
+#include "store/striped/target.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "layout/master_file.h"
+#include "store/striped/text_file.h"
+
+namespace shima {
+namespace {
+
+constexpr std::string_view marker_head = "shima target ";
+constexpr std::string_view beside_folder = ".shima";
+
+std::unexpected<Error> refuse(const std::string& name, const std::string& directory, int sys_errno,
+                              std::string_view why) {
+  // A file that is not there is what programs look out for; a target is something else.
+  const bool is_plain = sys_errno == 0 || sys_errno == ENOENT;
+  return fail(is_plain ? Code::bad_file : code_of_errno(sys_errno),
+              fmt::format("target {} ({}): {}", name, directory, why), sys_errno);
+}
+
+Result<TargetPlace> checked(TargetPlace place, std::string_view where) {
+  if (!is_target_name(place.name) || place.name == beside_target)
+    return fail(
+        Code::bad_argument,
+        fmt::format("{}: \"{}\" is no name for a target; letters, digits, _ and - are, as in "
+                    "disk0=/mnt/disk0",
+                    where, place.name));
+  if (!place.directory.starts_with('/'))
+    return fail(Code::bad_argument, fmt::format("{}: target {}: \"{}\" must begin with /", where,
+                                                place.name, place.directory));
+  return place;
+}
+
+Status add(std::vector<TargetPlace>& places, Result<TargetPlace> place, std::string_view where) {
+  SHIMA_TRY(place);
+  if (std::ranges::find(places, place->name, &TargetPlace::name) != places.end())
+    return fail(Code::bad_argument,
+                fmt::format("{}: two targets are called {}", where, place->name));
+  places.push_back(*std::move(place));
+  return {};
+}
+
+std::string read_whole(const std::string& path, bool& found) {
+  std::ifstream file(path);
+  found = static_cast<bool>(file);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// --- the marker ---------------------------------------------------------------------------------
+
+std::string marker_of(const std::string& name) { return fmt::format("{}{}\n", marker_head, name); }
+
+// The text of the marker; empty if there is none.
+Result<std::string> read_marker(const std::string& name, const std::string& directory, int fd) {
+  const UniqueFd file(::openat(fd, target_marker, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file && errno == ENOENT) return std::string();
+  if (!file) return refuse(name, directory, errno, "its file .shima-target cannot be read");
+  std::array<char, 256> text{};
+  const ssize_t len = ::read(file.get(), text.data(), text.size());
+  if (len < 0) return refuse(name, directory, errno, "its file .shima-target cannot be read");
+  return std::string(text.data(), static_cast<std::size_t>(len));
+}
+
+// Several may do this at once: the name appears whole or not at all.
+Status write_marker(const std::string& name, const std::string& directory, int fd) {
+  const Status written =
+      write_whole(fd, target_marker, marker_of(name), 0644, directory + "/" + target_marker);
+  if (!written)
+    return refuse(name, directory, written.error().sys_errno, "it cannot be written to");
+  // For all who may use the target, whatever the umask of the first.
+  ::fchmodat(fd, target_marker, 0644, 0);
+  return {};
+}
+
+Status check_marker(const std::string& name, const std::string& directory, int fd,
+                    Target::Purpose purpose) {
+  SHIMA_TRY_ASSIGN(const std::string text, read_marker(name, directory, fd));
+  if (text == marker_of(name)) return {};
+  if (text.empty() && purpose == Target::Purpose::create) return write_marker(name, directory, fd);
+  if (text.empty())
+    return refuse(name, directory, 0,
+                  "it is no target (it has no file .shima-target); is its disk mounted?");
+  return refuse(
+      name, directory, 0,
+      fmt::format("it is another target, as its file .shima-target says (\"{}\"); correct "
+                  "the list of targets",
+                  text.substr(0, text.find('\n'))));
+}
+
+// --- the directory ------------------------------------------------------------------------------
+
+Status check_owner(const std::string& name, const std::string& directory, int fd) {
+  struct stat facts{};
+  if (::fstat(fd, &facts) != 0) return refuse(name, directory, errno, "it cannot be examined");
+  const uid_t me = ::geteuid();
+  if (facts.st_uid == me || me == 0 || (facts.st_mode & S_IWOTH) != 0) return {};
+  if (::faccessat(fd, ".", W_OK, AT_EACCESS) == 0) return {};  // shared with us on purpose
+  return refuse(name, directory, EACCES,
+                "it belongs to another user, who has not made it writable for you");
+}
+
+Status check_room(const std::string& name, const std::string& directory, int fd) {
+  struct statvfs facts{};
+  if (::fstatvfs(fd, &facts) != 0) return refuse(name, directory, errno, "it cannot be examined");
+  if ((facts.f_flag & ST_RDONLY) != 0)
+    return refuse(name, directory, EROFS, "its file system is read-only");
+  // Some file systems (ramfs, tmpfs without a limit) do not count.
+  if (facts.f_bavail == 0 && facts.f_blocks > 0)
+    return refuse(name, directory, ENOSPC, "its file system is full");
+  return check_owner(name, directory, fd);
+}
+
+Result<std::string> beside(const std::string& master_path) {
+  std::error_code error;
+  // The file may not exist yet; a link to it is followed, its subfiles lie beside the file itself.
+  const auto real =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(master_path), error);
+  if (error)
+    return fail(code_of_errno(error.value()), "finding the folder of " + master_path,
+                error.value());
+  return (real.parent_path() / beside_folder).string();
+}
+
+Result<std::string> directory_of(const std::string& name, const std::string& master_path) {
+  if (name == beside_target) return beside(master_path);
+  SHIMA_TRY_ASSIGN(const auto places, configured_targets());
+  const auto found = std::ranges::find(places, name, &TargetPlace::name);
+  if (found != places.end()) return found->directory;
+  std::vector<std::string> known;
+  for (const TargetPlace& place : places) known.push_back(place.name);
+  return fail(
+      Code::bad_file,
+      fmt::format("{} needs target {}, which is not configured ({}); name its directory, for "
+                  "example SHIMA_TARGETS={}=/path",
+                  master_path, name,
+                  known.empty() ? std::string("no target is")
+                                : fmt::format("{} are", fmt::join(known, ", ")),
+                  name));
+}
+
+// Like the folder that it is in, as far as we may: who can make files there needs subfiles for
+// them.
+Status make_beside(const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0777) != 0) {
+    if (errno == EEXIST) return {};
+    if (errno == ENOENT) return fail_errno(ENOENT, "making " + directory);  // the file's own folder
+    return refuse(std::string(beside_target), directory, errno, "it cannot be made");
+  }
+  struct stat folder{};
+  const std::string parent = std::filesystem::path(directory).parent_path().string();
+  if (::stat(parent.c_str(), &folder) != 0) return {};
+  if (::chown(directory.c_str(), folder.st_uid, folder.st_gid) != 0)
+    std::ignore = ::chown(directory.c_str(), static_cast<uid_t>(-1), folder.st_gid);
+  std::ignore = ::chmod(directory.c_str(), folder.st_mode & 03777U);
+  return {};
+}
+
+Result<UniqueFd> open_directory(const std::string& name, const std::string& directory,
+                                Target::Purpose purpose) {
+  const bool is_beside = name == beside_target;
+  if (is_beside && purpose == Target::Purpose::create) SHIMA_TRY(make_beside(directory));
+  const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_beside ? O_NOFOLLOW : 0);
+  UniqueFd fd(::open(directory.c_str(), flags));
+  if (!fd) return refuse(name, directory, errno, "there is no such directory to open");
+  return fd;
+}
+
+std::vector<std::string> usual_files() {
+  std::vector<std::string> files;
+  const char* config = std::getenv("XDG_CONFIG_HOME");
+  const char* home = std::getenv("HOME");
+  if (config != nullptr && *config != '\0') {
+    files.push_back(fmt::format("{}/shima/targets", config));
+  } else if (home != nullptr) {
+    files.push_back(fmt::format("{}/.config/shima/targets", home));
+  }
+  files.emplace_back("/etc/shima/targets");
+  return files;
+}
+
+}  // namespace
+
+Result<std::vector<TargetPlace>> parse_target_list(std::string_view text) {
+  std::vector<TargetPlace> places;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(':'));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    if (part.empty()) continue;
+    const std::size_t equals = part.find('=');
+    TargetPlace place;
+    if (equals != std::string_view::npos) {
+      place = {std::string(part.substr(0, equals)), std::string(part.substr(equals + 1))};
+    } else {
+      const std::string_view trimmed = part.substr(0, part.find_last_not_of('/') + 1);
+      place = {std::string(trimmed.substr(trimmed.rfind('/') + 1)), std::string(part)};
+    }
+    SHIMA_TRY(add(places, checked(std::move(place), "SHIMA_TARGETS"), "SHIMA_TARGETS"));
+  }
+  return places;
+}
+
+Result<std::vector<TargetPlace>> parse_target_file(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  std::vector<TargetPlace> places;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    line = line.substr(0, line.find('#'));
+    const std::size_t begin = line.find_first_not_of(blanks);
+    if (begin == std::string_view::npos) continue;
+    line = line.substr(begin, line.find_last_not_of(blanks) + 1 - begin);
+    const std::size_t end = std::min(line.find_first_of(blanks), line.size());
+    const std::size_t path = std::min(line.find_first_not_of(blanks, end), line.size());
+    SHIMA_TRY(add(places,
+                  checked({std::string(line.substr(0, end)), std::string(line.substr(path))},
+                          "the file of targets"),
+                  "the file of targets"));
+  }
+  return places;
+}
+
+Result<std::vector<TargetPlace>> configured_targets() {
+  if (const char* list = std::getenv("SHIMA_TARGETS"); list != nullptr && *list != '\0')
+    return parse_target_list(list);
+  bool found = false;
+  if (const char* file = std::getenv("SHIMA_TARGETS_FILE"); file != nullptr && *file != '\0') {
+    const std::string text = read_whole(file, found);
+    if (found) return parse_target_file(text);
+    return fail(Code::no_such_file, fmt::format("SHIMA_TARGETS_FILE={}: it cannot be read", file));
+  }
+  for (const std::string& path : usual_files()) {
+    const std::string text = read_whole(path, found);
+    if (found) return parse_target_file(text);
+  }
+  return std::vector<TargetPlace>{};
+}
+
+Result<Target> Target::open(const std::string& name, const std::string& master_path,
+                            Purpose purpose) {
+  SHIMA_TRY_ASSIGN(std::string directory, directory_of(name, master_path));
+  SHIMA_TRY_ASSIGN(UniqueFd fd, open_directory(name, directory, purpose));
+  if (purpose == Purpose::create) SHIMA_TRY(check_room(name, directory, fd.get()));
+  SHIMA_TRY(check_marker(name, directory, fd.get(), purpose));
+  return Target(name, std::move(directory), std::move(fd));
+}
+
+Result<std::vector<Target>> open_targets(const std::vector<std::string>& names,
+                                         const std::string& master_path, Target::Purpose purpose) {
+  std::vector<Target> targets;
+  for (const std::string& name : names) {
+    if (std::ranges::find(targets, name, &Target::name) != targets.end()) continue;
+    SHIMA_TRY_ASSIGN(Target target, Target::open(name, master_path, purpose));
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+const Target& target_called(const std::vector<Target>& targets, std::string_view name) {
+  return *std::ranges::find(targets, name, &Target::name);
+}
+
+}  // namespace shima

@@ -1,0 +1,224 @@
+#include "store/striped/text_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+namespace shima {
+namespace {
+
+constexpr std::string_view draft_mark = ".shima-";
+constexpr std::size_t draft_digits = 8;
+// Of a goal's name; a draft's is no longer than a file's may be.
+constexpr std::size_t longest_goal = NAME_MAX - 1 - draft_mark.size() - draft_digits;
+
+std::string draft_name(std::string_view goal, const FileId& id) {
+  return fmt::format(".{}{}{}", goal.substr(0, longest_goal), draft_mark,
+                     id.hex.substr(0, draft_digits));
+}
+
+std::string folder_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
+
+Result<UniqueFd> open_folder_of(const std::string& path) {
+  const std::string folder = folder_of(path);
+  UniqueFd fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return failed("opening", folder);
+  return fd;
+}
+
+Status lock(int fd, int how, const std::string& path) {
+  while (::flock(fd, how) != 0) {
+    if (errno == EWOULDBLOCK)
+      return fail(Code::file_in_use, "somebody else is changing files in " + folder_of(path));
+    if (errno != EINTR) return failed("locking", folder_of(path));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::unexpected<Error> failed(std::string_view doing, const std::string& what) {
+  return fail_errno(errno, fmt::format("{} {}", doing, what));
+}
+
+Result<FileId> new_id() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != std::ssize(bytes))
+    return fail_errno(errno, "drawing a random number");
+  FileId id;
+  for (const unsigned char byte : bytes) id.hex += fmt::format("{:02x}", byte);
+  return id;
+}
+
+Status write_all(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failed("writing", path);
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+Result<std::string> read_up_to(int fd, std::size_t most_bytes, const std::string& path) {
+  std::string text;
+  std::array<char, 8192> part{};
+  while (text.size() < most_bytes) {
+    const ssize_t n = ::read(fd, part.data(), std::min(part.size(), most_bytes - text.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failed("reading", path);
+    if (n == 0) break;
+    text.append(part.data(), static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+Status write_whole(int folder_fd, const std::string& name, std::string_view text, mode_t mode,
+                   const std::string& path) {
+  SHIMA_TRY_ASSIGN(const FileId id, new_id());
+  const std::string draft = draft_name(name, id);
+  const UniqueFd fd(::openat(folder_fd, draft.c_str(),
+                             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (!fd) return failed("writing", path);
+  ::flock(fd.get(), LOCK_EX | LOCK_NB);  // tells fsck that somebody is at it
+  struct stat old{};
+  if (::fstatat(folder_fd, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0) {
+    std::ignore = ::fchown(fd.get(), old.st_uid, old.st_gid);
+    std::ignore = ::fchmod(fd.get(), old.st_mode & 07777);
+  }
+  Status status = write_all(fd.get(), text, path);
+  if (status && ::renameat(folder_fd, draft.c_str(), folder_fd, name.c_str()) != 0)
+    status = failed("writing", path);
+  if (!status) ::unlinkat(folder_fd, draft.c_str(), 0);
+  return status;
+}
+
+Status sync_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0) return failed("syncing", path);
+  return {};
+}
+
+Status sync_folder_of(const std::string& path) {
+  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_folder_of(path));
+  if (::fsync(fd.get()) != 0) return failed("syncing", folder_of(path));
+  return {};
+}
+
+std::string name_from_anywhere(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.string();
+}
+
+Result<std::string> real_path_of(const std::string& path) {
+  std::error_code error;
+  auto real = std::filesystem::canonical(path, error);
+  if (error) return fail(code_of_errno(error.value()), "finding " + path, error.value());
+  return real.string();
+}
+
+Result<std::string> real_name_of(const std::string& path) {
+  const std::filesystem::path given(path);
+  const std::filesystem::path folder = given.has_parent_path() ? given.parent_path() : ".";
+  SHIMA_TRY_ASSIGN(const std::string real, real_path_of(folder.string()));
+  return (std::filesystem::path(real) / given.filename()).string();
+}
+
+bool is_draft_name(std::string_view name) {
+  const std::size_t mark = name.rfind(draft_mark);
+  if (!name.starts_with('.') || mark == std::string_view::npos || mark < 2) return false;
+  const std::string_view digits = name.substr(mark + draft_mark.size());
+  return digits.size() == draft_digits && std::ranges::all_of(digits, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+std::string goal_of_draft(std::string_view name) {
+  return std::string(name.substr(1, name.rfind(draft_mark) - 1));
+}
+
+bool is_draft_of(std::string_view name, std::string_view goal) {
+  return is_draft_name(name) && goal_of_draft(name) == goal.substr(0, longest_goal);
+}
+
+// --- Draft --------------------------------------------------------------------------------------
+
+Result<Draft> Draft::write(const std::string& path, std::string_view text, mode_t mode) {
+  SHIMA_TRY_ASSIGN(const FileId id, new_id());
+  const std::filesystem::path goal(path);
+  Draft draft;
+  draft.path_ = (goal.parent_path() / draft_name(goal.filename().string(), id)).string();
+  const UniqueFd fd(::open(draft.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!fd) {
+    draft.path_.clear();
+    return failed("creating", path);
+  }
+  SHIMA_TRY(write_all(fd.get(), text, path));
+  return draft;
+}
+
+Draft::~Draft() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+Status Draft::appear(const std::string& path) const {
+  return ::link(path_.c_str(), path.c_str()) == 0 ? Status{} : Status(failed("creating", path));
+}
+
+Status Draft::replace(const std::string& path) {
+  SHIMA_TRY(sync_file(path_));
+  struct stat old{};
+  if (::stat(path.c_str(), &old) != 0) return failed("examining", path);
+  // As open to others as the old one, and theirs whose that was, as far as we may.
+  std::ignore = ::chown(path_.c_str(), old.st_uid, old.st_gid);
+  if (::chmod(path_.c_str(), old.st_mode & 07777) != 0) return failed("changing", path);
+  if (::rename(path_.c_str(), path.c_str()) != 0) return failed("replacing", path);
+  path_.clear();
+  return {};
+}
+
+// --- FolderLock ---------------------------------------------------------------------------------
+
+Result<FolderLock> FolderLock::take(const std::string& path) {
+  FolderLock taken;
+  SHIMA_TRY_ASSIGN(taken.fd_, open_folder_of(path));
+  SHIMA_TRY(lock(taken.fd_.get(), LOCK_EX, path));
+  return taken;
+}
+
+Result<FolderLock> FolderLock::try_take(const std::string& path) {
+  FolderLock taken;
+  SHIMA_TRY_ASSIGN(taken.fd_, open_folder_of(path));
+  SHIMA_TRY(lock(taken.fd_.get(), LOCK_EX | LOCK_NB, path));
+  return taken;
+}
+
+Result<FolderLock> FolderLock::take_both(const std::string& a, const std::string& b) {
+  FolderLock taken;
+  SHIMA_TRY_ASSIGN(taken.fd_, open_folder_of(a));
+  SHIMA_TRY_ASSIGN(taken.second_, open_folder_of(b));
+  struct stat first{};
+  struct stat second{};
+  if (::fstat(taken.fd_.get(), &first) != 0) return failed("examining", folder_of(a));
+  if (::fstat(taken.second_.get(), &second) != 0) return failed("examining", folder_of(b));
+  const auto key = [](const struct stat& facts) { return std::pair(facts.st_dev, facts.st_ino); };
+  if (key(second) < key(first)) std::swap(taken.fd_, taken.second_);
+  SHIMA_TRY(lock(taken.fd_.get(), LOCK_EX, a));
+  if (key(first) != key(second)) SHIMA_TRY(lock(taken.second_.get(), LOCK_EX, b));
+  return taken;
+}
+
+}  // namespace shima

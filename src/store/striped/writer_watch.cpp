@@ -1,0 +1,72 @@
+#include "store/striped/writer_watch.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "store/striped/text_file.h"
+
+namespace shima {
+namespace {
+
+std::unexpected<Error> in_use(const std::string& path) {
+  return fail(Code::file_in_use, path + " is open for writing somewhere; try again when it is not");
+}
+
+// A read lease is refused while anybody has the file open for writing (EAGAIN); any other refusal
+// means that there are none here, or not for us.
+Result<bool> lease(int fd, const std::string& path) {
+  // Who opens the file before we have said that nobody is to be told sends this, which does
+  // nothing.
+  ::fcntl(fd, F_SETSIG, SIGURG);
+  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) {
+    if (errno == EAGAIN) return in_use(path);
+    return false;
+  }
+  ::fcntl(fd, F_SETOWN, 0);  // we look ourselves; nobody is to be sent a signal
+  return true;
+}
+
+}  // namespace
+
+Result<WriterWatch> WriterWatch::begin(const std::vector<Part>& parts) {
+  WriterWatch watch;
+  for (const Part& part : parts) {
+    Watched file{UniqueFd(::openat(part.target->fd(), part.name.c_str(),
+                                   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)),
+                 part.path()};
+    if (!file.fd) return failed("opening", file.path);
+    if (watch.files_.empty() && ::flock(file.fd.get(), LOCK_EX | LOCK_NB) != 0)
+      return fail(Code::file_in_use, file.path + " is being restriped already");
+    SHIMA_TRY_ASSIGN(file.leased, lease(file.fd.get(), file.path));
+    watch.files_.push_back(std::move(file));
+  }
+  SHIMA_TRY_ASSIGN(watch.stamp_, watch.stamp_now());
+  return watch;
+}
+
+Status WriterWatch::still_alone() const {
+  for (const Watched& file : files_)
+    if (file.leased && ::fcntl(file.fd.get(), F_GETLEASE) != F_RDLCK) return in_use(file.path);
+  SHIMA_TRY_ASSIGN(const std::uint64_t now, stamp_now());
+  if (now != stamp_) return in_use(files_.front().path);
+  return {};
+}
+
+Result<std::uint64_t> WriterWatch::stamp_now() const {
+  std::uint64_t stamp = 0xcbf29ce484222325U;
+  const auto add = [&](std::uint64_t number) { stamp = (stamp ^ number) * 0x100000001b3U; };
+  for (const Watched& file : files_) {
+    struct stat facts{};
+    if (::fstat(file.fd.get(), &facts) != 0) return failed("examining", file.path);
+    add(static_cast<std::uint64_t>(facts.st_size));
+    add(static_cast<std::uint64_t>(facts.st_mtim.tv_sec));
+    add(static_cast<std::uint64_t>(facts.st_mtim.tv_nsec));
+  }
+  return stamp;
+}
+
+}  // namespace shima

@@ -1,0 +1,39 @@
+// Whether anybody has files open for writing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "store/striped/parts.h"
+
+namespace shima {
+
+class WriterWatch {
+ public:
+  // file_in_use if somebody has one of the parts open for writing, or watches them as well.
+  [[nodiscard]] static Result<WriterWatch> begin(const std::vector<Part>& parts);
+
+  // file_in_use if anybody has opened one for writing since then, or changed it. Somebody who waits
+  // in open(2) meanwhile goes on when the watch ends.
+  [[nodiscard]] Status still_alone() const;
+
+  // A number that differs if sizes or times of change do.
+  [[nodiscard]] std::uint64_t stamp() const { return stamp_; }
+
+ private:
+  struct Watched {
+    UniqueFd fd;
+    std::string path;
+    bool leased = false;
+  };
+  WriterWatch() = default;
+  [[nodiscard]] Result<std::uint64_t> stamp_now() const;
+
+  std::vector<Watched> files_;
+  std::uint64_t stamp_ = 0;
+};
+
+}  // namespace shima

@@ -1,0 +1,310 @@
+// Batched positional I/O on a file descriptor.
+//
+// The kernel may take fewer bytes than it was given (a signal, a full disk, a 2 GiB limit). The
+// loop below goes on where it stopped; a second attempt that moves nothing turns into the error it
+// was.
+#include "store/subfile/posix_subfile.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "store/subfile/close_to_open.h"
+#include "store/subfile/direct_subfile.h"
+#include "store/subfile/pieces.h"
+#include "store/subfile/ring.h"
+
+namespace shima {
+
+ssize_t FileSystemCalls::pwritev(int fd, const iovec* pieces, int count, off_t offset) {
+  return count == 1 ? ::pwrite(fd, pieces->iov_base, pieces->iov_len, offset)
+                    : ::pwritev(fd, pieces, count, offset);
+}
+ssize_t FileSystemCalls::preadv(int fd, const iovec* pieces, int count, off_t offset) {
+  return count == 1 ? ::pread(fd, pieces->iov_base, pieces->iov_len, offset)
+                    : ::preadv(fd, pieces, count, offset);
+}
+bool FileSystemCalls::move_apart(int fd, std::span<const ApartRun> runs, bool writing) {
+  return move_through_ring(fd, runs, writing);
+}
+int FileSystemCalls::fsync(int fd) { return ::fsync(fd); }
+
+int FileSystemCalls::lock(int fd, struct flock& range) { return ::fcntl(fd, F_OFD_SETLKW, &range); }
+
+namespace {
+
+int access_flags(const SubfileOpen& request) {
+  return request.read && request.write ? O_RDWR : request.write ? O_WRONLY : O_RDONLY;
+}
+
+class PosixSubfile final : public Subfile {
+ public:
+  PosixSubfile(int fd, const SubfileOpen& request, std::unique_ptr<FileSystemCalls> calls)
+      : fd_(fd),
+        path_(request.path),
+        access_(access_flags(request)),
+        calls_(std::move(calls)),
+        close_to_open_(request.close_to_open.value_or(is_close_to_open(fd))) {}
+  PosixSubfile(const PosixSubfile&) = delete;
+  PosixSubfile& operator=(const PosixSubfile&) = delete;
+  ~PosixSubfile() override {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  Status write(TargetOffset offset, std::span<const iovec> pieces) override {
+    const auto moved = move_all(offset, pieces, true);
+    unpublished_ = close_to_open_;
+    if (!moved) return std::unexpected(moved.error());
+    return {};
+  }
+
+  Result<std::uint64_t> read(TargetOffset offset, std::span<const iovec> pieces) override {
+    SHIMA_TRY(renew());
+    return move_all(offset, pieces, false);
+  }
+
+  bool move_apart(std::span<const ApartRun> runs, bool writing) override {
+    if (!writing && !renew()) return false;
+    const bool moved = calls_->move_apart(fd_, runs, writing);
+    if (writing) unpublished_ = close_to_open_;
+    return moved;
+  }
+
+  bool cached(TargetOffset offset) override {
+    std::byte probe{};
+    const iovec piece{&probe, 1};
+    return ::preadv2(fd_, &piece, 1, offset.value, RWF_NOWAIT) >= 0;
+  }
+
+  void will_need(TargetRange range) override {
+    ::posix_fadvise(fd_, range.begin.value, as_signed(range.len_bytes()), POSIX_FADV_WILLNEED);
+  }
+
+  Result<std::uint64_t> size() override {
+    SHIMA_TRY(renew());
+    struct stat facts{};
+    if (::fstat(fd_, &facts) != 0) return failure(errno, "asking the size of");
+    return static_cast<std::uint64_t>(facts.st_size);
+  }
+
+  Result<std::optional<TargetOffset>> next_data(TargetOffset from) override {
+    SHIMA_TRY_ASSIGN(const std::uint64_t end, size());
+    if (from.value >= as_signed(end)) return std::nullopt;
+    const off_t found = ::lseek(fd_, from.value, SEEK_DATA);
+    if (found >= 0) return TargetOffset{found};
+    if (errno == ENXIO) return std::nullopt;
+    return from;  // a file system that does not tell
+  }
+
+  Status truncate(std::uint64_t size_bytes) override {
+    if (::ftruncate(fd_, as_signed(size_bytes)) != 0) return failure(errno, "setting the size of");
+    return {};
+  }
+
+  Status preallocate(std::uint64_t size_bytes) override {
+    if (size_bytes == 0) return {};
+    SHIMA_TRY(renew());  // where the system cannot, the C library reads, and writes zeros
+    int error = EINTR;
+    while (error == EINTR) error = ::posix_fallocate(fd_, 0, as_signed(size_bytes));
+    unpublished_ = close_to_open_;
+    if (error != 0) return failure(error, "preallocating");
+    return {};
+  }
+
+  // A lock of the open file description (fcntl_locking(2)): it ends with the process at the latest.
+  Status lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
+    SHIMA_TRY(renew());  // not by the access that is to have the lock: it would lose it
+    struct flock range = range_of(offset, len_bytes);
+    range.l_type = exclusive ? F_WRLCK : F_RDLCK;
+    while (calls_->lock(fd_, range) != 0) {
+      if (errno != EINTR) return failure(errno, "atomic mode needs locks, and could not lock");
+    }
+    return {};
+  }
+
+  void unlock(TargetOffset offset, std::uint64_t len_bytes) override {
+    struct flock range = range_of(offset, len_bytes);
+    range.l_type = F_UNLCK;
+    ::fcntl(fd_, F_OFD_SETLK, &range);
+  }
+
+  Status sync() override {
+    if (calls_->fsync(fd_) != 0) return failure(errno, "syncing");
+    return {};
+  }
+
+  Status publish() override { return unpublished_.exchange(false) ? sync() : Status{}; }
+  void look_again() override { stale_ = close_to_open_; }
+  bool close_to_open() const override { return close_to_open_; }
+
+  Status close() override {
+    const int fd = std::exchange(fd_, -1);
+    if (::close(fd) != 0 && errno != EINTR) return failure(errno, "closing");
+    return {};
+  }
+
+  Result<FileIdentity> identity() override {
+    struct stat facts{};
+    if (::fstat(fd_, &facts) != 0) return failure(errno, "identifying");
+    return FileIdentity{facts.st_dev, facts.st_ino};
+  }
+
+ private:
+  static struct flock range_of(TargetOffset offset, std::uint64_t len_bytes) {
+    struct flock range{};
+    range.l_whence = SEEK_SET;
+    range.l_start = offset.value;
+    range.l_len = as_signed(len_bytes);
+    return range;
+  }
+
+  [[nodiscard]] std::unexpected<Error> failure(int sys_errno, const char* doing) const {
+    return fail_errno(sys_errno, fmt::format("{} {}", doing, path_));
+  }
+
+  Status renew() {
+    if (!stale_) return {};
+    const std::lock_guard one_at_a_time(renewing_);
+    if (!stale_) return {};
+    SHIMA_TRY(open_anew(fd_, access_, path_));
+    stale_ = false;
+    return {};
+  }
+
+  Result<std::uint64_t> move_all(TargetOffset offset, std::span<const iovec> pieces, bool writing) {
+    std::uint64_t moved = 0;
+    while (!pieces.empty()) {
+      const auto batch = pieces.first(std::min<std::size_t>(pieces.size(), IOV_MAX));
+      pieces = pieces.subspan(batch.size());
+      const std::uint64_t wanted = bytes_in(batch);
+      const auto done = move_batch(offset + as_signed(moved), batch, wanted, writing);
+      if (!done) return done;
+      moved += *done;
+      if (*done < wanted) break;
+    }
+    return moved;
+  }
+
+  Result<std::uint64_t> move_batch(TargetOffset offset, std::span<const iovec> batch,
+                                   std::uint64_t wanted, bool writing) {
+    std::uint64_t moved = 0;
+    std::vector<iovec> rest;
+    while (moved < wanted) {
+      const ssize_t n = call_once(offset + as_signed(moved), batch, writing);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return io_failure(errno, offset + as_signed(moved), wanted - moved, writing);
+      if (n == 0 && writing)
+        return io_failure(EIO, offset + as_signed(moved), wanted - moved, writing);
+      if (n == 0) break;
+      moved += static_cast<std::uint64_t>(n);
+      if (moved < wanted) {
+        PieceCursor cursor(batch);
+        cursor.skip(static_cast<std::uint64_t>(n));
+        std::vector<iovec> left = cursor.take(wanted - moved);
+        rest.swap(left);
+        batch = rest;
+      }
+    }
+    return moved;
+  }
+
+  ssize_t call_once(TargetOffset offset, std::span<const iovec> batch, bool writing) {
+    const int count = static_cast<int>(batch.size());
+    return writing ? calls_->pwritev(fd_, batch.data(), count, offset.value)
+                   : calls_->preadv(fd_, batch.data(), count, offset.value);
+  }
+
+  [[nodiscard]] std::unexpected<Error> io_failure(int sys_errno, TargetOffset offset,
+                                                  std::uint64_t len_bytes, bool writing) const {
+    return fail_errno(sys_errno,
+                      fmt::format("{} {} bytes at {} of {}", writing ? "writing" : "reading",
+                                  len_bytes, offset.value, path_));
+  }
+
+  int fd_;
+  std::string path_;
+  int access_;
+  std::unique_ptr<FileSystemCalls> calls_;
+  bool close_to_open_;
+  std::atomic<bool> unpublished_ = false;
+  std::atomic<bool> stale_ = false;
+  std::mutex renewing_;
+};
+
+int open_flags(const SubfileOpen& request) {
+  int flags = O_CLOEXEC | access_flags(request);
+  if (request.create) flags |= O_CREAT;
+  if (request.exclusive) flags |= O_EXCL;
+  if (!request.follow_links) flags |= O_NOFOLLOW;
+  return flags;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Subfile>> open_posix_subfile(const SubfileOpen& request,
+                                                    std::unique_ptr<FileSystemCalls> calls,
+                                                    int more_flags) {
+  int fd = -1;
+  do {
+    fd = ::open(request.path.c_str(), open_flags(request) | more_flags, request.permissions);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return fail_errno(errno, fmt::format("opening {}", request.path));
+  struct stat facts{};
+  if (::fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    ::close(fd);
+    return fail_errno(EISDIR, fmt::format("opening {}", request.path));
+  }
+  return std::make_unique<PosixSubfile>(fd, request, std::move(calls));
+}
+
+Status Subfile::write(TargetOffset offset, const void* data, std::uint64_t len_bytes) {
+  const iovec piece{const_cast<void*>(data), len_bytes};
+  return write(offset, std::span<const iovec>(&piece, 1));
+}
+
+Result<std::uint64_t> Subfile::read(TargetOffset offset, void* data, std::uint64_t len_bytes) {
+  const iovec piece{data, len_bytes};
+  return read(offset, std::span<const iovec>(&piece, 1));
+}
+
+namespace {
+
+Result<std::unique_ptr<Subfile>> open_with_faults(const SubfileOpen& request, int more_flags = 0) {
+  const char* fault = std::getenv("SHIMA_FAULT");
+  if (fault == nullptr || *fault == '\0')
+    return open_posix_subfile(request, std::make_unique<FileSystemCalls>(), more_flags);
+  auto calls = make_faulty_calls(fault);
+  if (!calls) return std::unexpected(calls.error());
+  return open_posix_subfile(request, *std::move(calls), more_flags);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Subfile>> open_subfile(const SubfileOpen& request) {
+  const DirectTransfers transfers{request.direct_read && request.read,
+                                  request.direct_write && request.write};
+  auto buffered = open_with_faults(request);
+  if (!buffered || !(transfers.read || transfers.write)) return buffered;
+  SubfileOpen second = request;
+  second.create = second.exclusive = false;
+  auto direct = open_with_faults(second, O_DIRECT);
+  if (!direct) {
+    log(LogLevel::warn, "direct_read and direct_write have no effect: {}", direct.error().what);
+    return buffered;
+  }
+  return make_direct_subfile(*std::move(buffered), *std::move(direct), transfers);
+}
+
+}  // namespace shima

@@ -1,0 +1,34 @@
+// A subfile that is a file of the operating system.
+#pragma once
+
+#include <fcntl.h>
+
+#include <memory>
+
+#include "store/subfile/subfile.h"
+
+namespace shima {
+
+// The system calls a posix subfile makes, so that tests can make them fail or fall short.
+class FileSystemCalls {
+ public:
+  virtual ~FileSystemCalls() = default;
+  virtual ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset);
+  virtual ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset);
+  // Moves them otherwise, if nothing stands against it (see move_through_ring).
+  virtual bool move_apart(int fd, std::span<const ApartRun> runs, bool writing);
+  virtual int fsync(int fd);
+  // fcntl(F_OFD_SETLKW).
+  virtual int lock(int fd, struct flock& range);
+};
+
+// `more_flags`: of open(2), beside those that the request means.
+[[nodiscard]] Result<std::unique_ptr<Subfile>> open_posix_subfile(
+    const SubfileOpen& request, std::unique_ptr<FileSystemCalls> calls, int more_flags = 0);
+
+// Calls that fail as `spec` says: "write:ENOSPC:after=1048576", "read:EIO:after=0", "write:short",
+// "sync:EIO", "lock:ENOLCK"; several are separated by commas. `after` counts bytes moved before the
+// fault. "kill:PHASE:RANK[:NTH]" is left to base/fault_point.h, but checked here.
+[[nodiscard]] Result<std::unique_ptr<FileSystemCalls>> make_faulty_calls(const std::string& spec);
+
+}  // namespace shima

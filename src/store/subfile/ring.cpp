@@ -1,0 +1,125 @@
+#include "store/subfile/ring.h"
+
+#include <limits.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+#ifdef SHIMA_HAVE_URING
+#include <liburing.h>
+#endif
+
+namespace shima {
+
+#ifdef SHIMA_HAVE_URING
+namespace {
+
+constexpr unsigned batch_runs = 256;
+constexpr std::uint64_t largest_run_bytes = INT_MAX / 2;
+
+class Ring {
+ public:
+  Ring() : open_(::io_uring_queue_init(batch_runs, &ring_, 0) == 0) {}
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+  ~Ring() {
+    if (open_) ::io_uring_queue_exit(&ring_);
+  }
+
+  // Whether runs of file `fd` can be given to it.
+  [[nodiscard]] bool take_file(int fd) {
+    return open_ && ::io_uring_register_files(&ring_, &fd, 1) == 0;
+  }
+
+  // At most batch_runs. Returns only when none is under way any more.
+  [[nodiscard]] bool move(std::span<const ApartRun> runs, bool writing) {
+    for (const ApartRun& run : runs) prepare(run, writing);
+    auto left = static_cast<unsigned>(runs.size());
+    unsigned unsent = left;
+    bool whole = true;
+    while (left > 0) {
+      const int sent = ::io_uring_submit_and_wait(&ring_, unsent == 0 ? 1 : left);
+      if (sent < 0 && sent != -EINTR) {
+        await(left - unsent);
+        return false;
+      }
+      if (sent > 0) unsent -= std::min(unsent, static_cast<unsigned>(sent));
+      left -= reap(whole);
+    }
+    return whole;
+  }
+
+ private:
+  // What the kernel was given, it may still write to.
+  void await(unsigned under_way) {
+    io_uring_cqe* done = nullptr;
+    while (under_way > 0) {
+      if (::io_uring_wait_cqe(&ring_, &done) != 0) continue;
+      ::io_uring_cqe_seen(&ring_, done);
+      --under_way;
+    }
+  }
+
+  void prepare(const ApartRun& run, bool writing) {
+    io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
+    const auto count = static_cast<unsigned>(run.pieces.size());
+    const auto offset = static_cast<std::uint64_t>(run.begin.value);
+    const iovec& first = run.pieces.front();
+    const auto len = static_cast<unsigned>(first.iov_len);
+    if (count > 1 && writing)
+      ::io_uring_prep_writev(entry, 0, run.pieces.data(), count, offset);
+    else if (count > 1)
+      ::io_uring_prep_readv(entry, 0, run.pieces.data(), count, offset);
+    else if (writing)
+      ::io_uring_prep_write(entry, 0, first.iov_base, len, offset);
+    else
+      ::io_uring_prep_read(entry, 0, first.iov_base, len, offset);
+    entry->flags |= IOSQE_FIXED_FILE;
+    ::io_uring_sqe_set_data64(entry, run.len_bytes);
+  }
+
+  unsigned reap(bool& whole) {
+    io_uring_cqe* done = nullptr;
+    unsigned head = 0;
+    unsigned seen = 0;
+    io_uring_for_each_cqe(&ring_, head, done) {
+      if (done->res < 0 || static_cast<std::uint64_t>(done->res) != done->user_data) whole = false;
+      ++seen;
+    }
+    ::io_uring_cq_advance(&ring_, seen);
+    return seen;
+  }
+
+  io_uring ring_{};
+  bool open_;
+};
+
+}  // namespace
+
+bool move_through_ring(int fd, std::span<const ApartRun> runs, bool writing) {
+  static std::atomic<bool> refused = false;  // once refused, it will be again
+  const auto too_large = [](const ApartRun& run) {
+    return run.len_bytes > largest_run_bytes || run.pieces.size() > IOV_MAX;
+  };
+  if (refused || std::ranges::any_of(runs, too_large)) return false;
+  Ring ring;
+  if (!ring.take_file(fd)) {
+    refused = true;
+    return false;
+  }
+  while (!runs.empty()) {
+    const auto batch = runs.first(std::min<std::size_t>(runs.size(), batch_runs));
+    if (!ring.move(batch, writing)) return false;
+    runs = runs.subspan(batch.size());
+  }
+  return true;
+}
+
+#else
+
+bool move_through_ring(int, std::span<const ApartRun>, bool) { return false; }
+
+#endif
+
+}  // namespace shima

@@ -1,0 +1,48 @@
+#include "tool/common/complaint.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace shima::tool {
+namespace {
+
+const char* mend_for(Code code) {
+  switch (code) {
+    case Code::no_such_file:
+      return "check the name, and the list of targets";
+    case Code::file_exists:
+      return "remove it first, or take another name";
+    case Code::file_in_use:
+      return "try again when nobody uses it";
+    case Code::access_denied:
+      return "check whose it is, and its permissions";
+    case Code::no_space:
+    case Code::quota:
+      return "make room there";
+    case Code::bad_file:
+      return "see shima fsck";
+    case Code::bad_argument:
+    case Code::bad_file_name:
+      return "correct it";
+    default:
+      return "see the manual, shima(1)";
+  }
+}
+
+}  // namespace
+
+void complain(const Failure& failure) {
+  fmt::print(stderr, "shima: {}: {}; {}\n", failure.thing, failure.rule, failure.mend);
+}
+
+Failure failure_of(const std::string& thing, const Error& error) {
+  return {thing, describe(error), mend_for(error.code)};
+}
+
+bool succeeded(const std::string& thing, const Status& status) {
+  if (!status) complain(failure_of(thing, status.error()));
+  return status.has_value();
+}
+
+}  // namespace shima::tool

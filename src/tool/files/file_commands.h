@@ -1,0 +1,60 @@
+// What `shima` does with files: each function is one subcommand, its value the exit code.
+//
+// Files of any kind are taken; a striped one is handled with its subfiles. A command goes on with
+// the other files after an error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tool/common/failure.h"
+#include "tool/files/stripe_options.h"
+
+namespace shima::tool {
+
+using Paths = std::vector<std::string>;
+
+inline constexpr int exit_failed = 1;  // something could not be done
+// Of fsck, whose 1 says that all is well again.
+inline constexpr int exit_mended = 1;
+inline constexpr int exit_findings = 2;
+inline constexpr int exit_unchecked = 3;
+
+struct CreateOptions {
+  StripeOptions stripe;
+  std::string folder_default;  // instead of making files
+  Paths files;
+};
+struct CopyOptions {
+  StripeOptions stripe;
+  bool plain = false;
+  Paths paths;  // from..., to
+};
+struct RemoveOptions {
+  bool force = false;
+  bool recursive = false;
+  Paths files;
+};
+struct RestripeOptions {
+  StripeOptions stripe;
+  bool abandon = false;
+  Paths files;
+};
+struct CheckOptions {
+  bool repair = false;
+  bool remove_orphans = false;
+  bool as_json = false;
+  Paths paths;
+};
+
+[[nodiscard]] Outcome<int> create_files(const CreateOptions& options);
+[[nodiscard]] Outcome<int> describe_files(const Paths& paths, bool as_json);  // stat
+[[nodiscard]] Outcome<int> list_files(const Paths& paths, bool as_json);      // ls
+[[nodiscard]] Outcome<int> copy_files(const CopyOptions& options);
+[[nodiscard]] Outcome<int> print_files(const Paths& paths);             // cat
+[[nodiscard]] Outcome<int> remove_files(const RemoveOptions& options);  // rm
+[[nodiscard]] Outcome<int> move_files(const Paths& paths);
+[[nodiscard]] Outcome<int> restripe_files(const RestripeOptions& options);
+[[nodiscard]] Outcome<int> check_files(const CheckOptions& options);  // fsck
+
+}  // namespace shima::tool

@@ -1,0 +1,110 @@
+#include "tool/files/file_options.h"
+
+#include <memory>
+
+#include "tool/files/file_commands.h"
+
+namespace shima::tool {
+namespace {
+
+void add_stripe_options(CLI::App& command, StripeOptions& stripe) {
+  command
+      .add_option("--stripe", stripe.stripe,
+                  "How: unit=SIZE,targets=NUMBER, each of which may be left out")
+      ->type_name("STRIPE");
+  command.add_option("--order", stripe.order, "The targets to use, in order: NAME,NAME")
+      ->type_name("NAMES");
+  command
+      .add_option("--region", stripe.regions,
+                  "From an offset on otherwise: BEGIN:UNIT:TARGETS, again for more")
+      ->type_name("REGION")
+      ->allow_extra_args(false);
+}
+
+CLI::Option* add_paths(CLI::App& command, Paths& paths, const char* name, const char* help) {
+  return command.add_option(name, paths, help);
+}
+
+// Options live as long as the command that they belong to.
+template <class Options>
+CLI::App& add_command(CLI::App& app, Action& chosen, const char* name, const char* help,
+                      void (*describe)(CLI::App&, Options&), Outcome<int> (*run)(const Options&)) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = *app.add_subcommand(name, help);
+  describe(command, *options);
+  command.footer(app.get_footer());
+  command.callback([&chosen, options, run] { chosen = [options, run] { return run(*options); }; });
+  return command;
+}
+
+struct ListOptions {
+  bool flag = false;
+  Paths paths;
+};
+
+void describe_create(CLI::App& command, CreateOptions& options) {
+  add_stripe_options(command, options.stripe);
+  auto* folder = command.add_option("--default", options.folder_default,
+                                    "Instead: how files made in this folder later are striped");
+  folder->type_name("FOLDER");
+  auto* files = add_paths(command, options.files, "file", "The files to make");
+  files->excludes(folder);
+}
+
+void describe_copy(CLI::App& command, CopyOptions& options) {
+  add_stripe_options(command, options.stripe);
+  command.add_flag("--plain", options.plain, "Make plain files, whatever the folder's default");
+  add_paths(command, options.paths, "path", "What to copy, and last where to")->required();
+}
+
+void describe_restripe(CLI::App& command, RestripeOptions& options) {
+  add_stripe_options(command, options.stripe);
+  command.add_flag("--abandon", options.abandon, "Give up what an earlier restripe has begun");
+  add_paths(command, options.files, "file", "The files")->required();
+}
+
+void describe_check(CLI::App& command, CheckOptions& options) {
+  command.add_flag("--repair", options.repair, "Mend what can be mended without guessing");
+  command.add_flag("--remove-orphans", options.remove_orphans,
+                   "Remove parts whose file is not there any more");
+  command.add_flag("--json", options.as_json, "As JSON");
+  add_paths(command, options.paths, "path", "Files, or folders with all below them")->required();
+}
+
+void describe_json_list(CLI::App& command, ListOptions& options) {
+  command.add_flag("--json", options.flag, "As JSON");
+  add_paths(command, options.paths, "path", "Files or folders");
+}
+
+void describe_remove(CLI::App& command, RemoveOptions& options) {
+  command.add_flag("-f,--force", options.force, "What is not there is no error");
+  command.add_flag("-r,--recursive", options.recursive, "Folders with all that is in them");
+  add_paths(command, options.files, "file", "The files")->required();
+}
+
+void describe_paths(CLI::App& command, ListOptions& options) {
+  add_paths(command, options.paths, "path", "Files; of mv, last where to")->required();
+}
+
+}  // namespace
+
+void add_file_commands(CLI::App& app, Action& chosen) {
+  using Run = Outcome<int> (*)(const ListOptions&);
+  const Run stat = [](const ListOptions& o) { return describe_files(o.paths, o.flag); };
+  const Run list = [](const ListOptions& o) { return list_files(o.paths, o.flag); };
+  const Run print = [](const ListOptions& o) { return print_files(o.paths); };
+  const Run move = [](const ListOptions& o) { return move_files(o.paths); };
+  add_command(app, chosen, "create", "Make striped files", describe_create, create_files);
+  add_command(app, chosen, "stat", "Show how files are striped", describe_json_list, stat);
+  add_command(app, chosen, "ls", "List files with their sizes", describe_json_list, list);
+  add_command(app, chosen, "cp", "Copy files, striped or plain", describe_copy, copy_files);
+  add_command(app, chosen, "cat", "Write files to the standard output", describe_paths, print);
+  add_command(app, chosen, "rm", "Remove files with their subfiles", describe_remove, remove_files);
+  add_command(app, chosen, "mv", "Rename files", describe_paths, move);
+  add_command(app, chosen, "restripe", "Stripe files in another way", describe_restripe,
+              restripe_files);
+  add_command(app, chosen, "fsck", "Find and mend what is wrong with striped files", describe_check,
+              static_cast<Outcome<int> (*)(const CheckOptions&)>(check_files));
+}
+
+}  // namespace shima::tool

@@ -1,0 +1,111 @@
+// The file system is a program of its own, as only that needs libfuse; what can be found wrong is
+// found here, before it starts.
+#include "tool/files/mount.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tool/common/process.h"
+
+namespace shima::tool {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path server_path() { return own_folder().parent_path() / "lib" / "shima" / "shima-fuse"; }
+
+Outcome<std::string> existing_folder(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  if (error) return refuse(path, error.message(), "name a folder that is there");
+  if (!fs::is_directory(real, error))
+    return refuse(path, "it is no folder", "name the folder that is to be shown, or to show it");
+  return real.string();
+}
+
+bool lies_in(const fs::path& path, const fs::path& folder) {
+  const auto relative = path.lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+Outcome<void> check_machine() {
+  if (!fs::exists(server_path()))
+    return refuse("shima mount", "this Shima was built without libfuse3",
+                  "install libfuse3-dev and fuse3 (scripts/setup does) and build it again");
+  if (access("/dev/fuse", R_OK | W_OK) != 0)
+    return refuse("/dev/fuse", std::strerror(errno),
+                  "load the kernel's module fuse, or start the container with --device /dev/fuse "
+                  "--cap-add SYS_ADMIN");
+  return {};
+}
+
+// In /proc/self/mounts blanks are written in octal.
+std::string mount_word(const std::string& path) {
+  std::string word;
+  for (const char c : path)
+    word += c == ' ' || c == '\t' || c == '\n' || c == '\\'
+                ? fmt::format("\\{:03o}", static_cast<unsigned char>(c))
+                : std::string(1, c);
+  return word;
+}
+
+bool is_our_mount(const std::string& mount_point) {
+  std::ifstream mounts("/proc/self/mounts");
+  bool ours = false;
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    std::string source;
+    std::string place;
+    std::string type;
+    words >> source >> place >> type;
+    if (place == mount_word(mount_point)) ours = type == "fuse.shima";  // the last lies on top
+  }
+  return ours;
+}
+
+}  // namespace
+
+Outcome<int> mount_folder(const MountOptions& options) {
+  if (auto status = check_machine(); !status) return std::unexpected(status.error());
+  auto folder = existing_folder(options.folder);
+  if (!folder) return std::unexpected(folder.error());
+  auto mount_point = existing_folder(options.mount_point);
+  if (!mount_point) return std::unexpected(mount_point.error());
+  if (lies_in(*folder, *mount_point) || lies_in(*mount_point, *folder))
+    return refuse(options.mount_point, "it lies in " + *folder + ", or the other way round",
+                  "take a folder elsewhere as the mount point");
+  if (is_our_mount(*mount_point))
+    return refuse(options.mount_point, "a folder is shown there already",
+                  "shima umount " + options.mount_point + " ends that");
+  Command command{server_path().string()};
+  if (options.foreground) command.emplace_back("--foreground");
+  if (options.allow_other) command.emplace_back("--others");
+  if (!options.log_file.empty()) {
+    command.emplace_back("--log-file");
+    command.push_back(fs::absolute(options.log_file).string());
+  }
+  command.push_back(*folder);
+  command.push_back(*mount_point);
+  return std::unexpected(become(command));
+}
+
+Outcome<int> unmount(const std::string& mount_point) {
+  // Nothing is asked of the mount itself: it has to go also where nobody serves it any more.
+  std::error_code error;
+  const fs::path given = fs::absolute(mount_point, error).lexically_normal();
+  const fs::path name = given.has_filename() ? given : given.parent_path();
+  const fs::path place = fs::canonical(name.parent_path(), error) / name.filename();
+  if (error || !is_our_mount(place.string()))
+    return refuse(mount_point, "no folder is shown there by shima mount",
+                  "look for fuse.shima in /proc/mounts");
+  if (!find_program("fusermount3"))
+    return refuse("fusermount3", "it is not installed", "install fuse3");
+  return std::unexpected(become({"fusermount3", "-u", place.string()}));
+}
+
+}  // namespace shima::tool

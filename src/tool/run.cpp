@@ -1,0 +1,134 @@
+// `shima run` does not preload anything itself: mpiexec must stay as it is.  It starts
+//
+//     mpiexec -n 8 ... shima exec --mpi <what was found> prog args
+//
+// and each rank's `shima exec` sets LD_PRELOAD and becomes the program.  No process of ours stays
+// in between, so stdin, signals and exit codes are the launcher's own; only --stats keeps the
+// command alive, to print the report when the job is over.
+#include "tool/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "file/striping.h"
+#include "tool/files/stripe_options.h"
+#include "tool/launch/detect_mpi.h"
+#include "tool/launch/mpiexec.h"
+#include "tool/launch/one_space.h"
+#include "tool/launch/preload.h"
+#include "tool/launch/supervise.h"
+#include "tool/report/stats_report.h"
+
+namespace shima::tool {
+namespace {
+
+Outcome<void> check_hint(const std::string& hint) {
+  const auto equals = hint.find('=');
+  if (equals != 0 && equals != std::string::npos && hint.find(';') == std::string::npos) return {};
+  return refuse("--hint " + hint, "a hint is key=value, without ';'",
+                "write for example --hint cb_nodes=2");
+}
+
+// What --stripe says, as hints; hints of the command line come later and so win.
+Outcome<std::string> stripe_hints_of(const ProcessOptions& options) {
+  std::string text;
+  if (options.stripe.empty()) return text;
+  auto hints = stripe_hints({.stripe = options.stripe, .order = {}, .regions = {}});
+  if (hints) hints = with_some_targets(*hints);
+  if (!hints) return std::unexpected(hints.error());
+  const auto regions = regions_for(*hints);
+  if (!regions) return refuse("--stripe " + options.stripe, regions.error().what, "correct it");
+  const std::size_t count = regions->front().targets.size();
+  if (hints->striping_unit != 0) text += fmt::format(";striping_unit={}", hints->striping_unit);
+  text += fmt::format(";striping_factor={}", count);
+  if (!hints->shima_targets.empty()) text += ";shima_targets=" + hints->shima_targets;
+  return text.substr(1);
+}
+
+// Hints and log level travel in the environment; hints of the command line come after, and so
+// override, those that are there.
+Outcome<void> export_settings(const ProcessOptions& options) {
+  std::string hints = environment_value("SHIMA_HINTS");
+  auto stripe = stripe_hints_of(options);
+  if (!stripe) return std::unexpected(stripe.error());
+  if (!stripe->empty()) hints += (hints.empty() ? "" : ";") + *stripe;
+  for (const std::string& hint : options.hints) {
+    if (auto status = check_hint(hint); !status) return status;
+    hints += (hints.empty() ? "" : ";") + hint;
+  }
+  if (!options.hints.empty() || !stripe->empty()) setenv("SHIMA_HINTS", hints.c_str(), 1);
+  if (!options.log_level.empty()) setenv("SHIMA_LOG", options.log_level.c_str(), 1);
+  return {};
+}
+
+Outcome<UsedMpi> used_mpi(const ProcessOptions& options) {
+  return options.mpi.empty() ? detect_mpi(options.program) : mpi_from_user(options.mpi);
+}
+
+Outcome<std::string> make_stats_file() {
+  const std::string folder = environment_value("TMPDIR");
+  std::string name = (folder.empty() ? "/tmp" : folder) + "/shima-stats-XXXXXX";
+  const int fd = mkstemp(name.data());
+  if (fd < 0)
+    return refuse(name, fmt::format("cannot be created ({})", std::strerror(errno)),
+                  "set TMPDIR to a folder that can be written");
+  close(fd);
+  setenv("SHIMA_STATS", name.c_str(), 1);
+  return name;
+}
+
+// What each rank is told, so that it needs to find out nothing.
+Command rank_command(const UsedMpi& mpi, const ProcessOptions& process) {
+  Command command{own_path().string(), "exec", "--mpi",
+                  mpi.library.empty() ? std::string(mpi.build->name) : mpi.library.string()};
+  if (process.one_space) command.emplace_back("--one-space");
+  command.emplace_back("--");
+  command.insert(command.end(), process.program.begin(), process.program.end());
+  return command;
+}
+
+Outcome<Command> job_command(const JobOptions& options) {
+  auto mpi = used_mpi(options.process);
+  if (!mpi) return std::unexpected(mpi.error());
+  if (!std::filesystem::exists(preload_path(*mpi->build)))
+    return std::unexpected(add_to_preload(*mpi).error());
+  auto mpiexec = find_mpiexec(*mpi, options.mpiexec);
+  if (!mpiexec) return std::unexpected(mpiexec.error());
+  Command command = launcher_command(*mpiexec, options.ranks, options.mpiexec_arguments);
+  for (std::string& word : rank_command(*mpi, options.process)) command.push_back(std::move(word));
+  return command;
+}
+
+}  // namespace
+
+Outcome<int> run_job(const JobOptions& options) {
+  if (auto status = export_settings(options.process); !status)
+    return std::unexpected(status.error());
+  std::string stats_file;
+  if (options.stats) {
+    auto name = make_stats_file();
+    if (!name) return std::unexpected(name.error());
+    stats_file = *name;
+  }
+  if (options.process.one_space) prepare_launcher_for_tasks();
+  auto command = job_command(options);
+  if (command && !options.stats) return std::unexpected(become(*command));
+  Outcome<int> result = command ? supervise(*command) : std::unexpected(command.error());
+  if (result && options.stats) print_stats_report(stats_file);
+  if (options.stats) unlink(stats_file.c_str());
+  return result;
+}
+
+Outcome<int> exec_process(const ProcessOptions& options) {
+  if (auto status = export_settings(options); !status) return std::unexpected(status.error());
+  auto mpi = used_mpi(options);
+  if (!mpi) return std::unexpected(mpi.error());
+  if (auto status = add_to_preload(*mpi); !status) return std::unexpected(status.error());
+  if (options.one_space) become_task(options.program);
+  return std::unexpected(become(options.program));
+}
+
+}  // namespace shima::tool

@@ -1,0 +1,36 @@
+// Starting programs under Shima: a whole job, or one process inside a job.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tool/common/failure.h"
+#include "tool/common/process.h"
+
+namespace shima::tool {
+
+// What both ways have in common.
+struct ProcessOptions {
+  std::string mpi;                 // a build's name or a libmpi's path; empty: find out
+  std::vector<std::string> hints;  // key=value
+  std::string stripe;              // as of stripe_options.h
+  std::string log_level;
+  bool one_space = false;
+  Command program;
+};
+
+struct JobOptions {
+  ProcessOptions process;
+  int ranks = 1;
+  bool stats = false;
+  std::string mpiexec;
+  std::vector<std::string> mpiexec_arguments;
+};
+
+// `shima run`: becomes the launcher, or with stats waits for it; the value is the exit code.
+[[nodiscard]] Outcome<int> run_job(const JobOptions& options);
+
+// `shima exec`: becomes the program; returns only a failure.
+[[nodiscard]] Outcome<int> exec_process(const ProcessOptions& options);
+
+}  // namespace shima::tool
