@@ -102,9 +102,9 @@ function(shima_preload name)
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
   add_custom_command(TARGET ${target} POST_BUILD
-                     COMMAND ${CMAKE_SOURCE_DIR}/cmake/check_undefined.sh $<TARGET_FILE:${target}>)
+                     COMMAND ${CMAKE_SOURCE_DIR}/cmake/mpi/check_undefined.sh $<TARGET_FILE:${target}>)
   install(TARGETS ${target} LIBRARY DESTINATION lib/shima)
-  set_property(GLOBAL APPEND PROPERTY SHIMA_PRELOADS ${target})
+  set_property(GLOBAL APPEND PROPERTY SHIMA_PRODUCT_TARGETS ${target})
 endfunction()
 
 # An empty shared library of the given soname.
