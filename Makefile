@@ -8,10 +8,10 @@ BUILD  := build/$(PRESET)
 CONFIGURE = cmake --preset $(PRESET) $(if $(wildcard $(BUILD)/build.ninja),>/dev/null)
 
 .NOTPARALLEL:
-.PHONY: help build run test soak bench check format install clean setup-run setup-test setup-check
+.PHONY: help build run test test-all bench check format install clean setup-run setup-test setup-check
 
 help:           ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
 build: setup-run ## install what is missing, build into build/release (PRESET=debug|asan|tsan: build/that)
 	@$(CONFIGURE)
@@ -20,15 +20,13 @@ build: setup-run ## install what is missing, build into build/release (PRESET=de
 run: build      ## see it work: two stock MPI programs, with their MPI's own I/O and under Shima
 	@python3 bench/main_job.py
 
-test: setup-test ## build, then every test that takes seconds
+test: setup-test ## build and run the everyday tests; T=REGEX: the tests of that name, of all there are
 	@$(CONFIGURE)
-	@cmake --build --preset $(PRESET) -j$(JOBS)
-	@scripts/ci-test $(BUILD) -LE '^soak$$'
+	@JOBS=$(JOBS) scripts/ci-test $(BUILD) $(if $(T),'$(T)',everyday)
 
-soak: setup-test ## the tests that repeat or take long (an hour): for the night
+test-all: setup-test ## every test in every combination, and those that take long: hours, for the night
 	@$(CONFIGURE)
-	@cmake --build --preset $(PRESET) -j$(JOBS)
-	@scripts/ci-test $(BUILD) -L '^soak$$'
+	@JOBS=$(JOBS) scripts/ci-test $(BUILD) all
 
 bench: build    ## measure against stock MPICH, stock Open MPI and the machine's limit
 	@python3 bench/bench.py

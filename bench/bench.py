@@ -23,7 +23,7 @@ import time
 from lib import picture, runner, subjects
 from lib.results import Results
 from lib.section import Context
-from lib.sections import SECTIONS
+from sections import SECTIONS
 from lib.subjects import ROOT
 from lib.table import number
 

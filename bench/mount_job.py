@@ -4,7 +4,7 @@
 The folder is reached as it is, through a file system in user space that only hands calls on
 (passthrough_fs.c, compiled here), or through `shima mount`, where the copy is a striped file. All of
 the program runs in a mount namespace of its own. Both copies are to files that are there already,
-so that each takes the memory that its predecessor has just given back (bench/warm_memory.cpp says why other
+so that each takes the memory that its predecessor has just given back (bench/machine/warm_memory.cpp says why other
 memory may be dear); dirty pages are written out before each. After one that does not count, the
 median of three is told, in a line of JSON.
 """
@@ -28,7 +28,7 @@ def compile_passthrough():
     program = ROOT / "build/bench/plain/passthrough_fs"
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "fuse3"], capture_output=True, text=True, check=True)
     program.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["cc", "-O2", "-std=gnu11", "-D_FILE_OFFSET_BITS=64", "-o", program, ROOT / "bench/passthrough_fs.c",
+    subprocess.run(["cc", "-O2", "-std=gnu11", "-D_FILE_OFFSET_BITS=64", "-o", program, ROOT / "bench/machine/passthrough_fs.c",
                     *flags.stdout.split()], check=True)
     return program
 

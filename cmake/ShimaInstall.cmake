@@ -1,22 +1,20 @@
-# What `make install` leaves beside the command and the preload libraries: public headers (when there are any), man
+# What `make install` leaves beside the command and the preload libraries: public headers, man
 # pages, a pkg-config file and a CMake package.  Everything finds itself relative to its own place, so
 # the tree may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-if(EXISTS ${CMAKE_SOURCE_DIR}/include/shima)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/shima DESTINATION include)
-endif()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/shima DESTINATION include)
 foreach(section 1 3 7)
   file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.${section})
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
 
-configure_file(${CMAKE_SOURCE_DIR}/cmake/shima.pc.in ${CMAKE_BINARY_DIR}/shima.pc @ONLY)
+configure_file(${CMAKE_SOURCE_DIR}/cmake/package/shima.pc.in ${CMAKE_BINARY_DIR}/shima.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/shima.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/shima)
-configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/shimaConfig.cmake.in ${CMAKE_BINARY_DIR}/shimaConfig.cmake
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/package/shimaConfig.cmake.in ${CMAKE_BINARY_DIR}/shimaConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/shimaConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(EXPORT shima_c_libraries NAMESPACE shima:: FILE shimaLibraries.cmake DESTINATION ${package_dir})

@@ -79,6 +79,26 @@ function(shima_mpi_objects target)
   target_link_libraries(${target} PUBLIC ${ARG_DEPENDS})
 endfunction()
 
+# shima_delegate_library(mpich SOURCES ...): libshima-delegate-mpich.so, which the MPI program is linked with.  It names no
+# libmpi: the program has loaded its own.
+function(shima_delegate_library family)
+  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
+  set(objects shima_delegate_mpi_${family})
+  shima_mpi_objects(${objects} FAMILY ${family} SOURCES ${ARG_SOURCES} DEPENDS shima_common)
+  if(NOT TARGET ${objects})
+    return()
+  endif()
+  set(target shima_c_delegate_${family})
+  add_library(${target} SHARED $<TARGET_OBJECTS:${objects}>)
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME shima-delegate-${family} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  set_target_properties(${objects} PROPERTIES C_VISIBILITY_PRESET hidden)
+  target_link_libraries(${target} PRIVATE shima_c_pvas)
+  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set_property(GLOBAL APPEND PROPERTY SHIMA_PRODUCT_TARGETS ${target})
+endfunction()
+
 # shima_preload(mpich-debian OBJECTS shima_mpiio_mpich SONAME libmpich.so.12 DEPENDS room... EXPORTS exports.map)
 #   -> lib/shima/libshima-mpich-debian.so
 function(shima_preload name)
@@ -102,9 +122,9 @@ function(shima_preload name)
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
   add_custom_command(TARGET ${target} POST_BUILD
-                     COMMAND ${CMAKE_SOURCE_DIR}/cmake/check_undefined.sh $<TARGET_FILE:${target}>)
+                     COMMAND ${CMAKE_SOURCE_DIR}/cmake/mpi/check_undefined.sh $<TARGET_FILE:${target}>)
   install(TARGETS ${target} LIBRARY DESTINATION lib/shima)
-  set_property(GLOBAL APPEND PROPERTY SHIMA_PRELOADS ${target})
+  set_property(GLOBAL APPEND PROPERTY SHIMA_PRODUCT_TARGETS ${target})
 endfunction()
 
 # An empty shared library of the given soname.

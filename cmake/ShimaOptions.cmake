@@ -16,6 +16,12 @@ option(SHIMA_TESTS "Build the tests" ON)
 set(SHIMA_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address;undefined or thread")
 set(SHIMA_DEPS_DIR ${CMAKE_SOURCE_DIR}/build/deps CACHE PATH "Where scripts/setup puts the MPI wheels")
 
+# Many programs in one address space (src/pvas) is written for one processor.
+set(SHIMA_SPACES OFF)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(SHIMA_SPACES ON)
+endif()
+
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -47,13 +53,13 @@ target_link_libraries(shima_common INTERFACE Threads::Threads)
 set(fmt_once_flags -g0 -fno-inline -fkeep-inline-functions -ffunction-sections -fdata-sections)
 if(NOT DEFINED SHIMA_FMT_ONCE)
   try_compile(SHIMA_FMT_ONCE ${CMAKE_BINARY_DIR}/fmt_probe
-              SOURCES ${CMAKE_SOURCE_DIR}/cmake/fmt_probe.cpp ${CMAKE_SOURCE_DIR}/cmake/fmt_once.cpp
+              SOURCES ${CMAKE_SOURCE_DIR}/cmake/fmt/fmt_probe.cpp ${CMAKE_SOURCE_DIR}/cmake/fmt/fmt_once.cpp
               CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${SHIMA_FMT_INCLUDE} COMPILE_DEFINITIONS -O1 ${fmt_once_flags}
               CXX_STANDARD 23 OUTPUT_VARIABLE fmt_probe_output)
   message(VERBOSE "${fmt_probe_output}")
 endif()
 if(SHIMA_FMT_ONCE)
-  add_library(shima_fmt STATIC ${CMAKE_SOURCE_DIR}/cmake/fmt_once.cpp)
+  add_library(shima_fmt STATIC ${CMAKE_SOURCE_DIR}/cmake/fmt/fmt_once.cpp)
   target_include_directories(shima_fmt SYSTEM PRIVATE ${SHIMA_FMT_INCLUDE})
   target_compile_options(shima_fmt PRIVATE ${fmt_once_flags})
   target_link_libraries(shima_common INTERFACE shima_fmt)

@@ -1,27 +1,20 @@
 # A room is one folder of src/ and one static library.
 #
-#   shima_room(region DEPENDS base)            sources: every *.cpp of the folder
-#   shima_room(store SOURCES a.cpp b.cpp DEPENDS base region layout)
+#   shima_room(pattern DEPENDS base)           sources: every *.cpp below the directory
+#   shima_room(store SOURCES a.cpp b.cpp DEPENDS base pattern layout)
 #
-# makes the target shima_<name>.  A room without sources is an interface library, so that rooms above it can
-# depend on it before (or without) it having anything to compile.
+# makes the target shima_<name>. A room depends only on rooms above it in the list of CMakeLists.txt.
 
 function(shima_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   if(NOT ARG_SOURCES)
     file(GLOB_RECURSE ARG_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   endif()
-  if(ARG_SOURCES)
-    add_library(shima_${name} STATIC ${ARG_SOURCES})
-    set(scope PUBLIC)
-  else()
-    add_library(shima_${name} INTERFACE)
-    set(scope INTERFACE)
-  endif()
-  target_link_libraries(shima_${name} ${scope} shima_common)
+  add_library(shima_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(shima_${name} PUBLIC shima_common)
   foreach(dependency ${ARG_DEPENDS})
     if(TARGET shima_${dependency})
-      target_link_libraries(shima_${name} ${scope} shima_${dependency})
+      target_link_libraries(shima_${name} PUBLIC shima_${dependency})
     else()
       message(FATAL_ERROR "room ${name} depends on ${dependency}, which is not below it in CMakeLists.txt")
     endif()

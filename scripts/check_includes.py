@@ -43,6 +43,7 @@ ROOMS_BELOW = {
     "capi/pff": ["base", "pattern", "layout", "store", "group", "file", "capi"],
     "capi/pvas": ["base", "pvas", "capi"],
     "capi/delegate": ["base", "pvas", "ipc", "delegate", "capi", "capi/pvas"],
+    "delegate_mpi": [],
     "fuse/tree": ["base", "layout", "store"],
     "fuse/calls": ["base", "layout", "store", "file", "fuse/tree"],
     "tool/common": ["base"],
@@ -52,7 +53,7 @@ ROOMS_BELOW = {
     "tool": ["base", "file", "pvas/shared", "pvas/launch", "tool"],
 }
 # tool tries io_uring to say whether it works here.
-OWNERS = {"mpi.h": ["mpiio"], "liburing.h": ["store/subfile", "tool/report"], "CLI/CLI.hpp": ["tool"],
+OWNERS = {"mpi.h": ["mpiio", "delegate_mpi"], "liburing.h": ["store/subfile", "tool/report"], "CLI/CLI.hpp": ["tool"],
           "fuse3/fuse_lowlevel.h": ["fuse"]}
 MOST_FILES = 24
 SOURCES = (".h", ".cpp", ".c")

@@ -1,7 +1,7 @@
 """Runs one program as a measurement: on a quiet machine, within a time limit, leaving nothing.
 
 Dirty pages of earlier runs disturb every later figure, so measure() writes them out first. It also
-has memory ready that is not dear to its next user (bench/warm_memory.cpp says why). A job that exceeds its time is ended with all its processes, also those that a launcher moved out of its
+has memory ready that is not dear to its next user (bench/machine/warm_memory.cpp says why). A job that exceeds its time is ended with all its processes, also those that a launcher moved out of its
 process group: they still share the session that was made for the job.
 """
 

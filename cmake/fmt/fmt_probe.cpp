@@ -1,4 +1,4 @@
-// Does a source that uses fmt link with cmake/fmt_once.cpp?  See there.
+// Does a source that uses fmt link with cmake/fmt/fmt_once.cpp.  See there.
 #include <fmt/format.h>
 
 #include <cstdint>

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Chooses the runs of the tests that `make test` makes: all pairs instead of the whole product.
+
+The product of a test program is every MPI flavour x every rank count x every variant. Faults show in one value or in
+two that meet (a rank count under one MPI, a variant with few ranks), rarely only in three. So the everyday set holds,
+for each folder of tests, every pair of values that the product holds, and for each source every value.
+
+pairs_of() says which pairs a run meets; choose() takes runs until every pair of the product is met: first what is
+pinned, then source by source the run that meets most pairs that are still open. Ties go to the run with fewer ranks,
+then to the flavour with the fewest runs so far, then to the first name, so that equal input gives equal output.
+
+Usage: everyday_set.py PRODUCT, a file of lines "name folder source flavour family ranks variant pin", where ranks and
+variant are "-" for a script, and pin is "pinned" for a run that is in the set in any case and "-" for others.
+Prints the names of the runs in the set.
+"""
+
+import collections
+import sys
+from typing import NamedTuple
+
+# A regression test runs under every MPI that it names, since a fault is often one of a single version.
+EVERY_FLAVOUR = ("regress",)
+
+
+class Run(NamedTuple):
+    name: str
+    folder: str
+    source: str
+    flavour: str
+    family: str
+    ranks: str
+    variant: str
+    pin: str = "-"
+
+
+def read_product(path):
+    with open(path, encoding="utf-8") as lines:
+        return [Run(*line.split()) for line in lines if line.strip()]
+
+
+def own_pairs_of(run):
+    """The pairs of a run with its source."""
+    mpi = run.flavour if run.folder in EVERY_FLAVOUR else run.family
+    source = (run.folder, run.source)
+    return {(source, "mpi", mpi), (source, "ranks", run.ranks), (source, "variant", run.variant)}
+
+
+def pairs_of(run):
+    """Every pair that this run meets: those with its source, and those of its values within its folder."""
+    values = {"flavour": run.flavour, "ranks": run.ranks, "variant": run.variant}
+    shared = {(run.folder, one, values[one], other, values[other]) for one in values for other in values if one < other}
+    return own_pairs_of(run) | shared
+
+
+def ranks_in(run):
+    return 1 if run.ranks == "-" else int(run.ranks)
+
+
+class Chooser:
+    """Takes runs one by one and knows which pairs are open."""
+
+    def __init__(self, runs):
+        self.open = set().union(*map(pairs_of, runs)) if runs else set()
+        self.taken = []
+        self.runs_of_flavour = collections.Counter()
+
+    def take(self, run):
+        self.taken.append(run)
+        self.open -= pairs_of(run)
+        self.runs_of_flavour[run.folder, run.flavour] += 1
+
+    def take_best(self, runs):
+        def worth(run):
+            met = pairs_of(run) & self.open
+            return (-len(own_pairs_of(run) & met), -len(met), ranks_in(run),
+                    self.runs_of_flavour[run.folder, run.flavour], run.name)
+
+        self.take(min(runs, key=worth))
+
+    def cover(self, runs, pairs_of_run):
+        """Takes from these runs until no pair that one of them could meet is open."""
+        while useful := [run for run in runs if pairs_of_run(run) & self.open]:
+            self.take_best(useful)
+
+
+def choose(runs):
+    """The runs of the everyday set, in the order in which they were taken."""
+    chooser = Chooser(runs)
+    for run in runs:
+        if run.pin == "pinned":
+            chooser.take(run)
+    by_source = collections.defaultdict(list)
+    for run in runs:
+        by_source[run.folder, run.source].append(run)
+    for source in sorted(by_source):
+        chooser.cover(by_source[source], own_pairs_of)
+    chooser.cover(runs, pairs_of)
+    return chooser.taken
+
+
+def main():
+    for run in choose(read_product(sys.argv[1])):
+        print(run.name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# FLAVOURS: none
+"""The tests that `make test` runs meet every pair that they must meet, as tests/README.md promises.
+
+Looks at the tests as ctest has them registered, by their names and labels, not at the choice that made them so. Within
+each folder every MPI flavour, every rank count and every variant has to be met with each other wherever the product
+has the two together. Each source has to run under every kind of MPI, with every rank count and in every variant that
+it has; a regression test under every flavour.
+"""
+
+import collections
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+
+BUILD = os.environ["SHIMA_BUILD_DIR"]
+KEPT_OUT = {"full", "soak"}
+
+
+def registered_tests():
+    """Names of all tests, each with its labels, the folder's first."""
+    listing = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], check=True, capture_output=True, text=True)
+    for test in json.loads(listing.stdout)["tests"]:
+        properties = {entry["name"]: entry["value"] for entry in test["properties"]}
+        yield test["name"], properties["LABELS"]
+
+
+def kinds_of_mpi():
+    """Flavours, each with its kind, as CMake found them."""
+    with open(os.path.join(BUILD, "tests/product.txt"), encoding="utf-8") as lines:
+        return {words[3]: words[4] for words in map(str.split, lines) if words}
+
+
+def parsed(name, labels, kinds):
+    """The values of a run, or None for a test without a flavour."""
+    flavours = "|".join(map(re.escape, kinds))
+    found = re.fullmatch(rf"{labels[0]}\.(.+?)\.({flavours})(?:\.np(\d+)(?:\.(\w+))?)?", name)
+    if not found:
+        return None
+    source, flavour, ranks, variant = found.groups()
+    return {"source": source, "flavour": flavour, "mpi": kinds[flavour], "ranks": ranks, "variant": variant or "plain"}
+
+
+def pairs_of(folder, run):
+    asked_for = itertools.combinations(("flavour", "ranks", "variant"), 2)
+    own = [("source", "flavour" if folder == "regress" else "mpi"), ("source", "ranks"), ("source", "variant")]
+    for one, other in [*asked_for, *own]:
+        yield f"{folder}: {one} {run[one]} with {other} {run[other]}"
+
+
+def main():
+    kinds = kinds_of_mpi()
+    every, everyday, counts = set(), set(), collections.Counter()
+    for name, labels in registered_tests():
+        run = parsed(name, labels, kinds)
+        counts["all"] += 1
+        counts["everyday"] += not KEPT_OUT & set(labels)
+        if run is None or "soak" in labels:
+            continue
+        pairs = set(pairs_of(labels[0], run))
+        every |= pairs
+        if "full" not in labels:
+            everyday |= pairs
+    print(f"{counts['everyday']} of {counts['all']} tests are in the everyday set, which meets {len(everyday)} pairs")
+    missing = sorted(every - everyday)
+    print("\n".join(f"not met: {pair}" for pair in missing), file=sys.stderr)
+    return 1 if missing or not everyday else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
