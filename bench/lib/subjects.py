@@ -39,7 +39,7 @@ SOURCES = {
 }
 LIBRARIES = ROOT / "build/release/lib"
 PVAS = [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pvas"]
-LINKED = {"delegate_net": PVAS}  # programs with MPI that link more
+LINKED = {"delegate_net": [*PVAS, "-lshima-delegate-{family}"]}  # programs with MPI that link more
 PLAIN = {  # programs without MPI: what they link
     "limit": [], "warm_memory": [], "list_io": ["-luring"],
     "pff_list": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pff"],
@@ -137,7 +137,8 @@ def compile_command(program, flavour):
     standard = "-std=c++17" if cxx else "-std=c11"
     optimize = ["-O3", "-march=native"]  # or a program's own work hides its I/O
     return [*compiler, standard, *optimize, "-o", str(binary(program, flavour)), *map(str, sources),
-            *PLAIN.get(program, []), *LINKED.get(program, [])]
+            *PLAIN.get(program, []),
+            *(option.format(family=flavour.family) for option in LINKED.get(program, []))]
 
 
 def compile_program(program, flavour=None):

@@ -45,7 +45,8 @@ typedef struct delegate_mpi_options {
 /* Offers the operations of delegate_net.h at a desk, for ranks of `comm`.  Collective.  Returns 0
    or a PVAS_ERR_. */
 PVAS_API int delegate_mpi_open(delegate_desk* desk, MPI_Comm comm,
-                                    const delegate_mpi_options* options, delegate_mpi** net) PVAS_NOEXCEPT;
+                               const delegate_mpi_options* options,
+                               delegate_mpi** net) PVAS_NOEXCEPT;
 
 /* Gives an open file of all of `comm` a number, for delegate_read_all and delegate_write_all.  To
    be called before serving, for the same files in the same order on all ranks.  From then on its

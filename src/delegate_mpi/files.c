@@ -46,8 +46,7 @@ int delegate_mpi_prepare_file(delegate_mpi* net) {
   return 1;
 }
 
-static void delegate_mpi_make_type(const delegate_mpi* net, int of_memory,
-                                          MPI_Datatype* type) {
+static void delegate_mpi_make_type(const delegate_mpi* net, int of_memory, MPI_Datatype* type) {
   const int count = net->part_count;
   int* sizes = (int*)malloc((size_t)(count + 1) * sizeof *sizes);
   MPI_Aint* places = (MPI_Aint*)malloc((size_t)(count + 1) * sizeof *places);

@@ -114,7 +114,7 @@ void delegate_mpi_drop_messages(delegate_mpi* net, uint64_t seat) {
 }
 
 static int64_t delegate_mpi_outcome(delegate_mpi* net, const delegate_job* job,
-                                           MPI_Status* status) {
+                                    MPI_Status* status) {
   int cancelled = 0, count = 0;
   /* A put that is complete here need not be there. */
   if (job->operation == DELEGATE_PUT)

@@ -67,8 +67,8 @@ static int delegate_mpi_is_sound_group(const delegate_mpi_options* options, MPI_
   return !there_are[2] && !(there_are[0] && there_are[1]);
 }
 
-int delegate_mpi_open(delegate_desk* desk, MPI_Comm comm,
-                                    const delegate_mpi_options* options, delegate_mpi** net) {
+int delegate_mpi_open(delegate_desk* desk, MPI_Comm comm, const delegate_mpi_options* options,
+                      delegate_mpi** net) {
   if (!desk || !net || !delegate_mpi_is_sound_group(options, comm)) return PVAS_ERR_ARGUMENT;
   delegate_mpi* made = (delegate_mpi*)calloc(1, sizeof *made);
   if (!made) return PVAS_ERR_NO_MEMORY;

@@ -9,7 +9,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 SHIMA_ONE_SPACE
 
 library=("-I$SHIMA_SOURCE_DIR/include" "-L$SHIMA_BUILD_DIR/lib" "-Wl,-rpath,$SHIMA_BUILD_DIR/lib" -lshima-pvas)
 sources=$SHIMA_SOURCE_DIR/tests/pvas
-"$MPICC" -std=gnu11 -O1 -g -Wall -Wextra -Werror -o delegatee "$sources/delegate_net.c" "${library[@]}"
+"$MPICC" -std=gnu11 -O1 -g -Wall -Wextra -Werror -o delegatee "$sources/delegate_net.c" "${library[@]}" "-lshima-delegate-$MPI_FAMILY"
 cc -std=gnu11 -O1 -g -Wall -Wextra -o requester "$sources/delegate_net_task.c" "${library[@]}"
 seed=$((RANDOM * 32768 + RANDOM))
 echo "seed $seed"
