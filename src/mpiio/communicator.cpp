@@ -155,7 +155,12 @@ Result<std::shared_ptr<NodeSegment>> share_memory(MPI_Comm comm, const Neighbour
   const auto local = [&around] { return around.check_local(); };
   SharedBuffer made;  // the first rank of each node makes it; open until all have mapped it
   if (around.local_index == 0) {
-    if (auto buffer = NodeSegment::make(local_count)) made = *std::move(buffer);
+    if (auto buffer = NodeSegment::make(local_count)) {
+      made = *std::move(buffer);
+    } else {
+      log(LogLevel::warn, "no memory for the ranks of this node to share: {}",
+          describe(buffer.error()));
+    }
     fault_point(FaultPhase::open_made);
   }
   SHIMA_TRY_ASSIGN(const auto refs, gather_all(comm, made.ref(), local));
