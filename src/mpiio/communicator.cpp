@@ -19,6 +19,7 @@
 #include "mpiio/await.h"
 #include "mpiio/message_channel.h"
 #include "mpiio/private_comm.h"
+#include "mpiio/progress.h"
 
 namespace shima {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/fault_point.h"
 #include "mpiio/access.h"
-#include "mpiio/await.h"
 #include "mpiio/entry.h"
+#include "mpiio/progress.h"
 #include "mpiio/thread_level.h"
 
 namespace shima {

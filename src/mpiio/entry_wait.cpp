@@ -7,6 +7,7 @@
 
 #include "mpiio/await.h"
 #include "mpiio/entry.h"
+#include "mpiio/progress.h"
 #include "mpiio/real_mpi.h"
 #include "mpiio/request.h"
 

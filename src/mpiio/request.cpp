@@ -6,6 +6,7 @@
 
 #include "mpiio/access.h"
 #include "mpiio/await.h"
+#include "mpiio/progress.h"
 
 namespace shima {
 namespace {
