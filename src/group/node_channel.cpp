@@ -31,6 +31,8 @@ Result<Rendezvous::Maxima> NodeChannel::meet(Rendezvous::Maxima mine) {
 }
 
 Status NodeChannel::put_letter(std::span<const std::byte> letter) {
+  SHIMA_TRY(ground_->segment->open_members(slot_));
+  windows_.reset();
   Mailbox& box = mailbox(rank());
   box.len_bytes = 0;
   std::byte* to = box.data.data();
@@ -56,7 +58,6 @@ Result<std::span<const std::byte>> NodeChannel::letter_of(int index) const {
 
 Result<std::vector<std::span<const std::byte>>> NodeChannel::exchange(
     std::span<const std::byte> mine) {
-  windows_.reset();
   turn_ = 1 - turn_;
   // A member that cannot write its letter still has to show up.
   const Status put = put_letter(mine);

@@ -14,14 +14,19 @@
 namespace shima {
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t slot_count = 1024;
-constexpr std::size_t most_entered = slot_count - 64;  // the rest is for files just closed
+constexpr std::size_t spare_slots = 64;  // for files that were just closed
 constexpr unsigned look_again_us = 100;
 constexpr unsigned looks_between_checks = 1000;  // checks of whether others live: every 100 ms
-constexpr std::uint64_t introduction_key = ~std::uint64_t{0};
 
-std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+// Behind `bytes`, where a T may begin.
+template <class T>
+std::size_t next_place(std::size_t bytes) {
+  return (bytes + alignof(T) - 1) / alignof(T) * alignof(T);
+}
+
+std::size_t slots_of_chunk(std::size_t chunk) {
+  return chunk == 0 ? 1 : std::size_t{1} << (chunk - 1);
+}
 
 void raise_to(std::atomic<std::uint64_t>& word, std::uint64_t value) {
   std::uint64_t seen = word.load(std::memory_order_relaxed);
@@ -63,19 +68,18 @@ Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_
   return result;
 }
 
-std::size_t NodeSegment::slots_start(int member_count) {
-  return round_up(sizeof(Header) + static_cast<std::size_t>(member_count) * sizeof(Peer),
-                  page_bytes);
-}
-
-std::size_t NodeSegment::slot_bytes(int member_count) {
-  return round_up(sizeof(Slot) + static_cast<std::size_t>(member_count) * sizeof(SlotMember),
-                  page_bytes);
+NodeSegment::Places NodeSegment::places(int member_count) {
+  const auto members = static_cast<std::size_t>(member_count);
+  Places at;
+  at.peers = next_place<Peer>(sizeof(Header));
+  at.slots = next_place<Slot>(at.peers + members * sizeof(Peer));
+  at.members = next_place<SlotMember>(at.slots + slot_count * sizeof(Slot));
+  at.end = at.members + members * sizeof(SlotMember);
+  return at;
 }
 
 Result<SharedBuffer> NodeSegment::make(int member_count) {
-  return SharedBuffer::make(slots_start(member_count) + slot_count * slot_bytes(member_count),
-                            "shima-node");
+  return SharedBuffer::make(places(member_count).end, "shima-node");
 }
 
 Result<std::shared_ptr<NodeSegment>> NodeSegment::attach(const SharedRef& ref, int member_count,
@@ -85,22 +89,28 @@ Result<std::shared_ptr<NodeSegment>> NodeSegment::attach(const SharedRef& ref, i
 }
 
 NodeSegment::NodeSegment(Mapping mapping, int member_count, int index)
-    : mapping_(std::move(mapping)), member_count_(member_count), index_(index) {}
+    : mapping_(std::move(mapping)), member_count_(member_count), index_(index) {
+  members_[0] =
+      reinterpret_cast<SlotMember*>(mapping_.bytes().data() + places(member_count).members);
+}
 
 NodeSegment::Header& NodeSegment::header() const {
   return *reinterpret_cast<Header*>(mapping_.bytes().data());
 }
 
 NodeSegment::Peer& NodeSegment::peer(int index) const {
-  return reinterpret_cast<Peer*>(mapping_.bytes().data() + sizeof(Header))[index];
+  return reinterpret_cast<Peer*>(mapping_.bytes().data() + places(member_count_).peers)[index];
 }
 
-std::byte* NodeSegment::slot_at(std::size_t place) const {
-  return mapping_.bytes().data() + slots_start(member_count_) + place * slot_bytes(member_count_);
+Slot* NodeSegment::slots() const {
+  return reinterpret_cast<Slot*>(mapping_.bytes().data() + places(member_count_).slots);
 }
 
-SlotMember& NodeSegment::member(Slot* slot, int index) const {
-  return reinterpret_cast<SlotMember*>(reinterpret_cast<std::byte*>(slot) + sizeof(Slot))[index];
+SlotMember& NodeSegment::member(const Slot* slot, int index) const {
+  const std::size_t place = place_of(slot);
+  SlotMember* const first = members_[static_cast<std::size_t>(std::bit_width(place))];
+  return first[(place - std::bit_floor(place)) * static_cast<std::size_t>(member_count_) +
+               static_cast<std::size_t>(index)];
 }
 
 Status NodeSegment::introduce(const WaitHooks& hooks) {
@@ -117,18 +127,16 @@ Status NodeSegment::introduce(const WaitHooks& hooks) {
   CPU_ZERO(&me.cores);
   ::sched_getaffinity(0, sizeof me.cores, &me.cores);
 
-  SHIMA_TRY_ASSIGN(Slot* const slot, enter(introduction_key));
+  Rendezvous& meeting = header().introduction;
   const auto count = static_cast<std::uint32_t>(member_count_);
-  SHIMA_TRY(slot->rendezvous.arrive({}, count, hooks));
+  SHIMA_TRY(meeting.arrive({}, count, hooks));
   for (int i = 0; i < member_count_; ++i) CPU_OR(&cores_, &cores_, &peer(i).cores);
   if (usable_cores() == 0) CPU_SET(0, &cores_);
-  SHIMA_TRY_ASSIGN(
-      const Rendezvous::Maxima unreachable,
-      slot->rendezvous.arrive({reach_all() ? 0U : 1U, hold_all() ? 0U : 1U}, count, hooks));
+  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima unreachable,
+                   meeting.arrive({reach_all() ? 0U : 1U, hold_all() ? 0U : 1U}, count, hooks));
   one_space_ = unreachable.second == 0;
   can_pull_ = one_space_ || unreachable.first == 0;
   if (!one_space_) held_.release();
-  leave(slot);
   return {};
 }
 
@@ -186,6 +194,7 @@ void NodeSegment::unlock() { header().lock.store(0, std::memory_order_release); 
 // not by the table, where slower members still hold slots that faster ones have left. They leave
 // them without waiting for anybody, and there are spare slots for some.
 Result<Slot*> NodeSegment::enter(std::uint64_t key) {
+  constexpr std::size_t most_entered = slot_count - spare_slots;
   if (entered_.fetch_add(1) >= most_entered) {
     entered_.fetch_sub(1);
     return fail(Code::no_memory,
@@ -220,20 +229,57 @@ Result<Slot*> NodeSegment::find_slot(std::uint64_t key) {
   }
   if (place < slot_count) table.keys[place] = key;
   unlock();
-  return place < slot_count ? reinterpret_cast<Slot*>(slot_at(place)) : nullptr;
+  return place < slot_count ? slots() + place : nullptr;
 }
 
 void NodeSegment::leave(Slot* slot) {
   entered_.fetch_sub(1);
+  const std::lock_guard hold(opening_);
   if (!lock()) return;  // nobody will need the slot again
   if (slot->departed.fetch_add(1) + 1 == static_cast<std::uint32_t>(member_count_)) {
     slot->departed.store(0);
     for (auto& word : slot->shared_pointer) word.store(0);
-    const auto place = static_cast<std::size_t>(reinterpret_cast<std::byte*>(slot) - slot_at(0)) /
-                       slot_bytes(member_count_);
-    header().keys[place] = 0;
+    header().keys[place_of(slot)] = 0;
   }
+  close_shared_chunks();
   unlock();
+}
+
+Status NodeSegment::open_members(const Slot* slot) {
+  const auto chunk = static_cast<std::size_t>(std::bit_width(place_of(slot)));
+  if (members_[chunk].load(std::memory_order_acquire) != nullptr) return {};
+  const std::lock_guard hold(opening_);
+  if (members_[chunk].load(std::memory_order_relaxed) != nullptr) return {};
+  SHIMA_TRY(lock());
+  const Status opened = open_chunk(chunk);
+  unlock();
+  return opened;
+}
+
+// With the table's lock held, so that one member makes the chunk.
+Status NodeSegment::open_chunk(std::size_t chunk) {
+  Chunk& shown = header().chunks[chunk];
+  std::span<std::byte> bytes;
+  if (shown.memory.kind == SharedRef::Kind::none) {
+    const std::size_t members = slots_of_chunk(chunk) * static_cast<std::size_t>(member_count_);
+    SHIMA_TRY_ASSIGN(made_chunks_[chunk],
+                     SharedBuffer::make(members * sizeof(SlotMember), "shima-files"));
+    shown.memory = made_chunks_[chunk].ref();
+    bytes = made_chunks_[chunk].bytes();
+  } else {
+    SHIMA_TRY_ASSIGN(mapped_chunks_[chunk], map_shared(shown.memory));
+    bytes = mapped_chunks_[chunk].bytes();
+  }
+  ++shown.mapped_count;
+  members_[chunk].store(reinterpret_cast<SlotMember*>(bytes.data()), std::memory_order_release);
+  return {};
+}
+
+// Descriptors of what all members have mapped are of no more use.
+void NodeSegment::close_shared_chunks() {
+  for (std::size_t i = 0; i < chunk_count; ++i)
+    if (header().chunks[i].mapped_count == static_cast<std::uint32_t>(member_count_))
+      made_chunks_[i].close_descriptor();
 }
 
 }  // namespace shima

@@ -1,18 +1,22 @@
 // The memory that the members of one communicator on one node share.
 //
-// It is made once per communicator and holds a table of slots. Each open file takes one slot, found
-// by a key that all members compute alike, so opening a file needs no message. A slot has a barrier
-// that carries an outcome, an event to sleep on, and for each member a mailbox and a board on which
-// it shows its windows when it is an agent. All structs below lie in shared memory; zero bytes are
-// their valid initial state.
+// It is made once per communicator and holds a table of slots. Each open file takes one, found by a
+// key that all members compute alike, so opening a file needs no message. A slot has a barrier that
+// carries an outcome and an event to sleep on. Its larger part, for each member a mailbox and a
+// board on which it shows its windows when it is an agent, grows with the files that are open: it
+// lies in chunks, each twice the size of the one before, which whoever first needs one makes and
+// the others map. A member that cannot map a chunk can still meet the others in the slot and tell
+// them. All structs below lie in shared memory; zero bytes are their valid initial state.
 #pragma once
 
 #include <sched.h>
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "ipc/one_space.h"
@@ -120,10 +124,13 @@ class NodeSegment {
   [[nodiscard]] Status check_peers() const;
   [[nodiscard]] Status check_peer(int index) const;
 
-  // The slot of `key`, made by whoever comes first. Every member enters and leaves each key once.
+  // The slot of `key`, taken by the first member that enters. Every member enters and leaves each
+  // key once.
   [[nodiscard]] Result<Slot*> enter(std::uint64_t key);
   void leave(Slot* slot);
-  [[nodiscard]] SlotMember& member(Slot* slot, int index) const;
+  // Has the memory for member() ready; cheap where it is. May fail on one member alone.
+  [[nodiscard]] Status open_members(const Slot* slot);
+  [[nodiscard]] SlotMember& member(const Slot* slot, int index) const;
   [[nodiscard]] PeerBuffers& peer_buffers() { return peer_buffers_; }
 
  private:
@@ -134,20 +141,40 @@ class NodeSegment {
     SpacePlace place;
     cpu_set_t cores;
   };
+  static constexpr std::size_t slot_count = 1024;
+  // Chunk 0 has the members of slot 0, chunk c those of slots 2^(c-1) to 2^c - 1.
+  static constexpr std::size_t chunk_count = std::bit_width(slot_count - 1) + 1;
+  struct Chunk {
+    SharedRef memory;            // of kind none: not made yet
+    std::uint32_t mapped_count;  // members that have it
+  };
   struct Header {
-    std::atomic<std::uint32_t> lock;        // the holder's index + 1
-    std::atomic<std::uint32_t> used_slots;  // slots beyond were never used
-    std::array<std::uint64_t, 1024> keys;   // 0: free
+    std::atomic<std::uint32_t> lock;             // the holder's index + 1
+    std::atomic<std::uint32_t> used_slots;       // slots beyond were never used
+    std::array<std::uint64_t, slot_count> keys;  // 0: free
+    std::array<Chunk, chunk_count> chunks;       // the first lies in this memory
+    Rendezvous introduction;
+  };
+  // Where the parts of the memory begin.
+  struct Places {
+    std::size_t peers = 0;
+    std::size_t slots = 0;
+    std::size_t members = 0;
+    std::size_t end = 0;
   };
 
   NodeSegment(Mapping mapping, int member_count, int index);
   [[nodiscard]] Header& header() const;
   [[nodiscard]] Peer& peer(int index) const;
-  [[nodiscard]] std::byte* slot_at(std::size_t place) const;
+  [[nodiscard]] Slot* slots() const;
+  [[nodiscard]] std::size_t place_of(const Slot* slot) const {
+    return static_cast<std::size_t>(slot - slots());
+  }
   // Null where the table is full.
   [[nodiscard]] Result<Slot*> find_slot(std::uint64_t key);
-  static std::size_t slots_start(int member_count);
-  static std::size_t slot_bytes(int member_count);
+  [[nodiscard]] Status open_chunk(std::size_t chunk);
+  void close_shared_chunks();
+  static Places places(int member_count);
   [[nodiscard]] Status lock();
   void unlock();
   [[nodiscard]] bool reach_all() const;
@@ -156,6 +183,10 @@ class NodeSegment {
   Mapping mapping_;
   int member_count_;
   int index_;
+  std::array<std::atomic<SlotMember*>, chunk_count> members_{};  // null: not mapped here
+  std::mutex opening_;                                           // for the next two
+  std::array<SharedBuffer, chunk_count> made_chunks_;
+  std::array<Mapping, chunk_count> mapped_chunks_;
   bool can_pull_ = false;
   bool one_space_ = false;
   HeldTasks held_;

@@ -146,8 +146,9 @@ Result<std::vector<SharedRef>> find_shared(pid_t pid, const std::string& name,
     struct stat facts{};
     if (::stat(path.c_str(), &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != len_bytes)
       continue;
-    found.push_back(
-        {pid, static_cast<int>(std::strtol(entry->d_name, nullptr, 10)), len_bytes, facts.st_ino});
+    found.push_back({pid, SharedRef::Kind::memfd,
+                     static_cast<int>(std::strtol(entry->d_name, nullptr, 10)), len_bytes,
+                     facts.st_ino});
   }
   return found;
 }
@@ -183,6 +184,11 @@ class Caller {
     const std::size_t len_bytes = Roll::len_bytes(call_.pids.size());
     SHIMA_TRY_ASSIGN(made_segment_, NodeSegment::make(static_cast<int>(call_.pids.size())));
     SHIMA_TRY_ASSIGN(made_roll_, SharedBuffer::make(len_bytes, roll_name(call_).c_str()));
+    if (made_roll_.ref().kind != SharedRef::Kind::memfd)
+      return fail(Code::no_memory,
+                  fmt::format("meeting the processes of a set: the limit on file sizes (ulimit -f) "
+                              "is below the {} bytes of their roll; raise it",
+                              len_bytes));
     bytes_ = made_roll_.bytes();
     new (bytes_.data()) Roll{};
     roll().segment = made_segment_.ref();

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +27,19 @@ Result<std::uint64_t> inode_of(int fd) {
   return static_cast<std::uint64_t>(facts.st_ino);
 }
 
+Result<Mapping> attach(int id, std::size_t len_bytes) {
+  void* data = ::shmat(id, nullptr, 0);
+  if (reinterpret_cast<std::intptr_t>(data) == -1)
+    return fail_errno(errno, fmt::format("mapping {} bytes of shared memory (shmat)", len_bytes));
+  return Mapping(static_cast<std::byte*>(data), len_bytes);
+}
+
+bool exceeds_file_limit(std::size_t len_bytes) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+         len_bytes > limit.rlim_cur;
+}
+
 }  // namespace
 
 Mapping::~Mapping() {
@@ -32,16 +47,42 @@ Mapping::~Mapping() {
 }
 
 Result<SharedBuffer> SharedBuffer::make(std::size_t len_bytes, const char* name) {
+  return exceeds_file_limit(len_bytes) ? make_system_v(len_bytes) : make_memfd(len_bytes, name);
+}
+
+Result<SharedBuffer> SharedBuffer::make_memfd(std::size_t len_bytes, const char* name) {
   SharedBuffer made;
-  made.ref_.fd = ::memfd_create(name, MFD_CLOEXEC);
-  if (made.ref_.fd < 0) return fail_errno(errno, "making shared memory (memfd_create)");
-  if (::ftruncate(made.ref_.fd, static_cast<off_t>(len_bytes)) != 0)
+  const int fd = ::memfd_create(name, MFD_CLOEXEC);
+  if (fd < 0) return fail_errno(errno, "making shared memory (memfd_create)");
+  made.ref_ = {::getpid(), SharedRef::Kind::memfd, fd, len_bytes, 0};
+  if (::ftruncate(fd, static_cast<off_t>(len_bytes)) != 0)
     return fail_errno(errno, fmt::format("sizing shared memory to {} bytes", len_bytes));
-  SHIMA_TRY_ASSIGN(made.mapping_, map_fd(made.ref_.fd, len_bytes));
-  SHIMA_TRY_ASSIGN(made.ref_.inode, inode_of(made.ref_.fd));
-  made.ref_.pid = ::getpid();
-  made.ref_.len_bytes = len_bytes;
+  SHIMA_TRY_ASSIGN(made.mapping_, map_fd(fd, len_bytes));
+  SHIMA_TRY_ASSIGN(made.ref_.inode, inode_of(fd));
   return made;
+}
+
+// Linux lets others attach a segment that is marked for removal as long as somebody has it mapped.
+Result<SharedBuffer> SharedBuffer::make_system_v(std::size_t len_bytes) {
+  SharedBuffer made;
+  const int id = ::shmget(IPC_PRIVATE, len_bytes, IPC_CREAT | SHM_NORESERVE | S_IRUSR | S_IWUSR);
+  auto mapping = id < 0 ? Result<Mapping>(fail_errno(errno, "shmget")) : attach(id, len_bytes);
+  if (id >= 0) ::shmctl(id, IPC_RMID, nullptr);
+  if (!mapping)
+    return fail(mapping.error().code,
+                fmt::format("making {} bytes of shared memory: the limit on file sizes (ulimit -f) "
+                            "is lower, and the kernel gives no System V segment instead; raise the "
+                            "limit",
+                            len_bytes),
+                mapping.error().sys_errno);
+  made.mapping_ = *std::move(mapping);
+  made.ref_ = {::getpid(), SharedRef::Kind::system_v, id, len_bytes, 0};
+  return made;
+}
+
+void SharedBuffer::close_descriptor() {
+  if (ref_.kind == SharedRef::Kind::memfd) ::close(ref_.number);
+  ref_ = {};
 }
 
 SharedBuffer::SharedBuffer(SharedBuffer&& other) noexcept
@@ -53,12 +94,13 @@ SharedBuffer& SharedBuffer::operator=(SharedBuffer&& other) noexcept {
   return *this;
 }
 
-SharedBuffer::~SharedBuffer() {
-  if (ref_.fd >= 0) ::close(ref_.fd);
-}
+SharedBuffer::~SharedBuffer() { close_descriptor(); }
 
 Result<Mapping> map_shared(const SharedRef& ref) {
-  const std::string path = fmt::format("/proc/{}/fd/{}", ref.pid, ref.fd);
+  if (ref.kind == SharedRef::Kind::none)
+    return fail(Code::no_memory, "mapping shared memory that its process could not make");
+  if (ref.kind == SharedRef::Kind::system_v) return attach(ref.number, ref.len_bytes);
+  const std::string path = fmt::format("/proc/{}/fd/{}", ref.pid, ref.number);
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0)
     return fail_errno(errno, fmt::format("opening the shared memory of process {}", ref.pid));
@@ -75,7 +117,7 @@ Result<Mapping> map_shared(const SharedRef& ref) {
 
 Result<std::span<std::byte>> PeerBuffers::get(const SharedRef& ref) {
   const std::lock_guard lock(mutex_);
-  auto& [known, mapping] = mapped_[{ref.pid, ref.fd}];
+  auto& [known, mapping] = mapped_[{ref.pid, ref.kind, ref.number}];
   if (known.inode != ref.inode || known.len_bytes != ref.len_bytes || mapping.bytes().empty()) {
     SHIMA_TRY_ASSIGN(mapping, map_shared(ref));
     known = ref;

@@ -1,7 +1,9 @@
 // Memory that one process makes and the others of its node map when they need it.
 //
 // It is an anonymous file (memfd), found by its peers under /proc/PID/fd: no name in any directory,
-// nothing left behind when its maker dies.
+// nothing left behind when its maker dies. The limit on file sizes (RLIMIT_FSIZE) holds for such a
+// file too, and to size it beyond is a signal that kills. Where the limit is too low, the memory is
+// a System V segment: it is marked for removal at once, so that it ends with its last mapping.
 #pragma once
 
 #include <sys/types.h>
@@ -11,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/result.h"
@@ -19,8 +22,10 @@ namespace shima {
 
 // How a peer finds a SharedBuffer; plain data, may lie in shared memory.
 struct SharedRef {
+  enum class Kind : std::int32_t { none, memfd, system_v };
   std::int32_t pid = 0;
-  std::int32_t fd = -1;
+  Kind kind = Kind::none;
+  std::int32_t number = -1;  // the maker's descriptor, or the segment's identifier
   std::uint64_t len_bytes = 0;
   std::uint64_t inode = 0;
 };
@@ -53,8 +58,13 @@ class SharedBuffer {
 
   [[nodiscard]] std::span<std::byte> bytes() const { return mapping_.bytes(); }
   [[nodiscard]] const SharedRef& ref() const { return ref_; }
+  // Gives the descriptor back; from here on nobody else can map the memory.
+  void close_descriptor();
 
  private:
+  [[nodiscard]] static Result<SharedBuffer> make_memfd(std::size_t len_bytes, const char* name);
+  [[nodiscard]] static Result<SharedBuffer> make_system_v(std::size_t len_bytes);
+
   Mapping mapping_;
   SharedRef ref_;
 };
@@ -70,8 +80,12 @@ class PeerBuffers {
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::pair<SharedRef, Mapping>>
-      mapped_;  // by pid and fd
+  struct Mapped {
+    SharedRef ref;
+    Mapping mapping;
+  };
+  std::map<std::tuple<std::int32_t, SharedRef::Kind, std::int32_t>, Mapped>
+      mapped_;  // by process, kind and number
 };
 
 }  // namespace shima

@@ -1,6 +1,7 @@
 // What members of a node share: the barrier that carries an outcome, the slots, the word of a
 // death.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,7 +115,13 @@ TEST(NodeSegment, AFullTableIsAnErrorAndPlacesAreUsedAgain) {
   const auto memory = NodeSegment::make(1).value();
   const auto segment = NodeSegment::attach(memory.ref(), 1, 0).value();
   std::vector<Slot*> slots;
-  for (std::uint64_t key = 1; key <= most; ++key) slots.push_back(segment->enter(key).value());
+  for (std::uint64_t key = 1; key <= most; ++key) {
+    slots.push_back(segment->enter(key).value());
+    ASSERT_TRUE(segment->open_members(slots.back()));
+    segment->member(slots.back(), 0).transfer = static_cast<std::uint32_t>(key);
+  }
+  for (std::uint64_t key = 1; key <= most; ++key)  // none lies in another's place
+    ASSERT_EQ(segment->member(slots[key - 1], 0).transfer, key);
   EXPECT_EQ(std::set<Slot*>(slots.begin(), slots.end()).size(), most);
   const auto refused = segment->enter(most + 1);
   ASSERT_FALSE(refused.has_value());
@@ -142,6 +149,112 @@ TEST(NodeSegment, TheDeathOfAMemberIsNoticed) {
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+// Runs body(member) in a process each; how many of them did not return true.
+template <class Body>
+int failures_in_processes(int count, Body body) {
+  std::vector<pid_t> children;
+  for (int i = 0; i < count; ++i) {
+    children.push_back(fork());
+    if (children.back() == 0) _exit(body(i) ? 0 : 1);
+  }
+  int failed = 0;
+  for (const pid_t child : children) {
+    int status = -1;
+    waitpid(child, &status, 0);
+    if (status != 0) ++failed;
+  }
+  return failed;
+}
+
+std::shared_ptr<NodeGround> ground_of(const SharedBuffer& memory, int count, int me) {
+  auto segment = NodeSegment::attach(memory.ref(), count, me);
+  if (!segment) return nullptr;
+  const WaitHooks hooks{.progress = {}, .peers = [own = *segment] { return own->check_peers(); }};
+  if (!(*segment)->introduce(hooks)) return nullptr;
+  auto ground = std::make_shared<NodeGround>();
+  ground->segment = *segment;
+  ground->staging = std::make_shared<StagingPool>();
+  ground->members.resize(static_cast<std::size_t>(count));
+  ground->hooks = hooks;
+  return ground;
+}
+
+// Whether each member's number, in `len_bytes` bytes, comes to all.
+bool exchanges(NodeChannel& channel, std::size_t len_bytes) {
+  const std::vector<std::byte> mine(len_bytes, static_cast<std::byte>(channel.rank()));
+  const auto letters = channel.exchange(mine);
+  if (!letters) return false;
+  for (std::size_t i = 0; i < letters->size(); ++i)
+    if ((*letters)[i].size() != len_bytes || (*letters)[i].back() != static_cast<std::byte>(i))
+      return false;
+  return channel.agree({}).code == Code::ok;
+}
+
+// A process may not size files at all, the files of shared memory included: it would be killed.
+void limit_file_sizes(rlim_t most_bytes) {
+  const rlimit limit{most_bytes, most_bytes};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+TEST(NodeSegment, GrowsWithTheFilesThatAreOpen) {
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  EXPECT_LT(NodeSegment::make(1).value().bytes().size(), mib / 2);
+  EXPECT_LT(NodeSegment::make(128).value().bytes().size(), 2 * mib);
+  EXPECT_LT(NodeSegment::make(512).value().bytes().size(), 8 * mib);
+}
+
+TEST(NodeSegment, HoldsManyMembersAndWorksUnderALimitOfFileSizes) {
+  for (const int count : {3, 256}) {
+    EXPECT_EQ(failures_in_processes(
+                  1,
+                  [&](int) {
+                    if (count == 3) limit_file_sizes(1000);
+                    const auto memory = NodeSegment::make(count);
+                    if (!memory) return false;
+                    return failures_in_processes(count, [&](int me) {
+                             const auto ground = ground_of(*memory, count, me);
+                             if (!ground) return false;
+                             std::vector<std::unique_ptr<NodeChannel>> open;
+                             for (std::uint64_t key = 1; key <= 5; ++key) {  // several chunks
+                               open.push_back(NodeChannel::make(ground, key).value());
+                               if (!exchanges(*open.back(), 100)) return false;
+                             }
+                             return exchanges(*open.back(), count == 3 ? 100'000 : 100);
+                           }) == 0;
+                  }),
+              0)
+        << count;
+  }
+}
+
+// Memory that one member alone cannot have is an error of all.
+TEST(NodeChannel, AMemberWithoutDescriptorsFailsTheExchangeOfAll) {
+  constexpr int count = 3;
+  EXPECT_EQ(
+      failures_in_processes(1,
+                            [&](int) {
+                              const auto memory = NodeSegment::make(count).value();
+                              return failures_in_processes(count, [&](int me) {
+                                       const auto ground = ground_of(memory, count, me);
+                                       if (!ground) return false;
+                                       const auto first = NodeChannel::make(ground, 1).value();
+                                       if (!exchanges(*first, 1)) return false;
+                                       const rlimit none{0, 1000};
+                                       if (me == 1 && setrlimit(RLIMIT_NOFILE, &none) != 0)
+                                         return false;
+                                       const auto second = NodeChannel::make(ground, 2).value();
+                                       const auto refused = second->exchange({});
+                                       if (refused || refused.error().code == Code::peer_lost)
+                                         return false;
+                                       const rlimit some{1000, 1000};
+                                       if (me == 1 && setrlimit(RLIMIT_NOFILE, &some) != 0)
+                                         return false;
+                                       return exchanges(*first, 1) && exchanges(*second, 1);
+                                     }) == 0;
+                            }),
+      0);
 }
 
 // A member that gave up in one meeting must not be counted in the next, or those who still wait
@@ -184,6 +297,16 @@ TEST(NodeSegment, LeavesNoDescriptorBehind) {
     members_of(memory, 2);
   }
   EXPECT_EQ(descriptors(), before);
+  const auto memory = NodeSegment::make(1).value();
+  const auto segment = members_of(memory, 1).front();
+  const int with_memory = descriptors();
+  std::vector<Slot*> slots;
+  for (std::uint64_t key = 1; key <= 100; ++key) {
+    slots.push_back(segment->enter(key).value());
+    ASSERT_TRUE(segment->open_members(slots.back()));
+  }
+  for (Slot* const slot : slots) segment->leave(slot);
+  EXPECT_EQ(descriptors(), with_memory);
 }
 
 }  // namespace

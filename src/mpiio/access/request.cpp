@@ -6,6 +6,7 @@
 
 #include "mpiio/access/access.h"
 #include "mpiio/comm/await.h"
+#include "mpiio/comm/progress.h"
 
 namespace shima {
 namespace {

@@ -7,8 +7,6 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "file/background.h"
-#include "mpiio/comm/private_comm.h"
 #include "mpiio/comm/real_mpi.h"
 
 namespace shima {
@@ -25,13 +23,6 @@ void Rest::rest() {
   const int doublings = (looks_ - yields) / looks_per_doubling;
   const timespec pause{0, shortest_sleep_ns << std::min(doublings, longest_doubling)};
   nanosleep(&pause, nullptr);
-}
-
-// Not on MPI_COMM_SELF: MPICH 4.0 answers there from its own queue and moves nothing.
-void progress_mpi() {
-  if (on_worker_thread() || !has_world()) return;
-  int flag = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
 
 Status checked(int mpi_code, const char* doing) {

@@ -22,10 +22,6 @@ class Rest {
   int looks_ = 0;
 };
 
-// Lets messages of the MPI library move while this rank sleeps in a wait of ours. In a worker's
-// thread it does nothing: the program's own thread takes care of its messages.
-void progress_mpi();
-
 // Waits until `request` is complete. The MPI does not tell whether others live; where `peers` finds
 // that one does not, the request stays under way for ever, and with it the memory that it moves.
 using Peers = std::function<Status()>;

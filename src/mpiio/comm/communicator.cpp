@@ -19,6 +19,7 @@
 #include "mpiio/comm/await.h"
 #include "mpiio/comm/message_channel.h"
 #include "mpiio/comm/private_comm.h"
+#include "mpiio/comm/progress.h"
 
 namespace shima {
 namespace {
@@ -155,7 +156,12 @@ Result<std::shared_ptr<NodeSegment>> share_memory(MPI_Comm comm, const Neighbour
   const auto local = [&around] { return around.check_local(); };
   SharedBuffer made;  // the first rank of each node makes it; open until all have mapped it
   if (around.local_index == 0) {
-    if (auto buffer = NodeSegment::make(local_count)) made = *std::move(buffer);
+    if (auto buffer = NodeSegment::make(local_count)) {
+      made = *std::move(buffer);
+    } else {
+      log(LogLevel::warn, "no memory for the ranks of this node to share: {}",
+          describe(buffer.error()));
+    }
     fault_point(FaultPhase::open_made);
   }
   SHIMA_TRY_ASSIGN(const auto refs, gather_all(comm, made.ref(), local));

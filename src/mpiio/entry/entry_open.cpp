@@ -74,9 +74,12 @@ Status go_to_end(OpenFile& file) {
 
 Status open(MPI_Comm comm, const Result<OpenRequest>& request, int amode, MPI_File* fh) {
   look_for_gpu_drivers();
+  int size = 0;
+  PMPI_Comm_size(comm, &size);
+  ProgressHold progress(size);
   SHIMA_TRY_ASSIGN(auto channel, make_channel(comm));
   SHIMA_TRY_ASSIGN(auto file, File::open(std::move(channel), request));
-  auto open_file = std::make_unique<OpenFile>(std::move(file), comm, amode);
+  auto open_file = std::make_unique<OpenFile>(std::move(file), comm, amode, std::move(progress));
   if (request->mode.append) SHIMA_TRY(go_to_end(*open_file));
   *fh = register_open_file(std::move(open_file));
   return {};

@@ -5,7 +5,7 @@
 
 #include "base/fault_point.h"
 #include "mpiio/access/access.h"
-#include "mpiio/comm/await.h"
+#include "mpiio/comm/progress.h"
 #include "mpiio/entry/entry.h"
 #include "mpiio/file/thread_level.h"
 

@@ -7,6 +7,7 @@
 
 #include "mpiio/access/request.h"
 #include "mpiio/comm/await.h"
+#include "mpiio/comm/progress.h"
 #include "mpiio/comm/real_mpi.h"
 #include "mpiio/entry/entry.h"
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "mpiio/comm/await.h"
-
 namespace shima {
 namespace {
 
@@ -14,8 +12,9 @@ std::shared_ptr<const View> byte_view() {
 
 }  // namespace
 
-OpenFile::OpenFile(std::unique_ptr<File> file, MPI_Comm comm, int amode)
-    : file_(std::move(file)),
+OpenFile::OpenFile(std::unique_ptr<File> file, MPI_Comm comm, int amode, ProgressHold progress)
+    : progress_(std::move(progress)),
+      file_(std::move(file)),
       amode_(amode),
       view_(byte_view()),
       error_handler_(default_error_handler()) {

@@ -18,6 +18,7 @@
 #include "file/background.h"
 #include "file/file.h"
 #include "group/shared_pointer.h"
+#include "mpiio/comm/progress.h"
 #include "mpiio/file/errors.h"
 #include "mpiio/file/view.h"
 
@@ -25,7 +26,7 @@ namespace shima {
 
 class OpenFile {
  public:
-  OpenFile(std::unique_ptr<File> file, MPI_Comm comm, int amode);
+  OpenFile(std::unique_ptr<File> file, MPI_Comm comm, int amode, ProgressHold progress);
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
@@ -79,6 +80,7 @@ class OpenFile {
   [[nodiscard]] Result<Slice> at(MPI_Offset offset, std::uint64_t len) const;
 
  private:
+  ProgressHold progress_;
   std::unique_ptr<File> file_;
   int amode_;
   MPI_Group group_ = MPI_GROUP_NULL;

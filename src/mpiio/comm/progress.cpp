@@ -1,0 +1,76 @@
+#include "mpiio/comm/progress.h"
+
+#include <mpi.h>
+
+#include <mutex>
+#include <utility>
+
+#include "file/background.h"
+#include "mpiio/comm/private_comm.h"
+#include "mpiio/comm/real_mpi.h"
+
+namespace shima {
+namespace {
+
+// What asks a program of sessions for progress.
+struct Asker {
+  std::mutex lock;
+  int holds = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+Asker& asker() {
+  static auto* instance = new Asker;
+  return *instance;
+}
+
+int no_status(void*, MPI_Status* status) {
+  PMPI_Status_set_elements(status, MPI_BYTE, 0);
+  PMPI_Status_set_cancelled(status, 0);
+  return MPI_SUCCESS;
+}
+int nothing_to_free(void*) { return MPI_SUCCESS; }
+int nothing_to_cancel(void*, int) { return MPI_SUCCESS; }
+
+void progress_without_world() {
+  const std::unique_lock hold(asker().lock, std::try_to_lock);
+  if (!hold || asker().request == MPI_REQUEST_NULL) return;
+  int flag = 0;
+  SHIMA_REAL(Request_get_status)(asker().request, &flag, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+// Not on MPI_COMM_SELF: MPICH 4.0 answers there from its own queue and moves nothing.
+void progress_mpi() {
+  if (on_worker_thread()) return;
+  if (!has_world()) return progress_without_world();
+  int flag = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
+ProgressHold::ProgressHold(int rank_count) {
+  if (rank_count < 2 || has_world()) return;
+  const std::lock_guard hold(asker().lock);
+  holds_ = true;
+  if (asker().holds++ == 0)
+    PMPI_Grequest_start(no_status, nothing_to_free, nothing_to_cancel, nullptr, &asker().request);
+}
+
+ProgressHold::ProgressHold(ProgressHold&& other) noexcept
+    : holds_(std::exchange(other.holds_, false)) {}
+
+ProgressHold& ProgressHold::operator=(ProgressHold&& other) noexcept {
+  std::swap(holds_, other.holds_);
+  return *this;
+}
+
+ProgressHold::~ProgressHold() {
+  if (!holds_) return;
+  const std::lock_guard hold(asker().lock);
+  if (--asker().holds != 0 || asker().request == MPI_REQUEST_NULL) return;
+  PMPI_Grequest_complete(asker().request);
+  SHIMA_REAL(Wait)(&asker().request, MPI_STATUS_IGNORE);
+}
+
+}  // namespace shima
