@@ -83,7 +83,7 @@ void each_byte(const Access& access, Visit visit) {
 
 struct Scenario {
   test::World world;
-  Movement movement = Movement::automatic;
+  std::optional<Path> path;
   bool collective = true;
   std::uint64_t window_bytes = 0;
 };
@@ -127,7 +127,7 @@ class CollectiveTest : public testing::Test {
 
   std::unique_ptr<File> open(std::unique_ptr<Channel> channel, const Scenario& scenario) {
     OpenRequest request{.path = path_, .mode = {.read = true, .write = true}, .hints = {}};
-    request.hints.shima_reach = scenario.movement;
+    request.hints.shima_reach = scenario.path;
     request.hints.cb_buffer_size = scenario.window_bytes;
     auto file = File::open(std::move(channel), request);
     EXPECT_TRUE(file.has_value());
@@ -221,7 +221,7 @@ std::vector<StripedRegion> random_regions(Random& random) {
 
 struct Way {
   const char* name;
-  Movement movement;
+  std::optional<Path> path;
   int nodes;
   bool can_pull_across;
   bool collective;
@@ -239,7 +239,7 @@ class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> 
     made.world.nodes = way.nodes;
     made.world.can_pull_across = way.can_pull_across;
     made.world.one_space = way.one_space;
-    made.movement = way.movement;
+    made.path = way.path;
     made.collective = way.collective;
     made.window_bytes = pick(random, 0, 1) * 4096 * pick(random, 1, 8);
     regions_.clear();
@@ -270,24 +270,24 @@ TEST_P(EveryWay, ReadsWhatTheModelSays) {
 
 INSTANTIATE_TEST_SUITE_P(
     Ways, EveryWay,
-    testing::Values(Way{"independent", Movement::automatic, 1, true, false, false},
-                    Way{"automatic", Movement::automatic, 1, true, true, false},
-                    Way{"pull", Movement::pull, 1, true, true, false},
-                    Way{"pack", Movement::pack, 1, true, true, false},
-                    Way{"message", Movement::message, 2, false, true, false},
-                    Way{"message_and_pull", Movement::message, 3, true, true, false},
-                    Way{"independent_striped", Movement::automatic, 1, true, false, true},
-                    Way{"automatic_striped", Movement::automatic, 1, true, true, true},
-                    Way{"pull_striped", Movement::pull, 1, true, true, true},
-                    Way{"pack_striped", Movement::pack, 1, true, true, true},
-                    Way{"message_striped", Movement::message, 2, false, true, true},
-                    Way{"message_and_pull_striped", Movement::message, 3, true, true, true},
-                    Way{"one_space", Movement::automatic, 1, true, true, false, true},
-                    Way{"single_copy", Movement::single_copy, 1, true, true, false, true},
-                    Way{"pull_in_one_space", Movement::pull, 1, true, true, false, true},
-                    Way{"combined_in_one_space", Movement::automatic, 1, true, false, false, true},
-                    Way{"message_in_one_space", Movement::message, 3, true, true, true, true},
-                    Way{"single_copy_striped", Movement::single_copy, 1, true, true, true, true}),
+    testing::Values(Way{"independent", std::nullopt, 1, true, false, false},
+                    Way{"automatic", std::nullopt, 1, true, true, false},
+                    Way{"pull", Path::pull, 1, true, true, false},
+                    Way{"pack", Path::pack, 1, true, true, false},
+                    Way{"message", Path::message, 2, false, true, false},
+                    Way{"message_and_pull", Path::message, 3, true, true, false},
+                    Way{"independent_striped", std::nullopt, 1, true, false, true},
+                    Way{"automatic_striped", std::nullopt, 1, true, true, true},
+                    Way{"pull_striped", Path::pull, 1, true, true, true},
+                    Way{"pack_striped", Path::pack, 1, true, true, true},
+                    Way{"message_striped", Path::message, 2, false, true, true},
+                    Way{"message_and_pull_striped", Path::message, 3, true, true, true},
+                    Way{"one_space", std::nullopt, 1, true, true, false, true},
+                    Way{"single_copy", Path::single_copy, 1, true, true, false, true},
+                    Way{"pull_in_one_space", Path::pull, 1, true, true, false, true},
+                    Way{"combined_in_one_space", std::nullopt, 1, true, false, false, true},
+                    Way{"message_in_one_space", Path::message, 3, true, true, true, true},
+                    Way{"single_copy_striped", Path::single_copy, 1, true, true, true, true}),
     [](const auto& way) { return std::string(way.param.name); });
 
 }  // namespace

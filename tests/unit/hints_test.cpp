@@ -27,7 +27,7 @@ TEST(Hints, KnownKeysSetTypedFields) {
   EXPECT_EQ(hints.romio_cb_read, Toggle::automatic);
   EXPECT_EQ(hints.file_perm, 0640);
   EXPECT_EQ(hints.start_iodevice, -1);
-  EXPECT_EQ(hints.shima_reach, Movement::pack);
+  EXPECT_EQ(hints.shima_reach, Path::pack);
 }
 
 TEST(Hints, BytesTakeUnits) {
@@ -86,7 +86,7 @@ TEST(Hints, EffectiveCanBeAppliedAgain) {
   hints.romio_cb_write = Toggle::enable;
   hints.file_perm = 0600;
   hints.start_iodevice = 2;
-  hints.shima_reach = Movement::message;
+  hints.shima_reach = Path::message;
   EXPECT_EQ(resolve(Hints{}, effective(hints), {}), hints);
   EXPECT_EQ(resolve(Hints{}, effective(Hints{}), {}), Hints{});
   hints.romio_cb_write = Toggle::disable;

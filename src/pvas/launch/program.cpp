@@ -17,7 +17,7 @@
 namespace shima::pvas {
 namespace {
 
-constexpr int most_scripts = 4;  // a script whose interpreter is a script, as the kernel allows
+constexpr int most_scripts = 4;  // nested script interpreters, as many as the kernel allows
 
 std::unexpected<Error> refuse(const std::string& name, const std::string& rule) {
   return fail(Code::unsupported_operation, name + " " + rule);
@@ -43,7 +43,7 @@ Result<std::string> search_path(const std::string& name) {
   return fail(Code::no_such_file, name + " is in no folder of PATH");
 }
 
-// A program that is to get more rights than its caller cannot get them in a process that exists.
+// A set-uid program cannot get its rights inside an existing process.
 Status judge_rights(int fd, const std::string& path) {
   struct stat info{};
   if (::fstat(fd, &info) != 0) return fail_errno(errno, "looking at " + path);
@@ -68,7 +68,7 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// The first line of a script: "#!interpreter" and at most one argument.
+// Parses the first line of a script: "#!interpreter" and at most one argument.
 std::optional<Interpreter> interpreter_of(int fd) {
   std::array<char, 256> bytes{};
   const ssize_t got = ::pread(fd, bytes.data(), bytes.size(), 0);
@@ -80,8 +80,7 @@ std::optional<Interpreter> interpreter_of(int fd) {
   return Interpreter{line.substr(0, space), trimmed(line.substr(space))};
 }
 
-// env(1) would look for the interpreter and execute it, and with that leave the space: so it is
-// looked for here.
+// env(1) would execute the interpreter and so leave the space; therefore it is looked up here.
 Result<Interpreter> without_env(Interpreter found, const std::string& script) {
   if (found.file.substr(found.file.rfind('/') + 1) != "env" || found.argument.empty()) return found;
   if (found.argument.front() == '-' || found.argument.find_first_of("= \t") != std::string::npos)

@@ -1,5 +1,5 @@
-// From what a user names to what is loaded: scripts become their interpreter, and what cannot be a
-// task is refused with the reason, before a space is asked.
+// From what a user names to what is loaded: a script becomes its interpreter, and a program that
+// cannot be a task is refused with the reason before a space is contacted.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace shima::pvas {
 
 struct Program {
   std::string file;                    // the ELF file that becomes the task
-  std::string shown;                   // as AT_EXECFN says it: what was named
+  std::string shown;                   // AT_EXECFN: the path as given
   std::vector<std::string> arguments;  // argv
 };
 
-// `name` is a path, or a word to look for in PATH; `arguments` is its argv, whose
-// first is its name. A script's interpreter gets the script as kernels pass it.
+// `name` is a path, or a word that is looked up in PATH; `arguments` is its argv, whose first entry
+// is its name. A script's interpreter gets the script as the kernel would pass it.
 [[nodiscard]] Result<Program> find_program(const std::string& name,
                                            std::vector<std::string> arguments);
 

@@ -1,7 +1,7 @@
-// Who can bind the socket makes the root and hands the socket to it, so that there is one root and
-// no moment without a listener that lasts. The root is nobody's child, has none of the caller's
-// files, and is in a process group of its own, so that what is meant for the caller's group does
-// not reach everybody's root; it stays in the session, whose terminal its tasks may use.
+// The process that can bind the socket starts the root and passes the socket on. So there is one
+// root, and the socket always has a listener. The root is orphaned, inherits none of the caller's
+// descriptors, and has a process group of its own, so that signals for the caller's group do not
+// reach a root that others use. It stays in the session, whose terminal its tasks may use.
 #include "pvas/launch/root_process.h"
 
 #include <dlfcn.h>
@@ -29,12 +29,12 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds time_to_meet{30};
 constexpr std::chrono::milliseconds between_tries{2};
 
-// Beside the command it is in ../lib/shima, beside a library in shima/ or where the library is.
+// In ../lib/shima relative to the command; in shima/ relative to a library, or beside it.
 Result<std::string> root_program() {
   Dl_info info{};
   static const int here = 0;
   std::string own = ::dladdr(&here, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
-  // Of a program dladdr tells how it was called.
+  // For the main program, dladdr returns argv[0].
   char* const path =
       ::realpath(own.find('/') != std::string::npos ? own.c_str() : "/proc/self/exe", nullptr);
   if (path != nullptr) own = path;
@@ -47,8 +47,8 @@ Result<std::string> root_program() {
   return fail(Code::no_such_file, "pvas-root is not beside " + own);
 }
 
-// What the root is started with, made before there is a child that must not allocate. What is
-// preloaded into the caller is meant for programs, and would only be in the way of the root.
+// The root's command line, built before the fork because the child must not allocate. LD_PRELOAD of
+// the caller is for programs and would only disturb the root.
 struct RootCommand {
   std::string program;
   std::string maker;
@@ -76,10 +76,10 @@ Result<RootCommand> root_command(const WhichSpace& space) {
   return command;
 }
 
-// In the second child: none of the caller's files, and not its folder.
+// In the second child: closes the caller's descriptors and leaves its directory.
 [[noreturn]] void become_root(const RootCommand& command, int listener, int to_tell) {
   ::setpgid(0, 0);
-  // First where they are in nobody's way.
+  // First moves the listener to a number that no task uses.
   listener = ::fcntl(listener, F_DUPFD, root_files);
   to_tell = ::fcntl(to_tell, F_DUPFD, root_files);
   const int nothing = ::open("/dev/null", O_RDWR);
@@ -114,7 +114,7 @@ Status start_root(const UniqueFd& listener, const WhichSpace& space) {
   return hear_of_birth(birth.to_hear, time_to_meet);
 }
 
-// Whether this process bound the name, and so started the root.
+// Returns whether this process bound the name and so started the root.
 Result<bool> try_to_make(const WhichSpace& space) {
   const auto listener = bind_local(space.socket_name);
   if (!listener && listener.error().code == Code::file_exists) return false;
@@ -142,7 +142,7 @@ Result<UniqueFd> connect_or_make_root(const WhichSpace& space) {
     if (socket || socket.error().code != Code::no_such_file) return socket;
     SHIMA_TRY_ASSIGN(const bool made, try_to_make(space));
     if (Clock::now() > deadline) return fail(Code::timed_out, "the space's root does not answer");
-    if (!made) std::this_thread::sleep_for(between_tries);  // by another, who does not listen yet
+    if (!made) std::this_thread::sleep_for(between_tries);  // another process starts it
   }
 }
 

@@ -1,4 +1,4 @@
-// Finding a space's root, or making it.
+// Finds a space's root, or starts one.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace shima::pvas {
 
-// For a space that only its maker names; the key of its root's abstract socket.
+// A space known only to its creator; the key of its root's abstract socket.
 [[nodiscard]] std::string random_key();
 
 struct WhichSpace {
   std::string socket_name;
-  int slice = 0;  // of `slices` equal parts of the addresses
+  int slice = 0;  // of `slices` equal parts of the address range
   int slices = 1;
-  std::string group{};  // of spaces that share memory; "" for none
-  bool eager = false;   // map all of that memory at once
+  std::string group{};  // of spaces that share memory; "": none
+  bool eager = false;   // map all of the group's memory at start
 };
 
-// Connects to a root that is there (no_such_file where none is).
+// Connects to an existing root (no_such_file if there is none).
 [[nodiscard]] Result<UniqueFd> connect_root(const std::string& socket_name);
 
-// The same; of those who call it for one space at the same time one makes the root, and all are
-// connected to it.
+// Connects to the root, and starts it if there is none. Of several concurrent callers for one
+// space, one starts the root and all are connected to it.
 [[nodiscard]] Result<UniqueFd> connect_or_make_root(const WhichSpace& space);
 
 }  // namespace shima::pvas

@@ -21,7 +21,7 @@ extern char** environ;
 namespace shima::pvas {
 namespace {
 
-// umask(2) can only tell by changing it, which other threads would see.
+// umask(2) can only be read by changing it, which other threads would see.
 std::uint32_t own_umask() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -61,7 +61,7 @@ std::vector<std::uint8_t> own_cpus() {
   return {};
 }
 
-// The files that exec(2) would leave open.
+// The descriptors that exec(2) would leave open.
 Result<std::vector<GivenFile>> inherited_files() {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), ::closedir);
   if (!folder) return fail_errno(errno, "listing open files");
@@ -108,7 +108,7 @@ std::unexpected<Error> refusal(const Message& message) {
   return fail(static_cast<Code>(message.value), text_of(message), message.other);
 }
 
-// A root that refuses does not read on, and who still sends finds it gone; what it said is there.
+// A root that refuses stops reading, so sending may fail; its answer has been sent all the same.
 Result<Received> answer_to(const Status& sent, int socket) {
   if (!sent && sent.error().code != Code::peer_lost) return std::unexpected(sent.error());
   auto answer = receive_message(socket);

@@ -1,4 +1,4 @@
-// Starting tasks in a space, from outside of it or from one of its tasks.
+// Starts tasks in a space, from outside or from one of its tasks.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@
 
 namespace shima::pvas {
 
-// A file of this process and its number in the task.
+// A file of this process and its descriptor number in the task.
 struct GivenFile {
   int here;
   int there;
@@ -29,29 +29,29 @@ struct SpawnRequest {
   int expected = 0;
 };
 
-// Everything that exec(2) would hand on to `program`: environment, directory, files that are not
-// closed on exec, signals, limits, cores.
+// What exec(2) would pass on to `program`: environment, directory, descriptors without
+// close-on-exec, signals, limits, CPU affinity.
 [[nodiscard]] Result<SpawnRequest> like_this_process(const Program& program);
 
-// What a task's process has gone through.
+// A change of state of a task's process.
 enum class Turn { ended, stopped, continued };
 struct TaskChange {
   Turn turn;
   int status;           // as of wait(2)
-  std::string failure;  // why the program did not begin
+  std::string failure;  // why the program did not start
 };
 
-// A task, for who started it; it is killed with this.
+// A task, owned by the process that started it; destroying this kills the task.
 class StartedTask {
  public:
   [[nodiscard]] static Result<StartedTask> start(UniqueFd socket, const SpawnRequest& request);
 
   [[nodiscard]] int id() const { return id_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
-  [[nodiscard]] int socket() const { return socket_.get(); }  // readable when something changed
+  [[nodiscard]] int socket() const { return socket_.get(); }  // readable after a change
 
   [[nodiscard]] Status signal(int number) const;
-  // Waits for a change; nothing where there was none in time. That the root is gone is peer_lost.
+  // Waits for a change; nothing if there was none in time. peer_lost if the root has exited.
   [[nodiscard]] Result<std::optional<TaskChange>> next_change(
       std::optional<std::chrono::milliseconds> limit) const;
 
@@ -64,8 +64,7 @@ class StartedTask {
   pid_t pid_;
 };
 
-// Says on a connection that the root is to stay as long as it is open, and waits until it has begun
-// to.
+// Asks the root to run as long as the connection is open, and waits for its confirmation.
 [[nodiscard]] Status keep_root(const UniqueFd& socket);
 
 }  // namespace shima::pvas

@@ -15,7 +15,8 @@
 namespace shima::pvas {
 namespace {
 
-// All but those that this process's own faults raise, and those that say nothing to a task.
+// All signals except those that this process's own faults raise, and those without meaning for a
+// task.
 sigset_t signals_to_hand_on() {
   sigset_t set;
   ::sigfillset(&set);
@@ -25,7 +26,7 @@ sigset_t signals_to_hand_on() {
   return set;
 }
 
-// Takes part in what happened to a task; whether it has ended.
+// Applies a task's change to this process; returns whether the task has ended.
 bool take_part(const TaskChange& change) {
   if (change.turn == Turn::stopped) ::kill(::getpid(), SIGSTOP);
   if (!change.failure.empty())
@@ -48,7 +49,7 @@ pid_t StandIn::group_for_tasks() {
   return terminal && ::tcgetpgrp(terminal.get()) == ::getpgrp() ? ::getpgrp() : 0;
 }
 
-// What the terminal sends to its group reaches the tasks by itself where they are in that group.
+// Tasks in the terminal's group get the terminal's signals from the kernel.
 void StandIn::hand_on(const std::vector<StartedTask>& tasks, const std::vector<bool>& ended) const {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
@@ -56,12 +57,12 @@ void StandIn::hand_on(const std::vector<StartedTask>& tasks, const std::vector<b
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       if (ended[i]) continue;
       const Status sent = tasks[i].signal(static_cast<int>(info.ssi_signo));
-      static_cast<void>(sent);  // a root that is gone is noticed by waiting
+      static_cast<void>(sent);  // the wait reports a root that has exited
     }
   }
 }
 
-// A root that is gone has taken its tasks along.
+// A root that exits takes its tasks with it.
 Result<std::optional<TaskChange>> StandIn::news_of(const StartedTask& task) {
   auto change = task.next_change(std::chrono::milliseconds{0});
   if (change || change.error().code != Code::peer_lost) return change;
@@ -88,7 +89,7 @@ Result<std::vector<int>> StandIn::wait_for(std::vector<StartedTask>& tasks) {
       if (!change || !take_part(*change)) continue;
       statuses[i] = change->status;
       ended[i] = true;
-      watched[i + 1].fd = -1;  // poll passes it over
+      watched[i + 1].fd = -1;  // ignored by poll
       watched[i + 1].revents = 0;
       --left;
     }
@@ -98,7 +99,7 @@ Result<std::vector<int>> StandIn::wait_for(std::vector<StartedTask>& tasks) {
 
 void end_like(int status) {
   if (WIFEXITED(status)) std::_Exit(WEXITSTATUS(status));
-  // The task has left a core where it was to leave one.
+  // The task has written a core file if it was to write one.
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   const int number = WTERMSIG(status);

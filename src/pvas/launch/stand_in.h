@@ -1,5 +1,5 @@
-// A process that stands where its tasks would stand if they were its children or itself: it hands
-// on signals, stops and goes on with them, and learns how they end.
+// A process that represents its tasks towards their launcher: it forwards signals, stops and
+// continues with them, and collects their exit statuses.
 #pragma once
 
 #include <sys/types.h>
@@ -15,20 +15,20 @@ namespace shima::pvas {
 
 class StandIn {
  public:
-  // From here on signals wait to be handed on. To be made after like_this_process, which looks at
-  // the mask that the tasks are to have.
+  // From here on, signals are queued for forwarding. Construct it after like_this_process, which
+  // reads the signal mask for the tasks.
   StandIn();
   StandIn(const StandIn&) = delete;
   StandIn& operator=(const StandIn&) = delete;
   ~StandIn();
 
-  // The process group that tasks should join: the terminal's, where this process is in front of
-  // one, so that they may read from it and get its signals; otherwise 0, a group of their own, so
-  // that a signal for this process's group does not reach them twice.
+  // The process group for the tasks: the terminal's if this process is in the foreground, so that
+  // they may read from the terminal and get its signals; otherwise 0, groups of their own, so that
+  // a signal for this process's group does not reach them twice.
   [[nodiscard]] static pid_t group_for_tasks();
 
-  // Waits until all have ended; their statuses as of wait(2), in the same order. Why a program did
-  // not begin, or that all were killed with their root, is said on stderr.
+  // Waits until all have ended; returns their statuses as of wait(2), in the same order. Reports on
+  // stderr why a program did not start, or that the root died with its tasks.
   [[nodiscard]] Result<std::vector<int>> wait_for(std::vector<StartedTask>& tasks);
 
  private:
@@ -39,10 +39,10 @@ class StandIn {
   sigset_t before_{};
   UniqueFd signals_;
   bool shares_group_;
-  bool told_ = false;  // that the root is gone
+  bool told_ = false;  // the loss of the root was reported
 };
 
-// Ends this process as a task has ended: with its exit code, or by its signal.
+// Ends this process like a task: with its exit code, or by its signal.
 [[noreturn]] void end_like(int status);
 
 }  // namespace shima::pvas

@@ -11,7 +11,7 @@
 namespace shima::pvas {
 namespace {
 
-// No longer than what a pipe takes at once.
+// At most PIPE_BUF bytes, so that one write is atomic.
 struct Birth {
   Code code = Code::ok;
   int sys_errno = 0;
@@ -43,7 +43,7 @@ Status hear_of_birth(const UniqueFd& to_hear, std::chrono::milliseconds limit) {
 void tell_of_birth(int to_tell, Code code, int sys_errno, std::string_view why) {
   Birth birth{.code = code, .sys_errno = sys_errno};
   why.copy(birth.words.data(), std::min(why.size(), birth.words.size() - 1));
-  // If nobody hears it, nobody needs the root, which it will see.
+  // Without a reader no process needs this root; the root finds that out by itself.
   const ssize_t written = ::write(to_tell, &birth, sizeof birth);
   static_cast<void>(written);
 }

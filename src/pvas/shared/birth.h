@@ -1,5 +1,5 @@
-// What a new root says to who has made it, on a pipe: that it has begun, or why it cannot. If it
-// says nothing it was ended before, by a limit or by somebody.
+// Startup handshake of a root: over a pipe it reports success or the reason of its failure to the
+// process that created it. A root that reports nothing was killed first, by a limit or a signal.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace shima::pvas {
 
-// A root's files.
+// The file descriptors of a root.
 inline constexpr int root_listener = 3;
 inline constexpr int root_birth = 4;
 inline constexpr int root_files = 5;
@@ -22,7 +22,7 @@ struct BirthPipe {
 [[nodiscard]] Result<BirthPipe> make_birth_pipe();
 
 [[nodiscard]] Status hear_of_birth(const UniqueFd& to_hear, std::chrono::milliseconds limit);
-// Allocates nothing, so that a forked child may call it.
+// Async-signal-safe: a forked child may call it.
 void tell_of_birth(int to_tell, Code code, int sys_errno, std::string_view why);
 
 }  // namespace shima::pvas

@@ -1,10 +1,10 @@
-// What the tasks of a space and its root see of each other.
+// The shared state of a space: what its tasks and its root know of each other.
 //
-// The root makes one Board; every task's partition begins with a Control that leads to it, and a
-// task finds its Control by an entry of its auxiliary vector: unlike an environment variable, that
-// is not handed down to programs that a task executes. Everybody writes here, so a word that two
-// may change is atomic, and what takes more than one word is changed under a lock, whose holder's
-// death the root notices.
+// The root creates one Board. Every task's partition begins with a Control that points to it. A
+// task finds its Control by an entry of its auxiliary vector; unlike an environment variable, that
+// entry is not inherited by programs that the task executes. All tasks write here: a word with
+// several writers is atomic, and updates of more than one word hold a lock. The root releases the
+// lock of a holder that has died.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ static_assert(max_tasks < incarnation_factor);
 enum class PlaceState : std::uint32_t {
   free,
   running,
-  ended,  // the task is gone; somebody holds its memory, or has not let go of its number
+  ended,  // the process has exited; its memory is held, or its starter has not released its number
 };
 
 struct alignas(64) Place {
@@ -33,11 +33,11 @@ struct alignas(64) Place {
   std::atomic<std::int32_t> pid;
 };
 
-// How memory of the group's other spaces is seen in this one.
+// How the memory of the group's other spaces is mapped in this one.
 enum class Sharing : std::int32_t {
-  none,   // the space is in no group
-  lazy,   // mapped where it is touched
-  eager,  // mapped since the beginning
+  none,   // the space belongs to no group
+  lazy,   // mapped on first touch
+  eager,  // mapped at start
 };
 
 struct Board {
@@ -53,20 +53,20 @@ struct Board {
   std::uint32_t incarnation;
   Sharing sharing;
 
-  NameTable names;  // of memory of this space
+  NameTable names;  // of memory in this space
 
-  // holds[t][h]: how many times task h holds the memory of task t.
+  // holds[t][h]: how many holds task h has on the memory of task t.
   std::array<std::array<std::atomic<std::uint16_t>, max_tasks>, max_tasks> holds;
 };
 
-// A task's program break (root/task_break.h).
+// A task's program break (pvas/root/inside/task_break.h).
 struct Heap {
   std::uint64_t begin;
   std::uint64_t end;
-  std::uint64_t now;  // like the kernel's, moved by one thread at a time: libc sees to it
+  std::uint64_t now;  // as the kernel's break; libc lets one thread at a time move it
 };
 
-// Where a task's mappings go (root/placing.h).
+// The address range for a task's mappings (pvas/root/loader/placing.h).
 struct Window {
   std::uint64_t begin;
   std::uint64_t end;
@@ -75,7 +75,7 @@ struct Window {
   char own_program[24];  // a link to the task's program: /dev/fd/N
 };
 
-// The beginning of a partition.
+// The first bytes of a partition.
 struct Control {
   std::uint64_t magic;
   Board* board;

@@ -1,8 +1,8 @@
-// What the spaces of a group share: a file in memory that all of them map at one address.
+// Shared memory of the spaces of a group: a memfd that all of them map at the same address.
 //
-// Its beginning, which every root maps when it joins, holds the words below; the rest is what
-// tasks allocate, mapped when it is touched (root/lazy_map.h) or at once. There is no owner: the
-// file lives as long as any root that has it open.
+// Every root maps its beginning, with the words below, when it joins. The rest is what tasks
+// allocate, mapped on first touch (pvas/root/loader/lazy_map.h) or at start. The memfd has no
+// owner: it exists as long as any root has it open.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@ namespace shima::pvas {
 
 inline constexpr int max_slices = 8;
 
-// Where spaces are: far below where kernels put programs (0x55...) and their mappings (0x7f...).
+// The address range of spaces: far below programs (0x55...) and their mappings (0x7f...).
 inline constexpr std::uint64_t tebi = std::uint64_t{1} << 40;
 inline constexpr std::uint64_t region_begin = 16 * tebi;
 inline constexpr std::uint64_t region_bytes = 64 * tebi;
@@ -29,16 +29,16 @@ inline constexpr std::uint64_t commons_bytes = tebi;
 static_assert(commons_begin + commons_bytes <= 0x550000000000);
 
 inline constexpr std::uint64_t commons_magic = 0x53'50'56'43'00'00'00'01;
-// How much of it is no memory to allocate; most of this is never touched.
+// How much of it cannot be allocated; most of this is never touched.
 inline constexpr std::uint64_t commons_head_bytes = std::uint64_t{16} << 30;
 inline constexpr std::uint64_t commons_data_begin = commons_begin + commons_head_bytes;
 inline constexpr std::uint64_t commons_data_bytes = commons_bytes - commons_head_bytes;
 inline constexpr std::size_t commons_chunks = commons_data_bytes / chunk_bytes;
 
-// A space of the group. Every root that joins has another incarnation, so that what a dead one has
-// left is known from what its successor says.
+// A space of the group. Every root that joins gets a new incarnation, so that the remains of a dead
+// root can be told from the state of its successor.
 struct Member {
-  std::atomic<std::uint32_t> incarnation;  // 0 where there is no such space
+  std::atomic<std::uint32_t> incarnation;  // 0: no such space
   std::atomic<std::int32_t> root_pid;
 };
 
@@ -64,12 +64,12 @@ static_assert(sizeof(Commons) <= commons_head_bytes);
          memory.begin - commons_data_begin <= commons_data_bytes - memory.size;
 }
 
-// The numbers that tasks of an incarnation have in the names of the group.
+// The range of task numbers that an incarnation uses in the names of the group.
 [[nodiscard]] inline std::uint32_t shared_number(std::uint32_t incarnation, int task) {
   return incarnation * incarnation_factor + static_cast<std::uint32_t>(task) + 1;
 }
 
-// What is left of a space that has ended; anybody may say so, and more than once.
+// Removes what a space that has ended left behind. Idempotent; any process may call it.
 inline void forget_member(Commons& commons, int slice, std::uint32_t incarnation) {
   commons.names.forget(incarnation * incarnation_factor,
                        incarnation * incarnation_factor + incarnation_factor - 1);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t most_headers = 256;
 constexpr std::uint64_t longest_interpreter = 4096;
-// A program larger than this is a damaged file, and its sums could overflow.
+// A larger program is a damaged file; the limit also keeps sums from overflowing.
 constexpr std::uint64_t largest_image = std::uint64_t{1} << 40;
 
 std::unexpected<Error> refuse(const std::string& name, const std::string& rule) {
@@ -75,7 +75,7 @@ Result<std::string> read_interpreter(int fd, const Elf64_Phdr& header, const std
   return text;
 }
 
-// The headers are part of some segment; without PT_PHDR nothing else says where.
+// Without PT_PHDR, the headers lie in the segment that maps their file offset.
 std::uint64_t headers_in_memory(const ElfImage& image, std::uint64_t offset) {
   for (const Segment& segment : image.segments)
     if (offset >= segment.offset && offset < segment.offset + segment.file_bytes)

@@ -10,10 +10,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t slice_us = 2000;
-// One that was stopped while it had the lock; one that ended is noticed by its root.
+// For a holder that is stopped; the root detects a holder that has died.
 constexpr std::chrono::seconds longest_wait{30};
 
-// The table's lock, for as long as this lives.
+// Holds the table's lock for its lifetime.
 class Locked {
  public:
   [[nodiscard]] static Result<Locked> take(NameTable& table, std::uint32_t own) {
@@ -69,7 +69,7 @@ Status NameTable::show(std::uint32_t owner, const std::string& name, MemoryRange
   std::ranges::copy(name, free->name.begin());
   free->address = memory.begin;
   free->size = memory.size;
-  free->owner = owner;  // last: a task that is killed before has shown nothing
+  free->owner = owner;  // last: a task that is killed before has published nothing
   announce();
   return {};
 }
@@ -100,7 +100,7 @@ void NameTable::forget(std::uint32_t first, std::uint32_t last) {
   for (Export& shown : exports)
     if (std::uint32_t owner = shown.owner; is_gone(owner))
       shown.owner.compare_exchange_strong(owner, 0);
-  // Last: who has the lock next finds the names gone.
+  // Last: the next holder of the lock finds the names removed.
   if (std::uint32_t holder = lock; is_gone(holder) && lock.compare_exchange_strong(holder, 0))
     futex_wake(lock, INT_MAX);
 }

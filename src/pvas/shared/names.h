@@ -1,8 +1,8 @@
-// Names for memory, in memory that tasks share.
+// A table of names for memory, in memory that tasks share.
 //
-// Changes are made under `lock`, which holds the number of who has it; a root frees it when that
-// one is gone. A number is a task's, counted from 1, and above it (incarnation_factor) that of its
-// space where several share the table.
+// Updates hold `lock`, which contains its holder's number; a root releases the lock of a holder
+// that has died. A number is a task's, counted from 1; if several spaces share the table, the
+// number of the space is added above it (incarnation_factor).
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 namespace shima::pvas {
 
 inline constexpr std::size_t max_exports = 1024;
-inline constexpr std::size_t max_name = 64;  // with the zero at its end
+inline constexpr std::size_t max_name = 64;  // with the terminating zero
 inline constexpr std::uint32_t incarnation_factor = 1024;
 
 struct MemoryRange {
@@ -30,9 +30,9 @@ struct MemoryRange {
   }
 };
 
-// Memory has a name: an address of the owner's partition, or whatever it says.
+// A named memory range: in the owner's partition, or wherever the owner declares.
 struct Export {
-  std::atomic<std::uint32_t> owner;  // 0 where nothing is shown
+  std::atomic<std::uint32_t> owner;  // 0: unused
   std::array<char, max_name> name;
   std::uint64_t address;
   std::uint64_t size;
@@ -43,20 +43,20 @@ struct Named {
   std::uint32_t owner = 0;
 };
 
-// All zero is a table without names.
+// All zero: an empty table.
 struct NameTable {
   FutexWord lock;
-  FutexWord changed;  // counts
+  FutexWord changed;  // incremented by every change
   std::array<Export, max_exports> exports;
 
-  // file_exists where the name is taken.
+  // file_exists if the name is taken.
   [[nodiscard]] Status show(std::uint32_t owner, const std::string& name, MemoryRange memory);
-  // bad_argument where it is not the owner's.
+  // bad_argument if the name is not the owner's.
   [[nodiscard]] Status hide(std::uint32_t owner, const std::string& name);
   [[nodiscard]] Result<std::optional<Named>> find(std::uint32_t asker, const std::string& name);
 
   void announce();
-  // What owners `first` to `last`, who are no more, had said and locked; for roots.
+  // Removes the names and the lock of owners `first` to `last`, which have died; for roots.
   void forget(std::uint32_t first, std::uint32_t last);
 };
 

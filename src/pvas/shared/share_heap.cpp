@@ -9,9 +9,9 @@
 namespace shima::pvas {
 namespace {
 
-// A chunk's word: what it is in the lowest byte, and above that
-//   a slab: which size of slots (8 bits), and how many are taken or about to be (32 bits);
-//   the first chunk of a run: how many chunks it has.
+// A chunk's word: its kind in the lowest byte, and above that
+//   for a slab: the size class of its slots (8 bits), and how many are allocated or being allocated
+//   (32 bits); for the first chunk of a run: the number of its chunks.
 enum class Kind : std::uint8_t { free, slab, first_of_run, taken };
 
 constexpr unsigned kind_bits = 8;
@@ -55,8 +55,8 @@ Result<void*> ShareHeap::take(std::size_t size) {
 // ---- slots of slabs
 // ------------------------------------------------------------------------------
 
-// A slot is counted before it is marked and unmarked before it is counted off, so that whoever has
-// counted one finds one, and a slab whose count is zero has no marks.
+// A slot is counted before it is marked, and unmarked before it is uncounted. So a process that has
+// counted a slot finds one, and a slab whose count is zero has no marks.
 bool ShareHeap::reserve_slot(std::uint64_t chunk, std::size_t size_class) {
   std::uint64_t state = states_[chunk];
   while (kind_of(state) == Kind::slab && class_of(state) == size_class &&
@@ -73,7 +73,7 @@ void* ShareHeap::mark_slot(std::uint64_t chunk, std::size_t size_class) {
     auto& marks = bits_[chunk][word];
     for (std::uint64_t free = ~marks.load() & there; free != 0; free = ~marks.load() & there) {
       const std::uint64_t bit = free & -free;
-      if ((marks.fetch_or(bit) & bit) != 0) continue;  // another was faster
+      if ((marks.fetch_or(bit) & bit) != 0) continue;  // another process took it
       const auto slot = word * 64 + static_cast<unsigned>(std::countr_zero(bit));
       head_->last_slab[size_class].store(chunk, std::memory_order_relaxed);
       return memory_ + chunk * chunk_bytes + slot * (smallest_slot << size_class);
@@ -98,8 +98,8 @@ Result<void*> ShareHeap::take_slot(std::size_t size_class) {
   }
 }
 
-// An empty slab becomes free, unless it is the last that slots were taken from: a program that
-// takes and gives back in turn would make and clear a slab every time.
+// An empty slab becomes free unless slots were last taken from it: a program that allocates and
+// frees in turn would otherwise create and clear a slab every time.
 Status ShareHeap::give_slot(std::uint64_t chunk, std::uint64_t state, std::size_t offset) {
   const std::size_t size_class = class_of(state);
   const std::size_t slot_bytes = smallest_slot << size_class;
@@ -122,7 +122,7 @@ Status ShareHeap::give_slot(std::uint64_t chunk, std::uint64_t state, std::size_
 // ---- runs of chunks
 // ------------------------------------------------------------------------------
 
-// Makes chunks usable that never were; whether there are so many.
+// Adds chunks that were never used; false if there are not enough.
 bool ShareHeap::extend(std::uint64_t seen, std::uint64_t chunks) {
   if (chunks > states_.size() - seen) return head_->used_chunks != seen;
   head_->used_chunks.compare_exchange_strong(seen, seen + chunks);
@@ -143,7 +143,7 @@ bool ShareHeap::claim(std::uint64_t first, std::uint64_t chunks) {
 Result<void*> ShareHeap::take_run(std::uint64_t chunks) {
   for (;;) {
     const std::uint64_t used = head_->used_chunks;
-    std::uint64_t free = 0;  // the last so many before `chunk`
+    std::uint64_t free = 0;  // length of the free run before `chunk`
     for (std::uint64_t chunk = 0; chunk < used && free < chunks;) {
       free = states_[chunk] == 0 ? free + 1 : 0;
       ++chunk;
@@ -163,9 +163,8 @@ Status ShareHeap::give_run(std::uint64_t chunk, std::uint64_t state, std::size_t
   return {};
 }
 
-// Nobody else has these chunks yet. A page must have been mapped before the kernel drops it, and
-// where mappings are made at first touch that is in blocks of many chunks; memory that is not
-// dropped is only kept.
+// The caller owns these chunks exclusively. The kernel can only drop pages that have been mapped;
+// lazy mapping works in blocks of many chunks. Memory that is not dropped is merely kept.
 void ShareHeap::drop_pages(std::uint64_t chunk, std::uint64_t chunks) const {
   constexpr std::uint64_t stride = 16;
   std::byte* const begin = memory_ + chunk * chunk_bytes;

@@ -1,9 +1,9 @@
-// An allocator for memory that several address spaces map at one place.
+// An allocator for memory that several address spaces map at the same address.
 //
-// There is no lock: whoever is killed in the middle of a call leaves everything as usable as
-// before, but for what it was just taking or giving back, which stays taken. Memory is cut into
-// chunks. A chunk is a slab of equal slots, or belongs to a run of chunks that is one allocation;
-// what it is stands in one word, which changes by one compare-and-swap.
+// It has no lock: a process that is killed inside a call leaves the heap usable; only the memory
+// that it was allocating or freeing stays allocated. Memory is divided into chunks. A chunk is a
+// slab of equal slots, or belongs to a run of chunks that is one allocation. One word per chunk
+// holds its state, and changes by a single compare-and-swap.
 #pragma once
 
 #include <array>
@@ -23,26 +23,26 @@ inline constexpr std::size_t largest_slot = smallest_slot << (slot_sizes - 1);
 inline constexpr std::size_t slab_words = chunk_bytes / smallest_slot / 64;
 
 using ChunkState = std::atomic<std::uint64_t>;
-// Which slots of a slab are taken.
+// Bitmap of the allocated slots of a slab.
 using SlabBits = std::array<std::atomic<std::uint64_t>, slab_words>;
 
-// All zero is an empty heap.
+// All zero: an empty heap.
 struct HeapHead {
-  std::atomic<std::uint64_t> used_chunks;                        // those behind were never taken
-  std::array<std::atomic<std::uint64_t>, slot_sizes> last_slab;  // where there may be a free slot
+  std::atomic<std::uint64_t> used_chunks;                        // chunks above were never used
+  std::array<std::atomic<std::uint64_t>, slot_sizes> last_slab;  // a hint: where a slot may be free
 };
 
 class ShareHeap {
  public:
-  // `states`, `bits` and the chunks at `memory` go together; all of them lie in shared mappings of
-  // a file in memory.
+  // `states`, `bits` and the chunks at `memory` belong together; all lie in shared mappings of one
+  // memfd.
   ShareHeap(HeapHead& head, std::span<ChunkState> states, SlabBits* bits, std::byte* memory)
       : head_(&head), states_(states), bits_(bits), memory_(memory) {}
 
-  // Memory of `size` bytes, aligned to the power of two that holds them, at most chunk_bytes. What
-  // it contains is not said.
+  // Allocates `size` bytes (at most chunk_bytes), aligned to the next power of two; the contents
+  // are undefined.
   [[nodiscard]] Result<void*> take(std::size_t size);
-  // Gives it back, whoever has taken it.
+  // Frees memory that any process allocated.
   [[nodiscard]] Status give(void* address);
 
  private:

@@ -34,7 +34,7 @@ class Packer {
   std::string bytes_;
 };
 
-// After the first thing that is not there everything is zero, and ok() is false.
+// After the first missing field every value is zero, and ok() is false.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
@@ -72,7 +72,7 @@ class Unpacker {
   bool ok_ = true;
 };
 
-// The fields of an order, in one place for both directions.
+// The fields of an order, listed once for both directions.
 template <class Order, class Visit>
 void each_field(Order& order, Visit visit) {
   visit(order.file);
@@ -142,7 +142,7 @@ Result<Received> receive_message(int socket) {
   head.msg_control = control.data();
   head.msg_controllen = control.size();
   ssize_t got = 0;
-  bool was_reset = false;  // told once, before what the other end had sent
+  bool was_reset = false;  // reported once, before data that the peer had sent
   do {
     got = ::recvmsg(socket, &head, MSG_CMSG_CLOEXEC);
   } while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !std::exchange(was_reset, true))));

@@ -1,13 +1,13 @@
-// What is said between a space's root and those who start tasks in it.
+// Messages between a space's root and the processes that start tasks in it.
 //
-// One connection (SOCK_SEQPACKET) for one task. To the root: `spawn`, with a memfd that holds the
-// SpawnOrder and the folder; as many `files` as the task's files need; later `signal`s. From the
-// root: `started` or `refused`; later `stopped`, `continued`, and `ended`. A connection that closes
-// takes its task with it. A connection that says `keep` instead has no task and keeps the
-// root from leaving.
+// One connection (SOCK_SEQPACKET) per task. To the root: `spawn`, with a memfd that holds the
+// SpawnOrder, and the working directory; then as many `files` messages as the task's descriptors
+// need; later `signal`s. From the root: `started` or `refused`; later `stopped`, `continued` and
+// `ended`. Closing the connection kills its task. A connection that sends `keep` has no task and
+// keeps the root running.
 //
 // Between the roots of a group, on a connection that stays open: `memory`, answered by `memory`
-// with the file that they share, and then `joined`.
+// with the memfd that they share, then `joined`.
 #pragma once
 
 #include <sys/resource.h>
@@ -25,17 +25,17 @@ namespace shima::pvas {
 
 enum class Word : std::uint32_t {
   keep,     // answered by `kept` or `refused`
-  spawn,    // value: how many files follow
-  files,    // their numbers in the task
+  spawn,    // value: the number of files that follow
+  files,    // their descriptor numbers in the task
   signal,   // value: the signal
   started,  // value: the task; other: its process
   refused,  // value: a Code; other: errno; text
-  ended,    // value: what wait(2) says
+  ended,    // value: the status as of wait(2)
   stopped,
   continued,
   kept,
-  memory,  // in the answer value: the slice of who answers; other: its incarnation
-  joined,  // value: the slice of who says it; other: its incarnation
+  memory,  // in the answer, value: the slice of the answering root; other: its incarnation
+  joined,  // value: the slice of the sender; other: its incarnation
 };
 
 inline constexpr std::uint32_t wire_magic = 0x53500002;
@@ -46,8 +46,8 @@ struct Message {
   Word word = Word::keep;
   std::int32_t value = 0;
   std::int32_t other = 0;
-  std::int32_t launcher = 0;  // with keep and spawn: the process that starts them all, and
-  std::int32_t expected = 0;  // how many it starts here; 0: not known
+  std::int32_t launcher = 0;  // with keep and spawn: the process that starts all of them, and
+  std::int32_t expected = 0;  // how many it starts here; 0: unknown
   union {
     std::array<std::int32_t, files_at_once> numbers;
     std::array<char, files_at_once * 4> text;
@@ -60,15 +60,15 @@ struct Received {
   std::vector<UniqueFd> files;
 };
 
-// The end of the connection is Code::peer_lost.
+// At the end of the connection: peer_lost.
 [[nodiscard]] Status send_message(int socket, const Message& message,
                                   std::span<const int> files = {});
 [[nodiscard]] Result<Received> receive_message(int socket);
 
-// Whether the other end is a process of this user.
+// Whether the peer is a process of this user.
 [[nodiscard]] Status must_be_own_user(int socket);
 
-// Everything of a task that is not a file.
+// The start parameters of a task, without its files.
 struct SpawnOrder {
   std::string file;
   std::string shown;
@@ -76,11 +76,11 @@ struct SpawnOrder {
   std::vector<std::string> arguments;
   std::vector<std::string> environment;
   std::uint32_t umask = 022;
-  std::uint64_t blocked = 0;  // signals: bit n - 1 for signal n
+  std::uint64_t blocked = 0;  // blocked signals: bit n - 1 for signal n
   std::uint64_t ignored = 0;
   std::int32_t niceness = 0;
   std::int32_t process_group = 0;  // 0: one of its own
-  std::vector<std::uint8_t> cpus;  // as sched_setaffinity(2) has it; empty: any
+  std::vector<std::uint8_t> cpus;  // as in sched_setaffinity(2); empty: any
   std::array<rlimit, RLIM_NLIMITS> limits{};
 };
 

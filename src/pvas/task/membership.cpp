@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A sleeper looks again after this long: who was to wake it may have been killed before.
+// A sleeper checks again after this time: its waker may have been killed.
 constexpr std::chrono::seconds longest_sleep{1};
 
 }  // namespace
@@ -63,7 +63,7 @@ std::uint32_t Membership::number_in_group() const {
   return shared_number(board().incarnation, task());
 }
 
-// A sleeper has one word to sleep on: where there is a group, its own.
+// A sleeper waits on one word: the group's if there is a group.
 Status Membership::show(const std::string& name, MemoryRange memory) const {
   Board& board = *control_->board;
   if (board.commons == nullptr) return board.names.show(number(), name, memory);
@@ -126,7 +126,7 @@ Result<std::vector<int>> Membership::spaces() const {
   return there;
 }
 
-// Counted before the look at the state; the root marks the end before it looks at the counts.
+// Counts the hold before reading the state; the root marks the end before it reads the counts.
 Status Membership::hold(int other) const {
   SHIMA_TRY(must_be_task(other));
   auto& count =

@@ -1,4 +1,4 @@
-// A task's own space, seen from inside.
+// A task's view of its own space.
 #pragma once
 
 #include <chrono>
@@ -14,39 +14,39 @@ namespace shima::pvas {
 
 struct Imported {
   MemoryRange memory;
-  std::optional<int> owner;  // none where it is a task of another space
+  std::optional<int> owner;  // nothing: a task of another space
 };
 
 class Membership {
  public:
-  // Of this process; none where it is no task, as the children of one are none.
+  // The membership of this process; nothing if it is no task. Children of a task are no tasks.
   [[nodiscard]] static std::optional<Membership> own();
 
   [[nodiscard]] int task() const { return control_->task; }
   [[nodiscard]] const Board& board() const { return *control_->board; }
 
-  // The tasks that are there now.
+  // The tasks that exist.
   [[nodiscard]] std::vector<int> tasks() const;
   [[nodiscard]] Result<MemoryRange> partition(int task) const;
   [[nodiscard]] Result<pid_t> process(int task) const;
-  // The task in whose partition an address lies.
+  // The task whose partition contains an address.
   [[nodiscard]] std::optional<int> owner(std::uint64_t address) const;
 
-  // Gives memory a name, which is this task's while it lives (file_exists where it is taken). Of
-  // memory that was allocated for it, the name is known in all spaces of the group.
+  // Names memory; the name lasts as long as this task (file_exists if it is taken). The name of
+  // memory that was allocated for the group is known in all its spaces.
   [[nodiscard]] Status show(const std::string& name, MemoryRange memory) const;
   [[nodiscard]] Status hide(const std::string& name) const;
-  // Waits until there is such a name; no limit: for ever.
+  // Waits until the name exists; no limit: forever.
   [[nodiscard]] Result<Imported> find(const std::string& name,
                                       std::optional<std::chrono::milliseconds> limit) const;
 
-  // While it is held, the memory of a task stays also after its end. Every hold wants its release.
+  // A hold keeps the memory of a task after the task has ended. Every hold needs one release.
   [[nodiscard]] Status hold(int task) const;
   [[nodiscard]] Status release(int task) const;
 
-  // What the spaces of this group share (bad_handle where this one is in none).
+  // Shared memory of the group (bad_handle if this space belongs to none).
   [[nodiscard]] Result<Commons*> commons() const;
-  // The slices of the spaces that there are now in the group.
+  // The slices of the group's existing spaces.
   [[nodiscard]] Result<std::vector<int>> spaces() const;
 
  private:

@@ -1,6 +1,6 @@
 // System calls for code that runs without a C library: in a task before its own libc has started,
-// or in the middle of a call of its libc, and always with somebody else's thread pointer. Nothing
-// here touches errno, and nothing such code calls may be in a library.
+// or inside a call of its libc, and always with a thread pointer that is not its own. The code must
+// not touch errno or call a library.
 #pragma once
 
 #include <sys/syscall.h>

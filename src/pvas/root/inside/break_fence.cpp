@@ -21,7 +21,7 @@ void put_fence(int /*argc*/, char** /*argv*/, char** /*environment*/) {
   bare::call(SYS_mmap, end, page, PROT_NONE, flags, -1, 0);
 }
 
-// Before any constructor has allocated memory.
+// Runs before any constructor has allocated memory.
 __attribute__((section(".preinit_array"), used)) void (*const fence_first)(int, char**,
                                                                            char**) = &put_fence;
 

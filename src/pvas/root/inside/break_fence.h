@@ -1,16 +1,16 @@
-// The one program break of a space.
+// Fences the program break of a space.
 //
-// A process has one "program break", and the libcs of all tasks would take memory at the same one,
-// and give back what the root has there. Before anything is there the root maps a page above it
-// that nobody can use: from then on every brk that reaches the kernel fails, in both directions,
-// and malloc maps its memory. Those of tasks are redirected (task_break.h).
+// A process has one program break. Without a fence the libcs of all tasks would allocate at the
+// same break and free what the root has there. Before any allocation the root maps an inaccessible
+// page above the break: every brk that reaches the kernel then fails in both directions, and malloc
+// uses mmap. The brk calls of tasks are redirected (task_break.h).
 #pragma once
 
 #include "base/result.h"
 
 namespace shima::pvas {
 
-// An error where the break can be moved all the same.
+// An error if the break can be moved nevertheless.
 [[nodiscard]] Status look_at_break_fence();
 
 }  // namespace shima::pvas

@@ -1,5 +1,5 @@
-// What pvas-probe looks at, in this order; its exit status is 0 or the number of what failed. Plain
-// C, as the probe is.
+// The checks of pvas-probe, in this order; its exit status is 0 or the number of the check that
+// failed. Plain C, like the probe.
 #pragma once
 
 enum shima_mend {

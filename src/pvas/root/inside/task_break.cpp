@@ -30,7 +30,7 @@ std::uint64_t move_break(Heap& heap, std::uint64_t wanted) {
   const std::uint64_t new_end = page_end(wanted);
   if (new_end < old_end) unmap(new_end, old_end + readable_behind_break);
   if (new_end > old_end && !map(old_end, new_end, PROT_READ | PROT_WRITE)) return now;
-  // A heap without readable pages behind it is one all the same.
+  // The readable pages are optional: without them the heap still works.
   if (new_end != old_end) map(new_end, new_end + readable_behind_break, PROT_READ);
   heap.now = wanted;
   return wanted;

@@ -25,8 +25,8 @@ void must(EntryOrder& order, EntryStep step, long result) {
   if (bare::failed(result)) give_up(order, step, result);
 }
 
-// The task's files come to the numbers they had. All of them first go where they are in nobody's
-// way: above every number that is wanted.
+// Gives the task's files the numbers they had in the starting process. All of them first move above
+// every number that is wanted, so that none overwrites another.
 void move_files(EntryOrder& order) {
   int above = order.origin_at;
   for (int i = 0; i < order.file_count; ++i)
@@ -61,8 +61,8 @@ void reset_signals(EntryOrder& order) {
                   sizeof order.blocked));
 }
 
-// Limits on the size of an address space would count everybody's, so they stay the root's; a limit
-// that may not be set is at least no looser than the root's own.
+// A limit on the size of the address space would count all tasks, so the root's stays. A limit that
+// cannot be set is at least not looser than the root's.
 void set_limits(EntryOrder& order) {
   for (unsigned i = 0; i < limit_count; ++i) {
     if (i == RLIMIT_AS || i == RLIMIT_DATA) continue;
@@ -71,7 +71,7 @@ void set_limits(EntryOrder& order) {
 }
 
 [[noreturn]] void enter_program(std::uint64_t stack, std::uint64_t entry) {
-  // rdx is a function for exit(3) to call, if it is not 0.
+  // In rdx the program expects a function for exit(3), or 0.
   asm volatile(
       "mov %0, %%rsp\n"
       "xor %%edx, %%edx\n"
@@ -90,7 +90,7 @@ extern "C" [[noreturn]] void shima_enter_task(EntryOrder* given) {
   bare::call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
   if (bare::call(SYS_getppid) != order.root_pid) give_up(order, EntryStep::parent, -3);
   must(order, EntryStep::folder, bare::call(SYS_fchdir, order.folder_fd));
-  // Not in every session there is such a group; then the task has one of its own.
+  // The group may belong to another session; then the task gets a group of its own.
   if (order.process_group == 0 || bare::failed(bare::call(SYS_setpgid, 0, order.process_group)))
     bare::call(SYS_setpgid, 0, 0);
   move_files(order);
@@ -109,7 +109,7 @@ extern "C" [[noreturn]] void shima_enter_task(EntryOrder* given) {
   enter_program(order.stack, order.entry);
 }
 
-// The new process has a stack but no frame on it: it takes its order from there.
+// The new process has a stack without a frame; it takes its order from the stack.
 asm(R"(
   .pushsection .text
 shima_clone_task:

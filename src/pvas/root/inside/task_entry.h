@@ -1,8 +1,8 @@
-// The first steps of a new process on its way into a task's program.
+// The first steps of a new process before it enters a task's program.
 //
-// It begins as a copy of the root that shares the root's memory, and with it the root's thread
-// pointer: until ld.so has set up a libc of the task's own, it makes bare system calls and touches
-// nothing but its order and its stack.
+// The process starts as a copy of the root that shares the root's memory and thread pointer. Until
+// ld.so has set up the task's own libc, it makes bare system calls and touches only its order and
+// its stack.
 #pragma once
 
 #include <sys/resource.h>
@@ -18,11 +18,11 @@ inline constexpr int limit_count = 16;  // RLIM_NLIMITS of Linux
 inline constexpr int cpu_mask_bytes = 1024;
 
 struct FileMove {
-  int from;  // here, and at last where it is out of the way
+  int from;  // here; after the first pass, its temporary number
   int to;    // in the task
 };
 
-// What failed; the order of the steps.
+// The step that failed, in the order of the steps.
 enum class EntryStep : int {
   none,
   parent,
@@ -37,14 +37,14 @@ enum class EntryStep : int {
 
 // Lies in the task's own partition, so that the root need not wait until it has been read.
 struct EntryOrder {
-  Place* place;  // where the process makes itself known before its program can look there
+  Place* place;  // where the process publishes its ID before its program can read it
   int root_pid;
   int folder_fd;
-  int origin_fd;  // the program, for ld.so
+  int origin_fd;  // the program's file, for ld.so
   int origin_at;
-  int process_group;  // to join, or 0 for one of its own
+  int process_group;  // to join; 0: a group of its own
   unsigned umask;
-  std::uint64_t blocked;  // signals
+  std::uint64_t blocked;  // signal mask
   std::uint64_t ignored;
   int niceness;
   std::array<char, 16> name;
@@ -53,7 +53,7 @@ struct EntryOrder {
   std::uint64_t cpu_bytes;  // 0: leave the affinity alone
   FileMove* files;
   int file_count;
-  std::uint64_t stack;  // where argc stands
+  std::uint64_t stack;  // address of argc
   std::uint64_t entry;
   EntryStep failed;  // set before the process ends with entry_failed
   int failed_errno;
@@ -61,7 +61,7 @@ struct EntryOrder {
 
 inline constexpr int entry_failed_status = 127;
 
-// Makes the process; returns its ID, or a negative errno.
+// Creates the process; returns its ID, or a negative errno.
 [[nodiscard]] long start_task(EntryOrder* order);
 
 }  // namespace shima::pvas

@@ -12,7 +12,7 @@
 namespace shima::pvas {
 namespace {
 
-// Strings grow down from the top; below them come the words, whose number is known by then.
+// Strings grow down from the top; the words go below them, once their number is known.
 class Writer {
  public:
   Writer(std::span<std::byte> stack, std::uint64_t address)
@@ -29,7 +29,7 @@ class Writer {
   }
   std::uint64_t put(const std::string& text) { return put(text.c_str(), text.size() + 1); }
 
-  // The stack pointer of a program that begins is a multiple of 16.
+  // The initial stack pointer is a multiple of 16.
   std::uint64_t put_words(const std::vector<std::uint64_t>& words) {
     const std::size_t size = words.size() * sizeof(std::uint64_t);
     if (size + 16 > top_) {
@@ -89,7 +89,7 @@ Result<std::uint64_t> write_first_stack(const FirstStack& content, std::span<std
   const std::uint64_t name = writer.put(content.shown_name);
   const std::uint64_t platform = content.platform.empty() ? 0 : writer.put(content.platform);
   const std::uint64_t random = writer.put(content.random.data(), content.random.size());
-  // Some programs (setproctitle) count on argv and environment to be one block, in this order.
+  // Some programs (setproctitle) expect argv and environment in one block, in this order.
   std::vector<std::uint64_t> environment;
   for (auto text = content.environment.rbegin(); text != content.environment.rend(); ++text)
     environment.push_back(writer.put(*text));

@@ -1,4 +1,4 @@
-// Jumps to place_mapping, in code that was just mapped.
+// Patches freshly mapped code: jumps to place_mapping through stubs.
 #include <sys/syscall.h>
 
 #include "pvas/root/loader/placing.h"
@@ -6,10 +6,10 @@
 namespace shima::pvas {
 namespace {
 
-// A stub, with holes for addresses. The instructions that the jump to it replaced come before it;
-// what they do is part of the call: setting eax and other registers, or in syscall(2) fetching the
-// sixth argument. A call that needs no placing is made here, as a clone must not return into a
-// frame of ours.
+// A stub, with holes for addresses. It starts with the instructions that the jump replaced, which
+// are part of the call: they set eax and other registers, or, in syscall(2), load the sixth
+// argument. A call that needs no placing is executed in the stub itself, because clone must not
+// return into a frame of ours.
 asm(R"(
   .pushsection .rodata
   .global shima_stub_begin, shima_stub_window, shima_stub_function, shima_stub_back, shima_stub_end
@@ -100,9 +100,9 @@ bool is_redirected(int number) {
          number == SYS_readlinkat;
 }
 
-// How many bytes at `p` go to a stub: up to the syscall of a call that places, or 0. In glibc that
-// is "mov $number, %eax; syscall", in musl with moves in between; and the end of glibc's
-// syscall(2), "mov 8(%rsp), %r9; syscall".
+// How many bytes at `p` move to a stub: up to and including the syscall of a call that places, or
+// 0. In glibc the sequence is "mov $number, %eax; syscall", in musl with moves in between; and the
+// end of glibc's syscall(2) is "mov 8(%rsp), %r9; syscall".
 std::size_t moved_bytes(const std::uint8_t* p) {
   if (p[0] == 0x4c && p[1] == 0x8b && p[2] == 0x4c && p[3] == 0x24 && p[4] == 8)
     return is_syscall(p + jump_bytes) ? jump_bytes : 0;
@@ -112,7 +112,7 @@ std::size_t moved_bytes(const std::uint8_t* p) {
   return is_syscall(p + moved) ? moved : 0;
 }
 
-// Returns how long the stub is.
+// Returns the length of the stub.
 std::size_t write_stub(std::uint8_t* stub, std::uint8_t* site, std::size_t moved, Window* window) {
   const auto size = static_cast<std::size_t>(shima_stub_end - shima_stub_begin);
   for (std::size_t i = 0; i < moved; ++i) stub[i] = site[i];
@@ -126,8 +126,8 @@ std::size_t write_stub(std::uint8_t* stub, std::uint8_t* site, std::size_t moved
   return moved + size;
 }
 
-// Whether one of eight bytes is 5, the second of a syscall's two: a megabyte and more of libc is
-// looked through at the beginning of every task.
+// Whether one of eight bytes is 5, the second byte of a syscall instruction: a fast filter, because
+// more than a megabyte of libc is scanned when a task starts.
 bool has_five(const std::uint8_t* p) {
   constexpr std::uint64_t ones = 0x0101010101010101;
   std::uint64_t word = 0;
@@ -136,7 +136,7 @@ bool has_five(const std::uint8_t* p) {
   return ((word - ones) & ~word & (ones << 7)) != 0;
 }
 
-// How many bytes before a syscall go to a stub; 0 where it is none that places.
+// How many bytes before a syscall move to a stub; 0 if the call does not place memory.
 std::size_t moved_before(const std::uint8_t* syscall, std::size_t room) {
   for (std::size_t moved = jump_bytes; moved <= most_moved && moved <= room; moved += move_bytes)
     if (moved_bytes(syscall - moved) == moved) return moved;

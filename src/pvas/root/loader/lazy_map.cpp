@@ -16,9 +16,9 @@ namespace {
 
 void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
-// With system calls: one that knows only accesses from programs (UFFD_USER_MODE_ONLY) would let
-// write(2) fail. Who may have it depends on privilege (CAP_SYS_PTRACE), on
-// vm.unprivileged_userfaultfd, or on the mode of a device.
+// Must include system calls: with UFFD_USER_MODE_ONLY, write(2) from such memory would fail. Access
+// depends on privilege (CAP_SYS_PTRACE), on vm.unprivileged_userfaultfd, or on the mode of a
+// device.
 Result<UniqueFd> open_faults() {
   constexpr int flags = O_CLOEXEC | O_NONBLOCK;
   UniqueFd faults(static_cast<int>(::syscall(SYS_userfaultfd, flags)));
@@ -36,8 +36,8 @@ Result<UniqueFd> open_faults() {
   return faults;
 }
 
-// A child made by fork would see pages of zeros that nobody fills: it sees nothing instead. Cores
-// need not hold what may be much.
+// A child made by fork would see pages of zeros that nothing fills, so it does not get the range.
+// Core dumps leave the range out because it may be large.
 Status watch(int faults, MemoryRange where) {
   SHIMA_TRY(map_pages(where.begin, where.size, PROT_READ | PROT_WRITE));
   uffdio_register range{.range = {.start = where.begin, .len = where.size},
@@ -76,14 +76,14 @@ bool LazyMap::map(std::uint64_t begin, std::uint64_t bytes) const {
   return true;
 }
 
-// A process may have only so many mappings (vm.max_map_count); all of it together is one.
+// Maps the rest at once: the number of mappings of a process is limited (vm.max_map_count).
 void LazyMap::map_all() {
   if (map(where_.begin, where_.size)) mapped_.assign(mapped_.size(), true);
 }
 
 void LazyMap::map_block(std::uint64_t address) {
   const std::uint64_t block = (address - where_.begin) / lazy_block_bytes;
-  if (mapped_[block]) return;  // two touched it at the same time
+  if (mapped_[block]) return;  // touched by two tasks at the same time
   mapped_[block] = map(where_.begin + block * lazy_block_bytes, lazy_block_bytes);
   if (!mapped_[block]) map_all();
 }

@@ -1,8 +1,8 @@
-// A file in memory that is mapped, block by block, where tasks touch it.
+// Maps a memfd block by block, when tasks touch it.
 //
-// Until then there is anonymous memory without pages. The kernel lets whoever touches it wait, also
-// in the middle of a system call, and says so through a descriptor (userfaultfd); then the block is
-// mapped and the waiter goes on.
+// Until then the range is anonymous memory without pages. On a first touch, also inside a system
+// call, the kernel suspends the toucher and reports the fault through a descriptor (userfaultfd);
+// the block is mapped, and the toucher continues.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ inline constexpr std::uint64_t lazy_block_bytes = std::uint64_t{2} << 20;
 
 class LazyMap {
  public:
-  // `where` is mapped from `offset` of the file on; both begin at a block. access_denied where this
-  // process may not have system calls of its tasks wait.
+  // Maps `where` from `offset` of the file on; both are multiples of a block. access_denied if this
+  // process may not handle faults of its tasks' system calls.
   [[nodiscard]] static Result<LazyMap> make(int file, MemoryRange where, std::uint64_t offset);
 
-  // Readable when somebody waits.
+  // Readable when there is a fault to serve.
   [[nodiscard]] int fd() const { return faults_.get(); }
-  // Serves who waits now.
+  // Serves the pending faults.
   void serve();
 
  private:

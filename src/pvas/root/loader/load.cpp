@@ -16,8 +16,7 @@ constexpr std::string_view own_name = "/proc/self/exe";
 
 void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
-// The file's pages, and after them pages of zeros; what is left of the last page of the file's is
-// set to zero.
+// Maps the file's pages, then pages of zeros; clears the rest of the file's last page.
 Status map_segment(int fd, const Segment& segment, std::uint64_t base, const std::string& name) {
   const std::uint64_t begin = page_down(base + segment.address);
   const std::uint64_t file_end = base + segment.address + segment.file_bytes;
@@ -36,7 +35,7 @@ Status map_segment(int fd, const Segment& segment, std::uint64_t base, const std
   return {};
 }
 
-// The new name is shorter: what it does not need of the old one's bytes becomes zeros.
+// The new name is shorter; the rest of the old one is filled with zeros.
 unsigned replace_origin(char* bytes, std::size_t size, int origin_fd) {
   const std::string other = "/dev/fd/" + std::to_string(origin_fd);
   unsigned found = 0;
@@ -60,7 +59,7 @@ struct Changes {
   std::uint8_t* island;
 };
 
-// Only what the file says is looked at, not zeros after it.
+// Scans only bytes from the file, not the zeros after them.
 Status change_segment(const Segment& segment, const Changes& changes, Loaded& loaded,
                       const std::string& name) {
   if (segment.file_bytes == 0) return {};

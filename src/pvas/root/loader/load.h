@@ -1,4 +1,4 @@
-// Programs and loaders in a partition.
+// Maps programs and loaders into a partition.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,25 @@
 namespace shima::pvas {
 
 struct Loaded {
-  std::uint64_t base = 0;  // where address 0 of the file is
+  std::uint64_t base = 0;  // the address of address 0 of the file
   std::uint64_t end = 0;
-  unsigned placed_calls = 0;  // calls of mmap and its kin that were redirected
-  unsigned origin_names = 0;  // "/proc/self/exe" that were replaced
+  unsigned placed_calls = 0;  // redirected calls of mmap and related functions
+  unsigned origin_names = 0;  // replaced occurrences of "/proc/self/exe"
 };
 
-// What a loader (ld.so, or a program without one) is changed in: its system calls that map memory
-// go to `window`, and where it would ask /proc/self/exe, which is the root, it asks
+// Changes to a loader (ld.so, or a program without one): system calls that map memory are
+// redirected to `window`, and the path /proc/self/exe, which is the root's, becomes
 // /dev/fd/`origin_fd`.
 struct PrivateCopy {
   Window* window;
   int origin_fd;
 };
 
-// Maps a file's segments at or after `where`; with `copy`, changes them before anybody executes
-// them.
+// Maps a file's segments at or after `where`; with `copy`, patches them before they are executed.
 [[nodiscard]] Result<Loaded> load_image(int fd, const ElfImage& image, std::uint64_t where,
                                         const PrivateCopy* copy, const std::string& name);
 
-// Pages without content; `protection` is PROT_.
+// Maps anonymous pages; `protection` is PROT_.
 [[nodiscard]] Status map_pages(std::uint64_t address, std::uint64_t bytes, int protection);
 
 }  // namespace shima::pvas

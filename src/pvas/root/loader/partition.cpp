@@ -43,8 +43,8 @@ std::uint64_t stack_bytes(const rlimit& limit) {
   return page_up(std::clamp<std::uint64_t>(limit.rlim_cur, smallest_stack, largest_stack));
 }
 
-// A number for the program's own file that is not one of the task's files, in the lower half of
-// what the task may have, so that there is room above while files are moved.
+// A descriptor number for the program's own file that no file of the task uses, in the lower half
+// of the task's limit, so that there is room above while files are moved.
 int origin_number(const SpawnOrder& order, const std::vector<TaskFile>& files) {
   std::set<int> taken;
   for (const TaskFile& file : files) taken.insert(file.number);
@@ -60,8 +60,8 @@ Result<UniqueFd> open_image(const std::string& path) {
   return fd;
 }
 
-// Before 5.16 the kernel killed all who share memory with a process that dumps core; a limit of one
-// byte means no dump at all, even where a program would receive it.
+// Before Linux 5.16 a core dump killed all processes that share memory with the dumping one. A
+// limit of one byte disables dumps, even if a program would receive them.
 void limit_cores(EntryOrder& order) {
   static const bool kills_all = [] {
     utsname name{};
@@ -76,7 +76,7 @@ void limit_cores(EntryOrder& order) {
 
 struct Images {
   Loaded program;
-  Loaded loader;  // the program's, where it has none
+  Loaded loader;  // the program's own, if it has none
   std::uint64_t entry = 0;
   std::vector<AuxEntry> aux;
   bool executable_stack = false;
@@ -159,7 +159,7 @@ void fill_entry(EntryOrder& entry, const SpawnOrder& order) {
   limit_cores(entry);
 }
 
-// The files a task begins with lie behind its order; their numbers here are known already.
+// The task's files follow its order in memory; their numbers in the root are known already.
 void list_files(EntryOrder& entry, FileMove* list, const std::vector<TaskFile>& files) {
   entry.files = list;
   entry.file_count = static_cast<int>(files.size());

@@ -1,7 +1,7 @@
-// Filling a partition with a program that is about to begin.
+// Fills a partition with a program that is about to start.
 //
-// From its beginning: the Control and what the process needs to enter its program; some random
-// pages of nothing; the program; its loader; the stack; and from there on whatever the task maps.
+// From its beginning: the Control and what the process needs to enter its program; a random number
+// of unmapped pages; the program; its loader; the stack; then everything the task maps.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct TaskFile {
 
 struct Partition {
   Control* control = nullptr;
-  EntryOrder* entry = nullptr;  // lacks what is known when the process is made
-  int origin_number = 0;        // of the program's own file, in the task
+  EntryOrder* entry = nullptr;  // without what is known only when the process is created
+  int origin_number = 0;        // descriptor of the program's own file, in the task
   UniqueFd program;
 };
 
@@ -31,7 +31,7 @@ struct Partition {
   return board.first_partition + static_cast<std::uint64_t>(task) * board.partition_size;
 }
 
-// Where it fails, some of it may be mapped.
+// After an error, parts of it may be mapped.
 [[nodiscard]] Result<Partition> fill_partition(Board& board, int task, const SpawnOrder& order,
                                                const std::vector<TaskFile>& files);
 

@@ -23,10 +23,9 @@ constexpr std::uint64_t round_up(std::uint64_t x, std::uint64_t to) {
   return (x + to - 1) & ~(to - 1);
 }
 
-// Takes `size` bytes at the window's next address; 0 where they do not fit. At the end it begins
-// again from the beginning, where much may have been unmapped: whether an address is free is known
-// by the kernel alone, which is asked not to replace anything.
-// Passes over `skip` bytes first.
+// Takes `size` bytes at the window's next address; 0 if they do not fit. At the end it starts again
+// at the beginning, where ranges may have been unmapped: only the kernel knows whether an address
+// is free, and it is asked not to replace anything. Skips `skip` bytes first.
 std::uint64_t take_address(Window& window, std::uint64_t size, std::uint64_t align,
                            std::uint64_t skip) {
   std::uint64_t next = window.next.load(std::memory_order_relaxed);
@@ -44,12 +43,12 @@ std::uint64_t alignment_for(std::uint64_t size, long flags) {
     const long shift = (flags >> huge_shift_bit) & huge_shift_mask;
     return shift != 0 ? std::uint64_t{1} << shift : huge_page;
   }
-  return size >= huge_page ? huge_page : page;  // where huge pages can be had, they should
+  return size >= huge_page ? huge_page : page;  // so that the kernel can use huge pages
 }
 
-// Tries `map(address)` at free addresses until it finds none taken. What is taken may be much
-// larger than what is looked for, so the steps grow, and begin again before they pass over
-// everything.
+// Tries `map(address)` at successive addresses until one is free. An occupied range may be much
+// larger than what is needed, so the steps grow, and start again before they pass over the whole
+// window.
 template <class Map>
 long map_somewhere(Window& window, std::uint64_t size, std::uint64_t align, long taken, Map map) {
   std::uint64_t skip = 0;
@@ -63,7 +62,7 @@ long map_somewhere(Window& window, std::uint64_t size, std::uint64_t align, long
   return -12;
 }
 
-// What follows `prefix` in `text`, or null.
+// The rest of `text` after `prefix`, or null.
 const char* after(const char* text, const char* prefix) {
   while (*prefix != '\0') {
     if (*text++ != *prefix++) return nullptr;
@@ -71,7 +70,8 @@ const char* after(const char* text, const char* prefix) {
   return text;
 }
 
-// Other libraries ask libc; but UCX's that looks at memory mappings makes some calls itself.
+// Most libraries call libc; but UCX's library that watches memory mappings makes system calls
+// itself.
 bool makes_system_calls(const char* name) {
   return after(name, "libc.") != nullptr || after(name, "libc-") != nullptr ||
          after(name, "libucm.") != nullptr;
@@ -85,7 +85,7 @@ bool is_of_interest(long fd) {
     *digit-- = static_cast<char>('0' + rest % 10);
     rest /= 10;
   } while (rest != 0);
-  // Zeros before a number are no name there: move it to the slash.
+  // The number is padded with zeros, which are no valid name: move it to the slash.
   char* to = link + sizeof "/proc/self/fd/" - 1;
   for (const char* from = digit + 1; (*to = *from) != '\0'; ++from) ++to;
   char path[512];
@@ -104,13 +104,13 @@ long map_at(Window& window, std::uint64_t size, long protection, long flags) {
   });
 }
 
-// ld.so has just mapped code that makes system calls, which nobody executes yet.
+// Patches code that ld.so has just mapped and that is not yet executed.
 void take_over(Window& window, long code, long size) {
   constexpr long read_write = PROT_READ | PROT_WRITE;
   constexpr long read_execute = PROT_READ | PROT_EXEC;
   const long island = map_at(window, island_bytes, read_write, MAP_PRIVATE | MAP_ANONYMOUS);
   if (bare::failed(island)) return;
-  // Where code must not be written, this libc's mappings stay where the kernel puts them.
+  // If code must not be written, this libc's mappings stay where the kernel puts them.
   if (bare::call(SYS_mprotect, code, size, read_write) == 0) {
     redirect_calls(reinterpret_cast<std::uint8_t*>(code), static_cast<std::size_t>(size),
                    reinterpret_cast<std::uint8_t*>(island), &window);
@@ -152,8 +152,8 @@ long place_mmap(Window& window, const CallRegisters& call) {
   return result;
 }
 
-// Grows in place where it can; else it moves to an address that is reserved first, since mremap
-// replaces what it finds.
+// Grows in place if possible; otherwise moves to an address that is reserved first, because mremap
+// replaces what is there.
 long place_mremap(Window& window, const CallRegisters& call) {
   const long flags = call.r10;
   if ((flags & MREMAP_FIXED) != 0 || (flags & MREMAP_MAYMOVE) == 0)
@@ -177,8 +177,8 @@ long place_mremap(Window& window, const CallRegisters& call) {
   return moved;
 }
 
-// What is unmapped at the window's end is given back, so that a program that maps and unmaps in
-// turn gets the same address every time.
+// Memory unmapped at the window's end is returned to the window, so that a program that maps and
+// unmaps in turn gets the same address every time.
 long place_munmap(Window& window, const CallRegisters& call) {
   const long result = bare::call(SYS_munmap, call.rdi, call.rsi);
   const auto begin = static_cast<std::uint64_t>(call.rdi);
@@ -201,7 +201,7 @@ long place_shmat(Window& window, const CallRegisters& call) {
 
 // ---- the program's own file -------------------------------------------------------------------
 
-// "/proc/self/exe", or with the process's number, as realpath(3) asks.
+// "/proc/self/exe", or with the process ID, as realpath(3) uses.
 bool names_own_program(const char* path) {
   const char* rest = after(path, "/proc/");
   if (rest == nullptr) return false;
@@ -212,8 +212,8 @@ bool names_own_program(const char* path) {
   return bare::same(rest, "/exe") && number == bare::call(SYS_getpid);
 }
 
-// /proc/self/exe is the root's. The task's own is open under a number that the window knows; if the
-// program has closed it, the kernel's answer stands.
+// /proc/self/exe is the root's. The task's own program is open under a number that the window
+// knows; if the program has closed it, the kernel's answer is used.
 long with_own_program(const Window& window, const CallRegisters& call, long number) {
   CallRegisters other = call;
   long& path = number == SYS_readlinkat ? other.rsi : other.rdi;

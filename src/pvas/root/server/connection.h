@@ -1,7 +1,7 @@
-// The connections of a root: each is of somebody who has started a task, or keeps the root.
+// The connections of a root: each belongs to a process that has started a task, or keeps the root.
 //
-// A root waits for nobody. Who does not listen is not told that a task has stopped or goes on; that
-// it has ended waits until there is room.
+// A root never blocks on a connection. Messages that a task was stopped or continued are dropped if
+// the socket is full; the message that it has ended waits until there is room.
 #pragma once
 
 #include <sys/types.h>
@@ -19,21 +19,21 @@ namespace shima::pvas {
 
 class Connection {
  public:
-  // `socket` does not block.
+  // `socket` is nonblocking.
   explicit Connection(UniqueFd socket) : socket_(std::move(socket)) {}
 
   [[nodiscard]] int fd() const { return socket_.get(); }
 
-  // What has been said; nothing where nothing has.
+  // The next message; nothing if there is none.
   [[nodiscard]] Result<std::optional<Received>> hear() const;
 
-  // That the other end has gone is seen when it is heard.
+  // Errors are ignored: a closed connection is found when it is read.
   void tell(Word word, int value, int other, const std::string& text);
   void refuse(const Error& error);
   [[nodiscard]] bool owes() const { return owed_.has_value(); }
   void pay();
 
-  // An order comes in parts: what a task begins with, and then its files.
+  // An order arrives in parts: the start parameters, then the files.
   [[nodiscard]] Status begin_order(Received& received);
   [[nodiscard]] Status add_files(Received& received);
   [[nodiscard]] bool has_all() const { return files_.size() == files_expected_; }

@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds between_tries{2};
 
 constexpr MemoryRange shared_data{commons_data_begin, commons_data_bytes};
 
-// Binds a name, which may be another's for a while.
+// Binds a name; retries while another process holds it.
 Result<UniqueFd> take_name(const std::string& name, Clock::duration limit, const char* refusal) {
   const auto deadline = Clock::now() + limit;
   for (;;) {
@@ -47,7 +47,7 @@ struct Met {
   UniqueFd file;
 };
 
-// Asks the root of another slice for the group's file; none where there is no such root.
+// Asks the root of another slice for the group's memfd; nothing if there is no such root.
 Result<std::optional<Met>> meet(const std::string& group, int slice) {
   auto socket = connect_local(group_memory_name(group, slice));
   if (!socket && socket.error().code == Code::no_such_file) return std::nullopt;
@@ -58,7 +58,7 @@ Result<std::optional<Met>> meet(const std::string& group, int slice) {
   question.word = Word::memory;
   auto sent = send_message(socket->get(), question);
   auto answer = sent ? receive_message(socket->get()) : std::unexpected(sent.error());
-  if (!answer && answer.error().code == Code::peer_lost) return std::nullopt;  // it has just left
+  if (!answer && answer.error().code == Code::peer_lost) return std::nullopt;  // it has just exited
   if (!answer) return std::unexpected(answer.error());
   if (answer->message.word != Word::memory || answer->files.size() != 1)
     return fail(Code::not_same, "a root of the group says something unexpected");
@@ -66,7 +66,7 @@ Result<std::optional<Met>> meet(const std::string& group, int slice) {
   return Met{{std::move(*socket), slice, incarnation}, std::move(answer->files[0])};
 }
 
-// Nobody can make it larger or smaller, and nobody else can open it.
+// Sealed against resizing; other processes cannot open it by name.
 Result<UniqueFd> make_file() {
   UniqueFd file(::memfd_create("shima-pvas", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file || ::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0 ||
@@ -85,14 +85,14 @@ Status map_shared(int file, MemoryRange where, std::uint64_t offset) {
   if (got != wanted)
     return fail(Code::unsupported_operation,
                 "this kernel does not map memory where it is asked to");
-  // It is large, and a core would have pages also where there are none.
+  // The range is large, and a core dump would include its untouched pages.
   ::madvise(wanted, where.size, MADV_DONTDUMP);
   return {};
 }
 
 Result<Commons*> map_head(int file, Slice slice, bool is_new) {
   SHIMA_TRY(map_shared(file, {commons_begin, commons_head_bytes}, 0));
-  // Never constructed: it is zeros, of which most are never touched.
+  // Never constructed: all zeros, most of which are never touched.
   auto* const commons = reinterpret_cast<Commons*>(commons_begin);
   if (is_new) {
     commons->slices = slice.count;
@@ -106,7 +106,8 @@ Result<Commons*> map_head(int file, Slice slice, bool is_new) {
   return commons;
 }
 
-// So that nothing of this space can ever be where another has its partitions.
+// Reserves the other slices, so that nothing of this space can lie where another has its
+// partitions.
 Status reserve_other_slices(const Board& board, Slice slice) {
   const std::uint64_t bytes = region_bytes / static_cast<std::uint64_t>(slice.count);
   const std::uint64_t end = board.first_partition + bytes;
@@ -116,7 +117,7 @@ Status reserve_other_slices(const Board& board, Slice slice) {
   return {};
 }
 
-// None where all of it is mapped.
+// Nothing if all of it is mapped at once.
 Result<std::unique_ptr<LazyMap>> map_data(Board& board, int file, bool eager) {
   if (!eager) {
     auto lazy = LazyMap::make(file, shared_data, commons_head_bytes);
@@ -141,7 +142,7 @@ Result<std::vector<Met>> meet_others(const std::string& group, Slice slice) {
   return others;
 }
 
-// From here on others know of this space.
+// From here on other spaces know of this one.
 void enter(Board& board, Slice slice, const std::vector<Met>& others) {
   Commons& commons = *board.commons;
   Member& own = commons.members[static_cast<std::size_t>(slice.index)];
@@ -156,14 +157,14 @@ void enter(Board& board, Slice slice, const std::vector<Met>& others) {
   message.other = static_cast<std::int32_t>(board.incarnation);
   for (const Met& other : others) {
     const Status sent = send_message(other.peer.socket.get(), message);
-    static_cast<void>(sent);  // one that is gone is noticed by the keeper
+    static_cast<void>(sent);  // the keeper detects a root that has exited
   }
 }
 
 }  // namespace
 
 Status join_group(Board& board, Slice slice, const std::string& group, bool eager) {
-  // The lock is whoever has its name. A root that was killed has its names until it has ended.
+  // The lock is held by binding its name. A killed root holds its names until it has exited.
   SHIMA_TRY_ASSIGN(const UniqueFd lock, take_name(group_lock_name(group), time_to_join,
                                                   "another space does not finish joining"));
   SHIMA_TRY_ASSIGN(UniqueFd listener,

@@ -1,8 +1,9 @@
-// A space's way into a group of spaces that share memory.
+// Joins a space to a group of spaces that share memory.
 //
-// A root that has the group's file listens under a name that says so, and gives the file to roots
-// that join. Joining is done under a lock, a name that only one process can have: who finds nobody
-// with the file makes it. Roots keep their connections, and so learn when one of them is gone.
+// A root that has the group's memfd listens under a well-known name and passes the memfd to roots
+// that join. Joining holds a lock: a socket name that only one process can bind. A root that finds
+// no listener creates the memfd. Roots keep their connections open, and so detect when one of them
+// dies.
 #pragma once
 
 #include <string>
@@ -15,16 +16,16 @@
 
 namespace shima::pvas {
 
-// Another space of the group, as seen on a connection to its root; incarnation 0 until it has said
-// who it is.
+// Another space of the group, as seen on a connection to its root; its incarnation is 0 until it
+// has introduced itself.
 struct Peer {
   UniqueFd socket;
   int slice = 0;
   std::uint32_t incarnation = 0;
 };
 
-// Maps what the group shares into this space and notes it on the board; `eager`: all of it at once,
-// also where it could be mapped when it is touched.
+// Maps the shared memory of the group into this space and records it on the board. `eager` maps all
+// of it at once, even where lazy mapping would be possible.
 [[nodiscard]] Status join_group(Board& board, Slice slice, const std::string& group, bool eager);
 
 }  // namespace shima::pvas

@@ -39,7 +39,7 @@ class Keeper {
   void accept_one() {
     spare_.take();
     UniqueFd socket = accept_socket();
-    if (!socket && (errno == EMFILE || errno == ENFILE))  // who comes finds that nobody is here
+    if (!socket && (errno == EMFILE || errno == ENFILE))  // refuses the visitor by closing
       return spare_.lend([this] { static_cast<void>(accept_socket()); });
     if (socket && must_be_own_user(socket.get())) own_.peers.push_back({std::move(socket)});
   }
@@ -48,7 +48,7 @@ class Keeper {
     Peer& peer = own_.peers[at];
     const auto received = receive_message(peer.socket.get());
     if (received && obey(peer, received->message)) return;
-    // Before it has joined it has left nothing.
+    // A root that has not joined has left nothing behind.
     if (peer.incarnation != 0) forget_member(*own_.board->commons, peer.slice, peer.incarnation);
     own_.peers.erase(own_.peers.begin() + static_cast<std::ptrdiff_t>(at));
   }
@@ -74,7 +74,7 @@ class Keeper {
 }  // namespace
 
 void keep_group(GroupKeeping keeping) {
-  auto* const keeper = new Keeper(std::move(keeping));  // as long as the process
+  auto* const keeper = new Keeper(std::move(keeping));  // lives as long as the process
   std::thread([keeper] { keeper->run(); }).detach();
 }
 

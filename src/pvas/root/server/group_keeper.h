@@ -1,4 +1,4 @@
-// What a root does for its group, beside what it does for its tasks.
+// What a root does for its group.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@
 namespace shima::pvas {
 
 struct GroupKeeping {
-  UniqueFd file;                  // what is shared
+  UniqueFd file;                  // the shared memfd
   UniqueFd listener;              // for roots that join
-  std::unique_ptr<LazyMap> lazy;  // null where all of it is mapped
+  std::unique_ptr<LazyMap> lazy;  // null if all of it is mapped
   std::vector<Peer> peers;
   Board* board;
 };
 
-// Starts a thread that maps what tasks touch, gives the file to roots that join, and cleans up
-// after roots that are gone; until the process ends. A thread of its own, since tasks wait for it
-// while the root starts others.
+// Starts a thread that maps what tasks touch, passes the memfd to roots that join, and removes what
+// dead roots left behind; it runs until the process ends. It is a thread of its own because tasks
+// wait for it while the root starts others.
 void keep_group(GroupKeeping keeping);
 
 }  // namespace shima::pvas

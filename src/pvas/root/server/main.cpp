@@ -2,10 +2,9 @@
 //
 //   pvas-root MAKER SLICE SLICES GROUP lazy|eager
 //
-// It is started by the library or by `shima exec --one-space` (pvas/launch/root_process.cpp), with
-// the listening socket and a pipe to its maker as its only files but /dev/null. All tasks are its
-// children and live in its memory; it does nothing but to start them, to wait for them, and to
-// clean up after them.
+// The library or `shima exec --one-space` starts it (pvas/launch/root_process.cpp); apart from
+// /dev/null its only files are the listening socket and a pipe to its maker. All tasks are its
+// children and live in its memory. It only starts them, waits for them, and cleans up after them.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -32,7 +31,7 @@ namespace {
 using namespace shima;
 using namespace shima::pvas;
 
-// For a debugger, which sees the tasks' memory but not what it is (share/shima/shima-gdb.py).
+// For a debugger, which cannot tell the tasks' memory apart without it (share/shima/shima-gdb.py).
 extern "C" {
 __attribute__((used, visibility("default"))) Board* shima_pvas_board;
 }
@@ -66,12 +65,12 @@ Result<Space> begin(Slice slice, const UniqueFd& listener) {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  // Ignored, as it may have been handed down, the ends of tasks would not be told.
+  // An inherited SIG_IGN would suppress the exit statuses of tasks.
   std::signal(SIGCHLD, SIG_DFL);
   SHIMA_TRY(look_at_break_fence());
   keep_reserve();
-  // The files of every task pass through here, and the memory of all is one process's; what a
-  // group shares is a large file.
+  // The files of every task pass through here, the memory of all tasks belongs to one process, and
+  // a group's shared memory is a large file.
   for (const auto limit : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE}) {
     rlimit value{};
     ::getrlimit(limit, &value);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{16} << 10;
 
-// It has the root's thread pointer, and so makes bare system calls only.
+// Runs with the root's thread pointer, and so makes bare system calls only.
 int wait_for_end(void* root) {
   bare::call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
   bare::call(SYS_prctl, PR_SET_NAME, bare::word("pvas-files"));

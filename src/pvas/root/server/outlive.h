@@ -1,14 +1,14 @@
-// Keeping the root's files open until its tasks have been told of its end.
+// Keeps the root's files open until its tasks have been told of its death.
 #pragma once
 
 #include "base/result.h"
 
 namespace shima::pvas {
 
-// The kernel closes a killed process's files before it kills the children that asked for it. Memory
-// that is watched for first touches by such a file would in between be pages of zeros, which a task
-// might take for data. So a second process has the same table of files; it is killed when the tasks
-// are.
+// When the root is killed, the kernel closes its files before it kills the tasks that asked for
+// PR_SET_PDEATHSIG. In between, memory that userfaultfd watches would read as zeros, which a task
+// could take for data. So a second process shares the root's file table; it is killed together with
+// the tasks.
 [[nodiscard]] Status outlive_root();
 
 }  // namespace shima::pvas

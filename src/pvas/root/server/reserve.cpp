@@ -12,7 +12,7 @@
 namespace shima::pvas {
 namespace {
 
-// Small enough for malloc to keep them when they are freed.
+// Small enough that malloc keeps freed blocks instead of unmapping them.
 constexpr std::size_t block_bytes = std::size_t{16} << 10;
 std::array<void*, 32> blocks{};
 

@@ -1,28 +1,28 @@
-// What the root still has when there is none: memory, and a file number.
+// Memory and a file descriptor in reserve for the root.
 //
-// Where the address space has a limit, tasks can take all of it. The root must not end then, which
-// would end all of them: what it needs to tell who has ended, and to refuse what is new, is kept
-// aside. What `new` cannot get elsewhere it gets from there.
+// If the address space is limited, tasks can use all of it. The root must survive that, because its
+// death would kill all tasks. What it needs to report exits and to refuse new work is reserved.
+// `new` falls back to the reserve.
 #pragma once
 
 #include "base/unique_fd.h"
 
 namespace shima::pvas {
 
-// From now on; once a process.
+// Fills the reserve; once per process.
 void keep_reserve();
 
-// False: it was needed, and cannot be filled again, so that nothing new should be begun.
+// False if the reserve was used and cannot be refilled: then nothing new should be started.
 [[nodiscard]] bool reserve_is_whole();
 
-// A file number kept aside, for telling who comes that there is none left.
+// A reserved descriptor, to accept and refuse a connection when no other descriptor is free.
 class SpareNumber {
  public:
   SpareNumber() { take(); }
-  // Where there was none to keep, there may be one now.
+  // Tries again to reserve one.
   void take();
-  // Lets `use` have the number. Rests a little where that was in vain: who is not answered makes
-  // the caller come again at once.
+  // Frees the descriptor for the duration of `use`. Backs off after a failure so that clients do
+  // not reconnect in a loop.
   template <class Use>
   void lend(Use use) {
     const bool whole = static_cast<bool>(file_);

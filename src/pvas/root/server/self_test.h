@@ -1,4 +1,4 @@
-// Whether what a space is built on works with the libc that is here.
+// Tests whether this machine's libc supports what a space is built on.
 #pragma once
 
 #include "base/result.h"
@@ -6,8 +6,7 @@
 
 namespace shima::pvas {
 
-// Runs a program that looks at each mend from inside of a task; the error names the one that
-// failed.
+// Runs pvas-probe as a task; the error names the check that failed.
 [[nodiscard]] Status test_mends(Space& space);
 
 }  // namespace shima::pvas

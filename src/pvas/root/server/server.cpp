@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int tick_ms = 1000;
-// For whoever has made this process, as long as that one lives.
+// How long to wait for the first connection of the maker, while it lives.
 constexpr std::chrono::seconds patience{60};
 
 class Server {
@@ -47,7 +47,7 @@ class Server {
       if (count < 0 && errno != EINTR) return fail_errno(errno, "waiting for events");
       for (int i = 0; i < count; ++i) serve_event(events[static_cast<std::size_t>(i)].data.fd);
       if (count > 0) continue;
-      tell_changes();  // what there was no memory for
+      tell_changes();  // those for which there was no memory before
       space_.sweep();
     }
     return {};
@@ -66,7 +66,7 @@ class Server {
     return add(signals_.get());
   }
 
-  // Its end wakes this process up, once.
+  // A pidfd: the exit of the process wakes the server once.
   UniqueFd watch_process(pid_t process) const {
     UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
     if (fd && !add(fd.get(), EPOLLIN | EPOLLONESHOT)) return {};
@@ -136,10 +136,10 @@ class Server {
         .code = Code::no_memory, .sys_errno = ENOMEM, .what = "a space without any memory left"};
   }
 
-  // Whoever goes takes the task along.
+  // Closing a connection kills its task.
   void part_from(Connection& connection) {
-    // A new task may have a copy of the socket for a moment, and as long there would be events of
-    // it, by a number that is another connection's by then.
+    // A task that is starting may hold a copy of the socket for a moment; without this, events of
+    // it would arrive under a number that another connection has by then.
     ::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, connection.fd(), nullptr);
     if (connection.process != 0) space_.signal(connection.process, SIGKILL);
     if (connection.task) space_.let_go(*connection.task);
@@ -191,7 +191,7 @@ class Server {
     }
   }
 
-  // Another time it may be otherwise only where nothing was found out.
+  // Repeats the test only if it had no result.
   Status test_once() {
     SHIMA_TRY(able_);
     if (tested_) return outcome_;
@@ -241,7 +241,7 @@ class Server {
   UniqueFd listener_;
   pid_t maker_pid_;
   UniqueFd maker_;  // a pidfd
-  Status able_;     // an error where there is no space to serve
+  Status able_;     // an error if there is no space to serve
   UniqueFd signals_;
   UniqueFd poll_;
   SpareNumber spare_;

@@ -1,4 +1,4 @@
-// The root's conversation with those who start tasks, until it is time to leave.
+// Serves the processes that start tasks, until the root may exit.
 #pragma once
 
 #include <sys/types.h>
@@ -9,8 +9,8 @@
 
 namespace shima::pvas {
 
-// Serves until nobody is there and nobody is expected. With an error as `begun` everybody is
-// refused with it. `maker`: the process that has made the root and will be the first to come.
+// Serves until no connection is open and none is expected. If `begun` is an error, every request is
+// refused with it. `maker`: the process that started the root and will connect first.
 [[nodiscard]] Status serve(Space& space, UniqueFd listener, pid_t maker, Status begun);
 
 }  // namespace shima::pvas

@@ -36,8 +36,8 @@ const char* words_for(EntryStep step) {
   }
 }
 
-// Whether a process has executed another program. Where its first thread has ended there is nothing
-// to see, and it has not.
+// Whether a process has executed another program. If its first thread has ended, this cannot be
+// seen, and it has not.
 bool has_left(pid_t pid) {
   struct stat own{};
   struct stat other{};
@@ -66,7 +66,7 @@ Result<Space> Space::make(Slice slice, const std::string& socket_name) {
 Result<int> Space::find_place() {
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (std::uint64_t place = 0; place < board_->task_limit; ++place) {
-      settle(static_cast<int>(place));  // who released it last has told nobody
+      settle(static_cast<int>(place));  // the last release is not reported
       if (board_->places[place].state.load() == PlaceState::free) return static_cast<int>(place);
     }
     sweep();
@@ -96,7 +96,7 @@ Result<Started> Space::start(const SpawnOrder& order, const UniqueFd& folder,
     return fail_errno(static_cast<int>(-pid), "making a process");
   }
   keeping_[at].named = true;
-  // The process says so itself, but perhaps later than it is asked for.
+  // The process publishes its ID too, but perhaps later than it is read.
   Place& seen = board_->places[at];
   seen.pid = static_cast<std::int32_t>(pid);
   seen.state = PlaceState::running;
@@ -109,8 +109,8 @@ bool Space::is_held(int place) const {
   return std::ranges::any_of(holders, [](const auto& count) { return count.load() != 0; });
 }
 
-// Does what can be done for a place whose task is gone: its memory goes when nobody holds it, all
-// of it by one call, and then, when nobody calls it by its number, the place is free.
+// Advances the place of a task that has exited: its memory is freed, by one call, when no task
+// holds it; then, when its number is released, the place is free.
 void Space::settle(int place) {
   const auto at = static_cast<std::size_t>(place);
   if (board_->places[at].state != PlaceState::ended) return;
@@ -126,7 +126,7 @@ void Space::let_go(int place) {
   settle(place);
 }
 
-// What a task that is no more had said and asked for.
+// Removes the names and holds of a task that has exited.
 void Space::forget(int place) {
   const auto number = static_cast<std::uint32_t>(place) + 1;
   board_->names.forget(number, number);
@@ -142,7 +142,7 @@ void Space::leave_place(Task& task) {
   const int place = *task.place;
   task.place.reset();
   forget(place);
-  // First the state and then the look at who holds it: who holds does it the other way round.
+  // Sets the state before it reads the holds; a holder does it in the opposite order.
   board_->places[static_cast<std::size_t>(place)].state = PlaceState::ended;
   settle(place);
 }

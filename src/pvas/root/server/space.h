@@ -1,4 +1,4 @@
-// A space and its tasks, as their root has them.
+// A space and its tasks, from the root's side.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@
 
 namespace shima::pvas {
 
-// Which part of the addresses a space uses, of `count` equal ones.
+// The part of the address range that a space uses, out of `count` equal ones.
 struct Slice {
   int index = 0;
   int count = 1;
@@ -29,7 +29,7 @@ struct Started {
   pid_t pid = 0;
 };
 
-// What has become of a process: what wait(2) says, and words where it never began.
+// A change of state of a process: the status of wait(2), and the reason if it never started.
 struct Change {
   pid_t pid = 0;
   int status = 0;
@@ -44,14 +44,14 @@ class Space {
   [[nodiscard]] Result<Started> start(const SpawnOrder& order, const UniqueFd& folder,
                                       const std::vector<TaskFile>& files);
 
-  // The processes that ended, stopped or went on since the last call; their memory is given back.
+  // The processes that ended, stopped or continued since the last call. Frees their memory.
   [[nodiscard]] std::vector<Change> take_changes();
 
-  // Gives back the memory of tasks that have executed another program, and of those that have ended
-  // and are held no more.
+  // Frees the memory of tasks that have executed another program, and of ended tasks that no task
+  // holds.
   void sweep();
 
-  // A task's number stays its own until this is called, also after its end.
+  // Releases a task's number, which is not reused before, even after the task has ended.
   void let_go(int place);
 
   void signal(pid_t pid, int number) const;
@@ -60,7 +60,7 @@ class Space {
 
  private:
   struct Task {
-    std::optional<int> place;  // none once it has left the space
+    std::optional<int> place;  // nothing once it has left the space
     EntryOrder* order = nullptr;
   };
 
@@ -71,13 +71,13 @@ class Space {
   void settle(int place);
   [[nodiscard]] bool is_held(int place) const;
 
-  // What the board does not tell of a place.
+  // The state of a place that is not on the board.
   struct Keeping {
     bool mapped = false;
-    bool named = false;  // whoever started the task has not let go of its number
+    bool named = false;  // the starter of the task has not released its number
   };
 
-  Board* board_;  // for ever: tasks look at it until they are gone
+  Board* board_;  // never freed: tasks read it until they exit
   std::array<Keeping, max_tasks> keeping_{};
   std::map<pid_t, Task> tasks_;
 };
