@@ -1,10 +1,10 @@
-// What one side of a ring sleeps on until the other has something for it.
+// Wait and wake between the two sides of a ring.
 //
-// A sleeper announces itself and looks once more before it sleeps; who has something for it stores
-// that first and looks for sleepers then. All four are sequentially consistent, so that one of the
-// two sees the other, and nothing but a load is paid for where nobody sleeps. A sleeper that is
-// killed leaves its announcement behind, which costs system calls but no progress; a ringer that is
-// killed before it has woken anybody costs the sleeper one slice.
+// A sleeper announces itself and then checks once more before it sleeps; the other side stores its
+// data first and checks for sleepers then. All four accesses are sequentially consistent, so one
+// side always sees the other, and a post costs a single load while nobody sleeps. A sleeper that is
+// killed leaves its announcement behind: posts then cost a system call, but nothing blocks. A
+// poster that is killed before its wake-up delays the sleeper by one slice.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct Bell {
   }
 };
 
-// How often who waits asks whether those it waits for still live.
+// How often a waiter checks that the process it waits for lives.
 inline constexpr std::chrono::milliseconds check_period{20};
 
 class CheckTimer {
@@ -47,11 +47,11 @@ class CheckTimer {
 };
 
 struct Patience {
-  std::uint32_t spin_us = 0;  // to look before sleeping: only for who has a core to itself
+  std::uint32_t spin_us = 0;  // how long to spin before sleeping: only with a core of one's own
   std::optional<Clock::time_point> deadline;
 };
 
-// Looks for as long as it is told to; false: it did not come.
+// Spins for `patience.spin_us`; false if `ready()` did not hold by then.
 template <class Ready, class Check>
 [[nodiscard]] Result<bool> spin(const Patience& patience, Ready ready, Check check) {
   constexpr int looks_between_times = 64;
@@ -68,8 +68,8 @@ template <class Ready, class Check>
   return false;
 }
 
-// Waits until `ready()`, which whoever makes it so tells by the bell, and calls `check()` now and
-// then, whose error ends the wait. False: the time is up.
+// Waits until `ready()` holds and the other side rings the bell. Calls `check()` periodically; its
+// error ends the wait. False: the deadline has passed.
 template <class Ready, class Check>
 [[nodiscard]] Result<bool> await(Bell& bell, const Patience& patience, Ready ready, Check check) {
   if (ready()) return true;

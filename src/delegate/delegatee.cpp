@@ -73,8 +73,8 @@ Result<std::uint64_t> Delegatee::serve_some(std::optional<std::chrono::milliseco
   return serve_waiting();
 }
 
-// No more of each requester than it can have asked by now: those who ask again and again do not
-// keep the caller here.
+// Serves at most as many requests as the requesters can have posted by now, so that a requester
+// that posts continuously does not keep the caller here.
 std::uint64_t Delegatee::serve_waiting() {
   std::uint64_t served = 0;
   for (std::size_t i = 0; i < ring_depth; ++i) {
@@ -107,7 +107,7 @@ bool Delegatee::something_waits() const {
   return std::ranges::any_of(occupied_, [&](std::uint32_t seat) { return has_request(seat); });
 }
 
-// A slot whose request is to be answered later still looks as if it had just been posted.
+// A slot whose answer is deferred still has the state posted.
 bool Delegatee::has_request(std::uint32_t seat) const {
   const Guest& guest = guests_[seat];
   if (guest.is_leaving) return false;
@@ -116,7 +116,7 @@ bool Delegatee::has_request(std::uint32_t seat) const {
          (guest.under_way.load(std::memory_order_seq_cst) & bit_of(guest.next)) == 0;
 }
 
-// One request of each requester: none keeps the others waiting by asking for much.
+// Takes one request of each requester, so that none starves the others.
 std::uint64_t Delegatee::sweep() {
   if (desk_.changes.load(std::memory_order_acquire) != seen_changes_) look_at_seats(false);
   std::uint64_t served = 0;
@@ -162,8 +162,8 @@ void Delegatee::finish(const Job& job, const Result<std::int64_t>& answer) {
   slot.sys_errno = answer ? 0 : answer.error().sys_errno;
   slot.state.store(SlotState::done, std::memory_order_seq_cst);
   seat.bell.ring();
-  // From here on the seat may become another's, and what its requester has put into the slot by now
-  // may be seen.
+  // From here on the seat may be given to another requester, and the slot's contents become
+  // visible.
   const auto number = static_cast<std::size_t>(&slot - seat.slots.data());
   guests_[job.seat].under_way.fetch_and(~bit_of(number), std::memory_order_seq_cst);
   desk_.bell.ring();
@@ -182,8 +182,8 @@ void Delegatee::look_at_seats(bool and_lives) {
   }
 }
 
-// A seat that is refused stays its requester's until that one has seen it, or is gone: it may be
-// just about to ask for something.
+// A refused seat stays with its requester until the requester has seen the refusal or died: it may
+// be about to post a request.
 void Delegatee::admit(std::uint32_t number, std::uint64_t holder) {
   const Holder who = Holder::of(holder);
   auto life = Life::of(who.pid);
@@ -227,10 +227,10 @@ void Delegatee::tell_of_leaving(std::uint32_t number, std::uint64_t holder) cons
                  .requester = Holder::of(holder),
                  .seat = number});
   });
-  static_cast<void>(told);  // nobody waits for an answer
+  static_cast<void>(told);  // no caller waits for the answer
 }
 
-// Requests that nobody has looked at go with it: nobody waits for them.
+// Requests that were not read are dropped with the seat: no process waits for them.
 void Delegatee::free_seat(std::uint32_t number) {
   Seat& seat = desk_.seats()[number];
   for (Slot& slot : seat.slots) slot.state.store(SlotState::free, std::memory_order_relaxed);

@@ -1,9 +1,9 @@
-// Who carries out what requesters ask for.
+// Server side of a delegation desk: executes requests from the rings.
 //
-// serve() goes round the requesters, one request of each at a time, and answers. What is done for
-// an operation says a table of handlers. A handler that cannot answer yet keeps the Job and answers
-// by finish(), from any thread. A requester that dies loses its seat once all it asked for is
-// answered; the others do not notice.
+// serve() visits the requesters in turn, takes one request of each at a time, and answers it. A
+// table of handlers says what each operation does. A handler that cannot answer yet keeps the Job
+// and calls finish() later, from any thread. A requester that dies loses its seat once all its
+// requests are answered; the others are not affected.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace shima::delegate {
 
-// A request, as its handler sees it.
+// A request as its handler sees it.
 struct Job {
   int operation = 0;
   std::array<std::int64_t, 3> arguments{};
@@ -30,14 +30,14 @@ struct Job {
   Slot* slot = nullptr;
 };
 
-// A value for the requester; none: finish() will be called.
+// Returns the value for the requester; nothing: finish() will be called.
 using Handler = std::function<Result<std::optional<std::int64_t>>(const Job&)>;
 
 struct DelegateeOptions {
   std::uint32_t seats = 64;
   std::uint32_t spin_us = 0;
-  // Called before the first request of a requester is looked at, and after its last; may be empty.
-  // An error of `admit` is one of all the requester's calls.
+  // Called before the first request of a requester is read, and after its last one; may be empty.
+  // An error of `admit` is returned by all of the requester's calls.
   std::function<Status(const Holder&)> admit;
   std::function<void(const Holder&)> dismiss;
 };
@@ -47,36 +47,36 @@ class Delegatee {
   [[nodiscard]] static std::size_t memory_needed(std::uint32_t seats) {
     return Desk::len_bytes(seats);
   }
-  // `memory`: zero bytes that the requesters share, as many as needed, on a cache line. It must
-  // stay for as long as requesters look at it, even after the delegatee is gone.
+  // `memory`: zero bytes that the requesters share, as many as needed, aligned to a cache line. It
+  // must stay mapped as long as requesters use it, even after the delegatee has exited.
   [[nodiscard]] static Result<std::unique_ptr<Delegatee>> open(std::span<std::byte> memory,
                                                                DelegateeOptions options);
   Delegatee(const Delegatee&) = delete;
   Delegatee& operator=(const Delegatee&) = delete;
-  // What is not answered by now, requesters get an error for. All jobs must be finished.
+  // Unanswered requests fail. All jobs must be finished.
   ~Delegatee();
 
-  // Before serving. An operation that nobody handles is an error of its requester. The handler of
-  // operation_left is called once it is seen that a requester has left or ended.
+  // Call it before serving. An operation without a handler fails for its requester. The handler of
+  // operation_left is called when a requester has left or died.
   [[nodiscard]] Status offer(int operation, Handler handler);
 
-  // Serves until stop(), or until nobody has asked for `limit` (none: for ever), and says how many
-  // requests it was. By one thread at a time.
+  // Serves until stop(), or until no request came for `limit` (none: no limit); returns the number
+  // of requests. One thread at a time.
   [[nodiscard]] Result<std::uint64_t> serve(std::optional<std::chrono::milliseconds> limit);
-  // Waits for requests for no longer than `limit`, serves those that there are, and returns: for
-  // who has something else to look after.
+  // Waits up to `limit` for requests, serves the pending ones, and returns: for a caller with other
+  // work to do.
   [[nodiscard]] Result<std::uint64_t> serve_some(std::optional<std::chrono::milliseconds> limit);
-  // Ends serve(), or the next one. From any thread, also from a signal handler.
+  // Ends serve(), or the next call of it. Any thread may call it, and a signal handler.
   void stop();
   void finish(const Job& job, const Result<std::int64_t>& answer);
 
  private:
   struct Guest {
-    std::uint64_t holder = 0;  // 0: none
+    std::uint64_t holder = 0;  // 0: free
     Life life;
-    bool is_leaving = false;                  // or has ended
-    std::size_t next = 0;                     // where its next request will be
-    std::atomic<std::uint32_t> under_way{0};  // a bit for each slot whose request is not answered
+    bool is_leaving = false;                  // the requester left or died
+    std::size_t next = 0;                     // the slot of its next request
+    std::atomic<std::uint32_t> under_way{0};  // a bit for each slot with an unanswered request
   };
 
   Delegatee(Desk& desk, DelegateeOptions options);
@@ -96,7 +96,7 @@ class Delegatee {
   Desk& desk_;
   DelegateeOptions options_;
   std::vector<Handler> handlers_;
-  std::vector<Guest> guests_;            // one a seat
+  std::vector<Guest> guests_;            // one per seat
   std::vector<std::uint32_t> occupied_;  // seats with a guest
   std::uint32_t seen_changes_ = 0;
   CheckTimer timer_;

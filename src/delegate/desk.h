@@ -1,11 +1,11 @@
-// What a delegatee and its requesters share.
+// The memory that a delegatee and its requesters share.
 //
-// A desk is one delegatee's and has seats. A requester takes a seat, which has a ring of slots for
-// nobody but these two: so no lock is needed, none who dies leaves a half-made entry in the way of
-// others, and a request, its answer and their state are one cache line. A requester takes a free
-// seat by writing its process ID into it, and only the delegatee makes a seat free again: when its
-// requester says that it leaves, or has died. Nothing here is a pointer but the address of a
-// payload that was not put into its slot. Zero bytes are a desk that is not open yet.
+// A desk belongs to one delegatee and has seats. A requester takes a seat, whose ring of slots only
+// it and the delegatee use. So no lock is needed, a process that is killed leaves no half-made
+// entry that blocks others, and a request, its answer and their state are one cache line. A
+// requester takes a free seat by writing its process ID into it. Only the delegatee frees a seat:
+// when its requester leaves or has died. The desk contains no pointers except the address of a
+// payload that does not fit its slot. All zero bytes are a desk that is not open.
 #pragma once
 
 #include <array>
@@ -21,36 +21,36 @@ namespace shima::delegate {
 
 inline constexpr std::uint64_t desk_magic = 0x53'44'45'53'4b'00'00'01;  // "SDESK", version 1
 inline constexpr std::size_t most_inline = 4096;  // bytes of a payload in its slot
-inline constexpr std::size_t ring_depth = 16;     // requests of one requester under way
+inline constexpr std::size_t ring_depth = 16;     // pending requests of one requester
 inline constexpr std::uint32_t most_seats = 512;
 
 enum class SlotState : std::uint32_t {
   free,
-  posted,  // for the delegatee to see; the slot is the delegatee's
-  done,    // the answer is in it; the slot is the requester's again
+  posted,  // the slot belongs to the delegatee
+  done,    // holds the answer; the slot belongs to the requester again
 };
 
 struct alignas(64) Slot {
   std::atomic<SlotState> state;
   std::uint8_t operation;
   bool is_inline;
-  Code code;  // of the answer: ok, or why there is no value
+  Code code;  // of the answer: ok, or the error
   std::int32_t sys_errno;
   std::array<std::int64_t, 3> arguments;
-  std::uint64_t address;  // of the payload, where it is not in the slot
+  std::uint64_t address;  // of the payload, if it is not in the slot
   std::uint64_t len_bytes;
   std::int64_t value;
   alignas(64) std::array<std::byte, most_inline> payload;
 };
 static_assert(offsetof(Slot, payload) == 64, "a request without payload is one cache line");
 
-// Who has a seat, in one word, so that a requester cannot die with half of it written.
+// The owner of a seat, in one word, so that a requester that dies cannot leave half of it.
 struct Holder {
-  static constexpr std::uint64_t leaving = std::uint64_t{1} << 63;  // says the requester
-  static constexpr std::uint64_t refused = std::uint64_t{1} << 62;  // says the delegatee
+  static constexpr std::uint64_t leaving = std::uint64_t{1} << 63;  // set by the requester
+  static constexpr std::uint64_t refused = std::uint64_t{1} << 62;  // set by the delegatee
 
   std::int32_t pid = 0;
-  std::int32_t task = -1;  // its number in a space; -1: in none
+  std::int32_t task = -1;  // its number in a space; -1: no task
 
   [[nodiscard]] std::uint64_t word() const {
     return static_cast<std::uint64_t>(task + 1) << 32 | static_cast<std::uint32_t>(pid);
@@ -72,7 +72,7 @@ struct alignas(64) Desk {
   std::uint32_t seat_count;
   std::int32_t pid;  // the delegatee's
   std::atomic<std::uint32_t> closed;
-  alignas(64) std::atomic<std::uint32_t> changes;  // seats taken and left
+  alignas(64) std::atomic<std::uint32_t> changes;  // counts seats taken and left
   alignas(64) Bell bell;                           // the delegatee's
 
   [[nodiscard]] static std::size_t len_bytes(std::uint32_t seat_count) {
@@ -85,13 +85,13 @@ struct alignas(64) Desk {
   }
 };
 
-// Operations by number: the first ones are Shima's, the others their callers'. That a requester has
-// left or ended is told to a handler too, though nobody asks for it.
+// Operation numbers: the first are Shima's, the others the program's. A handler is also told when a
+// requester has left or died.
 inline constexpr int operation_left = 0;
 inline constexpr int operation_file_read = 1;
 inline constexpr int operation_file_write = 2;
 inline constexpr int operation_file_sync = 3;
-inline constexpr int first_net_operation = 4;  // to 31: for a delegatee that uses MPI
+inline constexpr int first_net_operation = 4;  // to 31: for a delegatee that is an MPI process
 inline constexpr int first_own_operation = 32;
 inline constexpr int operation_count = 256;
 

@@ -7,7 +7,7 @@
 namespace shima::delegate {
 namespace {
 
-// What a system call says, once it was not interrupted.
+// Runs a system call, again if it was interrupted.
 template <class Call>
 Result<std::optional<std::int64_t>> answer_of(const char* what, Call call) {
   while (true) {
@@ -19,7 +19,7 @@ Result<std::optional<std::int64_t>> answer_of(const char* what, Call call) {
 
 int file_of(const Job& job) { return static_cast<int>(job.arguments[0]); }
 
-// One request or, where the memory cannot be reached, as many as it takes; a short one ends them.
+// Uses one request, or several if the memory is not reachable; a short one ends the series.
 Result<std::int64_t> in_requests(Requester& requester, Request request) {
   const auto all = request.payload;
   std::int64_t moved = 0;
@@ -29,7 +29,7 @@ Result<std::int64_t> in_requests(Requester& requester, Request request) {
     const auto now = requester.call(request);
     if (!now && moved == 0) return now;
     if (now) moved += *now;
-    // One system call moves less than 2 GiB; at the end of a file or a disk it moves nothing.
+    // One system call moves less than 2 GiB, and nothing at the end of a file or disk.
     if (!now || *now <= 0) break;
     request.arguments[1] += *now;
   } while (static_cast<std::size_t>(moved) < all.size());
@@ -59,7 +59,7 @@ Request read_request(int file, std::span<std::byte> data, std::int64_t offset) {
 }
 
 Request write_request(int file, std::span<const std::byte> data, std::int64_t offset) {
-  // Nobody writes to the payload of a request that goes to the delegatee.
+  // The payload of a request to the delegatee is only read.
   return {operation_file_write,
           {file, offset, 0},
           {const_cast<std::byte*>(data.data()), data.size()},

@@ -30,7 +30,7 @@ Result<std::span<std::byte>> share_desk(const Membership& self, std::size_t len_
   return std::span(static_cast<std::byte*>(at), len_bytes);
 }
 
-// Of memory that nobody else has seen.
+// Frees memory that no other task has seen.
 void drop_desk(const Membership& self, std::span<std::byte> memory, bool is_shared) {
   if (!is_shared) {
     ::munmap(memory.data(), memory.size());
@@ -39,8 +39,8 @@ void drop_desk(const Membership& self, std::span<std::byte> memory, bool is_shar
   [[maybe_unused]] const Status given = pvas::heap_of(**self.commons()).give(memory.data());
 }
 
-// The number may be another task's by now, which the process tells. Of another space's task there
-// is nothing to hold.
+// The number may have been reused by another task; the process ID tells. A task of another space
+// cannot be held.
 Status hold_requester(const Membership& self, const Holder& who, bool is_for_group) {
   if (who.task < 0 && is_for_group) return {};
   if (who.task < 0) return fail(Code::access_denied, "a requester that is no task of the space");
@@ -51,7 +51,7 @@ Status hold_requester(const Membership& self, const Holder& who, bool is_for_gro
   return fail(Code::peer_lost, "a requester has ended");
 }
 
-// A requester that dies before it has given back what it holds gives it back by that.
+// A requester that has died needs no release.
 void release(const Membership& self, int task) {
   if (task < 0) return;
   [[maybe_unused]] const Status released = self.release(task);
@@ -68,7 +68,7 @@ Bounce bounce_in(pvas::Commons& commons) {
               }};
 }
 
-// What a requester can do depends on whether it sees all of the delegatee's memory.
+// What a requester can pass by address depends on whether the delegatee sees all of its memory.
 Status adapt(RequesterOptions& options, const Membership& self, bool is_own_space) {
   options.reachable = reachable_everywhere;
   options.task = self.task();
@@ -81,7 +81,8 @@ Status adapt(RequesterOptions& options, const Membership& self, bool is_own_spac
   return {};
 }
 
-// The desk's task may have ended since it was found: then its name is gone, or another's.
+// The desk's task may have ended since the lookup: then its name is gone, or belongs to another
+// task.
 Status must_still_be(const Membership& self, const std::string& name, const pvas::Imported& found) {
   const auto again = self.find(name, std::chrono::milliseconds{0});
   if (again && again->owner == found.owner && again->memory.begin == found.memory.begin) return {};
@@ -140,13 +141,13 @@ Result<std::unique_ptr<NamedSeat>> NamedSeat::take(const std::string& name,
   SHIMA_TRY(adapt(options, self, found.owner.has_value()));
   const std::span memory(reinterpret_cast<std::byte*>(found.memory.begin), found.memory.size);
   SHIMA_TRY_ASSIGN(seat->requester_, Requester::join(memory, std::move(options), left()));
-  // Without a hold the process that is watched could be one that has got a dead one's number.
+  // Without a hold, the watched process could be one that reuses a dead one's ID.
   if (!found.owner) SHIMA_TRY(must_still_be(self, name, found));
   return seat;
 }
 
 NamedSeat::~NamedSeat() {
-  requester_.reset();  // while the desk is held
+  requester_.reset();  // before the desk's hold is released
   if (owner_) release(self_, *owner_);
 }
 

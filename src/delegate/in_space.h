@@ -1,9 +1,9 @@
-// Delegatees and requesters that are tasks of one space, or of spaces of one group: desks have
-// names.
+// Named desks, for delegatees and requesters that are tasks of one space or of one group of spaces.
 //
-// In a space whoever uses another's memory holds it. Between spaces nothing can be held and nothing
-// private be seen: the desk lies in memory that the group shares, and so do the payloads that go by
-// their address; such memory is never unmapped, and freed by its users only.
+// In a space, a task that uses another's memory holds it. Between spaces nothing can be held and
+// private memory is not visible: the desk lies in memory that the group shares, and so do payloads
+// that are passed by address. Such memory is never unmapped; only its users free it. their address;
+// such memory is never unmapped, and freed by its users only.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ struct DeskOptions {
   bool is_for_group = false;  // for tasks of all spaces of the group
 };
 
-// A delegatee whose desk other tasks find by its name. The desk's memory stays until the task ends,
-// or the group, since a requester may look at it at any time.
+// A delegatee's desk that other tasks find by name. Its memory stays until the task (or the group)
+// ends, because a requester may read it at any time.
 class NamedDesk {
  public:
   [[nodiscard]] static Result<std::unique_ptr<NamedDesk>> open(const std::string& name,
@@ -40,10 +40,10 @@ class NamedDesk {
   std::unique_ptr<Delegatee> delegatee_;
 };
 
-// A requester at a named desk.
+// A requester's seat at a named desk.
 class NamedSeat {
  public:
-  // Waits until there is such a desk and a seat at it.
+  // Waits until the desk exists and has a free seat.
   [[nodiscard]] static Result<std::unique_ptr<NamedSeat>> take(
       const std::string& name, RequesterOptions options,
       std::optional<std::chrono::milliseconds> limit);
@@ -56,7 +56,7 @@ class NamedSeat {
   NamedSeat(pvas::Membership self, std::optional<int> owner) : self_(self), owner_(owner) {}
 
   pvas::Membership self_;
-  std::optional<int> owner_;  // held; none where it is a task of another space
+  std::optional<int> owner_;  // held; nothing if it is a task of another space
   std::unique_ptr<Requester> requester_;
 };
 

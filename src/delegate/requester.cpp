@@ -18,7 +18,7 @@ std::unexpected<Error> has_left() {
   return fail(Code::peer_lost, "the delegatee has left its desk");
 }
 
-// A free seat, which is then the holder's; none: all are taken.
+// Takes a free seat for the holder; null if there is none.
 Seat* take_seat(Desk& desk, std::uint64_t holder) {
   for (Seat& seat : desk.seats()) {
     std::uint64_t none = 0;
@@ -62,7 +62,7 @@ Requester::Requester(Desk& desk, Seat& seat, RequesterOptions options, Life life
 
 Requester::~Requester() {
   for (Ticket ticket = next_ - std::min<Ticket>(next_, ring_depth); ticket < next_; ++ticket) {
-    [[maybe_unused]] const auto answer = wait(ticket);  // which nobody has asked for
+    [[maybe_unused]] const auto answer = wait(ticket);  // the caller has not asked for it
   }
   seat_.holder.fetch_or(Holder::leaving, std::memory_order_seq_cst);
   desk_.tell_of_change();
@@ -78,7 +78,7 @@ bool Requester::travels_inline(std::span<const std::byte> payload) const {
          (payload.size() <= most_inline && !options_.reachable.contains(payload));
 }
 
-// Where a payload goes that can neither stay where it is nor travel in its slot.
+// The destination of a payload that is neither reachable nor small enough for its slot.
 Result<std::byte*> Requester::bounce_of(std::span<const std::byte> payload) const {
   if (options_.bounce.take) return options_.bounce.take(payload.size());
   return fail(Code::bad_argument, "the delegatee cannot reach the memory of a request");
@@ -111,7 +111,7 @@ Result<Ticket> Requester::start(const Request& request) {
   return next_++;
 }
 
-// `copy`: where the payload goes; none: it stays where it is.
+// `copy`: where the payload is copied to; null: it stays in place.
 void Requester::fill(Slot& slot, const Request& request, std::byte* copy) {
   slot.operation = static_cast<std::uint8_t>(request.operation);
   slot.arguments = request.arguments;
@@ -162,7 +162,7 @@ Result<std::int64_t> Requester::wait(Ticket ticket) {
     const auto came = await(seat_.bell, {options_.spin_us, {}}, ready, [&] { return check(); });
     if (!came) lost_ = came.error();
   }
-  // It may have been the last thing that the delegatee did.
+  // The delegatee may have answered just before it exited.
   if (is_answered()) return collect(slot, *pending);
   if (!lost_) lost_ = has_left().error();
   give_back(*pending);

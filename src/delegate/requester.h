@@ -1,10 +1,10 @@
-// Who has somebody else carry out its requests.
+// Client side of a delegation desk.
 //
-// start() puts a request into the requester's ring and wait() takes its answer, so that up to
-// ring_depth of them are under way at a time. A payload travels in the request if it is small, and
-// by its address otherwise, where the delegatee can reach that. Once the delegatee is gone, every
-// call fails; whether what was under way has been carried out is then not known.
-// For one thread at a time; a thread that wants its own ring joins for itself.
+// start() puts a request into the requester's ring and wait() takes its answer; up to ring_depth
+// requests can be pending. A small payload is copied into the request; a larger one is passed by
+// address if the delegatee can reach it. After the delegatee has exited, every call fails; whether
+// a pending request was executed is then unknown. For one thread at a time; each thread that needs
+// a ring joins by itself.
 #pragma once
 
 #include <chrono>
@@ -21,18 +21,18 @@ namespace shima::delegate {
 
 enum class PayloadDirection : std::uint8_t {
   to_delegatee,
-  from_delegatee,  // as many bytes as the answer's value says
+  from_delegatee,  // as many bytes as the answer's value
   both,
 };
 
 struct Request {
   int operation = 0;
   std::array<std::int64_t, 3> arguments{};
-  std::span<std::byte> payload;  // stays the delegatee's until the answer is taken
+  std::span<std::byte> payload;  // owned by the delegatee until the answer is taken
   PayloadDirection direction = PayloadDirection::to_delegatee;
 };
 
-// Addresses that mean the same to the delegatee.
+// Addresses that the delegatee can use as they are.
 struct Reachable {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -43,48 +43,49 @@ struct Reachable {
 };
 inline constexpr Reachable reachable_everywhere{0, UINTPTR_MAX};
 
-// Memory that the delegatee can reach, for large payloads that lie elsewhere; none where it reaches
-// all.
+// Memory that the delegatee can reach, for large payloads elsewhere; empty if it reaches
+// everything.
 struct Bounce {
   std::function<Result<std::byte*>(std::size_t)> take;
   std::function<void(std::byte*)> give;
 };
-inline constexpr std::size_t most_bounced = std::size_t{1} << 20;  // at once, of a file's bytes
+inline constexpr std::size_t most_bounced = std::size_t{1} << 20;  // bytes of a file per request
 
-// Larger payloads go by their address: here both ways cost the same (make bench, delegation).
+// Larger payloads are passed by address: at this size both ways cost the same (make bench,
+// delegation).
 inline constexpr std::size_t usual_inline_bytes = 256;
 
 struct RequesterOptions {
-  std::size_t inline_bytes = usual_inline_bytes;  // the largest payload that travels inline
+  std::size_t inline_bytes = usual_inline_bytes;  // the largest payload that is copied into a slot
   std::uint32_t spin_us = 0;
   Reachable reachable;
   int task = -1;       // the caller's number in the delegatee's space
-  Bounce bounce = {};  // else what is out of reach has to be small
+  Bounce bounce = {};  // without it, payloads out of reach must be small
 };
 
 using Ticket = std::uint64_t;
 
 class Requester {
  public:
-  // Takes a seat of the desk in `memory`, and waits for one for `limit` (none: for ever).
-  // timed_out where no seat is free, or no delegatee is there, in time.
+  // Takes a seat at the desk in `memory`; waits for one up to `limit` (none: no limit). timed_out
+  // if no seat is free, or there is no delegatee, in time.
   [[nodiscard]] static Result<std::unique_ptr<Requester>> join(
       std::span<std::byte> memory, RequesterOptions options,
       std::optional<std::chrono::milliseconds> limit);
   Requester(const Requester&) = delete;
   Requester& operator=(const Requester&) = delete;
-  // Waits for what is under way, whose payloads the delegatee may be using.
+  // Waits for pending requests, whose payloads the delegatee may be using.
   ~Requester();
 
-  // bad_count where ring_depth requests are under way; bad_argument for a payload that is too large
-  // to travel inline and cannot be reached.
+  // bad_count if ring_depth requests are pending; bad_argument for a payload that is too large for
+  // a slot and not reachable.
   [[nodiscard]] Result<Ticket> start(const Request& request);
   [[nodiscard]] Result<bool> is_done(Ticket ticket);
-  // The value that the handler gave, or its error. A ticket is good for one answer.
+  // Returns the handler's value, or its error. A ticket is valid for one answer.
   [[nodiscard]] Result<std::int64_t> wait(Ticket ticket);
   [[nodiscard]] Result<std::int64_t> call(const Request& request);
 
-  // Whether the delegatee can follow this address.
+  // Whether the delegatee can use this address.
   [[nodiscard]] bool reaches(std::span<const std::byte> memory) const {
     return options_.reachable.contains(memory);
   }
@@ -93,11 +94,11 @@ class Requester {
 
  private:
   struct Pending {
-    std::span<std::byte> copy_to;  // where an answer's bytes go that come to another place
-    std::byte* bounce = nullptr;   // which is this or, where there is none, the slot
+    std::span<std::byte> copy_to;  // the destination of an answer that arrives elsewhere,
+    std::byte* bounce = nullptr;   // namely here, or in the slot if this is null
     Ticket ticket = 0;
     bool under_way = false;
-    bool by_value = false;  // of them as many as the value says
+    bool by_value = false;  // copy as many bytes as the answer's value
   };
 
   Requester(Desk& desk, Seat& seat, RequesterOptions options, Life life);

@@ -1,5 +1,5 @@
-/* One collective MPI-IO call for the pieces of all members of a rank: sorted by where they lie in
-   the file, they are a view, and their addresses a datatype. */
+/* One collective MPI-IO call for the pieces of all members of a rank. The pieces are sorted by file
+   offset; they form a file view, and their addresses form a datatype. */
 #include "delegate_mpi/state.h"
 
 static int delegate_mpi_by_offset(const void* a, const void* b) {
@@ -7,7 +7,7 @@ static int delegate_mpi_by_offset(const void* a, const void* b) {
   return (x->piece.offset > y->piece.offset) - (x->piece.offset < y->piece.offset);
 }
 
-/* 0: these pieces cannot be one call. */
+/* 0: the pieces do not fit one call. */
 static int delegate_mpi_add_parts(delegate_mpi* net, int member, size_t* count) {
   const delegate_job* job = delegate_mpi_head(net, member);
   const delegate_piece* pieces = (const delegate_piece*)job->data;
@@ -26,7 +26,7 @@ void delegate_mpi_free_parts(delegate_mpi* net) {
   net->part_count = 0;
 }
 
-/* Before ranks agree: what cannot be done is then done by none. */
+/* Runs before the ranks agree: what one rank cannot do, none does. */
 int delegate_mpi_prepare_file(delegate_mpi* net) {
   const int64_t file = delegate_mpi_head(net, 0)->arguments[0];
   size_t room = 1, count = 0;
@@ -64,7 +64,7 @@ static void delegate_mpi_make_type(const delegate_mpi* net, int of_memory, MPI_D
   free(places);
 }
 
-/* Who has no pieces, or no memory for what describes them, takes part with none. */
+/* A rank without pieces, or without memory to describe them, takes part with none. */
 int delegate_mpi_begin_file(delegate_mpi* net) {
   const delegate_job* job = delegate_mpi_head(net, 0);
   MPI_File file = net->files[job->arguments[0]];
@@ -84,7 +84,7 @@ int delegate_mpi_begin_file(delegate_mpi* net) {
   return some || net->part_count == 0 ? error : MPI_ERR_NO_MEM;
 }
 
-/* A read that ends early has filled the pieces in their order. */
+/* A short read has filled the pieces in their order. */
 void delegate_mpi_count_bytes(const delegate_mpi* net, int64_t* bytes) {
   MPI_Count moved = 0;
   if (net->part_count > 0) MPI_Get_elements_x(&net->file_status, MPI_BYTE, &moved);

@@ -1,8 +1,8 @@
-/* Messages and puts: each request is an MPI request of its own, on the requester's memory, and is
-   answered when MPI says that it is complete. */
+/* Messages and puts: each request is one MPI request on the requester's memory, and is answered
+   when MPI completes it. */
 #include "delegate_mpi/state.h"
 
-/* For one more request; 0: there is no memory. */
+/* Makes room for one more request; 0: out of memory. */
 static int delegate_mpi_room(delegate_mpi* net) {
   if (net->count < net->room) return 1;
   const int room = delegate_mpi_more(net->room);
@@ -35,7 +35,7 @@ static int64_t delegate_mpi_begun(delegate_mpi* net, const delegate_job* job, in
   return DELEGATE_LATER;
 }
 
-/* 0, or why a message cannot be. */
+/* 0, or why a message is refused. */
 static int64_t delegate_mpi_judge(delegate_mpi* net, const delegate_job* job, int any) {
   const int64_t rank = job->arguments[0];
   if ((rank < 0 && !(any && rank == DELEGATE_ANY)) || rank >= net->ranks) return -EINVAL;
@@ -104,7 +104,7 @@ int64_t delegate_mpi_conceal(void* context, const delegate_job* job) {
   return -ENOENT;
 }
 
-/* What a requester that is gone has left: a receive of its may never be complete. */
+/* Cleans up after a requester that has left: a receive of it may never complete. */
 void delegate_mpi_drop_messages(delegate_mpi* net, uint64_t seat) {
   for (int i = 0; i < net->count; i++)
     if (net->jobs[i].id[0] == seat && net->jobs[i].operation == DELEGATE_RECEIVE)
@@ -116,7 +116,7 @@ void delegate_mpi_drop_messages(delegate_mpi* net, uint64_t seat) {
 static int64_t delegate_mpi_outcome(delegate_mpi* net, const delegate_job* job,
                                     MPI_Status* status) {
   int cancelled = 0, count = 0;
-  /* A put that is complete here need not be there. */
+  /* MPI_Rput completes locally; the data may not have arrived. */
   if (job->operation == DELEGATE_PUT)
     return MPI_Win_flush((int)job->arguments[0], net->window) ? -EIO : (int64_t)job->size;
   if (job->operation == DELEGATE_SEND) return (int64_t)job->size;
@@ -126,7 +126,7 @@ static int64_t delegate_mpi_outcome(delegate_mpi* net, const delegate_job* job,
   return count;
 }
 
-/* Answers what is complete, and says how many that were. */
+/* Answers the completed requests and returns their number. */
 int delegate_mpi_progress_messages(delegate_mpi* net) {
   if (net->count == 0) return 0;
   int done = 0;

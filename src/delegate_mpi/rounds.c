@@ -1,9 +1,9 @@
 /* Collective calls of members.
  *
- * A round is one such call.  A rank that has its members' requests says so to the others, with what
- * the call is; only when all have, and it is the same one, is it made, once for each rank, so that
- * none is ever left alone in it.  The same agreement tells that a member is gone: then all calls
- * that wait, and all later ones, fail on all ranks, and no further round begins.  A barrier is the
+ * A round is one such call.  A rank that has the requests of all its members announces the call to
+ * the other ranks.  Only when all ranks have announced the same call, each rank makes it once, so
+ * that no rank is ever left alone in it.  The same agreement reports that a member has left: then
+ * all pending and later calls fail on all ranks, and no further round begins.  A barrier is the
  * agreement alone. */
 #include "delegate_mpi/state.h"
 
@@ -73,7 +73,7 @@ static int64_t delegate_mpi_signature(const delegate_job* job) {
   return (int64_t)(all >> 2);
 }
 
-/* The member of this rank's whose data are broadcast; -1: not just one says so. */
+/* The member of this rank whose data are broadcast; -1: not exactly one claims it. */
 static int delegate_mpi_source(delegate_mpi* net) {
   int source = -1, count = 0;
   for (int i = 0; i < net->options.members; i++)
@@ -123,7 +123,7 @@ static void delegate_mpi_answer_all(delegate_mpi* net, int64_t value, const int6
   }
 }
 
-/* The data of the first member are what MPI works on; the others' go in and out by copying. */
+/* MPI works on the data of the first member; the data of the others are copied in and out. */
 static int delegate_mpi_begin(delegate_mpi* net) {
   const delegate_job* job = delegate_mpi_head(net, 0);
   net->round = MPI_REQUEST_NULL;
@@ -181,7 +181,7 @@ static void delegate_mpi_judge_round(delegate_mpi* net) {
     delegate_mpi_answer_all(net, net->is_over ? -ESRCH : -EINVAL, NULL);
 }
 
-/* Goes as far as it can without waiting; 1: somebody was answered. */
+/* Proceeds as far as possible without waiting; 1: some request was answered. */
 int delegate_mpi_progress_rounds(delegate_mpi* net) {
   int done = 0;
   if (net->is_over) return 0;

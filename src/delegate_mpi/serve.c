@@ -1,25 +1,25 @@
-/* Serving a desk and MPI in turn. */
+/* Serves a desk and MPI in turn. */
 #include <sched.h>
 #include <sys/select.h>
 
 #include "delegate_mpi/state.h"
 
-/* While something is under way: look for so long, and so often where others have the core; then
-   pause between looks; then sleep at the desk.  MPI cannot wake anybody. */
+/* While requests are pending: poll for this long, and this often if others need the core; then
+   pause between polls; then sleep at the desk.  MPI cannot wake a sleeper. */
 #define DELEGATE_MPI_LOOK_S   0.0003
 #define DELEGATE_MPI_LOOKS    200
 #define DELEGATE_MPI_PAUSE_US 50
 #define DELEGATE_MPI_PAUSES_S 0.02
 
-/* Who has not taken part in a collective call counts as a member as long as one is missing: it may
-   have been the one. */
+/* As long as members are missing, a requester that leaves before its first collective call counts
+   as a member: it may have been one. */
 static int64_t delegate_mpi_left(void* context, const delegate_job* job) {
   delegate_mpi* net = (delegate_mpi*)context;
   int counts = net->member_count < net->options.members;
   delegate_mpi_drop_messages(net, job->id[0]);
   for (int i = 0; i < net->member_count; i++) {
     if (net->members[i].seat != job->id[0]) continue;
-    net->members[i].seat = DELEGATE_MPI_NO_SEAT; /* another one's by and by */
+    net->members[i].seat = DELEGATE_MPI_NO_SEAT; /* the seat may be reused */
     counts = 1;
   }
   net->left_count += counts;
@@ -59,7 +59,8 @@ static void delegate_mpi_connect(delegate_mpi* net, MPI_Comm comm) {
   MPI_Win_lock_all(MPI_MODE_NOCHECK, net->window);
 }
 
-/* A rank without members would never know of collective calls: none has any, or all have. */
+/* A rank without members would never learn of collective calls: no rank has members, or all have.
+ */
 static int delegate_mpi_is_sound_group(const delegate_mpi_options* options, MPI_Comm comm) {
   const int members = options ? options->members : 0;
   int there_are[3] = {members > 0, members == 0, members < 0};
@@ -96,19 +97,19 @@ int delegate_mpi_file(delegate_mpi* net, MPI_File file) {
 static int delegate_mpi_progress(delegate_mpi* net) {
   const int done = delegate_mpi_progress_messages(net) + delegate_mpi_progress_rounds(net);
   int flag = 0;
-  /* Others' puts need this process to be in MPI. */
+  /* Puts of other ranks progress only while this process is inside MPI. */
   if (net->window != MPI_WIN_NULL)
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, net->rounds, &flag, MPI_STATUS_IGNORE);
   return done;
 }
 
-/* By a call that even strict C declares. */
+/* select() is declared even in strict C. */
 static void delegate_mpi_pause(void) {
   struct timeval a_while = {0, DELEGATE_MPI_PAUSE_US};
   select(0, NULL, NULL, NULL, &a_while);
 }
 
-/* How long to sleep at the desk, after having found nothing to do so often and for so long. */
+/* How long to sleep at the desk after `looks` polls that found nothing in `idle_s`. */
 static int delegate_mpi_sleep_ms(const delegate_mpi* net, int looks, double idle_s) {
   const int is_busy = net->count > 0 || net->phase != DELEGATE_MPI_GATHER;
   if (idle_s < net->options.spin_us * 1e-6) return 0;
@@ -150,7 +151,7 @@ static void delegate_mpi_look(delegate_mpi* net) {
   if (delegate_mpi_progress(net) == 0) delegate_mpi_pause();
 }
 
-/* Until all ranks are here: others may still need this one. */
+/* Waits for all ranks: others may still need this one. */
 void delegate_mpi_close(delegate_mpi* net) {
   int is_everybody_here = 0;
   MPI_Request all = MPI_REQUEST_NULL;

@@ -1,4 +1,4 @@
-/* The state of a delegatee that uses MPI, and what its parts call of each other. */
+/* The state of a delegatee that uses MPI, and the functions that its parts share. */
 #ifndef SHIMA_DELEGATE_MPI_STATE_H
 #define SHIMA_DELEGATE_MPI_STATE_H
 
@@ -10,12 +10,12 @@
 
 #include "shima/delegate_mpi.h"
 
-/* A seat's ring has so many requests under way. */
+/* The number of requests in a seat's ring. */
 #define DELEGATE_MPI_QUEUE   16
 #define DELEGATE_MPI_FILES   64
 #define DELEGATE_MPI_NO_SEAT UINT64_MAX
 
-/* A requester that takes part in collective calls, and those that it has asked for. */
+/* A requester that takes part in collective calls, and its pending ones. */
 typedef struct delegate_mpi_member {
   uint64_t seat;
   unsigned first, count;
@@ -27,7 +27,7 @@ typedef struct delegate_mpi_exposure {
   void* address;
 } delegate_mpi_exposure;
 
-/* A piece of a collective file access, and whose it is. */
+/* A piece of a collective file access, and the member it belongs to. */
 typedef struct delegate_mpi_part {
   delegate_piece piece;
   int member;
@@ -35,7 +35,7 @@ typedef struct delegate_mpi_part {
 
 typedef enum { DELEGATE_MPI_GATHER, DELEGATE_MPI_AGREE, DELEGATE_MPI_ACT } delegate_mpi_phase;
 
-/* What ranks agree on before a collective call: the worst of these. */
+/* What ranks agree on before a collective call: the worst of these values. */
 enum { DELEGATE_MPI_FINE, DELEGATE_MPI_DIFFERS, DELEGATE_MPI_LEFT };
 
 struct delegate_mpi {
@@ -46,7 +46,7 @@ struct delegate_mpi {
   delegate_mpi_options options;
   int stopping;
 
-  /* requests that are under way by themselves: side by side, for MPI_Testsome */
+  /* pending single requests: parallel arrays for MPI_Testsome */
   int count, room;
   MPI_Request* requests;
   delegate_job* jobs;
@@ -56,18 +56,18 @@ struct delegate_mpi {
   delegate_mpi_exposure* exposed;
   int exposed_count, exposed_room;
 
-  /* the collective call that the members are in; one at a time */
+  /* the current collective call of the members; one at a time */
   delegate_mpi_member* members;
   int member_count, left_count;
-  int is_broken; /* a member of this rank's has left */
-  int is_over;   /* and all ranks know of one */
+  int is_broken; /* a member of this rank has left */
+  int is_over;   /* all ranks know that a member has left */
   delegate_mpi_phase phase;
   int64_t agreed[3];
   MPI_Request round;
 
   MPI_File files[DELEGATE_MPI_FILES];
   int file_count;
-  delegate_mpi_part* parts; /* by offset */
+  delegate_mpi_part* parts; /* sorted by offset */
   int part_count;
   MPI_Status file_status;
 };
@@ -77,17 +77,17 @@ static inline int64_t delegate_mpi_errno(int mpi_error) {
 }
 
 static inline void delegate_mpi_answer(delegate_mpi* net, const delegate_job* job, int64_t value) {
-  /* Fails only for a job that is none. */
+  /* Fails only for an invalid job. */
   (void)delegate_finish(net->desk, job, value);
 }
 
-/* The request of a member that takes part in the present collective call. */
+/* The request of a member in the current collective call. */
 static inline delegate_job* delegate_mpi_head(delegate_mpi* net, int member) {
   delegate_mpi_member* one = &net->members[member];
   return &one->jobs[one->first % DELEGATE_MPI_QUEUE];
 }
 
-/* How many elements an array is to have room for, so that one more fits. */
+/* The new capacity of an array that is full. */
 static inline int delegate_mpi_more(int room) { return room ? 2 * room : 64; }
 
 /* files.c */
