@@ -43,7 +43,7 @@ Result<Delegatee*> delegatee_of(delegate_desk* desk) {
   return &desk->named->delegatee();
 }
 
-// What a handler of C says, as an answer.
+// Converts the return value of a C handler.
 Result<std::int64_t> answer_of(std::int64_t said) {
   if (said >= 0) return said;
   if (said == -ESRCH) return fail(Code::peer_lost, "somebody whom an operation needs", ESRCH);

@@ -1,5 +1,5 @@
-// delegate_net.h: each call is one request. Addresses that a request names beside its payload are
-// judged here: the delegatee follows them.
+// delegate_net.h: each call is one request. Addresses that a request names besides its payload are
+// validated here, because the delegatee dereferences them.
 #include "shima/delegate_net.h"
 
 #include "capi/delegate/delegate_seat.h"
@@ -19,7 +19,7 @@ using namespace shima::delegate;
 static_assert(DELEGATE_SEND == first_net_operation && DELEGATE_WRITE_ALL < first_own_operation);
 
 std::span<std::byte> bytes_of(const void* data, std::size_t size) {
-  // Nobody writes to the payload of a request that goes to the delegatee.
+  // The payload of a request to the delegatee is only read.
   return {static_cast<std::byte*>(const_cast<void*>(data)), size};
 }
 

@@ -1,4 +1,4 @@
-// What a seat is behind delegate.h.
+// The object behind a delegate_seat of delegate.h.
 #pragma once
 
 #include "delegate/in_space.h"

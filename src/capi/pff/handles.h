@@ -1,4 +1,4 @@
-// What a C program's handles point to.
+// The objects behind the handles of pff.h.
 #pragma once
 
 #include <atomic>
@@ -18,22 +18,22 @@ struct pff_set {
 struct pff_file {
   std::unique_ptr<shima::File> file;
   bool in_set = false;
-  // Threads that start when first needed: for what is done alone and together.
+  // Threads that start when first needed: for independent and for collective requests.
   shima::Worker alone;
   shima::Worker together;
 };
 
 namespace shima::capi {
 
-// A request as its caller and the thread that carries it out share it.
+// A request, shared by its caller and the thread that executes it.
 struct SharedRequest {
-  // Whoever changes it first decides whether the request is carried out.
+  // The first one to change it decides whether the request is executed.
   enum class Fate : std::uint8_t { waiting, begun, cancelled };
 
   explicit SharedRequest(bool others_wait) : takes_part(others_wait) {}
 
   std::atomic<Fate> fate{Fate::waiting};
-  const bool takes_part;  // others wait for it, even when it is taken back
+  const bool takes_part;  // collective: others wait for it, even when it is cancelled
   Pending pending;
 };
 

@@ -1,8 +1,9 @@
-// Reading and writing, at once and while the program goes on: sixteen entries that differ in four
-// answers, so that each is one line.
+// Reading and writing, blocking and nonblocking: sixteen entries that differ in four options, so
+// that each is one line.
 //
-// A request that is carried out later holds its own description of both sides; nothing of the
-// caller's is kept but the data. Its thread asks its fate before it touches them, so that after
+// A nonblocking request owns its description of both sides; of the caller's memory it uses only the
+// data. The executing thread checks the request's fate before it touches the data, so that after a
+// successful pff_cancel the data belong to the caller again.
 // pff_cancel has said yes they are the caller's again.
 #include <fmt/format.h>
 
@@ -25,7 +26,7 @@ struct Ask {
   pff_file* file;
   pff_where where;
   const void* base;
-  const pff_where* memory;  // null: one byte after the other
+  const pff_where* memory;  // null: contiguous
 };
 
 Status check_mode(const Ask& ask) {
@@ -57,7 +58,7 @@ Result<Transfer> transfer_of(const Ask& ask) {
   return Transfer{std::move(file), std::move(memory)};
 }
 
-// An error takes part in what is done together; a file of one's own has nobody to tell.
+// In a collective call an error takes part; for a file of one process it is returned at once.
 Result<std::uint64_t> carry_out(Direction direction, bool together, pff_file& file,
                                 const Result<Transfer>& transfer) {
   const bool writes = direction == Direction::write;
@@ -89,7 +90,7 @@ bool settle(SharedRequest& request, Fate fate) {
   return request.fate.compare_exchange_strong(waiting, fate);
 }
 
-// How many requests have come to their end, in this process: what those wait for who wait for any.
+// The number of requests of this process that have completed; waiters for any request sleep on it.
 constinit std::atomic<std::uint32_t> ends{0};
 
 void finish(SharedRequest& request, Outcome64 outcome) {
@@ -100,7 +101,7 @@ void finish(SharedRequest& request, Outcome64 outcome) {
 
 std::unexpected<Error> taken_back() { return fail(Code::cancelled, "the request was taken back"); }
 
-// A collective request with an error is started all the same, since the others wait for it.
+// A collective request with an error is started nevertheless, because the others wait for it.
 int start(const Ask& ask, pff_request** request) noexcept {
   return guarded([&]() -> Status {
     SHIMA_TRY(check_handle(ask.file));
@@ -129,7 +130,8 @@ constexpr auto writing = Direction::write;
 }  // namespace
 }  // namespace shima::capi
 
-using namespace shima::capi;  // NOLINT(google-build-using-namespace): this file is nothing else
+using namespace shima::capi;  // NOLINT(google-build-using-namespace): this file only defines
+                              // entries
 
 int64_t pff_read(pff_file* file, pff_where where, void* buffer) noexcept {
   return move({reading, false, file, where, buffer, nullptr});
@@ -229,7 +231,7 @@ int pff_cancel(pff_request* request) noexcept {
     if (request == nullptr) return shima::fail(shima::Code::bad_argument, "no request");
     SharedRequest& shared = *request->shared;
     if (!settle(shared, Fate::cancelled)) return 0;
-    // Its turn may be long in coming, and nobody but this caller waits for it.
+    // Its turn may be far away, and only this caller waits for it.
     if (!shared.takes_part) finish(shared, taken_back());
     return 1;
   });

@@ -33,7 +33,7 @@ Result<AccessMode> mode_of(int flags) {
   return mode;
 }
 
-// A striping that is given is meant, so what is wrong with it is an error; hints are only wishes.
+// An explicit striping is a demand, so an invalid one is an error; hints are only wishes.
 Result<OpenRequest> request_of(const Opening& opening) {
   if (opening.path == nullptr || *opening.path == '\0')
     return fail(Code::bad_file_name, "opening a file: it has no name");
@@ -62,7 +62,7 @@ Status open(const Opening& opening, Result<std::unique_ptr<Channel>> channel, bo
   return {};
 }
 
-// What is done with the whole file, once nothing collective is under way.
+// Operations on the whole file, which run when no collective request is pending.
 template <class Body>
 auto with_file(pff_file* file, Body body) noexcept {
   return guarded([&]() -> decltype(body(*file->file)) {

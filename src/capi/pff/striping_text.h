@@ -1,4 +1,4 @@
-// A pff_striping is the same as the hint shima_regions, in a C program's own form.
+// Converts between a pff_striping and the text of the hint shima_regions.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace shima::capi {
 
-// As the text of that hint. What it means is checked by who reads the text.
+// The text of that hint. Its reader validates the contents.
 [[nodiscard]] Result<std::string> text_of(const pff_striping& striping);
 
-// In one piece of memory, to be freed by pff_striping_free.
+// One block of memory, to be freed by pff_striping_free.
 [[nodiscard]] Result<pff_striping*> striping_from(std::span<const StripedRegion> regions);
 
 }  // namespace shima::capi

@@ -50,7 +50,7 @@ Result<Slice> nest_of(const pff_where& where) {
   Pattern pattern = Pattern::contiguous(where.element);
   for (std::size_t i = levels.size(); i-- > 0;) {
     const pff_level& level = levels[i];
-    // Each factor below 2^63, so that no product leaves 128 bits.
+    // Each factor is below 2^63, so that no product overflows 128 bits.
     SHIMA_TRY(in_reach("pff_nested", 0, level.count));
     const __int128 last = static_cast<__int128>(level.count - 1) * level.stride;
     SHIMA_TRY(in_reach("pff_nested", std::min<__int128>(0, last) + pattern.lowest() + where.offset,
@@ -67,7 +67,7 @@ Result<Slice> list_of(const pff_where& where) {
   const std::span pieces(static_cast<const pff_piece*>(where.parts), where.count);
   std::vector<Pattern> children;
   children.reserve(pieces.size());
-  Pattern like_last;  // pieces of one size share their description
+  Pattern like_last;  // pieces of equal size share their description
   __int128 sum = 0;
   for (const pff_piece& piece : pieces) {
     sum += piece.size;

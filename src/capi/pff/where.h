@@ -1,4 +1,4 @@
-// From a pff_where to a Slice. A stride costs the same whatever it names.
+// From a pff_where to a Slice. The cost of a stride does not depend on its count.
 #pragma once
 
 #include "pattern/pattern.h"
@@ -6,9 +6,8 @@
 
 namespace shima::capi {
 
-// bad_argument, with the rule that is broken: elements and strides that overlap are allowed,
-// offsets beyond 2^62 are not, nor counts that no address space holds. Keeps no reference to what
-// `where` points to.
+// bad_argument names the broken rule: overlapping elements and strides are allowed, offsets beyond
+// 2^62 and counts beyond an address space are not. Keeps no reference to what `where` points to.
 [[nodiscard]] Result<Slice> slice_of(const pff_where& where);
 
 }  // namespace shima::capi

@@ -8,7 +8,7 @@
 namespace shima::capi {
 namespace {
 
-// No constructor and no destructor: it can be read at any time of a thread's life.
+// Trivial construction and destruction: readable at any time of a thread's life.
 thread_local std::array<char, 1024> last_message{};
 
 int number_of(Code code) {

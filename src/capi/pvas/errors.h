@@ -7,7 +7,7 @@
 
 namespace shima::capi {
 
-// The PVAS_ERR_ of an error, whose words this thread can then ask for.
+// Returns the PVAS_ERR_ code of an error, and keeps its message for this thread.
 [[nodiscard]] int report_pvas(const Error& error);
 
 template <class Body>

@@ -1,4 +1,4 @@
-// The calls of a task.
+// The calls for tasks.
 #include "capi/pvas/errors.h"
 #include "pvas/task/membership.h"
 #include "shima/pvas.h"
@@ -24,7 +24,7 @@ Status judge_room(const int* numbers, int room) {
   return {};
 }
 
-// As many as there is room for; how many there are.
+// Stores as many as there is room for; returns how many exist.
 int give_numbers(const std::vector<int>& there, int* numbers, int room) {
   for (std::size_t i = 0; i < there.size() && i < static_cast<std::size_t>(room); ++i)
     numbers[i] = there[i];

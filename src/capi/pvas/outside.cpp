@@ -1,4 +1,4 @@
-// The calls of those who make spaces and start tasks.
+// The calls for processes that create spaces and start tasks.
 #include <fcntl.h>
 #include <sched.h>
 
@@ -18,12 +18,12 @@
 
 namespace {
 
-// A task that several threads may wait for, and send signals to, at once.
+// A task that several threads may wait for and send signals to.
 struct Child {
   explicit Child(shima::pvas::StartedTask started) : task(std::move(started)) {}
 
   const shima::pvas::StartedTask task;
-  std::timed_mutex turn;  // of the one that listens to the root
+  std::timed_mutex turn;  // held by the thread that reads the root's messages
   std::optional<int> status;
 };
 
@@ -31,7 +31,7 @@ struct Child {
 
 struct pvas_space {
   shima::pvas::WhichSpace which;
-  shima::UniqueFd keeper;  // while it is open, the root stays
+  shima::UniqueFd keeper;  // the root runs as long as this is open
   std::vector<std::uint8_t> cores;
   std::mutex mutex;
   std::map<int, std::shared_ptr<Child>> tasks;
@@ -139,7 +139,7 @@ Result<std::optional<int>> end_of(Child& child, const Limit& limit) {
   return child.status;
 }
 
-// A connection that keeps the root where it is.
+// A connection that keeps the root running.
 Result<shima::UniqueFd> keeper_of(const WhichSpace& which, bool make) {
   auto socket = make ? connect_or_make_root(which) : connect_root(which.socket_name);
   if (!socket) return socket;
@@ -152,7 +152,7 @@ Result<std::unique_ptr<pvas_space>> keep(WhichSpace which, bool make) {
   space->which = std::move(which);
   const auto deadline = Clock::now() + time_to_leave;
   auto keeper = keeper_of(space->which, make);
-  // The root of this name may just have been leaving; the next one is made here.
+  // The root of this name may just be exiting; then the next one is started here.
   while (make && !keeper && keeper.error().code == Code::peer_lost && Clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
     keeper = keeper_of(space->which, make);
@@ -233,7 +233,7 @@ int pvas_wait(pvas_space* space, int task, int timeout_ms, int* status) noexcept
     if (!ended) return fail(Code::timed_out, "task " + std::to_string(task) + " has not ended");
     if (status != nullptr) *status = *ended;
     const std::lock_guard hold(space->mutex);
-    const auto found = space->tasks.find(task);  // a new task may have the number by now
+    const auto found = space->tasks.find(task);  // a new task may have reused the number
     if (found != space->tasks.end() && found->second == child) space->tasks.erase(found);
     return {};
   });

@@ -1,4 +1,4 @@
-// Looking up, attributes, links' goals, room on the disks.
+// Look-up, attributes, link targets, free space.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -56,7 +56,7 @@ Status reply_attributes(fuse_req_t request, Node& node) {
   return {};
 }
 
-// The kernel asks before it reads from its pages: if they may be old, they go first.
+// The kernel asks before it reads from its pages: pages that may be old are dropped first.
 void get_attributes(fuse_req_t request, fuse_ino_t number, fuse_file_info*) {
   answer(request, [&]() -> Status {
     SHIMA_TRY_ASSIGN(const auto node, node_of(request, number));
@@ -86,7 +86,7 @@ Times times_of(const struct stat& wanted, int what) {
           one(FUSE_SET_ATTR_MTIME, FUSE_SET_ATTR_MTIME_NOW, wanted.st_mtim)};
 }
 
-// The owner first, since changing it takes permissions away.
+// The owner first, because changing it clears permission bits.
 Status change(Tree& tree, Node& node, const struct stat& wanted, int what, Handle* handle) {
   constexpr int owner = FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID;
   constexpr int times =
@@ -124,7 +124,7 @@ void read_link(fuse_req_t request, fuse_ino_t number) {
   });
 }
 
-// The folder's file system, and those of the targets that are configured, each once.
+// The directory's file system and those of the configured targets, each counted once.
 Status sum_of_disks(int folder_fd, struct statvfs& sum) {
   struct stat place{};
   SHIMA_TRY(done(::fstatvfs(folder_fd, &sum)));

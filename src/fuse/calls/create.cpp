@@ -16,7 +16,7 @@
 namespace shima::fuse {
 namespace {
 
-// How a new file is striped, as its folder has it (file/folder_default.h); nothing: it is plain.
+// The directory's default striping for a new file (file/folder_default.h); nothing: a plain file.
 Result<std::optional<std::vector<StripedRegion>>> default_regions(const Place& place) {
   const Hints hints = with_folder_default({}, place.path());
   if (!wants_striping(hints)) return std::nullopt;
@@ -31,7 +31,7 @@ Status make_striped(const Place& place, mode_t mode, std::vector<StripedRegion> 
                          .exclusive = true});
 }
 
-// Of a new file, open where it is plain; file_exists where there is one.
+// Creates a file, and opens it if it is plain; file_exists if the name is taken.
 Result<UniqueFd> make_file(const Place& place, int flags, mode_t mode) {
   SHIMA_TRY_ASSIGN(auto regions, default_regions(place));
   if (regions) {

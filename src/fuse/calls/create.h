@@ -1,4 +1,4 @@
-// New files, and what folders hold.
+// Creates files; lists the names in a directory.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace shima::fuse {
 
-// Opens what is there where `flags` lack O_EXCL. The node counts as looked up once more.
+// Without O_EXCL in `flags`, opens an existing file. Counts one look-up of the node.
 [[nodiscard]] Result<std::unique_ptr<Handle>> create_file(Tree& tree, const fuse_ctx& caller,
                                                           const std::shared_ptr<Node>& folder,
                                                           const std::string& name, int flags,
                                                           mode_t mode);
 
-// What was just made belongs to whoever asked for it, not to the one who mounted.
+// Gives a new object to the user who asked for it, not to the mounting user.
 [[nodiscard]] Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name);
 
-// All but "." and "..".
+// All names but "." and "..".
 [[nodiscard]] Result<std::vector<std::string>> names_in(int folder_fd);
 
 }  // namespace shima::fuse

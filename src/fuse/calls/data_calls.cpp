@@ -1,4 +1,4 @@
-// Opening, reading, writing.
+// Open, read, write.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 Handle& handle_in(const fuse_file_info* info) { return *reinterpret_cast<Handle*>(info->fh); }
 
-// Pages that the kernel still has of the file are dropped at each open.
+// The kernel drops cached pages of the file at each open.
 void show_handle(fuse_file_info& info, Handle& handle) {
   info.fh = reinterpret_cast<std::uint64_t>(&handle);
   info.keep_cache = 0;
@@ -57,7 +57,7 @@ void release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
   fuse_reply_err(request, 0);
 }
 
-// One for each thread that serves requests, kept for its next.
+// One per serving thread, kept for its next request.
 void* buffer_of(std::size_t len_bytes) {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }

@@ -1,4 +1,4 @@
-// Listing folders.
+// Lists directories.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 namespace shima::fuse {
 namespace {
 
-// An open folder; where it stands is the kernel's to say, at each call.
+// An open directory; the kernel gives the position with each call.
 struct Listing {
   explicit Listing(DIR* opened) : folder(opened) {}
   Listing(const Listing&) = delete;
@@ -24,7 +24,7 @@ struct Listing {
   std::mutex mutex;
   DIR* folder;
   off_t at = 0;
-  dirent* entry = nullptr;  // read, but not told yet
+  dirent* entry = nullptr;  // read, but not yet returned
 };
 
 Listing& listing_in(const fuse_file_info* info) { return *reinterpret_cast<Listing*>(info->fh); }
@@ -43,7 +43,7 @@ void open_folder(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   });
 }
 
-// Puts entries into the buffer while there is room; returns the bytes used.
+// Fills the buffer with entries while there is room; returns the bytes used.
 Result<std::size_t> fill(fuse_req_t request, Listing& listing, std::vector<char>& buffer) {
   std::size_t used = 0;
   for (;;) {
@@ -86,7 +86,7 @@ void read_folder(fuse_req_t request, fuse_ino_t, std::size_t len_bytes, off_t of
   answer(request, [&]() -> Status {
     std::vector<char> buffer(len_bytes);
     SHIMA_TRY_ASSIGN(const std::size_t used, fill_from(request, listing_in(info), offset, buffer));
-    // Once the kernel has its answer, the listing may be released.
+    // After the reply, the listing may be released.
     fuse_reply_buf(request, buffer.data(), used);
     return {};
   });

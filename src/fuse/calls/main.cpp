@@ -1,8 +1,8 @@
-// The process behind a mounted folder, started by `shima mount`, which has looked at its arguments:
+// The process that serves a mounted directory; `shima mount` starts it with validated arguments:
 //
 //   shima-fuse [--foreground] [--others] [--log-file FILE] FOLDER MOUNT-POINT
 //
-// A program of its own, so that the command works where libfuse is not.
+// It is a program of its own, so that the command works without libfuse.
 #include <fmt/format.h>
 
 #include <cstdio>

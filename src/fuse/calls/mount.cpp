@@ -17,8 +17,8 @@ namespace {
 constexpr unsigned most_threads = 16;
 constexpr unsigned idle_threads = 4;
 
-// Attributes and names are never kept (their times are 0), what is written comes to us at once, and
-// pages go when attributes tell of a change; see Watcher for changes that they do not tell.
+// Attributes and names are not cached (timeout 0), writes arrive at once, and pages are dropped
+// when attributes show a change; see Watcher for changes that attributes do not show.
 void negotiate(void*, fuse_conn_info* connection) {
   connection->want |= FUSE_CAP_AUTO_INVAL_DATA & connection->capable;
   connection->want &= ~static_cast<unsigned>(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_READDIRPLUS |
@@ -27,7 +27,7 @@ void negotiate(void*, fuse_conn_info* connection) {
   connection->max_background = 64;
 }
 
-// Files and the folders above them are open as long as somebody works with them.
+// Files in use and the directories above them stay open.
 void allow_many_files() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -40,7 +40,7 @@ bool is_inside(const std::filesystem::path& path, const std::filesystem::path& f
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// Whoever serves the mount must never need it.
+// The serving process must never need the mount itself.
 Status check_places(const MountOptions& options) {
   std::error_code error;
   const auto folder = std::filesystem::canonical(options.folder, error);
@@ -93,11 +93,11 @@ Status serve(fuse_session* session) {
   fuse_loop_cfg_set_idle_threads(config, idle_threads);
   const int code = fuse_session_loop_mt(session, config);
   fuse_loop_cfg_destroy(config);
-  // A signal that ends it is no failure.
+  // Termination by a signal is a normal end.
   return code < 0 ? fail_errno(-code, "serving the mount") : Status{};
 }
 
-// The parent ends here, the mount being there; the child's messages go to the log file.
+// The parent exits once the mount is ready; the child logs to the file.
 Status go_to_background(const MountOptions& options) {
   if (options.foreground) return {};
   UniqueFd log;
@@ -117,7 +117,7 @@ Status serve_mounted(Mount& mount, fuse_session* session) {
       [session](NodeNumber number) { fuse_lowlevel_notify_inval_inode(session, number, 0, 0); });
   if (!watching)
     log(LogLevel::warn, "{}: files are read without the page cache", describe(watching.error()));
-  ::umask(0);  // the kernel has taken the caller's into account
+  ::umask(0);  // the kernel has applied the caller's umask
   return serve(session);
 }
 

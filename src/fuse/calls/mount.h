@@ -1,4 +1,4 @@
-// A mounted folder, and how requests of the kernel are answered.
+// A mounted directory, and how requests of the kernel are answered.
 #pragma once
 
 #define FUSE_USE_VERSION 312
@@ -19,12 +19,12 @@ struct MountOptions {
   std::string folder;
   std::string mount_point;  // absolute
   bool foreground = false;
-  bool others = false;   // users other than the one who mounts may come
-  std::string log_file;  // of the one in the background; empty: none
+  bool others = false;   // users other than the mounting one have access
+  std::string log_file;  // for the background process; empty: none
 };
 
-// Mounts; in the background unless told otherwise, where the caller's process ends when the folder
-// is there. Returns when it is unmounted.
+// Mounts the directory, by default in the background: then the caller's process exits when the
+// mount is ready. Returns when it is unmounted.
 [[nodiscard]] Status run_mount(const MountOptions& options);
 
 struct Mount {
@@ -35,7 +35,7 @@ struct Mount {
   std::once_flag tuned;
 };
 
-// The calls of the kernel, by what they are about.
+// The calls of the kernel, by topic.
 void add_attribute_calls(fuse_lowlevel_ops& calls);
 void add_name_calls(fuse_lowlevel_ops& calls);
 void add_data_calls(fuse_lowlevel_ops& calls);
@@ -53,8 +53,8 @@ inline Tree& tree_of(fuse_req_t request) { return mount_of(request).tree; }
   return node;
 }
 
-// Calls `body`, which answers unless it fails; then its error is the answer. Errors with words are
-// not the user's doing, so they are logged.
+// Calls `body`, which replies unless it fails; then its error is the reply. Errors with a message
+// are not the user's fault and are logged.
 template <class Body>
 void answer(fuse_req_t request, Body body) {
   const Status status = caught(body);
@@ -63,7 +63,7 @@ void answer(fuse_req_t request, Body body) {
   fuse_reply_err(request, errno_of(status.error()));
 }
 
-// The same where success has nothing to tell.
+// The same for calls whose success has no data.
 template <class Body>
 void answer_done(fuse_req_t request, Body body) {
   answer(request, [&]() -> Status {
@@ -73,9 +73,9 @@ void answer_done(fuse_req_t request, Body body) {
   });
 }
 
-// Gives the kernel a node that was looked up for it.
+// Replies with a node that was looked up.
 [[nodiscard]] Status reply_node(fuse_req_t request, const std::shared_ptr<Node>& node);
-// What the kernel is told of a node. Nothing of it may be kept.
+// The kernel's view of a node. It must not cache any of it.
 [[nodiscard]] Result<fuse_entry_param> entry_of(Tree& tree, const std::shared_ptr<Node>& node);
 
 }  // namespace shima::fuse

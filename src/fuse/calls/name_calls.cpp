@@ -1,4 +1,4 @@
-// Making, removing and renaming.
+// Create, remove, rename.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 
 bool is_striped(const Node& node) { return node.kind == Node::Kind::striped; }
 
-// What a name stands for, forgotten when the call is over.
+// A looked-up name, forgotten when the call ends.
 class Looked {
  public:
   static Result<Looked> up(Tree& tree, const std::shared_ptr<Node>& folder, const char* name) {
@@ -49,7 +49,7 @@ void move_place(Node& node, const Place& place) {
   node.parts().place = place;
 }
 
-// Calls make(folder, name), gives what it made to the user who asked, and replies with it.
+// Calls make(directory, name), gives the result to the user who asked, and replies with it.
 template <class Make>
 void make_and_reply(fuse_req_t request, fuse_ino_t folder_number, const char* name, Make make) {
   answer(request, [&]() -> Status {
@@ -75,7 +75,7 @@ void make_link(fuse_req_t request, const char* goal, fuse_ino_t folder, const ch
   make_and_reply(request, folder, name, [&](int fd) { return ::symlinkat(goal, fd, name); });
 }
 
-// A striped file can have one name only, as its master file is replaced now and then.
+// A striped file can have only one name, because its master file is replaced by rename.
 void add_name(fuse_req_t request, fuse_ino_t number, fuse_ino_t folder_number, const char* name) {
   answer(request, [&]() -> Status {
     if (is_hidden(name)) return refusal(EPERM);
@@ -103,7 +103,7 @@ void remove_name(fuse_req_t request, fuse_ino_t folder_number, const char* name)
   });
 }
 
-// A folder that has nothing but an empty folder of subfiles is empty for those who use the mount.
+// A directory that contains only an empty directory of subfiles is empty for users of the mount.
 Status remove_own_folders(int folder_fd, const char* name) {
   const UniqueFd fd(::openat(folder_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   SHIMA_TRY(done(fd.get()));
@@ -143,7 +143,7 @@ Status rename_plain(const Renaming& names) {
                                    names.to.folder->fd(), names.to.name.c_str(), names.flags)));
 }
 
-// Subfiles beside a file do not follow its name into another folder.
+// Subfiles beside a file do not follow its name into another directory.
 Status exchange(const Renaming& names, Node& first, Node& second) {
   const bool striped = is_striped(first) || is_striped(second);
   if (striped && names.from.folder != names.to.folder) return refusal(EINVAL);

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int read_ahead_kib = 1024;
 
-// "MAJOR:MINOR" of what is mounted there; nothing is asked of the mount itself, which may be
-// waiting for us. Paths with blanks are written otherwise in this file, and not found.
+// "MAJOR:MINOR" of the mounted file system, without a system call on the mount itself, which may be
+// waiting for this process. Paths with blanks are escaped in this file and not found.
 std::string device_of(const std::string& mount_point) {
   std::ifstream mounts("/proc/self/mountinfo");
   std::string found;
@@ -23,7 +23,7 @@ std::string device_of(const std::string& mount_point) {
     std::string root;
     std::string place;
     words >> id >> parent >> device >> root >> place;
-    if (place == mount_point) found = device;  // the last one lies on top
+    if (place == mount_point) found = device;  // the last one is on top
   }
   return found;
 }

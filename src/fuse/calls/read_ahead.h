@@ -1,14 +1,14 @@
-// How much the kernel asks for when somebody reads a file in order.
+// Enlarges the kernel's read-ahead for a mount.
 //
-// It asks for 128 KiB at a time, and an answer costs as much for that as for a megabyte. Only root
-// may change it, for each mount, in /sys, after the mount has said what it can do.
+// The default is 128 KiB per request, and a reply of 1 MiB costs about the same. Only root may
+// change the setting, per mount, in /sys, after the mount has negotiated its limits.
 #pragma once
 
 #include <string>
 
 namespace shima::fuse {
 
-// Does nothing where it must not or cannot.
+// Does nothing if not permitted or not possible.
 void enlarge_read_ahead(const std::string& mount_point);
 
 }  // namespace shima::fuse

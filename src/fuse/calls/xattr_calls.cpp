@@ -1,5 +1,5 @@
-// Extended attributes: those of plain files and folders are passed through; a striped file has
-// none, since those of a master file would be lost when it is replaced.
+// Extended attributes: passed through for plain files and directories. A striped file has none,
+// because a master file loses its own when it is replaced.
 #include <sys/xattr.h>
 
 #include <vector>
@@ -9,7 +9,7 @@
 namespace shima::fuse {
 namespace {
 
-// Calls get(path, buffer, size), whose answer is what the kernel asked for: a size or the bytes.
+// Calls get(path, buffer, size) and replies with a size or the bytes, as the kernel asked.
 template <class Get>
 void reply_bytes(fuse_req_t request, fuse_ino_t number, std::size_t room, Get get) {
   answer(request, [&]() -> Status {

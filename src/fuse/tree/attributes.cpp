@@ -1,6 +1,6 @@
 // The attributes of a striped file: owner and permissions are the master file's, the size follows
-// from the subfiles', times are the subfiles' latest, storage is the sum. (The master file's own
-// times tell when the file was last truncated or renamed, which is nobody's business.)
+// from the subfiles' sizes, times are the latest of the subfiles, storage is the sum. The master
+// file's own times only show when the file was last truncated or renamed.
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 namespace shima::fuse {
 namespace {
 
-constexpr blksize_t preferred_bytes = 1 << 20;  // one request to us
+constexpr blksize_t preferred_bytes = 1 << 20;  // one request of the kernel
 
 void take_later(timespec& mine, const timespec& other) {
   if (std::pair(other.tv_sec, other.tv_nsec) > std::pair(mine.tv_sec, mine.tv_nsec)) mine = other;
@@ -27,7 +27,7 @@ std::uint64_t nanoseconds(const timespec& time) {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// The master file is replaced now and then, so its own number is not the file's.
+// The master file is replaced by rename, so its inode number does not identify the file.
 ino_t number_of(const FileId& id) {
   ino_t number = 0;
   std::from_chars(id.hex.data(), id.hex.data() + 15, number, 16);
@@ -91,7 +91,7 @@ Result<struct stat> Tree::attributes(Node& node) {
   return facts;
 }
 
-// What was changed a moment ago may be changed once more without its times telling.
+// A file that changed a moment ago may change again without a visible change of its times.
 bool Tree::changed_unnoticed(Node& node, const struct stat& facts) {
   constexpr std::time_t coarsest_clock_s = 2;
   Freshness& fresh = node.freshness();

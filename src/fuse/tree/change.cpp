@@ -17,14 +17,14 @@ namespace {
 
 bool is_striped(const Node& node) { return node.kind == Node::Kind::striped; }
 
-// Empty for a file that has lost its name.
+// Empty for a file that has no name any more.
 std::string path_of(Node& node) {
   const std::lock_guard lock(node.parts().mutex);
   return node.parts().removed ? std::string() : node.parts().place.path();
 }
 
-// Does `change(descriptor, name)` to the master file, its subfiles, and what lies beside them,
-// while nobody replaces the master file.
+// Calls `change(descriptor, name)` for the master file, its subfiles, and what lies beside them,
+// while the master file is locked against replacement.
 template <class Change>
 Status change_parts(Tree& tree, Node& node, Change change) {
   if (path_of(node).empty()) {

@@ -1,4 +1,4 @@
-// Changes of attributes, of all parts of a file where it is striped.
+// Changes of attributes, applied to all parts of a striped file.
 #pragma once
 
 #include <sys/types.h>
@@ -11,10 +11,10 @@
 
 namespace shima::fuse {
 
-using Times = std::array<timespec, 2>;  // as utimensat(2) takes them
+using Times = std::array<timespec, 2>;  // as in utimensat(2)
 
 [[nodiscard]] Status change_mode(Tree& tree, Node& node, mode_t mode);
-// -1: as it is.
+// -1: unchanged.
 [[nodiscard]] Status change_owner(Tree& tree, Node& node, uid_t user, gid_t group);
 [[nodiscard]] Status change_size(Node& node, off_t size);
 [[nodiscard]] Status change_times(Tree& tree, Node& node, const Times& times);

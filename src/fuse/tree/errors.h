@@ -1,4 +1,4 @@
-// What the kernel is told of an Error, and an Error of a system call that failed.
+// From an Error to the errno for the kernel, and from a failed system call to an Error.
 #pragma once
 
 #include <cerrno>
@@ -8,14 +8,14 @@
 
 namespace shima::fuse {
 
-// Whatever has no number of its own (a damaged master file, a missing subfile) is EIO.
+// EIO for errors without an errno (a damaged master file, a missing subfile).
 [[nodiscard]] int errno_of(const Error& error);
 [[nodiscard]] inline int errno_of(const Status& status) {
   return status ? 0 : errno_of(status.error());
 }
 
-// From the return value of a system call; for refusals that are the user's own affair, so without
-// words.
+// From the return value of a system call. Without a message: the refusal is an answer to the user,
+// not a problem of the mount.
 [[nodiscard]] inline Status done(int code) {
   if (code >= 0) return {};
   return std::unexpected(Error{code_of_errno(errno), errno, {}});

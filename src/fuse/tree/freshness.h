@@ -1,7 +1,7 @@
-// Whether the pages that the kernel keeps of a file are as the file is.
+// Whether the kernel's cached pages of a file are current.
 //
-// Changes are counted when they are noticed, and the count is taken over when the kernel has
-// dropped its pages; where the two differ it may hold old bytes.
+// Changes are counted when they are noticed; the count is copied when the kernel has dropped its
+// pages. If the two differ, the kernel may hold old bytes.
 #pragma once
 
 #include <atomic>
@@ -14,18 +14,18 @@ namespace shima::fuse {
 struct Freshness {
   std::atomic<std::uint64_t> changes = 1;
   std::atomic<std::uint64_t> dropped = 1;
-  std::atomic<int> readers = 0;  // open descriptors through which it may be read or mapped
+  std::atomic<int> readers = 0;  // open descriptors that may read or map it
   std::atomic<bool> watched = false;
 
-  // On file systems where others may write unnoticed: what the times and sizes were.
+  // On file systems where others may write unnoticed: the last known times and sizes.
   std::atomic<bool> unnoticed = false;
   std::atomic<std::uint64_t> version = 0;
 
-  std::mutex opening;  // guards what follows
+  std::mutex opening;  // guards the members below
   int opens = 0;
   std::vector<int> watches;
 
-  std::mutex appending;  // to a striped file, which has several ends
+  std::mutex appending;  // appends to a striped file touch several subfiles
 
   [[nodiscard]] bool is_stale() const { return changes.load() != dropped.load(); }
 };

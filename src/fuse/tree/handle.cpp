@@ -14,8 +14,8 @@
 namespace shima::fuse {
 namespace {
 
-// Whether every write to a file of this file system is made by this node's kernel, which then
-// notes it.
+// Whether all writes to a file of this file system go through this node's kernel, so that inotify
+// reports them.
 bool notes_all_writes(int fd) {
   constexpr std::array<std::uint32_t, 9> types{
       0xef53,      // ext2, ext3, ext4
@@ -54,7 +54,7 @@ Result<std::unique_ptr<Handle>> Handle::open(Tree& tree, std::shared_ptr<Node> n
 Status Handle::open_plain(UniqueFd created) {
   fd_ = std::move(created);
   if (fd_) return {};
-  // A direct transfer wants memory and lengths that requests do not have.
+  // Direct I/O needs aligned memory and lengths, which requests do not have.
   constexpr int not_wanted =
       O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_DIRECT | O_NOATIME | O_APPEND;
   fd_ = UniqueFd(::open(node_->path().c_str(), (flags_ & ~not_wanted) | O_CLOEXEC));
@@ -72,7 +72,7 @@ Status Handle::open_striped() {
   SHIMA_TRY_ASSIGN(LogicalFile file, LogicalFile::open({.path = place.path(),
                                                         .read = access != O_WRONLY,
                                                         .write = access != O_RDONLY}));
-  // Another file may have taken the name since it was looked up.
+  // Another file may have taken the name since the look-up.
   SHIMA_TRY_ASSIGN(const auto striped, tree_.description(*node_));
   if (file.master() == nullptr || file.master()->id != striped->master.id) {
     std::ignore = file.close();
@@ -82,7 +82,7 @@ Status Handle::open_striped() {
   return {};
 }
 
-// The first to open a file has it watched, for all who open it.
+// The first opener starts the watch for all.
 Status Handle::begin_watching() {
   Freshness& fresh = node_->freshness();
   const std::lock_guard lock(fresh.opening);
@@ -117,9 +117,9 @@ Handle::~Handle() {
   node_->parts().subfiles.clear();
 }
 
-// Nobody maps what is open for writing alone. (Where the end of the file is, the kernel may know
-// wrongly when it appends; then it puts the bytes into a wrong page, too, but that is dropped
-// before the next read like all that was written.)
+// A file that is open only for writing cannot be mapped. (When appending, the kernel may have a
+// wrong idea of the end of the file and put the bytes into a wrong page, but that page is dropped
+// before the next read, like everything that was written.)
 bool Handle::past_cache() const {
   return !reads() || (flags_ & O_DIRECT) != 0 || !node_->freshness().watched;
 }
@@ -144,7 +144,7 @@ Status Handle::append(LogicalFile& file, const void* data, std::uint64_t len_byt
   return file.write(end, data, len_bytes);
 }
 
-// A page of a mapping has its place, also if its descriptor appends.
+// A page of a mapping has its own offset, even if the descriptor appends.
 Status Handle::write(const void* data, std::uint64_t len_bytes, FileOffset offset, bool is_page) {
   const bool appends = (flags_ & O_APPEND) != 0 && !is_page;
   if (file_) {
@@ -177,7 +177,7 @@ Status Handle::truncate(FileOffset size) {
     const std::lock_guard lock(node_->parts().mutex);
     if (!node_->parts().removed) path = node_->parts().place.path();
   }
-  // The name may have gone without the mount's doing.
+  // The name may have been removed without the mount.
   Status status = fail(Code::no_such_file, "");
   if (!path.empty()) status = truncate_striped(path, as_unsigned(size.value), &file_->master()->id);
   if (!status &&
@@ -194,7 +194,7 @@ Status Handle::allocate(int mode, off_t offset, off_t len) {
   return file_->preallocate(FileOffset{offset + len});
 }
 
-// A striped file tells of no holes: it is data up to its end.
+// A striped file reports no holes: it is data up to its end.
 Result<off_t> Handle::seek(off_t offset, int whence) {
   if (!file_) {
     const off_t at = ::lseek(fd_.get(), offset, whence);

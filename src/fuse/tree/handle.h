@@ -1,4 +1,4 @@
-// A file that somebody has open through the mount.
+// An open file of the mount.
 #pragma once
 
 #include <fcntl.h>
@@ -20,8 +20,8 @@ namespace shima::fuse {
 
 class Handle {
  public:
-  // `flags`: of open(2); what creates and truncates is not for it. `created`: the file, where it
-  // was just made and is open.
+  // `flags`: of open(2), without those that create or truncate. `created`: the file, if it was just
+  // created and is open.
   [[nodiscard]] static Result<std::unique_ptr<Handle>> open(Tree& tree, std::shared_ptr<Node> node,
                                                             int flags, UniqueFd created = {});
   Handle(const Handle&) = delete;
@@ -29,22 +29,22 @@ class Handle {
   ~Handle();
 
   [[nodiscard]] const std::shared_ptr<Node>& node() const { return node_; }
-  // Of a plain file; else -1.
+  // The descriptor of a plain file; otherwise -1.
   [[nodiscard]] int fd() const { return fd_.get(); }
-  // Whether the kernel is to keep no pages for it.
+  // Whether the kernel caches no pages of it.
   [[nodiscard]] bool past_cache() const;
 
   // Returns fewer bytes only at the end of the file.
   [[nodiscard]] Result<std::uint64_t> read(void* data, std::uint64_t len_bytes, FileOffset offset);
-  // At the end of the file where that is what the descriptor was opened for; `is_page`: that the
-  // kernel writes of its own accord.
+  // Appends if the descriptor was opened for that; `is_page`: the kernel writes back a page of a
+  // mapping.
   [[nodiscard]] Status write(const void* data, std::uint64_t len_bytes, FileOffset offset,
                              bool is_page);
   [[nodiscard]] Status sync(bool data_only);
   [[nodiscard]] Status truncate(FileOffset size);
   [[nodiscard]] Status allocate(int mode, off_t offset, off_t len);
   [[nodiscard]] Result<off_t> seek(off_t offset, int whence);
-  // At each close of a descriptor: what the system reports late.
+  // At each close of a descriptor: returns deferred errors.
   [[nodiscard]] Status flush() const;
 
  private:

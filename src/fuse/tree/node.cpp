@@ -52,7 +52,7 @@ std::shared_ptr<Node> NodeTable::remember(Node::Kind kind, const std::string& ke
 }
 
 void NodeTable::forget(NodeNumber number, std::uint64_t times) {
-  std::shared_ptr<Node> last;  // destroyed after the lock is gone
+  std::shared_ptr<Node> last;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   const auto found = by_number_.find(number);
   if (number == 1 || found == by_number_.end()) return;

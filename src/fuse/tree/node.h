@@ -1,10 +1,9 @@
-// What the kernel has a number for: a file, a folder, a link of the folder that is shown.
+// A node: a file, directory or link of the mounted directory that the kernel has a number for.
 //
-// A node holds a descriptor that names the thing and nothing more (O_PATH), so that whatever
-// happens to names, it stays what the kernel once looked up, and no path is walked twice. A striped
-// file is the exception: its master file is replaced when the file is truncated, so such a file is
-// known by its id, and its node remembers folder and name, where what stands there now is looked at
-// again.
+// A node holds an O_PATH descriptor of the object, so it stays what the kernel looked up, whatever
+// happens to names, and no path is resolved twice. A striped file is the exception: its master file
+// is replaced when the file is truncated. Such a file is identified by its id; its node remembers
+// directory and name, and reads again what is there.
 #pragma once
 
 #include <sys/stat.h>
@@ -28,7 +27,7 @@ namespace shima::fuse {
 
 using NodeNumber = std::uint64_t;  // the kernel's; the root is 1
 
-// What a master file says.
+// The contents of a master file.
 struct Striped {
   MasterFile master;
   Layout layout;
@@ -38,11 +37,11 @@ class Node;
 struct Place {
   std::shared_ptr<Node> folder;
   std::string name;
-  // Through the folder's descriptor, whatever the folder is called by now.
+  // Through the directory's descriptor, which does not depend on the directory's name.
   [[nodiscard]] std::string path() const;
 };
 
-// A striped file's changing parts.
+// The mutable part of a striped file.
 struct StripedParts {
   std::mutex mutex;
   Place place;
@@ -54,25 +53,25 @@ struct StripedParts {
 
 class Node {
  public:
-  enum class Kind { plain, striped, damaged };  // plain: whatever is no regular file, too
+  enum class Kind { plain, striped, damaged };  // plain: also everything that is no regular file
 
   Node(NodeNumber node_number, Kind node_kind, std::string node_key, UniqueFd fd)
       : number(node_number), kind(node_kind), key(std::move(node_key)), fd_(std::move(fd)) {}
 
   const NodeNumber number;
   const Kind kind;
-  const std::string key;  // what makes two look-ups the same node
+  const std::string key;  // look-ups with the same key find the same node
 
-  [[nodiscard]] int fd() const { return fd_.get(); }  // of a striped file: none
-  [[nodiscard]] std::string path() const;             // to open by, of any other
+  [[nodiscard]] int fd() const { return fd_.get(); }  // -1 for a striped file
+  [[nodiscard]] std::string path() const;             // to open any other node by
   [[nodiscard]] StripedParts& parts() { return parts_; }
   [[nodiscard]] Freshness& freshness() { return freshness_; }
 
-  // A plain file whose head has been looked at and is no master file's.
+  // A plain file whose first bytes have been read and are not a master file's.
   [[nodiscard]] bool known_plain(const struct stat& facts);
   void set_known_plain(const struct stat& facts);
 
-  // Of a folder: its folder of subfiles.
+  // For a directory: its directory of subfiles.
   std::mutex beside_mutex;
   std::shared_ptr<const Target> beside;
 
@@ -90,12 +89,12 @@ class NodeTable {
  public:
   explicit NodeTable(UniqueFd root);
 
-  // Null for a number that the kernel cannot have.
+  // Null for an unknown number.
   [[nodiscard]] std::shared_ptr<Node> find(NodeNumber number);
-  // The node with this key, made if there is none, which the kernel will forget once more.
+  // Finds or creates the node with this key, and counts one look-up of the kernel.
   [[nodiscard]] std::shared_ptr<Node> remember(Node::Kind kind, const std::string& key,
                                                UniqueFd fd);
-  // Without being forgotten once more.
+  // Finds it without counting a look-up.
   [[nodiscard]] std::shared_ptr<Node> peek(const std::string& key);
   void forget(NodeNumber number, std::uint64_t times);
   [[nodiscard]] std::vector<std::shared_ptr<Node>> all();

@@ -20,7 +20,7 @@ std::string plain_key(const struct stat& facts) {
   return fmt::format("{}:{}", facts.st_dev, facts.st_ino);
 }
 
-// Whether a file begins as master files do; false for those that may not be read.
+// Whether a file starts like a master file; false if it may not be read.
 bool begins_as_master(int path_fd) {
   const UniqueFd fd(
       ::open(fmt::format("/proc/self/fd/{}", path_fd).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -69,7 +69,7 @@ Result<std::shared_ptr<Node>> Tree::take_striped(const std::shared_ptr<Node>& fo
                                                  const std::string& name) {
   Place place{folder, name};
   SHIMA_TRY_ASSIGN(auto master, read_openable_master(place.path()));
-  if (!master) return refusal(ENOENT);  // an unlink that was begun is over now
+  if (!master) return refusal(ENOENT);  // a pending unlink was finished
   struct stat facts{};
   SHIMA_TRY(done(::fstatat(folder->fd(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW)));
   SHIMA_TRY_ASSIGN(Layout layout, layout_of(*master));
@@ -83,8 +83,8 @@ Result<std::shared_ptr<Node>> Tree::take_striped(const std::shared_ptr<Node>& fo
   return node;
 }
 
-// What stands at the name may be another version of the master file by now, or another file, or
-// nothing; in the latter cases the node stays as it was when it still had its name.
+// The name may now stand for another version of the master file, another file, or nothing; in the
+// latter two cases the node keeps its last state.
 Status Tree::examine(StripedParts& parts) {
   if (parts.removed) return {};
   const Place& place = parts.place;
@@ -114,7 +114,7 @@ Result<std::shared_ptr<const Target>> Tree::target(const std::string& name, cons
   const std::lock_guard lock(mutex);
   std::shared_ptr<const Target>& known = is_beside ? place.folder->beside : targets_[name];
   struct stat facts{};
-  // A folder of subfiles that was removed and made anew is another one.
+  // A directory of subfiles that was removed and created again is another one.
   if (known && ::fstat(known->fd(), &facts) == 0 && facts.st_nlink > 0) return known;
   SHIMA_TRY_ASSIGN(Target opened, Target::open(name, place.path(), Target::Purpose::use));
   known = std::make_shared<const Target>(std::move(opened));

@@ -1,8 +1,8 @@
-// The folder that is shown, and what its names and nodes stand for.
+// The mounted directory: what its names and nodes stand for.
 //
-// The folder is opened once, and everything is reached from descriptors, one name at a time, so
-// that no link and no renaming leads out of it. What belongs to Shima (folders of subfiles, drafts)
-// is not there for those who use the mount.
+// The directory is opened once, and everything is reached from descriptors, one name at a time, so
+// that no link and no rename leads out of it. Shima's own names (directories of subfiles, drafts)
+// are hidden.
 #pragma once
 
 #include <map>
@@ -20,28 +20,28 @@ namespace shima::fuse {
 
 class Tree {
  public:
-  // `others`: users other than the one who mounts may come.
+  // `others`: users other than the mounting one have access.
   Tree(UniqueFd root, bool others) : nodes_(std::move(root)), others_(others) {}
 
   [[nodiscard]] NodeTable& nodes() { return nodes_; }
   [[nodiscard]] Watcher& watcher() { return watcher_; }
 
-  // What has a name in a folder; the kernel will forget it once more.
+  // Looks up a name in a directory; counts one look-up of the kernel.
   [[nodiscard]] Result<std::shared_ptr<Node>> look_up(const std::shared_ptr<Node>& folder,
                                                       const std::string& name);
 
-  // As one ordinary file where it is striped.
+  // A striped file appears as one regular file.
   [[nodiscard]] Result<struct stat> attributes(Node& node);
-  // What the master file says; brings the node up to date with what stands at its name.
+  // Reads the master file and updates the node.
   [[nodiscard]] Result<std::shared_ptr<const Striped>> description(Node& node);
 
   // The targets of a node's subfiles, in the layout's order.
   [[nodiscard]] Result<std::vector<std::shared_ptr<const Target>>> targets_of(Node& node);
-  // O_PATH descriptors of its subfiles; EACCES where they belong to somebody else than the file
-  // does and not only the one who mounts may come.
+  // O_PATH descriptors of its subfiles; EACCES if a subfile's owner is not the file's and other
+  // users have access.
   [[nodiscard]] Result<std::vector<UniqueFd>> open_subfiles(Node& node);
 
-  // Whether others have written since the last call, on file systems where that is not noted.
+  // Whether the file changed since the last call, on file systems that do not report all changes.
   [[nodiscard]] static bool changed_unnoticed(Node& node, const struct stat& facts);
 
  private:
@@ -51,7 +51,7 @@ class Tree {
   [[nodiscard]] Result<std::shared_ptr<Node>> take_striped(const std::shared_ptr<Node>& folder,
                                                            const std::string& name);
   [[nodiscard]] Result<struct stat> striped_attributes(Node& node);
-  [[nodiscard]] Status examine(StripedParts& parts);  // with the lock
+  [[nodiscard]] Status examine(StripedParts& parts);  // holds the lock
   [[nodiscard]] Result<std::vector<struct stat>> subfile_facts(Node& node);
   [[nodiscard]] Result<std::shared_ptr<const Target>> target(const std::string& name,
                                                              const Place& place);
@@ -63,7 +63,7 @@ class Tree {
   std::map<std::string, std::shared_ptr<const Target>> targets_;
 };
 
-// Names that are Shima's own.
+// Whether a name is reserved for Shima.
 [[nodiscard]] bool is_hidden(std::string_view name);
 
 }  // namespace shima::fuse

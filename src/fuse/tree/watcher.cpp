@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A file that is written all the time keeps its readers' pages at least so long.
+// Even a file that is written all the time keeps its readers' pages this long.
 constexpr std::chrono::milliseconds pause_between_drops{2};
 
 int milliseconds_until(Clock::time_point when) {
@@ -142,7 +142,7 @@ void Watcher::renew(std::shared_ptr<Node> node, std::function<void()> then) {
   wake();
 }
 
-// A change that comes in meanwhile counts for the next time.
+// A change that arrives meanwhile counts for the next time.
 void Watcher::drop_pages(Node& node) {
   Freshness& fresh = node.freshness();
   const std::uint64_t changes = fresh.changes;

@@ -1,14 +1,14 @@
-// Tells the kernel to drop what it keeps of files that somebody has changed beside the mount.
+// Drops the kernel's cached pages of files that were changed without the mount.
 //
-// The operating system queues a note (inotify) for every write to an open file or to one of its
-// subfiles, before the write returns to whoever made it. A reader's kernel asks for the attributes
-// before it reads from its pages; whoever answers looks into the queue first, and where there is a
-// note, has the pages dropped before the answer. So a read that begins after a write has returned
-// finds it, however coarse the clock is. Mappings ask nobody: for files that may be mapped, pages
-// are dropped soon after a note comes in.
+// The operating system queues an inotify event for every write to an open file or one of its
+// subfiles, before the write returns. A reader's kernel asks for the attributes before it reads
+// from its pages; the answering thread checks the queue first, and if there is an event, drops the
+// pages before it answers. So a read that begins after a write has returned finds the data, however
+// coarse the clock is. Mappings do not ask: pages of files that may be mapped are dropped soon
+// after an event.
 //
-// Dropping a page waits until nobody is filling it, that is for an answer to another request. So it
-// is done by a thread of its own, which also gives the answers that wait for it; those who answer
+// Dropping a page waits until it is filled, that is, for the answer to another request. Therefore a
+// separate thread drops pages, and also sends the answers that depend on it; threads that answer
 // requests never wait.
 #pragma once
 
@@ -29,23 +29,23 @@ namespace shima::fuse {
 
 class Watcher {
  public:
-  using Drop = std::function<void(NodeNumber)>;  // has the kernel drop its pages of a node
+  using Drop = std::function<void(NodeNumber)>;  // makes the kernel drop a node's pages
 
   Watcher() = default;
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   ~Watcher();
 
-  // Before it starts nothing is watched.
+  // Nothing is watched before the start.
   [[nodiscard]] Status start(Drop drop);
 
   // Watches all of these for a node; false if that is impossible, and then none is watched.
   [[nodiscard]] bool watch(const std::shared_ptr<Node>& node, std::span<const int> fds);
   void unwatch(Node& node);
 
-  // Counts the changes noted so far; whether the kernel may hold old pages of this one.
+  // Counts the changes reported so far; returns whether the kernel may hold old pages of the node.
   [[nodiscard]] bool is_stale(Node& node);
-  // Has the pages dropped, if need be, then calls `then`; neither in this thread nor at once.
+  // Drops the pages if necessary, then calls `then`, in another thread.
   void renew(std::shared_ptr<Node> node, std::function<void()> then);
 
  private:
@@ -54,7 +54,7 @@ class Watcher {
     std::function<void()> then;
   };
 
-  void take_notes();  // with the lock
+  void take_notes();  // holds the lock
   void count_changes(int watch);
   void run();
   void drop_pages(Node& node);
@@ -66,7 +66,7 @@ class Watcher {
   std::mutex mutex_;
   std::unordered_map<int, std::vector<std::weak_ptr<Node>>> watched_;
   std::deque<Job> jobs_;
-  std::vector<std::shared_ptr<Node>> changed_;  // that may be mapped
+  std::vector<std::shared_ptr<Node>> changed_;  // nodes that may be mapped
   bool ends_ = false;
   std::thread thread_;
 };
