@@ -1,4 +1,4 @@
-// Work done aside, in a thread of its own, while the caller goes on: one piece at a time.
+// Runs one piece of work at a time in a thread of its own, while the caller continues.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ namespace shima {
 
 class Aside {
  public:
-  // `settle_in` is what the thread does first.
+  // The thread calls `settle_in` first.
   explicit Aside(std::function<void()> settle_in) : settle_in_(std::move(settle_in)) {}
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
@@ -27,8 +27,8 @@ class Aside {
     if (thread_.joinable()) thread_.join();
   }
 
-  // Starts a piece of work. Where a thread is not to be had, or not `worth_a_thread`, it is over on
-  // return.
+  // Starts a piece of work. If it is not `worth_a_thread`, or no thread can be created, the caller
+  // runs it before this returns.
   void start(std::function<Status()> work, bool worth_a_thread) {
     if (!has_thread(worth_a_thread)) {
       outcome_ = caught([&] { return work(); });
@@ -39,7 +39,7 @@ class Aside {
     changed_.notify_all();
   }
 
-  // Waits for its end, and gives its outcome once.
+  // Waits for its end; returns its outcome once.
   [[nodiscard]] Status wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !work_; });

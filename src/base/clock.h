@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 class Span {
  public:
   explicit Span(std::uint64_t& total_ns) : Span(total_ns, true) {}
-  // Where it is not `wanted`, nothing is added: asking for the time costs as much as a small read.
+  // If not `wanted`, adds nothing: reading the clock costs as much as a small read.
   Span(std::uint64_t& total_ns, bool wanted)
       : total_ns_(wanted ? &total_ns : nullptr),
         start_(wanted ? Clock::now() : Clock::time_point{}) {}

@@ -35,7 +35,7 @@ std::optional<Kill> parse(std::string_view fault) {
   return Kill{static_cast<std::size_t>(phase - fault_phase_names.begin()), *rank, *nth};
 }
 
-// This process's rank in its job, as launchers tell it before MPI has started.
+// This process's rank, from the launcher's environment: MPI may not have started.
 std::optional<std::uint64_t> rank_in_job() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const char* rank = std::getenv(name); rank != nullptr) return number_of(rank);
@@ -48,7 +48,7 @@ struct Armed {
   std::atomic<std::uint64_t> came = 0;
 };
 
-// Those that are meant for this process. What is not well-formed is told by whoever opens a file.
+// The faults for this process. An open reports malformed ones.
 std::deque<Armed>& armed() {
   static auto* const all = [] {
     auto* found = new std::deque<Armed>;

@@ -1,5 +1,5 @@
-// A thread of our own inside somebody else's program: signals are the program's, and none of its
-// handlers runs in a thread that it does not know.
+// A thread of Shima inside a user's program: it blocks all signals, so that the program's handlers
+// run only in the program's own threads.
 #pragma once
 
 #include <signal.h>

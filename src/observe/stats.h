@@ -1,4 +1,4 @@
-// The statistics of a closed file, for `shima run --stats` and anybody who reads JSON lines.
+// The statistics of a closed file, as a line of JSON for `shima run --stats` and other readers.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ struct FileStats {
 // Appends one line of JSON to that file, in one write.
 void append_stats(const FileStats& stats);
 
-// What a user could do better, in one sentence each; pure.
+// Advice to the user, one sentence each. Pure.
 [[nodiscard]] std::vector<std::string> advice_for(const FileStats& stats);
 
 }  // namespace shima
