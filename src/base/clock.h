@@ -9,16 +9,16 @@ namespace shima {
 using Clock = std::chrono::steady_clock;
 
 // Adds the time between construction and destruction to a nanosecond counter.
-class Span {
+class ScopedTimer {
  public:
-  explicit Span(std::uint64_t& total_ns) : Span(total_ns, true) {}
+  explicit ScopedTimer(std::uint64_t& total_ns) : ScopedTimer(total_ns, true) {}
   // If not `wanted`, adds nothing: reading the clock costs as much as a small read.
-  Span(std::uint64_t& total_ns, bool wanted)
+  ScopedTimer(std::uint64_t& total_ns, bool wanted)
       : total_ns_(wanted ? &total_ns : nullptr),
         start_(wanted ? Clock::now() : Clock::time_point{}) {}
-  Span(const Span&) = delete;
-  Span& operator=(const Span&) = delete;
-  ~Span() {
+  ScopedTimer(const ScopedTimer&) = delete;
+  ScopedTimer& operator=(const ScopedTimer&) = delete;
+  ~ScopedTimer() {
     if (total_ns_ == nullptr) return;
     *total_ns_ += static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count());

@@ -228,7 +228,7 @@ class Server {
   Status write(Side& side) {
     const WindowMemory window{data(), side.window.begin};
     {
-      const Span span(job_.counters.gather_ns);
+      const ScopedTimer timer(job_.counters.gather_ns);
       fault_point(FaultPhase::gather);
       for (MemberWalk& local : side.locals)
         SHIMA_TRY(reach_member(job_, local, side.window.end, Direction::read, window));
@@ -255,7 +255,7 @@ class Server {
       SHIMA_TRY_ASSIGN(guest.ticket, job_.channel.messenger()->send(guest.walk.rank(), guest.data));
       guest.under_way = true;
     }
-    const Span span(job_.counters.gather_ns);
+    const ScopedTimer timer(job_.counters.gather_ns);
     fault_point(FaultPhase::gather);
     for (MemberWalk& local : side.locals) {
       const Status moved = reach_member(job_, local, end, Direction::write, window);
@@ -309,7 +309,7 @@ Status go_round(Job& job, std::deque<Client>& clients, Server* server) {
     if (busy) {
       messenger.moved();
     } else {
-      const Span span(job.counters.wait_ns);
+      const ScopedTimer timer(job.counters.wait_ns);
       fault_point(FaultPhase::wait);
       messenger.rest();
     }

@@ -56,7 +56,7 @@ class Client {
 
  private:
   Status copy(const OpenWindow& window, MemberWalk& walk) {
-    const Span span(job_.counters.gather_ns);
+    const ScopedTimer timer(job_.counters.gather_ns);
     fault_point(FaultPhase::gather);
     SHIMA_TRY_ASSIGN(const std::span<std::byte> memory, windows_.memory(agent_));
     const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory.data()) +

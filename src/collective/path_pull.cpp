@@ -43,7 +43,7 @@ class Puller {
   }
 
   Status reach(std::span<MemberWalk* const> members, TargetOffset end, Direction direction) {
-    const Span span(job_.counters.gather_ns);
+    const ScopedTimer timer(job_.counters.gather_ns);
     for (MemberWalk* member : members) {
       fault_point(FaultPhase::gather);
       SHIMA_TRY(reach_member(job_, *member, end, direction, {data_, io_.window().range.begin}));

@@ -59,7 +59,7 @@ class SingleCopier {
  private:
   // Each member's pieces come in order, so that merging is all the sorting there is to do.
   void list_pieces(std::span<MemberWalk* const> members, TargetOffset end) {
-    const Span span(job_.counters.gather_ns);
+    const ScopedTimer timer(job_.counters.gather_ns);
     pieces_.clear();
     bounds_.assign(1, 0);
     for (MemberWalk* member : members) {
@@ -125,7 +125,7 @@ class SingleCopier {
 
   Status move_run(MemoryRun& run) {
     if (run.memory.empty()) return {};
-    const Span span(job_.counters.disk_ns);
+    const ScopedTimer timer(job_.counters.disk_ns);
     fault_point(FaultPhase::disk);
     ++job_.counters.runs;
     const auto moved = job_.direction == Direction::write ? write(run) : read(run);

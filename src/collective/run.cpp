@@ -12,7 +12,7 @@ namespace shima {
 namespace {
 
 Result<std::vector<Post>> exchange_posts(const CollectiveCall& call, const Post& mine) {
-  const Span span(call.counters.exchange_ns);
+  const ScopedTimer timer(call.counters.exchange_ns);
   fault_point(FaultPhase::post);
   SHIMA_TRY_ASSIGN(const auto letters, call.channel.exchange(encode_post(mine)));
   return caught([&]() -> Result<std::vector<Post>> {
@@ -33,7 +33,7 @@ const Post* worst_of(std::span<const Post> posts) {
 }
 
 Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
-  const Span span(call.counters.plan_ns);
+  const ScopedTimer timer(call.counters.plan_ns);
   fault_point(FaultPhase::plan);
   const Terrain terrain{.members = call.channel.members(),
                         .layout = call.file.layout(),
@@ -62,7 +62,7 @@ struct Part {
 
 // The result for this member once all have told how it went.
 Status agree_on(const CollectiveCall& call, Part& part) {
-  const Span span(call.counters.wait_ns);
+  const ScopedTimer timer(call.counters.wait_ns);
   fault_point(FaultPhase::agree);
   Outcome mine{.rank = call.channel.rank(), .end_of_file = part.end_of_file.value};
   if (!part.status) {

@@ -12,7 +12,7 @@ void WindowIo::begin(const Window& window) {
 }
 
 Status WindowIo::write_marked(const std::byte* data) {
-  const Span span(job_.counters.disk_ns);
+  const ScopedTimer timer(job_.counters.disk_ns);
   fault_point(FaultPhase::disk);
   return coverage_.for_each_run(0, [&](TargetRange run) -> Status {
     ++job_.counters.runs;
@@ -23,7 +23,7 @@ Status WindowIo::write_marked(const std::byte* data) {
 }
 
 Result<TargetOffset> WindowIo::read_marked(std::byte* data) {
-  const Span span(job_.counters.disk_ns);
+  const ScopedTimer timer(job_.counters.disk_ns);
   fault_point(FaultPhase::disk);
   TargetOffset end = window_.range.end;
   SHIMA_TRY(coverage_.for_each_run(sieve_gap_bytes, [&](TargetRange run) -> Status {

@@ -190,7 +190,7 @@ class Leader {
     flight.io.begin(window);
     for (MemberWalk* member : members) {
       member->look_below(window.range.end, [&](const Strip& strip) { flight.io.mark(strip); });
-      const Span span(write_.counters.gather_ns);
+      const ScopedTimer timer(write_.counters.gather_ns);
       fault_point(FaultPhase::gather);
       SHIMA_TRY(reach_member(job_, *member, window.range.end, Direction::read,
                              {flight.staging.data(), window.range.begin}));

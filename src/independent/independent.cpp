@@ -62,7 +62,7 @@ class Run {
     const auto wanted = as_unsigned(end_ - begin_);
     count_ = 0;
     ++counters_.runs;
-    const Span span(counters_.disk_ns, request_.timed);
+    const ScopedTimer timer(counters_.disk_ns, request_.timed);
     fault_point(FaultPhase::disk);
     if (request_.direction == Direction::write) {
       SHIMA_TRY(file_.write(FileOffset{begin_}, pieces));
@@ -114,7 +114,7 @@ Result<std::uint64_t> move_one_piece(const IndependentRequest& request, LogicalF
   const auto memory = reinterpret_cast<void*>(bounds_of(request.memory).lowest);
   const std::uint64_t len = request.file.len_bytes;
   ++counters.runs;
-  const Span span(counters.disk_ns, request.timed);
+  const ScopedTimer timer(counters.disk_ns, request.timed);
   fault_point(FaultPhase::disk);
   if (request.direction == Direction::read) {
     if (request.read_ahead != nullptr) request.read_ahead->before_read(offset, len);
@@ -175,7 +175,7 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
     const std::uint64_t len = std::min(window_bytes, as_unsigned(highest - begin));
     std::uint64_t n = 0;
     {
-      const Span span(counters.disk_ns, request.timed);
+      const ScopedTimer timer(counters.disk_ns, request.timed);
       fault_point(FaultPhase::disk);
       SHIMA_TRY_ASSIGN(n, file.read(FileOffset{begin}, buffer.get(), len));
     }

@@ -41,7 +41,7 @@ class Scatter {
   Status flush() {
     sort();
     merge();
-    const Span span(counters_.disk_ns, request_.timed);
+    const ScopedTimer timer(counters_.disk_ns, request_.timed);
     fault_point(FaultPhase::disk);
     counters_.runs += runs_.size();
     const bool writes = request_.direction == Direction::write;

@@ -170,8 +170,8 @@ TEST(Redirect, FindsCallsThatMap) {
   put(160, {0xb8, 9, 0, 1, 0, 0x0f, 5});                    // another number
   const std::vector<std::uint8_t> before = code;
   std::vector<std::uint8_t> island(island_bytes);
-  Window window{};
-  EXPECT_EQ(redirect_calls(code.data(), code.size(), island.data(), &window), 3U);
+  MappingArea area{};
+  EXPECT_EQ(redirect_calls(code.data(), code.size(), island.data(), &area), 3U);
   for (const std::size_t at : {10U, 40U, 70U}) EXPECT_EQ(code[at], 0xe9) << at;
   for (std::size_t i = 90; i < code.size(); ++i) EXPECT_EQ(code[i], before[i]) << i;
   std::int32_t distance = 0;

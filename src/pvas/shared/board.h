@@ -67,7 +67,7 @@ struct Heap {
 };
 
 // The address range for a task's mappings (pvas/root/loader/placing.h).
-struct Window {
+struct MappingArea {
   std::uint64_t begin;
   std::uint64_t end;
   std::atomic<std::uint64_t> next;
@@ -80,7 +80,7 @@ struct Control {
   std::uint64_t magic;
   Board* board;
   std::int32_t task;
-  Window window;
+  MappingArea area;
 };
 
 }  // namespace shima::pvas

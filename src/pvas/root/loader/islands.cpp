@@ -113,13 +113,13 @@ std::size_t moved_bytes(const std::uint8_t* p) {
 }
 
 // Returns the length of the stub.
-std::size_t write_stub(std::uint8_t* stub, std::uint8_t* site, std::size_t moved, Window* window) {
+std::size_t write_stub(std::uint8_t* stub, std::uint8_t* site, std::size_t moved,
+                       MappingArea* area) {
   const auto size = static_cast<std::size_t>(shima_stub_end - shima_stub_begin);
   for (std::size_t i = 0; i < moved; ++i) stub[i] = site[i];
   std::uint8_t* const rest = stub + moved;
   for (std::size_t i = 0; i < size; ++i) rest[i] = shima_stub_begin[i];
-  put_word(rest + (shima_stub_window - shima_stub_begin), reinterpret_cast<std::uint64_t>(window),
-           8);
+  put_word(rest + (shima_stub_window - shima_stub_begin), reinterpret_cast<std::uint64_t>(area), 8);
   put_word(rest + (shima_stub_function - shima_stub_begin),
            reinterpret_cast<std::uint64_t>(&shima_place_mapping), 8);
   put_jump(rest + (shima_stub_back - shima_stub_begin) - jump_bytes, site + moved + syscall_bytes);
@@ -146,7 +146,7 @@ std::size_t moved_before(const std::uint8_t* syscall, std::size_t room) {
 }  // namespace
 
 unsigned redirect_calls(std::uint8_t* code, std::size_t size, std::uint8_t* island,
-                        Window* window) {
+                        MappingArea* area) {
   constexpr std::size_t stride = sizeof(std::uint64_t);
   const auto longest = static_cast<std::size_t>(shima_stub_end - shima_stub_begin) + most_moved;
   const std::uint8_t* const island_end = island + island_bytes;
@@ -160,7 +160,7 @@ unsigned redirect_calls(std::uint8_t* code, std::size_t size, std::uint8_t* isla
       if (moved == 0) continue;
       if (island + longest > island_end) return found;
       std::uint8_t* const site = code + i - 1 - moved;
-      const std::size_t used = write_stub(island, site, moved, window);
+      const std::size_t used = write_stub(island, site, moved, area);
       put_jump(site, island);
       island += used;
       ++found;

@@ -75,7 +75,7 @@ Status change_segment(const Segment& segment, const Changes& changes, Loaded& lo
   loaded.origin_names += replace_origin(bytes, size, changes.copy.origin_fd);
   if (code)
     loaded.placed_calls += redirect_calls(reinterpret_cast<std::uint8_t*>(bytes), size,
-                                          changes.island, changes.copy.window);
+                                          changes.island, changes.copy.area);
   if (::mprotect(bytes, page_up(size), segment.protection) != 0)
     return fail_errno(errno, "protecting " + name);
   return {};

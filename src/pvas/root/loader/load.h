@@ -18,10 +18,10 @@ struct Loaded {
 };
 
 // Changes to a loader (ld.so, or a program without one): system calls that map memory are
-// redirected to `window`, and the path /proc/self/exe, which is the root's, becomes
+// redirected to `area`, and the path /proc/self/exe, which is the root's, becomes
 // /dev/fd/`origin_fd`.
 struct PrivateCopy {
-  Window* window;
+  MappingArea* area;
   int origin_fd;
 };
 

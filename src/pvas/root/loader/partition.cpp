@@ -185,7 +185,7 @@ Result<Partition> fill_partition(Board& board, int task, const SpawnOrder& order
   const std::uint64_t begin = base + head + page_bytes * (1 + random_below(gib / page_bytes));
   SHIMA_TRY_ASSIGN(const Images images,
                    load_program(order, partition.program.get(), begin,
-                                {&partition.control->window, partition.origin_number}));
+                                {&partition.control->area, partition.origin_number}));
   const std::uint64_t stack = page_up(images.end) + guard_bytes;
   const std::uint64_t bytes = stack_bytes(order.limits[RLIMIT_STACK]);
   Control& control = *partition.control;
@@ -195,11 +195,11 @@ Result<Partition> fill_partition(Board& board, int task, const SpawnOrder& order
   const std::uint64_t heap = stack + bytes + guard_bytes;
   const std::uint64_t end = base + board.partition_size;
   if (heap + heap_bytes + least_window_bytes > end) return too_large(order.file);
-  control.window.heap = {.begin = heap, .end = heap + heap_bytes, .now = heap};
-  control.window.begin = heap + heap_bytes;
-  control.window.end = end;
-  control.window.next = control.window.begin;
-  std::snprintf(control.window.own_program, sizeof control.window.own_program, "/dev/fd/%d",
+  control.area.heap = {.begin = heap, .end = heap + heap_bytes, .now = heap};
+  control.area.begin = heap + heap_bytes;
+  control.area.end = end;
+  control.area.next = control.area.begin;
+  std::snprintf(control.area.own_program, sizeof control.area.own_program, "/dev/fd/%d",
                 partition.origin_number);
   SHIMA_TRY_ASSIGN(partition.entry->stack, make_stack(order, images, stack, bytes, &control));
   partition.entry->entry = images.entry;

@@ -27,12 +27,13 @@ struct CallRegisters {
 };
 
 // Replaces system call `number`; returns what the call would. Only stubs call it.
-extern "C" long shima_place_mapping(Window* window, const CallRegisters* registers, long number);
+extern "C" long shima_place_mapping(MappingArea* area, const CallRegisters* registers, long number);
 
 inline constexpr std::size_t island_bytes = 4096;
 
 // Redirects the calls found in `code`, which must be writable and not yet running, through stubs at
 // `island` (island_bytes, writable, at most 2 GiB away). Returns the number of calls found.
-unsigned redirect_calls(std::uint8_t* code, std::size_t size, std::uint8_t* island, Window* window);
+unsigned redirect_calls(std::uint8_t* code, std::size_t size, std::uint8_t* island,
+                        MappingArea* area);
 
 }  // namespace shima::pvas
