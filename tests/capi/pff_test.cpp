@@ -1,5 +1,5 @@
 // pff.h in one process: random requests against a byte array, over plain and striped files;
-// requests under way in several files; wrong arguments.
+// pending requests on several files; invalid arguments.
 #include "shima/pff.h"
 
 #include <gtest/gtest.h>
@@ -137,7 +137,7 @@ struct LongList {
   [[nodiscard]] pff_where where() const { return pff_list(pieces.data(), pieces.size()); }
 };
 
-// Pieces of a write may share bytes: the later ones win.
+// Pieces of a write may overlap: the later ones win.
 LongList draw_long_list(Dice& dice, std::size_t count, std::vector<unsigned char> before) {
   LongList list{{}, {}, std::move(before)};
   const auto file_bytes = static_cast<std::int64_t>(list.model.size());
@@ -176,7 +176,7 @@ void check_long_list(pff_file* file, LongList list) {
   EXPECT_EQ(pff_read(file, list.where(), found.data()), before) << pff_error_message();
 }
 
-// Enough pieces for the ways of list I/O that small requests do not take, in each of them.
+// Enough pieces for the code paths of list I/O that small requests do not use.
 TEST_F(PffTest, LongListsMoveTheBytesTheyName) {
   std::vector<unsigned char> before(1U << 20);
   for (std::size_t i = 0; i < before.size(); ++i) before[i] = static_cast<unsigned char>(i);
@@ -311,7 +311,7 @@ TEST_F(PffTest, StripingIsDefinedAndTold) {
   EXPECT_EQ(told->regions[1].unit, 64U);
   EXPECT_EQ(told->regions[1].subfiles, 4);
   EXPECT_STREQ(told->regions[2].targets, "beside,beside");
-  // What is told can be given again.
+  // The reported striping can be passed back.
   pff_file* second = nullptr;
   ASSERT_EQ(pff_open(path("again").c_str(), PFF_WRITE | PFF_CREATE, told, nullptr, &second), 0);
   pff_striping_free(told);

@@ -1,9 +1,9 @@
-// Process sets: processes that were started one by one meet by their IDs and move random patterns
-// together; wrong, dead, foreign and missing ones; one that is killed in the middle.
+// Process sets: separately started processes meet by their IDs and move random patterns together;
+// invalid, dead, foreign and missing members; a member that is killed during a transfer.
 //
-// The program starts itself again as each of the members, which read the set's IDs from standard
-// input. All members draw from the same seed, so that each knows what the others do.
-// TIMEOUT: 240
+// The test program starts itself again as each of the members, which read the set's IDs from
+// standard input. All members use the same seed, so that each knows what the others do. TIMEOUT:
+// 240
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -95,7 +95,7 @@ void write_round(Dice& dice, pff_set* set, pff_file* file, Bytes& model) {
   }
 }
 
-// Within the file: where it ends is another test's concern.
+// Within the file; another test covers its end.
 void read_round(Dice& dice, pff_set* set, pff_file* file, const Bytes& model) {
   const auto parts = draw_parts(dice, pff_set_count(set));
   const Part& mine = parts[static_cast<std::size_t>(pff_set_member(set))];
@@ -121,7 +121,7 @@ void check_file(pff_file* file, const Bytes& model) {
   expect(found == model, "what stands in the file");
 }
 
-// One member's bad arguments are everybody's error, and the next call works.
+// Invalid arguments of one member are an error of all members, and the next call works.
 void check_errors_are_shared(pff_set* set, pff_file* file) {
   const bool first = pff_set_member(set) == 0;
   char byte = 0;
@@ -260,7 +260,7 @@ TEST_F(ProcessSetTest, WhoLosesAMemberGetsAnErrorSoon) {
   }
 }
 
-// A child that only sleeps, as another user if asked.
+// A child that only sleeps, optionally as another user.
 pid_t sleeping_child(uid_t user = ::geteuid()) {
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
@@ -273,7 +273,7 @@ void end(pid_t pid) {
   ::waitpid(pid, nullptr, 0);
 }
 
-// The error of joining, which must not take longer than a second beyond the time limit.
+// The error of joining, which must arrive within a second after the time limit.
 int join_code(const std::vector<pid_t>& pids, int timeout_ms, const char* words) {
   pff_set* set = nullptr;
   const auto since = Clock::now();
@@ -338,7 +338,7 @@ TEST_F(ProcessSetTest, OtherUsersProcessesAreRefused) {
   end(foreign);
 }
 
-// Several sets of the same processes, one after the other and at once, also by one number.
+// Several sets of the same processes, in turn and at the same time, also with the same number.
 TEST_F(ProcessSetTest, SetsOfTheSameProcesses) {
   const pid_t parent = ::getpid();
   std::array<int, 2> ends{};

@@ -1,4 +1,4 @@
-// What is to be gone when a space is: its processes, its names of sockets, the caller's files.
+// What must not exist after a space has ended: its processes, its socket names, the caller's files.
 #pragma once
 
 #include <dirent.h>
@@ -16,8 +16,7 @@
 
 #include "pvas/worker.h"
 
-// Every process that comes from this one becomes its child when its parent is gone, so that those
-// that are left can be counted.
+// Makes this process the subreaper of its descendants, so that leftover ones can be counted.
 inline void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 inline std::vector<pid_t> numbers_in(const std::string& folder) {
@@ -53,7 +52,7 @@ inline int lines_of(const std::string& file) {
   return count;
 }
 
-// Names of sockets that hold `text`.
+// Socket names that contain `text`.
 inline int sockets_named(const std::string& text) {
   std::ifstream sockets("/proc/net/unix");
   int count = 0;
@@ -63,7 +62,7 @@ inline int sockets_named(const std::string& text) {
   return count;
 }
 
-// Whether there is no child any more, neither running nor dead. Takes the statuses of all.
+// Reaps all zombies; returns whether no child is left.
 inline bool no_process_is_left() {
   pid_t found = 0;
   do found = waitpid(-1, nullptr, WNOHANG);

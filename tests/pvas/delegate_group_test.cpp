@@ -1,6 +1,6 @@
 // TIMEOUT: 240
-// delegate.h between two spaces of a group: the delegatee is a task of one, requesters of both. The
-// program is its own workers (worker.h).
+// Delegation between two spaces of a group: the delegatee is a task of one, the requesters of both.
+// The test program is its own worker (worker.h).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ enum Operation : int { sum = DELEGATE_FIRST_OPERATION, invert, is_shared, stop }
 constexpr std::size_t most = 3'000'000;
 constexpr std::uint32_t seats = 3;
 
-// ---- what workers do ---------------------------------------------------------------------------
+// ---- workers -----------------------------------------------------------------------------------
 
 std::int64_t sum_of(const unsigned char* data, std::size_t size) {
   std::int64_t all = 0;
@@ -41,7 +41,7 @@ std::int64_t do_invert(void*, const delegate_job* job) {
   return static_cast<std::int64_t>(job->size);
 }
 
-// Whether the payload came where its requester has it.
+// Whether the payload was passed by the requester's address.
 std::int64_t do_is_shared(void*, const delegate_job* job) {
   const auto at = reinterpret_cast<std::uintptr_t>(job->data);
   return shima::pvas::is_shared({at, job->size}) ? static_cast<std::int64_t>(at) : 0;
@@ -129,7 +129,7 @@ int ask_rounds(int rounds) {
 int ask() { return ask_rounds(20); }
 int ask_for_ever() { return ask_rounds(0); }
 
-// Addresses inside of a request are the caller's affair, and those of its own space mean nothing.
+// Addresses inside a payload are not translated; those of the caller's own space mean nothing.
 int ask_wrongly() {
   delegate_seat* const seat = take_seat();
   MUST(seat != nullptr);

@@ -1,6 +1,6 @@
 // TIMEOUT: 240
-// delegate.h between tasks of one space. The program is its own workers: as a task it is called
-// with the name of what it is to do, and ends with 0 or the line where it was not as expected.
+// Delegation between tasks of one space. The test program is its own worker: started as a task with
+// the name of a role, it exits with 0 or the number of the line that failed.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -32,7 +32,7 @@ enum Operation : int { sum = DELEGATE_FIRST_OPERATION, fill, later, refuse, stop
 
 constexpr std::int64_t share = 1 << 17;  // bytes of the file for each task
 
-// ---- what workers do ---------------------------------------------------------------------------
+// ---- workers -----------------------------------------------------------------------------------
 
 std::int64_t sum_of(const unsigned char* data, std::size_t size) {
   std::int64_t all = 0;
@@ -49,7 +49,7 @@ std::int64_t do_fill(void*, const delegate_job* job) {
   return static_cast<std::int64_t>(job->size);
 }
 
-// Answered by a thread of its own, maybe before this has returned.
+// A separate thread answers, possibly before this returns.
 std::int64_t do_later(void* context, const delegate_job* job) {
   std::thread([desk = static_cast<delegate_desk*>(context), job = *job] {
     delegate_finish(desk, &job, job.requester);
@@ -93,7 +93,7 @@ std::int64_t call(delegate_seat* seat, int operation, void* data = nullptr, std:
 
 int join(delegate_seat** seat) { return delegate_join("desk", 20000, nullptr, seat); }
 
-// Bytes of the stack, of the heap and of a global, small and large, out and in again.
+// Payloads on the stack, on the heap and in a global, small and large, in both directions.
 int exchange(delegate_seat* seat, int file, std::mt19937& dice) {
   static unsigned char global[3000];
   unsigned char stack[700];
@@ -267,7 +267,7 @@ TEST_F(DelegateTasks, RequestersThatAreKilledCostNoSeatAndNoPlaceInTheSpace) {
     std::this_thread::sleep_for(std::chrono::microseconds(round * 173 % 12000));
     for (const int victim : victims) kill_task(victim);
   }
-  // A victim keeps its number until the delegatee has seen that it is gone.
+  // A killed requester keeps its number until the delegatee has noticed its death.
   int task = -1;
   for (int i = 0; i < 300 && task != 1; ++i) expect_good_end(task = spawn("ask"), "ask");
   EXPECT_EQ(task, 1) << "numbers of tasks that are no more are not used again";

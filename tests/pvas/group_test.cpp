@@ -1,6 +1,6 @@
 // TIMEOUT: 240
-// Groups of spaces, by pvas.h: each test where memory is mapped at first touch, and where all of it
-// is mapped at once.
+// Groups of spaces through pvas.h. Each test runs with memory mapped on first touch, and with all
+// memory mapped at once.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -30,7 +30,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A handle of a space and what is done with it.
+// A handle of a space, and operations on it.
 class Space {
  public:
   Space() = default;
@@ -119,7 +119,7 @@ TEST_P(Groups, AnotherProcessReadsSuchMemoryFirst) {
   ASSERT_EQ(a_.run("walk"), 0);  // now there are names, and the list is touched in `a`
   const pid_t reader = a_.process(a_.spawn("stay"));
   std::vector<unsigned char> copy(group_workers::block_bytes);
-  // The large piece is among the first that were allocated, from the beginning of a chunk on.
+  // The large block is among the first allocations, and starts at a chunk.
   const auto first = shima::pvas::commons_data_begin;
   std::size_t found = 0;
   for (std::uint64_t at = first; at < first + 20 * group_workers::block_bytes; at += 65536) {
@@ -146,7 +146,7 @@ TEST_P(Groups, TheModeIsSaid) {
   EXPECT_EQ(alone.run("is_alone"), 0);
 }
 
-// How much of what the group allocates is mapped in a root, and so in its space.
+// How much of the group's memory is mapped in a root, and so in its space.
 std::uint64_t mapped_bytes(pid_t root) {
   std::ifstream maps("/proc/" + std::to_string(root) + "/maps");
   std::uint64_t sum = 0;
@@ -180,7 +180,7 @@ TEST_P(Groups, BlocksAreMappedWhereTheyAreTouched) {
   }
 }
 
-// While a root is killed nobody takes memory that it has not mapped for zeros.
+// While a root is killed, no task reads zeros from memory that is not mapped yet.
 TEST_P(Groups, ATaskThatLosesItsRootSeesNoWrongBytes) {
   b_.spawn("sow");
   for (int round = 0; round < 10; ++round) {
@@ -271,7 +271,7 @@ TEST_P(Groups, OneSpaceOutlivesTheOther) {
   ASSERT_EQ(a_.run("see_watching"), 0);
   b_.end();
   EXPECT_EQ(a_.status_of(outliver), 0);
-  // And another takes its place, and builds again.
+  // Another space takes its place and builds the list again.
   ASSERT_EQ(b_.make(options(1)), 0) << pvas_error_message();
   const int builder = b_.spawn("build_and_stay");
   EXPECT_EQ(a_.run("walk"), 0);
@@ -317,7 +317,7 @@ TEST_P(Groups, SpacesHaveCoresOfTheirOwn) {
 
 constexpr uid_t nobody = 65534;
 
-// What `body` returns in a process of another user.
+// Runs `body` in a process of another user; returns its result.
 int as_nobody(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(setresuid(nobody, nobody, nobody) == 0 ? body() : 99);
@@ -326,7 +326,7 @@ int as_nobody(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Somebody who does not look at who answers, either.
+// The other user's process does not check who answers.
 int ask_for_memory(const std::string& name) {
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   std::memcpy(address.sun_path + 1, name.data(), name.size());
@@ -355,7 +355,7 @@ TEST_P(Groups, AnotherUsersProcessDoesNotGetTheMemory) {
   EXPECT_EQ(as_nobody([&] { return access(files.c_str(), R_OK) != 0 ? 0 : 1; }), 0);
 }
 
-// Somebody else has the name under which another space of the group would answer.
+// Another user holds the socket name of another space of the group.
 TEST_P(Groups, AnotherUsersProcessIsNotJoined) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
   group_ += "-other";
@@ -381,7 +381,8 @@ TEST_P(Groups, AnotherUsersProcessIsNotJoined) {
   EXPECT_EQ(a_.make(options(0)), 0) << pvas_error_message();
 }
 
-// Without privilege the kernel may refuse to have system calls wait; then there is the other mode.
+// Without privilege the kernel may refuse userfaultfd for system calls; then all memory is mapped
+// at once.
 TEST_P(Groups, WhoMayNotMapLazilyMapsEagerly) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
   std::ifstream setting("/proc/sys/vm/unprivileged_userfaultfd");

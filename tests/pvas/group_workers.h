@@ -1,4 +1,4 @@
-// What tasks do in the tests of groups of spaces (group_test.cpp).
+// The workers of group_test.cpp.
 #pragma once
 
 #include <fcntl.h>
@@ -48,7 +48,7 @@ inline int stay() {
   for (;;) pause();
 }
 
-// A list whose nodes have different sizes and lie in many blocks, and a large piece.
+// A list whose nodes have different sizes and lie in many blocks, and a large block.
 inline int build() {
   Node* head = nullptr;
   for (int i = 0; i < nodes; ++i) {
@@ -93,7 +93,7 @@ inline int see_list() {
   return 0;
 }
 
-// The other's list, after somebody has walked it.
+// The other space's list, after it was walked.
 inline int see_walked() {
   void* address = nullptr;
   MUST(pvas_import("list", patience_ms, &address, nullptr, nullptr) == 0);
@@ -101,7 +101,8 @@ inline int see_walked() {
   return 0;
 }
 
-// System calls on blocks that nobody in this space has touched: each is the first of its block.
+// System calls on blocks that no task of this space has touched: each is the first touch of its
+// block.
 inline int system_calls() {
   void* address = nullptr;
   MUST(pvas_import("large", patience_ms, &address, nullptr, nullptr) == 0);
@@ -115,7 +116,7 @@ inline int system_calls() {
   const iovec there{large + half, half};
   MUST(process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(half));
   for (std::size_t i = 0; i < large_bytes; ++i) MUST(copy[i] == byte_at(i));
-  // And into such memory.
+  // The same in the other direction.
   auto* const fresh = shared<unsigned char>(large_bytes);
   MUST(fresh != nullptr);
   MUST(pread(file, fresh, half, 0) == static_cast<ssize_t>(half));
@@ -148,14 +149,14 @@ inline int refused_calls() {
   MUST(pvas_share_free(static_cast<char*>(address) + 1) == PVAS_ERR_ARGUMENT);
   MUST(pvas_share_free(address) == 0);
   MUST(pvas_share_free(address) == PVAS_ERR_ARGUMENT);
-  // A name of private memory is this space's, also where the other has the same.
+  // A name of private memory belongs to this space, even if the other space uses the same name.
   int own = 0;
   MUST(pvas_export("own", &own, sizeof own) == 0);
   MUST(pvas_import("own", 0, &address, nullptr, nullptr) == 0 && address == &own);
   return 0;
 }
 
-// Memory that is given back by another space than it was taken in.
+// Memory that is freed by another space than the one that allocated it.
 inline int free_list() {
   void* address = nullptr;
   MUST(pvas_import("list", patience_ms, &address, nullptr, nullptr) == 0);
@@ -167,7 +168,7 @@ inline int free_list() {
   return 0;
 }
 
-// Takes and gives without end, and without mistakes until it is killed.
+// Allocates and frees, and checks the results, until it is killed.
 inline int trade(int rounds) {
   std::mt19937 random(static_cast<unsigned>(getpid()));
   struct Piece {
@@ -196,7 +197,7 @@ inline int trade(int rounds) {
 inline int trade_much() { return trade(30'000); }
 inline int trade_for_ever() { return trade(0); }
 
-// Names of the whole group, which work whoever has died with their lock.
+// Names of the whole group, which keep working after the holder of their lock has died.
 inline int share_names() {
   auto* const memory = shared<int>(sizeof(int));
   void* address = nullptr;
@@ -228,7 +229,7 @@ inline int stay_with_lock() {
   return stay();
 }
 
-// The other space has gone, and all that is said of it; what it allocated is there.
+// The other space has ended, and its names are removed; what it allocated still exists.
 inline int outlive() {
   void* list = nullptr;
   void* address = nullptr;
@@ -251,7 +252,7 @@ inline int see_watching() {
   return 0;
 }
 
-// What the group's last memory was filled with is not there any more.
+// A new group does not see the contents of the previous group's memory.
 inline int take_first() {
   auto* const memory = shared<unsigned char>(large_bytes);
   MUST(memory != nullptr);
@@ -261,8 +262,8 @@ inline int take_first() {
   return 0;
 }
 
-// One byte in each of many blocks, for one in the other space who looks at them while its root
-// dies.
+// Writes one byte in each of many blocks, for a task of the other space that reads them while its
+// root dies.
 constexpr std::size_t field_blocks = 4096;
 enum class FieldByte : std::size_t { sown, begun, wrong };
 
@@ -324,7 +325,8 @@ inline int touch_private() {
   return *static_cast<volatile int*>(foreign) == 5 ? 0 : 1;
 }
 
-// In a child there are the blocks that were touched before, and for the others no wrong bytes.
+// A forked child has the blocks that were touched before, and never reads wrong bytes in the
+// others.
 inline int fork_child() {
   void* address = nullptr;
   MUST(pvas_import("large", patience_ms, &address, nullptr, nullptr) == 0);

@@ -1,6 +1,6 @@
 // TIMEOUT: 240
-// SIGKILL of who has started tasks, at any moment: it is their end, and nothing is left (see
-// kill_workers.h).
+// Kills the process that started the tasks, at any moment: the tasks end too, and nothing is left
+// (kill_workers.h).
 #include <gtest/gtest.h>
 #include <spawn.h>
 
@@ -14,7 +14,7 @@
 namespace kill_workers {
 namespace {
 
-// As a program that was written for spaces.
+// Starts tasks as a program written for spaces.
 [[noreturn]] void be_a_starter() {
   pvas_space* space = nullptr;
   int task = -1;
@@ -25,7 +25,7 @@ namespace {
   _exit(3);
 }
 
-// As `shima exec --one-space`: ranks of one launcher, which is this process, meet by its number.
+// Starts tasks as `shima exec --one-space`: the ranks of a launcher meet by its process ID.
 [[noreturn]] void be_a_stand_in(pid_t launcher, int number) {
   using namespace shima::pvas;
   const std::string path = own_path();
@@ -44,7 +44,7 @@ namespace {
   _exit(4);
 }
 
-// As `shima pvas run`.
+// Starts tasks as `shima pvas run`.
 pid_t start_command() {
   const std::string path = own_path();
   const std::string shima = path.substr(0, path.rfind("/tests/")) + "/bin/shima";

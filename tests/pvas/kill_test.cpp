@@ -1,6 +1,6 @@
 // TIMEOUT: 240
-// SIGKILL of a task, of a root, or of all who share their memory, at any moment. Who lives goes on
-// or gets an error, and when all has ended there is nothing left (see kill_workers.h).
+// Kills a task, a root, or all processes of a space, at any moment. The survivors continue or get
+// an error, and in the end nothing is left (kill_workers.h).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -45,7 +45,7 @@ TEST_F(Kill, OfATaskIsNotNoticedByTheOthers) {
   expect_nothing_left();
 }
 
-// Kills the first root that this process has, some time after it has appeared.
+// Kills this process's first root, some time after it has appeared.
 void hunt_root(unsigned seed) {
   std::mt19937 dice(seed);
   pid_t root = 0;
@@ -58,7 +58,7 @@ void hunt_root(unsigned seed) {
   if (root != 0) kill(root, SIGKILL);
 }
 
-// Every call returns, be it with an error.
+// Every call returns, possibly with an error.
 void use_a_space(const pvas_options& options) {
   pvas_space* space = nullptr;
   if (pvas_create(&options, &space) != 0) return;
@@ -88,7 +88,7 @@ TEST_F(Kill, OfARootIsTheEndOfItsTasks) {
   }
 }
 
-// What the out-of-memory killer does: all who share the memory, in any order.
+// Like the out-of-memory killer: kills all processes that share the memory, in any order.
 TEST_F(Kill, OfAllWhoShareTheMemoryLeavesNothing) {
   constexpr int rounds = 40;
   std::mt19937 dice(2);

@@ -1,6 +1,5 @@
-// For tests that kill: what their tasks do, and the look at what is left when all has ended: no
-// process, dead or alive, no open file, no name of a socket. The program is its own worker (see
-// worker.h).
+// For tests that kill: the workers, and the check of what is left afterwards: no process, no
+// zombie, no open file, no socket name. The test program is its own worker (worker.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +18,7 @@ namespace kill_workers {
 
 using namespace std::chrono_literals;
 
-// ---- what workers do ---------------------------------------------------------------------------
+// ---- workers -----------------------------------------------------------------------------------
 
 std::atomic<bool> asked_to_end{false};
 
@@ -36,7 +35,7 @@ int start_own(const char* work) {
   return task;  // the handle stays, and with it the task
 }
 
-// Everything that changes what others see, again and again.
+// Repeats every operation that changes shared state.
 int change() {
   static int shown = 0;
   const std::string name = "of " + std::to_string(pvas_self());
@@ -54,7 +53,7 @@ int change() {
   }
 }
 
-// Looks at its memory all the time; 0 if nobody has changed it.
+// Checks its memory continuously; 0 if no other task has changed it.
 int keep_memory() {
   std::signal(SIGTERM, [](int) { asked_to_end = true; });
   constexpr std::size_t words = std::size_t{1} << 18;

@@ -1,7 +1,7 @@
 // TIMEOUT: 120
-// However many tasks a space has had, it is as it was: no mapping, no file, no process, and no
-// number stays taken. `many_spawns COUNT` does it with COUNT tasks (2000 where nothing is said);
-// the tests labelled soak do it with very many. The program is its own worker (see worker.h).
+// Tasks leave nothing behind: no mapping, file, process or number stays in use, however many tasks
+// a space has had. `many_spawns COUNT` starts COUNT tasks (default 2000); the soak test starts very
+// many. The test program is its own worker (worker.h).
 #include <gtest/gtest.h>
 
 #include <array>

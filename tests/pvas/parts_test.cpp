@@ -1,4 +1,4 @@
-// What spaces are made of, without a space: a program's first stack, orders for tasks, ELF files.
+// The parts of spaces, without a space: a program's first stack, orders for tasks, ELF files.
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 namespace shima::pvas {
 namespace {
 
-// Reads a stack as the System V ABI says a program may.
+// Reads an initial stack as the System V ABI defines it.
 struct SeenStack {
   std::vector<std::string> arguments, environment;
   std::vector<AuxEntry> aux;
@@ -130,7 +130,7 @@ TEST(Elf, OwnProgramIsUnderstood) {
   EXPECT_GT(image->headers, 0U);
 }
 
-// A damaged file is refused, or what it says holds together: nothing is mapped outside its span.
+// A damaged file is refused, or it is consistent: nothing is mapped outside its span.
 TEST(Elf, DamagedHeadersDoNoHarm) {
   const std::string good = bytes_of("/proc/self/exe").substr(0, 4096);
   std::mt19937 random(20261122);
@@ -156,7 +156,7 @@ TEST(Elf, DamagedHeadersDoNoHarm) {
   EXPECT_GT(refused, 100);
 }
 
-// Code as it is in glibc, in musl, and in neither.
+// Code sequences of glibc, of musl, and of neither.
 TEST(Redirect, FindsCallsThatMap) {
   std::vector<std::uint8_t> code(256, 0x90);
   const auto put = [&](std::size_t at, std::initializer_list<int> bytes) {

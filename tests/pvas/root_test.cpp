@@ -1,6 +1,6 @@
 // TIMEOUT: 120
-// What a root does where those who use its space do not do their part, or memory is short. The
-// program is its own worker (see worker.h).
+// A root with misbehaving clients, or without memory or descriptors. The test program is its own
+// worker (worker.h).
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -28,7 +28,7 @@ int wait_for_ever() {
   for (;;) pause();
 }
 
-// Takes all the memory that there is, and what others give back.
+// Allocates all memory, and what others free.
 int eat() {
   for (std::size_t size = std::size_t{1} << 30;;) {
     if (mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
@@ -75,7 +75,7 @@ TEST(Root, WhoDoesNotListenStopsNobody) {
     std::getline(stat, text);
     return (text.find(") T") != std::string::npos) == wanted;
   };
-  // More news than a connection takes.
+  // More messages than a connection can queue.
   for (int i = 0; i < 400; ++i) {
     ASSERT_EQ(kill(process, i % 2 == 0 ? SIGSTOP : SIGCONT), 0);
     ASSERT_TRUE(eventually([&] { return is_stopped(i % 2 == 0); }));
@@ -91,7 +91,7 @@ TEST(Root, WhoDoesNotListenStopsNobody) {
   pvas_destroy(space);
 }
 
-// In a process of its own, since limits cannot be raised again.
+// In a separate process, because limits cannot be raised again.
 int within(rlim_t limit_bytes, int (*body)()) {
   const pid_t child = fork();
   if (child == 0) {
@@ -103,7 +103,7 @@ int within(rlim_t limit_bytes, int (*body)()) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : status;
 }
 
-// Of the only space that this process has made.
+// The root of the only space that this process has created.
 std::string own_socket_name() {
   std::ifstream sockets("/proc/net/unix");
   const std::string wanted = "@" + shima::pvas::socket_name_for(std::to_string(getpid()) + "-");
@@ -114,8 +114,8 @@ std::string own_socket_name() {
 
 bool says(const char* words) { return std::strstr(pvas_error_message(), words) != nullptr; }
 
-// Whether a task was refused, with words; where there was a little, it began, and perhaps could not
-// go on.
+// Whether a task was refused with a message. With a little memory left, it may have started and
+// then failed.
 bool is_refused(pvas_space* space) {
   int task = -1;
   const int started = spawn_in(space, "nothing", &task);
@@ -125,7 +125,7 @@ bool is_refused(pvas_space* space) {
   return started != 0;
 }
 
-// More connections than can be, and none of them more than refused.
+// More connections than possible: the excess ones are refused, nothing worse.
 void crowd(const std::string& socket_name) {
   std::vector<shima::UniqueFd> sockets;
   for (int i = 0; i < 3000; ++i) {
@@ -162,7 +162,7 @@ TEST(Root, WithoutMemoryATaskIsRefusedAndTheOthersLiveOn) {
   EXPECT_EQ(within(rlim_t{4} << 30, use_without_memory), 0);
 }
 
-// Whatever the limit: the calls say that there is no memory, or do what they are to do.
+// With any limit, the calls report that there is no memory, or succeed.
 int use_a_little() {
   pvas_space* space = nullptr;
   int task = -1;
@@ -180,7 +180,7 @@ TEST(Root, WithoutMemoryThereIsAnErrorAndNoWait) {
   }
 }
 
-// Makes a space that may have few files, says so, and keeps it until the other end is closed.
+// Creates a space with a low limit of files, reports that, and keeps it until the other end closes.
 int keep_space_of_few_files(int said) {
   const rlimit few{48, 48};
   pvas_space* space = nullptr;
@@ -194,7 +194,8 @@ int keep_space_of_few_files(int said) {
   return 0;
 }
 
-// A task needs more files than a connection: it is refused with words until enough have left.
+// A task needs more descriptors than a connection: it is refused with a message until enough are
+// free.
 void start_once_there_is_room(const std::string& name, std::vector<shima::UniqueFd>& kept) {
   const std::string file = own_path();
   const auto program = shima::pvas::find_program(file, {file, "nothing"});

@@ -1,6 +1,6 @@
 // TIMEOUT: 240
-// Spaces and tasks by pvas.h. The program is its own worker: as a task it is called with the name
-// of what it is to do, and ends with 0 or the line where it was not as expected.
+// Spaces and tasks through pvas.h. The test program is its own worker: started as a task with the
+// name of a role, it exits with 0 or the number of the line that failed.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -36,7 +36,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// ---- what workers do ---------------------------------------------------------------------------
+// ---- workers -----------------------------------------------------------------------------------
 
 struct Link {
   int value;
@@ -70,7 +70,7 @@ int walk_list() {
   return 0;
 }
 
-// Globals, heap, stacks, threads and thread-locals are the task's own, and in its own partition.
+// Globals, heap, stacks, threads and thread-locals belong to the task, and lie in its partition.
 int own_memory() {
   const int self = pvas_self();
   MUST(self >= 0);
@@ -103,8 +103,8 @@ int own_memory() {
   return 0;
 }
 
-// The heap at the program break is the task's own: it grows, shrinks, is zero where it has just
-// grown, and ends before pages that can be read (MPICH copies 4 KiB from shorter blocks).
+// The heap at the program break belongs to the task: it grows, shrinks, is zero where it has grown,
+// and is followed by readable pages (MPICH copies 4 KiB from shorter blocks).
 int own_heap() {
   constexpr intptr_t len_bytes = 5 << 20;
   auto* const begin = static_cast<char*>(sbrk(len_bytes));
@@ -123,7 +123,7 @@ int own_heap() {
   return 0;
 }
 
-// Asks the kernel as libraries do that make system calls without libc.
+// Makes a system call without libc, as some libraries do.
 long kernel_break(long wanted) {
   long result = SYS_brk;
   asm volatile("syscall" : "+a"(result) : "D"(wanted) : "rcx", "r11", "memory");
@@ -161,7 +161,7 @@ int fork_is_no_task() {
   return 0;
 }
 
-// Holds the other's memory, and says so; reads it when the other is dead.
+// Holds the other's memory, reports that, and reads the memory after the other has died.
 int hold_other() {
   void* address = nullptr;
   int owner = -1;
@@ -202,7 +202,7 @@ int names() {
   return 0;
 }
 
-// Dies with the board's lock, which no call of the library can be made to do.
+// Dies while it holds the board's lock, which no call of the library does.
 int die_with_lock() {
   const auto self = shima::pvas::Membership::own();
   auto& board = const_cast<shima::pvas::Board&>(self->board());
@@ -229,7 +229,7 @@ int spawn_another() {
   return 0;
 }
 
-// What was asked for in the test `Inherits`.
+// Checks what the test `Inherits` requested.
 int inherits() {
   MUST(std::getenv("PVAS_TEST") != nullptr && std::getenv("HOME") == nullptr);
   char folder[100] = "";
@@ -252,7 +252,7 @@ int inherits() {
 
 int nothing() { return 0; }
 
-// The one that waits has begun, and maps nothing more.
+// The waiting task has started, and maps nothing more.
 int see_waiting() {
   void* address = nullptr;
   MUST(pvas_import("waiting", 5000, &address, nullptr, nullptr) == 0);
@@ -544,7 +544,7 @@ TEST_F(Spaces, RefusesWithAReason) {
   EXPECT_EQ(task, -1);
 }
 
-// The name of a space's socket, which everybody may see in /proc/net/unix.
+// The name of a space's socket, as visible to all users in /proc/net/unix.
 std::string some_socket_name() {
   std::ifstream sockets("/proc/net/unix");
   const std::string wanted = "@" + shima::pvas::socket_name_for(std::to_string(getpid()) + "-");

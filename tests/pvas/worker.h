@@ -1,5 +1,5 @@
-// For tests whose program is its own worker: as a task it is called with the name of what it is to
-// do, and ends with 0 or a number that tells the line where it was not as expected.
+// For tests whose program is its own worker: started as a task with the name of a role, it exits
+// with 0 or the number of the line that failed.
 #pragma once
 
 #include <sys/types.h>
@@ -32,7 +32,7 @@ inline pid_t parent_of(pid_t process) {
   return parent;
 }
 
-// Gone, or waiting for somebody to ask how it ended.
+// Whether the process does not exist or is a zombie.
 inline bool has_ended(pid_t process) {
   std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
   std::string text;
