@@ -10,8 +10,8 @@
 namespace shima {
 
 // As exchange_values, for values that hints may follow; returns the first member's hints beside
-// them. Members with different hints would choose differently and lose each other's data, so the
-// first member's hold for all.
+// them. With different hints members would choose differently and lose each other's data, so the
+// first member's hints hold for all.
 template <class T>
 struct WithHints {
   std::vector<T> values;

@@ -1,4 +1,4 @@
-// Where hints come from, and which of them wins.
+// The sources of hints, and their precedence.
 //
 // Precedence: environment (SHIMA_HINTS before ROMIO_HINTS) > the program's MPI_Info > default, so
 // that a user can overrule a program without changing it. MPI lets an implementation ignore a hint,
@@ -20,7 +20,7 @@ namespace shima {
 // Lines "key value", with # comments; the form of the file that ROMIO_HINTS names.
 [[nodiscard]] std::vector<HintSetting> parse_hint_file(std::string_view text);
 
-// What the environment of this process asks for, weakest first; read once.
+// The hints of this process's environment, weakest first; read once.
 [[nodiscard]] const std::vector<HintSetting>& environment_hints();
 
 // `base` changed by the program's settings and those by `stronger`.

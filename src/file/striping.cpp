@@ -18,7 +18,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-// The targets that may be used, in order.
+// The usable targets, in order.
 Result<std::vector<std::string>> order_of(const Hints& hints, std::span<const TargetPlace> places) {
   std::vector<std::string> order;
   if (!hints.shima_targets.empty()) order = split(hints.shima_targets, ',');

@@ -1,12 +1,13 @@
 // From hints to the regions of a new striped file.
 //
-// Striping is asked for by naming targets (shima_targets), or by striping_factor where targets are
-// configured; without either the striping hints are left alone, since programs carry them for other
-// file systems. The order of targets is that of shima_targets, or else of the configuration,
-// beginning with number start_iodevice; where more subfiles are asked for than there are targets,
-// these come again. shima_regions "0:64K:1,64K:1M:4" cuts the file: from offset 0 a unit of 64 KiB
-// over one target, from 64 KiB on a unit of 1 MiB over four; instead of a number, targets can be
-// named in order ("64K:1M:a+b+c").
+// Striping is requested by naming targets (shima_targets), or by striping_factor if targets are
+// configured. Without either, the other striping hints are ignored, because programs carry them for
+// other file systems. The order of targets is that of shima_targets, or else of the configuration,
+// starting with number start_iodevice; if there are fewer targets than subfiles, they are used in
+// turn. shima_regions "0:64K:1,64K:1M:4" divides the file: from offset 0 a unit of 64 KiB over one
+// target, from 64 KiB on a unit of 1 MiB over four. Instead of a number, targets can be named in
+// order
+// ("64K:1M:a+b+c").
 #pragma once
 
 #include <span>
@@ -20,16 +21,16 @@ namespace shima {
 
 inline constexpr std::uint64_t default_unit_bytes = std::uint64_t{1} << 20;
 
-// Whether a file that is created with these hints, on this machine, is to be striped; also where
-// regions_for will then say that they are wrong.
+// Whether a file created with these hints on this machine is to be striped; true also if
+// regions_for will report an error.
 [[nodiscard]] bool wants_striping(const Hints& hints);
 
-// The same, where it is known which targets are configured. Pure.
+// The same for a known list of configured targets. Pure.
 [[nodiscard]] Result<std::vector<StripedRegion>> regions_for(const Hints& hints,
                                                              std::span<const TargetPlace> places);
 [[nodiscard]] Result<std::vector<StripedRegion>> regions_for(const Hints& hints);
 
-// Puts what is true of a striped file into the hints that tell of it.
+// Sets the hints that describe the layout of a striped file.
 void describe_striping(const MasterFile& master, Hints& hints);
 
 }  // namespace shima

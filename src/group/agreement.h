@@ -17,7 +17,7 @@ std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-// What each member gives, known to all. Collective.
+// The values of all members, by rank. Collective.
 template <class T>
 Result<std::vector<T>> exchange_values(Channel& channel, const T& mine) {
   SHIMA_TRY_ASSIGN(const auto letters, channel.exchange(bytes_of(mine)));
@@ -30,7 +30,8 @@ Result<std::vector<T>> exchange_values(Channel& channel, const T& mine) {
   return values;
 }
 
-// All members' worst; this member's own words if they are the worst. Collective.
+// Returns the worst outcome of all members, with this member's own message if it is the worst.
+// Collective.
 [[nodiscard]] Status agree_on(Channel& channel, const Status& mine, const std::string& doing);
 
 }  // namespace shima

@@ -1,4 +1,4 @@
-// An Outcome as two words whose maxima over all members are everybody's outcome.
+// Encodes an Outcome as two words, such that the maxima over all members are the common outcome.
 #pragma once
 
 #include "group/channel.h"

@@ -1,7 +1,7 @@
-// Processes that were declared to act together by an array of their IDs (PFF's process set).
+// Processes that act together, declared by an array of their process IDs (PFF's process set).
 //
-// A set is the ground on which its members open files: each file gets a channel of its own, as the
-// files of a communicator do.
+// A set is what its members open files in: each file gets a channel of its own, like the files of a
+// communicator.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ namespace shima {
 
 class ProcessSet {
  public:
-  // Blocks until all members have come; see call_roll() for the errors.
+  // Blocks until all members have arrived; for errors see call_roll().
   [[nodiscard]] static Result<std::unique_ptr<ProcessSet>> meet(const RollCall& call);
 
   [[nodiscard]] int index() const { return ground_->segment->index(); }
   [[nodiscard]] int size() const { return ground_->segment->member_count(); }
-  // A channel for another file. Collective: all members make their channels in one order.
+  // A channel for another file. Collective: all members make their channels in the same order.
   [[nodiscard]] Result<std::unique_ptr<Channel>> make_channel();
   // Waits for all members. Collective.
   [[nodiscard]] Status barrier();

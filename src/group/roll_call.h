@@ -1,12 +1,12 @@
-// How processes that were not started together find each other.
+// Rendezvous of processes that were not started together.
 //
-// They know one thing: the array of their process IDs. The first of the array makes the memory that
-// they are going to share, and beside it a roll: an anonymous file whose name is a digest of the
-// array. The others look for that name under /proc/PID/fd of the first, where only a process of the
-// same user may look, so that there is nothing to squat on and nothing to clean up. Each maps both
-// and marks itself present; whoever comes last ends the call. Who finds that a process has ended,
-// or that the time is up, writes so into the roll instead, for good, so that all who came leave
-// with one outcome.
+// They know only the array of their process IDs. The first process of the array creates the memory
+// that they will share, and beside it a roll: a memfd whose name is a digest of the array. The
+// others look for that name under /proc/PID/fd of the first, which only processes of the same user
+// can read, so that no name can be squatted and nothing is left to clean up. Each process maps both
+// and marks itself present; the last one to arrive ends the call. A process that finds a member
+// dead, or the time up, writes that outcome into the roll for good, so that all that arrived leave
+// with the same outcome.
 #pragma once
 
 #include <sys/types.h>
@@ -24,14 +24,14 @@ namespace shima {
 inline constexpr int most_on_a_roll = 4096;
 
 struct RollCall {
-  std::span<const pid_t> pids;  // the same on all; this process is one of them
-  std::uint64_t number = 0;     // tells calls among the same processes apart
+  std::span<const pid_t> pids;  // the same on all; includes this process
+  std::uint64_t number = 0;     // distinguishes calls of the same processes
   std::optional<std::chrono::milliseconds> timeout;
 };
 
-// The memory that all share, once all have come and introduced themselves. Blocks. Errors:
-// bad_argument (the array), peer_lost (no such process, or it has ended), access_denied (another
-// user's), timed_out.
+// The shared memory, once all have arrived and introduced themselves. Blocks. Errors: bad_argument
+// (the array), peer_lost (no such process, or it has exited), access_denied (another user's
+// process), timed_out.
 [[nodiscard]] Result<std::shared_ptr<NodeSegment>> call_roll(const RollCall& call);
 
 }  // namespace shima

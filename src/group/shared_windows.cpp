@@ -13,7 +13,7 @@ void SharedWindows::reset() {
 
 void SharedWindows::open(int side, int domain, TargetRange range, std::uint32_t members) {
   WindowState& window = mine().windows[static_cast<std::size_t>(side)];
-  // Odd while the range changes: a late reader of the window before must not see half of each.
+  // The serial is odd while the range changes, so that a late reader never combines two windows.
   window.opened.fetch_add(1, std::memory_order_seq_cst);
   window.domain.store(domain, std::memory_order_seq_cst);
   window.begin.store(range.begin.value, std::memory_order_seq_cst);

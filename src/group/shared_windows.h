@@ -1,8 +1,8 @@
-// Windows that the members of one node fill or empty themselves.
+// Windows in shared memory that the members of one node fill or empty themselves.
 //
-// Every agent has two. It opens one by showing its range and how many members have bytes there;
-// each of these copies and finishes it, and the last one to finish wakes the agent. A member that
-// has no bytes in a window never holds it up, and may miss it altogether.
+// Every agent has two. It opens one by publishing its range and the number of members with bytes
+// there. Each of these members copies its bytes and finishes the window; the last one wakes the
+// agent. A member without bytes in a window never delays it, and may not notice it at all.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace shima {
 
 // A window as a member sees it.
 struct OpenWindow {
-  int agent = 0;  // index on the node
+  int agent = 0;  // its index on the node
   int side = 0;   // which of the agent's two
   std::uint32_t serial = 0;
   int domain = 0;  // which of the agent's
@@ -27,10 +27,10 @@ class SharedWindows {
   SharedWindows(NodeSegment& segment, Slot* slot, const WaitHooks& hooks)
       : segment_(segment), slot_(slot), hooks_(hooks) {}
 
-  // Clears this member's board. To be called before the exchange that starts a call.
+  // Resets this member's windows. Call it before the exchange that starts a collective call.
   void reset();
 
-  // As an agent.
+  // For an agent.
   void show_staging(const SharedRef& staging) { mine().staging = staging; }
   void open(int side, int domain, TargetRange range, std::uint32_t members);
   [[nodiscard]] bool finished(int side) const;
@@ -39,14 +39,14 @@ class SharedWindows {
   // No more windows from this agent in this call.
   void close();
 
-  // As a member. `seen` is the serial of the last window looked at there.
+  // For a member. `seen` is the serial of the last window that it has examined there.
   [[nodiscard]] std::optional<OpenWindow> look(int agent, int side, std::uint32_t seen) const;
   [[nodiscard]] bool closed(int agent) const;
   // The memory of an agent's two windows.
   [[nodiscard]] Result<std::span<std::byte>> memory(int agent);
   void finish(const OpenWindow& window, bool copied);
 
-  // Sleeping until something changes: take the state, look around, and sleep if there was nothing.
+  // To sleep until something changes: read the state, look for work, and sleep if there is none.
   [[nodiscard]] std::uint32_t state() const {
     return slot_->event.word.load(std::memory_order_seq_cst);
   }

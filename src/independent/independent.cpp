@@ -1,14 +1,14 @@
-// Four ways, from the cheapest:
+// Four methods, the cheapest first:
 //
-// - direct: the file side and the memory side are both one piece: one call.
-// - batched: the two patterns are walked together; pieces of memory that belong to one contiguous
-// run
-//   of the file go into one vectored call. Where the pieces of memory are tiny they are copied
-//   through a buffer instead, because a vector entry costs the kernel more than the copy.
-// - scattered: many small pieces that lie apart go through scattered.h.
-// - sieved (reads only): where the file's pieces are small and close together, whole windows are
-// read
-//   and the pieces copied out. Writes never do this: bytes between the pieces are not ours.
+// - direct: the file side and the memory side are one piece each: one call.
+// - batched: both patterns are walked together; the pieces of memory for one contiguous run of the
+//   file go into one vectored call. Tiny pieces of memory are copied through a buffer, because an
+//   iovec entry costs the kernel more than the copy.
+// - scattered: many small pieces that lie apart (scattered.h).
+// - sieved (reads only): if the file's pieces are small and close together, whole windows are read
+// and
+//   the pieces copied out. Writes never do this, because the bytes between the pieces may be
+//   others'.
 #include "independent/independent.h"
 
 #include <limits.h>
@@ -38,7 +38,7 @@ class Run {
       : request_(request), file_(file), counters_(counters) {}
 
   [[nodiscard]] std::uint64_t moved() const { return moved_; }
-  [[nodiscard]] bool ended() const { return ended_; }  // a read met the end of the file
+  [[nodiscard]] bool ended() const { return ended_; }  // a read reached the end of the file
 
   Status add(std::int64_t offset, std::int64_t address, std::uint64_t len_bytes) {
     if (count_ > 0 && offset == end_) {
@@ -107,7 +107,7 @@ Result<std::uint64_t> move_batched(const IndependentRequest& request, LogicalFil
   return run.moved();
 }
 
-// One piece of the file, one of memory.
+// One contiguous piece of the file and of memory.
 Result<std::uint64_t> move_one_piece(const IndependentRequest& request, LogicalFile& file,
                                      Counters& counters) {
   const FileOffset offset{bounds_of(request.file).lowest};
@@ -130,7 +130,7 @@ Cursor contiguous_at(const std::byte* address, std::uint64_t len_bytes) {
                  len_bytes});
 }
 
-// Through a buffer, a chunk of data bytes at a time: memory in tiny pieces.
+// Through a buffer, a chunk of data bytes at a time, for memory in tiny pieces.
 Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFile& file,
                                    Counters& counters) {
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(bounce_bytes);
@@ -160,7 +160,7 @@ Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFil
   return moved;
 }
 
-// Whole windows of the file are read, and the pieces in them copied out.
+// Reads whole windows of the file and copies the pieces out.
 Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile& file,
                                   Counters& counters) {
   const auto [lowest, highest] = bounds_of(request.file);
@@ -205,7 +205,7 @@ bool worth_sieving(const IndependentRequest& request) {
                            static_cast<double>(sieve_pitch_bytes);
 }
 
-// Where a read meets the end of the file matters only if it may.
+// The end of the file is looked up only if the read may reach it.
 bool lies_within(const IndependentRequest& request, LogicalFile& file) {
   if (request.direction == Direction::write) return true;
   const auto size = file.size();

@@ -23,7 +23,7 @@ struct IndependentRequest {
   Toggle ring = Toggle::automatic;  // io_uring for pieces that lie apart (see scattered.h)
   bool may_share = false;           // whether a second thread of this process may help
   bool timed = true;                // whether the time in the file is counted
-  ReadAhead* read_ahead = nullptr;  // to be told of each read, if any
+  ReadAhead* read_ahead = nullptr;  // notified of each read, if not null
 };
 
 // Blocks; returns the data bytes moved. A read stops at the end of the file.

@@ -9,11 +9,11 @@ constexpr std::int64_t subfile_ahead_bytes = std::int64_t{2} << 20;
 constexpr std::int64_t most_ahead_bytes = std::int64_t{32} << 20;
 constexpr std::int64_t ahead_pieces = 32;
 constexpr std::int64_t most_stride_bytes = std::int64_t{1} << 30;
-constexpr std::int64_t cached_windows = 16;  // passed over where nothing has to be read
+constexpr std::int64_t cached_windows = 16;  // skipped after a window that was cached
 
 }  // namespace
 
-// Asks for a window at a time, each when half of the one before is read.
+// Requests a window at a time, each when half of the previous one has been read.
 void ReadAhead::extend(FileOffset begin, std::uint64_t len_bytes, std::int64_t stride_bytes) {
   if (stride_bytes > most_stride_bytes) return;
   const bool in_sequence = stride_bytes == as_signed(len_bytes);

@@ -1,15 +1,14 @@
-// Reading ahead of a member that reads at a constant stride.
+// Read-ahead for a member that reads at a constant stride.
 //
-// The kernel reads ahead of what is read in sequence in one file. It does not see that one process
-// reads 16 KiB every MiB, nor that a sequence leads from one subfile to the next, so that one disk
-// works while the others wait. Here the distance between a member's reads is watched; once it has
-// come a few times in a row, the bytes that the next reads will want are asked for
-// (posix_fadvise(2), POSIX_FADV_WILLNEED), and come into the page cache while the member goes on.
+// The kernel reads ahead of sequential reads in one file. It detects neither a process that reads
+// 16 KiB every MiB, nor a sequence that continues in another subfile, so that one disk works while
+// the others idle. This class observes the distance between a member's reads. Once the same
+// distance has occurred a few times in a row, it requests the bytes of the next reads
+// (posix_fadvise(2), POSIX_FADV_WILLNEED), which the kernel loads while the member continues.
 //
-// Only the bytes of the pieces are asked for: where the gaps between them are read too, by other
-// members, the kernel sees that by itself, and makes longer requests of it than advice would. What
-// is in the page cache already costs a look now and then. A wrong guess costs bytes read in vain,
-// never a wrong byte.
+// Only the bytes of the pieces are requested: if other members read the gaps, the kernel sees one
+// sequence and makes longer requests than advice would. Data in the page cache costs a check now
+// and then. A wrong guess costs useless reads, never a wrong byte.
 #pragma once
 
 #include <atomic>
@@ -20,10 +19,10 @@
 
 namespace shima {
 
-// The distance between reads. Threads that read at once spoil each other's guesses, nothing else.
+// Detects the distance between reads. Concurrent readers can only spoil each other's guesses.
 class StrideWatch {
  public:
-  // Takes note of a read; returns the distance to the next one, or 0 where that cannot be told.
+  // Records a read; returns the distance to the next one, or 0 if it is unknown.
   [[nodiscard]] std::int64_t next(std::int64_t begin) {
     const std::int64_t distance = begin - last_.load(std::memory_order_relaxed);
     last_.store(begin, std::memory_order_relaxed);
@@ -52,11 +51,11 @@ class ReadAhead {
 
   void enable(bool enabled) { enabled_ = enabled; }
 
-  // To be called before each read of consecutive bytes of the file; does not wait for a disk.
+  // Call it before each read of consecutive bytes of the file; does not wait for a disk.
   void before_read(FileOffset begin, std::uint64_t len_bytes) {
     if (!enabled_) return;
     const std::int64_t stride = watch_.next(begin.value);
-    // A plain file that is read in sequence is the kernel's.
+    // The kernel reads ahead in a plain file that is read in sequence.
     if (stride >= as_signed(len_bytes) + (subfiles_ > 1 ? 0 : 1)) extend(begin, len_bytes, stride);
   }
 
@@ -68,7 +67,7 @@ class ReadAhead {
   int subfiles_;
   bool enabled_ = true;
   StrideWatch watch_;
-  std::atomic<std::int64_t> front_ = 0;  // up to here all was asked for
+  std::atomic<std::int64_t> front_ = 0;  // everything below was requested
 };
 
 }  // namespace shima

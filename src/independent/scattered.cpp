@@ -53,8 +53,7 @@ class Scatter {
   }
 
  private:
-  // Both halves at once, where a core has nothing else to do: reading is copying, which many can
-  // do.
+  // Both halves in parallel if a core is idle: reading from the cache is copying, which scales.
   bool by_two(bool writes) {
     const bool shares = request_.may_share && !writes && runs_.size() >= few_pieces;
     const std::span<const LogicalRun> runs(runs_);
@@ -73,7 +72,7 @@ class Scatter {
     return shares ? helper_.wait().has_value() && moved && others_moved : moved;
   }
 
-  // Unless pieces of a write overlap, in the order of the file.
+  // In the order of the file, unless pieces of a write overlap.
   void sort() {
     if (std::ranges::is_sorted(pieces_, {}, &Piece::offset)) return;
     const bool writes = request_.direction == Direction::write;
@@ -87,7 +86,7 @@ class Scatter {
   void merge() {
     memory_.clear();
     runs_.clear();
-    memory_.reserve(pieces_.size());  // what runs point to stays in its place
+    memory_.reserve(pieces_.size());  // runs point into it
     for (const Piece& piece : pieces_) {
       memory_.push_back({reinterpret_cast<void*>(piece.address), piece.len_bytes});
       if (!runs_.empty() && continues(piece)) {
@@ -126,7 +125,7 @@ class Scatter {
   std::vector<Piece> unsorted_;
   std::vector<iovec> memory_;
   std::vector<LogicalRun> runs_;
-  Aside helper_{[] {}};  // has a thread once there is work for it
+  Aside helper_{[] {}};  // starts its thread on first use
 };
 
 double pieces_in(const Slice& slice) {
@@ -144,7 +143,7 @@ bool worth_scattering(const IndependentRequest& request, LogicalFile& file) {
   if (memory_pieces > pieces && bytes / memory_pieces < tiny_piece_bytes) return false;
   if (!request.file.pattern.ordered()) return true;
   if (request.ring != Toggle::automatic) return request.ring == Toggle::enable;
-  // In order there is nothing to sort and merge; then only a disk gains by many requests at once.
+  // An ordered request needs no sorting; then many requests at once help only a disk.
   const Bounds bounds = bounds_of(request.file);
   return request.direction == Direction::read &&
          !(file.cached(FileOffset{bounds.lowest}) && file.cached(FileOffset{bounds.highest - 1}));

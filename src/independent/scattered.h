@@ -1,11 +1,11 @@
 // Many small pieces that lie apart in a file, in any order: PFF's list I/O.
 //
-// The request is taken in portions. The pieces of a portion are sorted by where they lie, those
-// that touch become runs, and the runs go to the disks that hold them in that order: with a few
-// hundred a system call where that is not slower (reads, whose pages the ring copies as a call of
-// one's own would; a buffered write through it takes longer), else with a call each. Reads are
-// shared with a second thread where the file is one process's and it may use several cores. The
-// order of the pieces decides only where two of a write share bytes; then it is kept.
+// The request is processed in portions. The pieces of a portion are sorted by their place in the
+// file, adjacent pieces become runs, and the runs go to the subfiles in that order: a few hundred
+// per system call through io_uring where that is not slower (reads; a buffered write through the
+// ring takes longer), otherwise one call each. A second thread shares the reads if only one process
+// has the file open and it may use several cores. The order of the pieces matters only if pieces of
+// a write overlap; then it is kept.
 #pragma once
 
 #include "independent/independent.h"

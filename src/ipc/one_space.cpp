@@ -24,13 +24,13 @@ bool HeldTasks::hold(const SpacePlace& place, pid_t pid) {
   if (!self || place.space != own.space || place.root_pid != own.root_pid) return false;
   if (!self->hold(place.task)) return false;
   tasks_.push_back(place.task);
-  // Its number may have been another's before it was held.
+  // The number may have been reused before the hold was taken.
   const auto process = self->process(place.task);
   return process && *process == pid;
 }
 
 void HeldTasks::release() {
-  // A forked child has no holds to give back.
+  // A forked child has no holds to release.
   if (const auto self = Membership::own())
     for (const int task : tasks_) std::ignore = self->release(task);
   tasks_.clear();

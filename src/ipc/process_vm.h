@@ -1,7 +1,7 @@
-// Reaching into the memory of another process of the same node.
+// Access to the memory of another process on the same node.
 //
-// One call moves many pieces; the two sides may be cut differently. Partial transfers are resumed.
-// Source: process_vm_readv(2).
+// One call moves many pieces; the two sides may be divided differently. Partial transfers are
+// resumed. Source: process_vm_readv(2).
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +23,7 @@ class RemoteTransfer {
 
   // Adds pieces of equal total length to each side; moves a batch when one is full.
   [[nodiscard]] Status add(std::uintptr_t local, std::uintptr_t remote, std::uint64_t len_bytes);
-  // Moves what is left.
+  // Moves the remaining pieces.
   [[nodiscard]] Status flush();
 
  private:
@@ -36,10 +36,10 @@ class RemoteTransfer {
   std::vector<iovec> remote_;
 };
 
-// Lets every process of this user reach this one, where the kernel asks for such consent (Yama).
+// Lets every process of this user access this one, where the kernel demands consent (Yama).
 void allow_reach();
 
-// Whether `pid` can be reached: reads 8 bytes at `address` there and compares them with `nonce`.
+// Whether `pid` is accessible: reads 8 bytes at `address` there and compares them with `nonce`.
 [[nodiscard]] bool prove_reach(pid_t pid, std::uint64_t address, std::uint64_t nonce);
 
 }  // namespace shima

@@ -1,7 +1,7 @@
-// Buffers that agents collect windows in, kept from one call and one file to the next.
+// A pool of buffers in which agents collect windows, kept across calls and files.
 //
-// They are SharedBuffers, so that one buffer serves both ways: the agent reaches out from it, or
-// the members map it and copy themselves. Keeping them saves the page faults of fresh memory.
+// They are SharedBuffers, so that a buffer serves both directions: the agent accesses other memory
+// from it, or the members map it and copy themselves. Reuse saves the page faults of fresh memory.
 #pragma once
 
 #include <mutex>

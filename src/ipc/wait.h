@@ -1,9 +1,9 @@
-// Waiting for another task without taking the core it needs.
+// Waits for another task without taking the core that it needs.
 //
-// A wait spins briefly only where every task can have a core of its own; then it yields a few
-// times, then it sleeps on a futex in slices that grow from 50 us to 2 ms. Between slices it calls
-// the progress hook, because a rank asleep in our call would otherwise hold up the messages of the
-// MPI library, and now and then it asks whether the peers still live.
+// A wait spins briefly if every task can have a core of its own; then it yields a few times; then
+// it sleeps on a futex in slices that grow from 50 us to 2 ms. Between slices it calls the progress
+// hook, because a rank asleep in Shima would otherwise stall the messages of the MPI library, and
+// periodically it checks that the peers live.
 #pragma once
 
 #include <sched.h>
@@ -20,27 +20,26 @@ namespace shima {
 
 struct WaitHooks {
   std::function<void()> progress;  // lets the MPI library handle messages; may be empty
-  std::function<Status()> peers;   // an error once a peer is gone; may be empty
+  std::function<Status()> peers;   // an error once a peer has died; may be empty
   bool may_spin = false;           // no more tasks than cores
 };
 
-// An error once a process has ended.
+// An error once a process has exited.
 [[nodiscard]] Status check_alive(pid_t pid);
 
-// A word that waiters of one node sleep on, and how many do.
+// A word that waiters of one node sleep on, and the number of sleepers.
 struct Event {
   FutexWord word{0};
   std::atomic<std::uint32_t> sleepers{0};
 
-  // Lets every waiter look again.
+  // Makes every waiter check again.
   void post() {
     word.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers.load(std::memory_order_seq_cst) != 0) futex_wake(word, INT32_MAX);
   }
 };
 
-// The part of a wait that follows when looking a few times did not help: one slice of sleep, longer
-// each time.
+// The sleeping phase of a wait: slices of growing length.
 class Sleeper {
  public:
   explicit Sleeper(const WaitHooks& hooks) : hooks_(hooks) {}
@@ -56,7 +55,7 @@ class Sleeper {
   Clock::time_point next_peer_check_ = Clock::now() + std::chrono::milliseconds(100);
 };
 
-// Tells the processor that this is a spin.
+// Tells the processor that this is a spin loop.
 inline void relax_core() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -65,7 +64,7 @@ inline void relax_core() {
 #endif
 }
 
-// Waits until `ready()` holds; whoever makes it hold posts `event`.
+// Waits until `ready()` holds; a process that makes it hold posts `event`.
 template <class Ready>
 [[nodiscard]] Status wait_until(Event& event, const WaitHooks& hooks, Ready ready) {
   constexpr int spins = 2000;

@@ -8,7 +8,7 @@
 namespace shima {
 namespace {
 
-// A plain file's block: no file is longer.
+// The striping unit of a plain file; no file is longer.
 constexpr std::uint64_t endless_unit_bytes = std::uint64_t{1} << 62;
 
 Status check(std::span<const RegionSpec> regions) {

@@ -1,9 +1,9 @@
 // WHERE bytes lie: from a logical file to its subfiles.
 //
-// A file is cut into regions. In each, striping blocks of `unit_bytes` are dealt over the region's
-// own subfiles in order; the last region has no end. A subfile's bytes therefore lie in the order
-// of the logical file, without holes of its own. A plain file is the layout of one region with one
-// subfile; nothing above asks which of the two it has. Pure.
+// A file is divided into regions. In each region, blocks of `unit_bytes` are distributed over the
+// region's own subfiles in turn; the last region is unbounded. A subfile's bytes therefore lie in
+// the order of the logical file and leave no holes. A plain file is the layout of one region with
+// one subfile; no caller distinguishes the two. Pure.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Extent {
   std::uint64_t len_bytes = 0;
 };
 
-// What a region is made of; it ends where the next begins.
+// The description of a region, which ends where the next begins.
 struct RegionSpec {
   FileOffset begin;
   std::uint64_t unit_bytes = 0;
@@ -40,20 +40,20 @@ class Layout {
  public:
   [[nodiscard]] static Layout plain();
   [[nodiscard]] static Layout striped(std::uint64_t unit_bytes, int subfile_count);
-  // bad_argument, with the rule that is broken: the first region begins at 0, each later one beyond
-  // the one before; units and numbers of subfiles have limits.
+  // bad_argument names the broken rule: the first region begins at 0, each later one beyond the
+  // previous one; units and numbers of subfiles are limited.
   [[nodiscard]] static Result<Layout> make(std::span<const RegionSpec> regions);
 
   [[nodiscard]] int subfile_count() const { return subfile_count_; }
   // Where the byte at `offset` lies, and how many bytes follow it there, at most `len_bytes`.
   [[nodiscard]] Extent locate(FileOffset offset, std::uint64_t len_bytes) const;
-  // The bytes of the logical file that follow each other from `at` on in a subfile as well.
+  // The range of the logical file that is contiguous from `at` on in a subfile too.
   [[nodiscard]] FileRange run_at(int subfile, TargetOffset at) const;
   // How many bytes of a subfile lie below `end`.
   [[nodiscard]] TargetOffset below(int subfile, FileOffset end) const;
   // Where the logical file ends if its subfiles have these sizes.
   [[nodiscard]] FileOffset end_of_file(std::span<const std::uint64_t> subfile_sizes) const;
-  // A common divisor of all places where the file goes on in another subfile.
+  // A common divisor of all offsets at which the file continues in another subfile.
   [[nodiscard]] std::uint64_t granule_bytes() const;
   // The largest size that a subfile can have.
   [[nodiscard]] TargetOffset capacity(int subfile) const { return below(subfile, end_of_space); }

@@ -1,9 +1,9 @@
-// A slice of the file, as it lies in one subfile.
+// A slice of the file as it lies in one subfile.
 //
-// A Cursor walks the slice in file offsets; of these only those in the subfile's stripes count, and
-// inside a stripe target offsets differ from file offsets by a constant. So this is a Cursor, the
-// stripe it stands in, and that constant; it skips what lies in other subfiles. In a plain file
-// there is one stripe without end, and nothing to skip. Pure.
+// A Cursor walks the slice in file offsets. Only those in the subfile's stripes count, and within a
+// stripe target offsets differ from file offsets by a constant. So this is a Cursor, its current
+// stripe, and that constant; it skips bytes of other subfiles. A plain file has one unbounded
+// stripe and nothing to skip. Pure.
 #pragma once
 
 #include <tuple>
@@ -21,7 +21,7 @@ struct Domain {
   friend bool operator==(const Domain&, const Domain&) = default;
 };
 
-// What a range of the file touches of each subfile; those that it does not touch are left out.
+// The parts of subfiles that a range of the file touches.
 [[nodiscard]] std::vector<Domain> parts_of(const Layout& layout, FileRange range);
 
 class SubfileCursor {
@@ -51,8 +51,8 @@ class SubfileCursor {
     });
   }
 
-  // The same beside a cursor in the same data somewhere else: visit(StripPair{here, there}). A
-  // visit returns a Status; the first error ends the walk.
+  // The same beside a cursor over the same data elsewhere: visit(StripPair{here, there}). A visit
+  // returns a Status; the first error ends the walk.
   template <class Visit>
   [[nodiscard]] Status match_below(TargetOffset end, Cursor& other, Visit visit);
 
@@ -72,8 +72,8 @@ class SubfileCursor {
   const Layout* layout_;
   Domain domain_;
   Cursor cursor_;
-  FileRange run_;           // the stripe that cursor_ stands in
-  std::int64_t shift_ = 0;  // what to add there to get target offsets
+  FileRange run_;           // the stripe of cursor_
+  std::int64_t shift_ = 0;  // added to file offsets, gives target offsets
   bool done_ = false;
 };
 

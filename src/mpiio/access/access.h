@@ -1,4 +1,4 @@
-// One call that moves data: what it asks for, and the work that this comes to.
+// One data access call: what it requests, and the work to execute.
 //
 // An argument error of a collective call is not returned at once: the member takes part with the
 // error instead of a transfer, so that the others neither hang nor succeed.
@@ -27,14 +27,14 @@ struct Access {
   MPI_Offset offset = 0;  // in etypes, with an explicit offset
 };
 
-// A call whose arguments are checked and whose place in the file is taken, so that it can run in
-// any thread. An error of this member is in `status`; the work of a collective call has to be done
-// all the same.
+// A call whose arguments are checked and whose place in the file is reserved, so that any thread
+// can execute it. `status` is an error of this member; the work of a collective call must run
+// nevertheless.
 struct PreparedAccess {
   Status status;
   Work work;
-  // What the program's own thread has to do when it learns of the end; gives the bytes of the
-  // buffer that were moved. Null: nothing, and the bytes are those of the work.
+  // What the program's own thread must do on completion; returns the bytes of the buffer that were
+  // moved. Null: nothing, and the work returns the bytes.
   std::function<Outcome64(const Outcome64&)> conclude = nullptr;
 
   [[nodiscard]] Outcome64 concluded(const Outcome64& outcome) const {
@@ -45,10 +45,10 @@ struct PreparedAccess {
 // Local.
 [[nodiscard]] PreparedAccess prepare(OpenFile& file, const Access& access, const Buffer& buffer);
 
-// The whole access, at once; an argument error of an independent one ends it.
+// The whole access; an argument error of an independent one is returned at once.
 [[nodiscard]] Outcome64 carry_out(OpenFile& file, const Access& access, const Buffer& buffer);
 
-// Fills a status that the caller may not want.
+// Sets a status, unless the caller ignores it.
 void set_status(MPI_Status* status, std::uint64_t len_bytes);
 
 }  // namespace shima

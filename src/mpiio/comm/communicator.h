@@ -1,9 +1,9 @@
 // From an MPI communicator to a channel for one open file.
 //
-// What the members of a communicator need of each other (who runs where, the node segment) is found
-// out once, with a few MPI collectives, and kept as an attribute of the communicator. Duplicates
-// inherit it, because libraries duplicate the communicator at every open. On one node, opening a
-// file then costs no MPI call at all.
+// What the members of a communicator must know of each other (which node each runs on, the node
+// segment) is exchanged once, with a few MPI collectives, and kept as an attribute of the
+// communicator. Duplicates inherit it, because libraries duplicate the communicator at every open.
+// On one node, opening a file then needs no MPI call.
 #pragma once
 
 #include <mpi.h>

@@ -131,19 +131,19 @@ const std::array pairs = {
     Row{MPI_LONG_DOUBLE_INT, long_double()},
 };
 
-// Types that programs ask for by digits: what they are follows from their size.
+// Types that are requested by digits: their size defines them.
 Result<Signature> by_size(MPI_Datatype type, int combiner) {
   int size = 0;
   PMPI_Type_size(type, &size);
   const auto bytes = static_cast<std::uint32_t>(size);
   const std::uint32_t components = combiner == MPI_COMBINER_F90_COMPLEX ? 2 : 1;
-  // Of 16 bytes is what C calls long double; both MPIs offer nothing wider.
+  // 16 bytes are C's long double; both MPIs offer no wider type.
   if (combiner != MPI_COMBINER_F90_INTEGER && bytes / components == sizeof(long double))
     return Signature(long_double(components));
   return Signature(number(bytes / components, components));
 }
 
-// Fortran's default types have other sizes in an MPI that was built so (-i8, -r8).
+// Fortran's default types have other sizes if the MPI was built with -i8 or -r8.
 Result<Signature> checked_size(MPI_Datatype type, const Element& element) {
   int size = 0;
   PMPI_Type_size(type, &size);
@@ -186,7 +186,7 @@ class External32 final : public Representation {
                 const Buffer& buffer) const override {
     std::vector<std::byte> memory;
     if (file.size() < signature.file_bytes()) {
-      SHIMA_TRY_ASSIGN(memory, packed(buffer));  // what has not come keeps its value
+      SHIMA_TRY_ASSIGN(memory, packed(buffer));  // elements beyond the data keep their values
     } else {
       memory.resize(signature.memory_bytes());
     }

@@ -1,4 +1,4 @@
-// Data representations whose conversion is the program's own, in whatever language.
+// Data representations that the program converts itself, in any language.
 #pragma once
 
 #include <mpi.h>
@@ -20,10 +20,10 @@ struct DatarepFunctions {
   ConversionFunction read;   // null: no conversion
   ConversionFunction write;  // null: no conversion
   std::function<int(MPI_Datatype type, MPI_Aint* extent)> extent;
-  std::uint64_t max_elements;  // that the functions can count
+  std::uint64_t max_elements;  // the largest count that the functions accept
 };
 
-// Makes a representation known by its name. Local, thread-safe.
+// Registers a representation under its name. Local, thread-safe.
 [[nodiscard]] Status register_datarep(std::string_view name, DatarepFunctions functions);
 
 }  // namespace shima

@@ -44,7 +44,7 @@ Result<Signature> signature_of_struct(TypeContents& contents,
   return Signature::sequence(std::move(parts));
 }
 
-// Both sides of a copy between a buffer and its items one after the other.
+// Both sides of a copy between a buffer and its packed form.
 struct Walks {
   Cursor buffer;
   Cursor bytes;
