@@ -1,4 +1,4 @@
-// `shima pvas run`: programs that know nothing of each other as tasks of one space.
+// `shima pvas run`: independent programs as tasks of one space.
 #pragma once
 
 #include "tool/common/failure.h"
@@ -11,7 +11,7 @@ struct PvasOptions {
   Command program;
 };
 
-// The value is the exit code: that of the first task whose own is not 0.
+// Returns the first nonzero exit code of a task, else 0.
 [[nodiscard]] Outcome<int> run_tasks(const PvasOptions& options);
 
 }  // namespace shima::tool

@@ -23,7 +23,7 @@ std::mutex& decode_lock() {
   return *lock;
 }
 
-// A duplicate means the same.
+// A duplicate has the same meaning.
 int copy_map(MPI_Datatype, int, void*, void* from, void* to, int* flag) {
   *static_cast<void**>(to) = new SharedMap(*static_cast<SharedMap*>(from));
   *flag = 1;
@@ -51,7 +51,7 @@ SharedMap attached_map(MPI_Datatype type) {
   return found != 0 ? *static_cast<SharedMap*>(value) : nullptr;
 }
 
-// Packing nothing is the portable question that only committed types answer.
+// Packing zero items is a portable call that only committed types pass.
 bool is_committed(MPI_Datatype type) {
   std::byte nothing{};
   int position = 0;
@@ -66,7 +66,7 @@ Result<SharedMap> finished(Result<TypeMap> decoded) {
   return std::make_shared<const TypeMap>(std::move(map));
 }
 
-// Predefined types last as long as MPI does, so their maps are never freed and need no counting.
+// Predefined types last as long as MPI, so their maps are never freed or counted.
 struct Predefined {
   std::mutex lock;
   std::map<MPI_Datatype, SharedMap> maps;
@@ -97,7 +97,7 @@ Result<SharedMap> derived_map(MPI_Datatype type) {
   return map;
 }
 
-// The predefined types a thread used last, found without locks or calls into MPI.
+// The predefined types that a thread used last, found without locks or MPI calls.
 struct Recent {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   SharedMap map;

@@ -1,8 +1,8 @@
 // Data representations of files (MPI-4.1, section 14.5).
 //
 // "native" and "internal" leave bytes as they are in memory and need no Representation. The others
-// say how large an element is in a file, and convert between a user's buffer and the file form: all
-// elements one after the other. "external32" is built in; MPI_Register_datarep adds more.
+// define the size of an element in a file, and convert between a user's buffer and the file form:
+// all elements in sequence. "external32" is built in; MPI_Register_datarep adds more.
 #pragma once
 
 #include <mpi.h>
@@ -15,7 +15,7 @@
 
 namespace shima {
 
-// What a program hands over: `count` items of a type at an address.
+// A buffer as the program passes it: `count` items of a type at an address.
 struct Buffer {
   const void* address;
   MPI_Count count;
@@ -29,13 +29,13 @@ class Representation {
   Representation& operator=(const Representation&) = delete;
   virtual ~Representation() = default;
 
-  // How a predefined type looks in the file; unsupported_datarep if it has no form there.
+  // The form of a predefined type in the file; unsupported_datarep if it has none.
   [[nodiscard]] virtual Result<Signature> element(MPI_Datatype predefined) const = 0;
   // Fills `file` from the whole buffer, whose elements are `signature`.
   [[nodiscard]] virtual Status encode(const Buffer& buffer, const Signature& signature,
                                       std::span<std::byte> file) const = 0;
-  // Fills the buffer with the whole elements that `file` holds, which may be shorter than the file
-  // form of the buffer; the other elements keep their values.
+  // Fills the buffer with the whole elements in `file`, which may be shorter than the file form of
+  // the buffer; the other elements keep their values.
   [[nodiscard]] virtual Status decode(std::span<const std::byte> file, const Signature& signature,
                                       const Buffer& buffer) const = 0;
 };

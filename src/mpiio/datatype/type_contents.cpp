@@ -1,6 +1,6 @@
 #include "mpiio/datatype/type_contents.h"
 
-// An older library of the same soname may lack these; a weak reference is null there.
+// An older library of the same soname may lack these; the weak reference is then null.
 #if MPI_VERSION >= 4
 #pragma weak PMPI_Type_get_envelope_c
 #pragma weak PMPI_Type_get_contents_c
@@ -17,7 +17,7 @@ struct Envelope {
   int combiner = MPI_COMBINER_NAMED;
 };
 
-// The _c calls describe every type; the others refuse types that were made with large counts.
+// The _c calls describe every type; the others refuse types with large counts.
 bool have_large_calls() {
 #if MPI_VERSION >= 4
   return &PMPI_Type_get_envelope_c != nullptr;

@@ -1,8 +1,8 @@
-// How one datatype was made: MPI_Type_get_envelope and get_contents behind one face.
+// The construction of one datatype: MPI_Type_get_envelope and get_contents behind one interface.
 //
-// MPI keeps a constructor's arguments in up to three arrays: integers, addresses, and (types made
-// by a _c call) large counts. Which array an argument is in depends on the call and its age, but
-// their order does not, so they are read like a tape: next_int(), next_count(),
+// MPI returns a constructor's arguments in up to three arrays: integers, addresses, and (types made
+// by a _c call) large counts. Which array holds an argument depends on the call and its version,
+// but their order does not, so they are read in sequence: next_int(), next_count(),
 // next_displacement().
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace shima {
 
-// Constructors that MPI-3 took away but old Fortran programs still reach; both families number them
-// one below their successors.
+// Constructors that MPI-3 removed but old Fortran programs still use; both families number them one
+// below their successors.
 #if defined(SHIMA_MPI_MPICH) || defined(SHIMA_MPI_OPENMPI)
 inline constexpr int hvector_integer = MPI_COMBINER_HVECTOR - 1;
 inline constexpr int hindexed_integer = MPI_COMBINER_HINDEXED - 1;
@@ -32,11 +32,11 @@ class TypeContents {
   [[nodiscard]] static Result<TypeContents> of(MPI_Datatype type);
   TypeContents(TypeContents&& other) noexcept = default;
   TypeContents& operator=(TypeContents&&) = delete;
-  // Frees the handles that get_contents made.
+  // Frees the handles that get_contents returned.
   ~TypeContents();
 
   [[nodiscard]] int combiner() const { return combiner_; }
-  // Made of several types; all others are made of one, or predefined.
+  // Made of several types; all other derived types are made of one.
   [[nodiscard]] bool is_struct() const;
   [[nodiscard]] const std::vector<MPI_Datatype>& types() const { return types_; }
 
@@ -63,7 +63,7 @@ class TypeContents {
   std::size_t next_count_ = 0;
 };
 
-// Whether the type is one that MPI made: its handle may not be freed, and has no contents.
+// Whether the type is one of MPI's own: its handle must not be freed, and it has no contents.
 [[nodiscard]] bool is_predefined(MPI_Datatype type);
 
 }  // namespace shima

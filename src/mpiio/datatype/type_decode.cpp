@@ -14,8 +14,7 @@ using InFile = const Representation*;
 
 Result<TypeMap> decode(MPI_Datatype type, InFile in_file);
 
-// Predefined types are one piece of bytes, except those of a value and an index with a hole
-// between.
+// Predefined types are contiguous, except pairs of a value and an index with a gap between them.
 Result<TypeMap> decode_predefined(MPI_Datatype type, InFile in_file) {
   if (in_file != nullptr) {
     SHIMA_TRY_ASSIGN(const Signature signature, in_file->element(type));
@@ -30,7 +29,7 @@ Result<TypeMap> decode_predefined(MPI_Datatype type, InFile in_file) {
 }
 
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-// A value and an index, laid out as C lays out a struct of the two.
+// A value and an index, laid out like a C struct of the two.
 Result<TypeMap> decode_value_index(const TypeContents& contents) {
   SHIMA_TRY_ASSIGN(const TypeMap value, decode(contents.types()[0], nullptr));
   SHIMA_TRY_ASSIGN(const TypeMap index, decode(contents.types()[1], nullptr));
@@ -50,7 +49,7 @@ Result<TypeMap> decode_vector(TypeContents& contents, const TypeMap& child) {
   return typemap::repeat(block, count, stride);
 }
 
-// indexed, hindexed and their forms with one block length for all.
+// indexed, hindexed, and their forms with one block length.
 Result<TypeMap> decode_indexed(TypeContents& contents, const TypeMap& child) {
   const int combiner = contents.combiner();
   const bool one_len =
@@ -111,7 +110,7 @@ Result<TypeMap> decode_struct(TypeContents& contents, InFile in_file) {
   parts.reserve(lens.size());
   TypeMap child;
   for (std::size_t i = 0; i < lens.size(); ++i) {
-    // While the handles are held, equal ones are one type.
+    // While the handles are held, equal handles are the same type.
     if (i == 0 || contents.types()[i] != contents.types()[i - 1]) {
       SHIMA_TRY_ASSIGN(child, decode(contents.types()[i], in_file));
     }
@@ -121,7 +120,7 @@ Result<TypeMap> decode_struct(TypeContents& contents, InFile in_file) {
   return typemap::sequence(std::move(parts));
 }
 
-// The types that are made of one other type.
+// Types that are made of one other type.
 Result<TypeMap> decode_with_child(TypeContents& contents, InFile in_file) {
   SHIMA_TRY_ASSIGN(TypeMap child, decode(contents.types().front(), in_file));
   switch (contents.combiner()) {

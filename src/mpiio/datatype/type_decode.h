@@ -9,11 +9,11 @@
 
 namespace shima {
 
-// Walks the constructors of `type` down to the predefined types. `type` is valid, but need not be
+// Follows the constructors of `type` down to the predefined types. `type` is valid, but need not be
 // committed.
 [[nodiscard]] Result<TypeMap> decode_type(MPI_Datatype type);
-// The same in a file with elements of other sizes: displacements in bytes are taken as they are,
-// those in elements are scaled (MPI-4.1, section 14.5.1).
+// The same for a file with elements of other sizes: displacements in bytes are unchanged, those in
+// elements are scaled (MPI-4.1, section 14.5.1).
 [[nodiscard]] Result<TypeMap> decode_type_in_file(MPI_Datatype type,
                                                   const Representation& representation);
 

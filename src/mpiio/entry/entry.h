@@ -1,7 +1,7 @@
-// What all entry points share.
+// Shared by all entry points.
 //
-// Each is defined as MPI_X and exported as PMPI_X too: of the language bindings some call one name,
-// some the other, and a file handle of ours must never reach the MPI's own file layer.
+// Each is defined as MPI_X and exported as PMPI_X too: some language bindings call one name, some
+// the other, and a file handle of Shima must never reach the MPI's own file layer.
 #pragma once
 
 #include <mpi.h>
@@ -9,13 +9,13 @@
 #include "mpiio/file/errors.h"
 #include "mpiio/file/open_file.h"
 
-// Not every mpi.h declares its calls visible.
+// Not every mpi.h declares its calls with default visibility.
 #define SHIMA_EXPORT(name)                                                           \
   extern "C" decltype(MPI_##name) MPI_##name __attribute__((visibility("default"))); \
   extern "C" decltype(MPI_##name) PMPI_##name                                        \
       __attribute__((alias("MPI_" #name), visibility("default")))
 
-// Calls with large counts came with MPI-4.
+// Calls with large counts exist since MPI-4.
 #if MPI_VERSION >= 4
 #define SHIMA_LARGE_COUNTS 1
 #else

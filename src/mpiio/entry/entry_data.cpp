@@ -1,4 +1,4 @@
-// Reading and writing that is over when the call returns.
+// Blocking data access.
 #include "mpiio/access/access.h"
 #include "mpiio/entry/entry.h"
 
@@ -27,7 +27,7 @@ constexpr auto explicit_offset = Access::Pointer::explicit_offset;
 
 using namespace shima;
 
-// `memory` is how the buffer is declared.
+// `memory` is the declaration of the buffer.
 #define SHIMA_ACCESS(name, direction, scope, pointer, memory, count_type)               \
   int MPI_File_##name(MPI_File fh, memory buf, count_type count, MPI_Datatype datatype, \
                       MPI_Status* status) {                                             \
@@ -42,7 +42,7 @@ using namespace shima;
   }                                                                                          \
   SHIMA_EXPORT(File_##name)
 
-// All calls, for one width of counts.
+// All calls, for one type of counts.
 #define SHIMA_ACCESSES(suffix, count_type)                                                 \
   SHIMA_ACCESS(read##suffix, reading, alone, individual, void*, count_type);               \
   SHIMA_ACCESS(read_all##suffix, reading, together, individual, void*, count_type);        \

@@ -1,4 +1,4 @@
-// Error handlers of files; MPI_FILE_NULL's is the default of files opened later.
+// Error handlers of files; that of MPI_FILE_NULL is the default for files opened later.
 #include "mpiio/entry/entry.h"
 
 using namespace shima;

@@ -1,8 +1,8 @@
-// Fortran's entries that hand over procedures.
+// Fortran entries that take procedures.
 //
-// All other Fortran calls end in C ones that are taken over there. These have to be caught
-// earlier, since the MPIs call inner functions of theirs (Open MPI) or lose on the way that the
-// procedure wants its arguments by reference (MPICH). The mpi_f08 forms pass the same addresses;
+// All other Fortran calls end in C calls, which are taken over there. These must be intercepted
+// earlier, because the MPIs call internal functions (Open MPI) or lose the information that the
+// procedure takes its arguments by reference (MPICH). The mpi_f08 forms pass the same addresses;
 // their last argument may be absent.
 #ifndef SHIMA_MPI_ABI
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ void create_errhandler(FortranErrorFunction* function, MPI_Fint* errhandler, MPI
 }
 
 #ifdef SHIMA_MPI_MPICH
-// MPI_CONVERSION_FN_NULL is a procedure of the Fortran library, one for each binding.
+// MPI_CONVERSION_FN_NULL is a procedure of the Fortran library, one per binding.
 bool is_none(FortranConversion* function) {
   for (const char* name :
        {"mpi_conversion_fn_null_", "__mpi_f08_callbacks_MOD_mpi_conversion_fn_null"})
@@ -87,7 +87,7 @@ int add(FortranDatarep datarep) {
 
 using namespace shima;
 
-// Compilers decorate names in several ways.
+// Compilers decorate names in different ways.
 #define SHIMA_FORTRAN_ERRHANDLER(name)                                               \
   extern "C" __attribute__((visibility("default"))) void name(                       \
       FortranErrorFunction* function, MPI_Fint* errhandler, MPI_Fint* error);        \

@@ -1,4 +1,4 @@
-// MPI_MODE_* bits as the engine's AccessMode, and the checks that depend on them.
+// Converts MPI_MODE_* bits to an AccessMode, with the checks that depend on them.
 #pragma once
 
 #include "base/result.h"
@@ -9,7 +9,7 @@ namespace shima {
 // bad_access_mode for combinations that MPI forbids.
 [[nodiscard]] Result<AccessMode> access_mode_of(int amode);
 
-// Whether a file in this mode may be read, written, or used at offsets of the caller's choice.
+// Whether a file in this mode may be read, written, or accessed at explicit offsets.
 [[nodiscard]] Status check_readable(const AccessMode& mode);
 [[nodiscard]] Status check_writable(const AccessMode& mode);
 [[nodiscard]] Status check_not_sequential(const AccessMode& mode);

@@ -1,11 +1,10 @@
 // Error handlers of files.
 //
-// MPI's own file handlers cannot be used: an MPI calls them with its own file object. So a handler
-// that the program makes for files is a real MPI error handler (so that freeing and comparing it
-// work) made for communicators, with a function that is never called; the user's function is
-// remembered here by handle. A file keeps the MPI object alive after the program frees its handle:
-// MPI has no call to add a reference, but setting a handler on a communicator and asking for it
-// again adds one.
+// MPI's own file handlers cannot be used, because an MPI calls them with its own file object. So a
+// handler that the program creates for files is a real MPI error handler for communicators (so that
+// freeing and comparing work), whose function is never called; the user's function is stored here
+// by handle. A file keeps the MPI object alive after the program frees its handle: MPI has no call
+// that adds a reference, but setting a handler on a communicator and getting it again adds one.
 #include <map>
 #include <mutex>
 
@@ -14,7 +13,7 @@
 #include "mpiio/file/errors.h"
 #include "mpiio/file/open_file.h"
 
-// New in Open MPI 5; with an older one at run time its address is null, which no handle equals.
+// New in Open MPI 5; with an older library its address is null, which equals no handle.
 #ifdef OPEN_MPI
 extern "C" {
 #pragma weak ompi_mpi_errors_abort
@@ -52,8 +51,8 @@ bool is_predefined(MPI_Errhandler handle) {
   return handle == MPI_ERRORS_RETURN || is_abort(handle);
 }
 
-// A communicator that only carries a handler from set to get: nothing is ever called on it, so a
-// fatal handler does no harm there.
+// A communicator that only carries a handler from set to get. It is never used for a call, so a
+// fatal handler does no harm.
 MPI_Comm carrier() {
   static const MPI_Comm comm = [] {
     MPI_Comm made = MPI_COMM_NULL;
@@ -63,7 +62,7 @@ MPI_Comm carrier() {
   return comm;
 }
 
-// Predefined handlers are counted too: a program frees what it was given.
+// Predefined handlers are counted too: a program frees the handle that it received.
 MPI_Errhandler add_reference(MPI_Errhandler handle) {
   MPI_Errhandler reference = MPI_ERRHANDLER_NULL;
   PMPI_Comm_set_errhandler(carrier(), handle);

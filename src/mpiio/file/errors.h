@@ -1,7 +1,7 @@
-// From Shima's errors to MPI's: classes, handlers, and the one place where an entry point may fail.
+// From Shima's errors to MPI's: classes, handlers, and the guard of every entry point.
 //
-// MPI gives a number back and lets the file's error handler decide whether anybody hears of it;
-// what went wrong and how to mend it is in our message, which is logged once here.
+// MPI returns a number and lets the file's error handler decide who learns of it. The cause and the
+// remedy are in our message, which is logged once, here.
 #pragma once
 
 #include <mpi.h>
@@ -15,7 +15,7 @@ namespace shima {
 
 [[nodiscard]] int mpi_class_of(Code code);
 
-// A program's function, whatever its language.
+// A program's function, in any language.
 using ErrorFunction = std::function<void(MPI_File file, int error_code)>;
 using FortranErrorFunction = void(int* file, int* error_code);
 
@@ -26,32 +26,31 @@ class ErrorHandler {
   // Keeps the MPI object behind `handle` alive; bad_argument if it is not a handler for files.
   [[nodiscard]] static Result<ErrorHandler> from(MPI_Errhandler handle);
 
-  // A new reference, to be freed by the receiver.
+  // A new reference, which the receiver frees.
   [[nodiscard]] MPI_Errhandler reference() const;
-  // What an entry point returns after `error_code`; does not return if the handler is fatal.
+  // The return value of an entry point after `error_code`; does not return if the handler is fatal.
   int call(MPI_File file, int error_code) const;
 
  private:
   MPI_Errhandler handle_ = MPI_ERRORS_RETURN;
   ErrorFunction function_;
-  std::shared_ptr<void> kept_;  // gives the reference back
+  std::shared_ptr<void> kept_;  // releases the reference
 };
 
 // An MPI handle for a user's function, usable on files; bad_argument if it is null.
 [[nodiscard]] Result<MPI_Errhandler> create_error_handler(MPI_File_errhandler_function* function);
 [[nodiscard]] Result<MPI_Errhandler> create_error_handler(FortranErrorFunction* function);
 
-// The handler of MPI_FILE_NULL: for calls without a file, and for files just opened.
+// The handler of MPI_FILE_NULL: for calls without a file, and the initial handler of new files.
 [[nodiscard]] ErrorHandler default_error_handler();
 void set_default_error_handler(const ErrorHandler& handler);
 
-// Logs an error and calls the handler of the file (of MPI_FILE_NULL if it is none of ours).
+// Logs an error and calls the handler of the file (of MPI_FILE_NULL if the file is unknown).
 int raise(MPI_File file, const Error& error);
-// The same for a class that Shima itself has no code for.
+// The same for an error class that has no Code.
 int raise_class(MPI_File file, int error_class, const Error& error);
 
-// Runs the body of an entry point: a Status becomes what MPI returns, and nothing of ours is
-// thrown.
+// Runs the body of an entry point and converts its Status to MPI's return value; nothing is thrown.
 template <class Body>
 int guarded(MPI_File file, Body body) {
   const Status status = caught([&]() -> Status { return body(); });

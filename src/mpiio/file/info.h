@@ -1,4 +1,4 @@
-// MPI_Info objects as lists of hints, and back.
+// Converts MPI_Info objects to lists of hints, and back.
 #pragma once
 
 #include <mpi.h>
@@ -10,10 +10,10 @@
 
 namespace shima {
 
-// Every key and value; nothing for MPI_INFO_NULL.
+// All keys and values; nothing for MPI_INFO_NULL.
 [[nodiscard]] std::vector<HintSetting> settings_of(MPI_Info info);
 
-// A new object, to be freed by the receiver.
+// A new object, which the receiver frees.
 [[nodiscard]] Result<MPI_Info> make_info(const std::vector<HintSetting>& settings);
 
 }  // namespace shima

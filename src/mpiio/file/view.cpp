@@ -85,8 +85,8 @@ Result<Slice> View::slice(ViewOffset first, std::uint64_t len) const {
       .pattern = map_->tiled, .base = displacement_, .first_byte = first_byte, .len_bytes = len};
 }
 
-// Where tiles interleave or overlap, the bounds of the endless pattern say nothing about those of a
-// request, so that only the tiles it touches are repeated.
+// If tiles interleave or overlap, the bounds of the unbounded pattern say nothing about those of a
+// request; so only the tiles that the request touches are repeated.
 Slice View::exact_slice(std::uint64_t first, std::uint64_t len) const {
   const std::uint64_t tile = first / map_->size();
   const std::uint64_t tiles = (first + len - 1) / map_->size() - tile + 1;

@@ -1,8 +1,8 @@
-// A file view: which bytes of the file a member sees, and how it counts them.
+// A file view: the bytes of the file that a member sees, and their numbering.
 //
-// The bytes are the filetype's, repeated every extent from the displacement on; positions count
-// etypes for the user and data bytes ("view bytes") in here. A View never changes:
-// MPI_File_set_view replaces the one an open file points to, and transfers under way keep theirs.
+// The bytes are the filetype's, repeated every extent from the displacement on. The user counts
+// positions in etypes, this class in data bytes ("view bytes"). A View is immutable:
+// MPI_File_set_view replaces the one of an open file, and pending transfers keep theirs.
 #pragma once
 
 #include <mpi.h>
@@ -20,7 +20,7 @@
 
 namespace shima {
 
-// The byte at which an etype starts in a view of etypes of that size.
+// The byte at which an etype starts in a view with etypes of that size.
 [[nodiscard]] Result<ViewOffset> etype_start_of(MPI_Offset etypes, std::int64_t etype_bytes);
 
 class View {
@@ -43,7 +43,7 @@ class View {
   [[nodiscard]] MPI_Datatype etype() const { return etype_; }
   [[nodiscard]] MPI_Datatype filetype() const { return filetype_; }
   [[nodiscard]] const std::string& datarep() const { return datarep_; }
-  // Null: bytes are as in memory.
+  // Null: bytes as in memory.
   [[nodiscard]] const std::shared_ptr<const Representation>& representation() const {
     return representation_;
   }
@@ -55,9 +55,9 @@ class View {
   [[nodiscard]] Result<Slice> slice(ViewOffset first, std::uint64_t len) const;
   // The view byte at which an etype starts.
   [[nodiscard]] Result<ViewOffset> etype_start(MPI_Offset etypes) const;
-  // Where in the file a view byte is.
+  // The file offset of a view byte.
   [[nodiscard]] Result<FileOffset> place_of(ViewOffset byte) const;
-  // The first etype of which no byte lies before `end`.
+  // The first etype without a byte before `end`.
   [[nodiscard]] MPI_Offset etypes_before(FileOffset end) const;
 
  private:

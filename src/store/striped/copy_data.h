@@ -1,4 +1,4 @@
-// Copying the bytes of one file into another, without its holes.
+// Copies the bytes of one file into another and keeps holes.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace shima {
 
-// Told how far a copy has come, of how much; an error ends the copy.
+// Receives the progress of a copy; an error ends the copy.
 using CopyProgress = std::function<Status(FileOffset done, FileOffset end)>;
 
-// Copies [range) to the same place in `to`, whose bytes there must be zeros, or those to be copied.
-// Zeros are not written, so that holes stay holes; the size of `to` is left to the caller.
+// Copies [range) to the same place in `to`, whose bytes there must be zeros or already copied.
+// Zeros are not written, so that holes stay holes. Does not set the size of `to`.
 [[nodiscard]] Status copy_data(LogicalFile& from, LogicalFile& to, FileRange range,
                                const CopyProgress& progress);
 

@@ -1,4 +1,4 @@
-// A lock on a range of a file, held as long as the object lives.
+// A lock on a range of a file, held for the lifetime of the object.
 #pragma once
 
 #include <utility>

@@ -1,10 +1,10 @@
 // Targets: the directories that hold subfiles, and how a name in a master file becomes one.
 //
-// A name means a directory only by the configuration of whoever opens the file: SHIMA_TARGETS, or
-// else the file named by SHIMA_TARGETS_FILE, $XDG_CONFIG_HOME/shima/targets, or
-// /etc/shima/targets. The name "beside" needs none: it is the folder .shima beside the master file.
-// A target directory says in a file of its own which target it is and whose, so that a disk that is
-// not mounted, mounted elsewhere, or another user's is not taken for it.
+// Only the configuration of the process that opens the file maps a name to a directory:
+// SHIMA_TARGETS, or else the file named by SHIMA_TARGETS_FILE, $XDG_CONFIG_HOME/shima/targets, or
+// /etc/shima/targets. The name "beside" needs no configuration: it is the directory .shima beside
+// the master file. A target directory contains a file that identifies the target and its owner, so
+// that an unmounted disk, one mounted elsewhere, or another user's is not mistaken for it.
 #pragma once
 
 #include <string>
@@ -26,11 +26,11 @@ struct TargetPlace {
   friend bool operator==(const TargetPlace&, const TargetPlace&) = default;
 };
 
-// "name=directory:name=directory"; a directory without a name is called by its last part.
+// "name=directory:name=directory"; without a name, the last part of the path is the name.
 [[nodiscard]] Result<std::vector<TargetPlace>> parse_target_list(std::string_view text);
 // Lines "name directory", # begins a comment.
 [[nodiscard]] Result<std::vector<TargetPlace>> parse_target_file(std::string_view text);
-// What this process's environment and files say; empty where nothing does.
+// The targets configured for this process; empty if there are none.
 [[nodiscard]] Result<std::vector<TargetPlace>> configured_targets();
 
 // An open target directory.
@@ -38,9 +38,9 @@ class Target {
  public:
   enum class Purpose { use, create };
 
-  // `master_path`: of the file that names it. To create: the directory is made a target if it is
-  // none yet, and it must be writable and have room. Errors name the target, its directory, and the
-  // mend.
+  // `master_path`: of the file that names the target. To create a file, a directory that is no
+  // target yet becomes one; it must be writable and have free space. Errors name the target, its
+  // directory, and the remedy.
   [[nodiscard]] static Result<Target> open(const std::string& name, const std::string& master_path,
                                            Purpose purpose);
 
@@ -57,7 +57,7 @@ class Target {
   UniqueFd fd_;
 };
 
-// Each of the names once.
+// The names without duplicates.
 [[nodiscard]] Result<std::vector<Target>> open_targets(const std::vector<std::string>& names,
                                                        const std::string& master_path,
                                                        Target::Purpose purpose);

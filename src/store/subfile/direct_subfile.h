@@ -1,12 +1,10 @@
-// A subfile whose transfers go past the page cache (O_DIRECT), as the hints direct_read and
-// direct_write ask for.
+// A subfile with direct I/O (O_DIRECT), as requested by the hints direct_read and direct_write.
 //
-// The kernel takes such transfers only in whole blocks. So a transfer is cut in three: an edge at
-// either end, which goes through a buffered descriptor, and the whole blocks between them, which
-// go to the disk directly, through an aligned buffer where the caller's memory is not aligned.
-// Nobody's block is ever read to be written back. Two members that write different parts of one
-// block both go through the page cache there. What the file system does not take directly after
-// all goes through the page cache.
+// The kernel accepts such transfers only in whole blocks. So a transfer has three parts: an edge at
+// each end, which uses a buffered descriptor, and the whole blocks between them, which bypass the
+// page cache, through an aligned buffer if the caller's memory is not aligned. No block is ever
+// read to be written back. Two members that write different parts of one block both use the page
+// cache there. If the file system refuses a direct transfer, it goes through the page cache.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Taking a scattered buffer apart from its beginning.
+// Consumes a scattered buffer from its beginning.
 #pragma once
 
 #include <sys/uio.h>
@@ -15,7 +15,7 @@ namespace shima {
   return sum;
 }
 
-// Walks once over pieces, which must outlive it; no call may ask for more bytes than are left.
+// Walks once over pieces, which must outlive it; no call may request more bytes than are left.
 class PieceCursor {
  public:
   explicit PieceCursor(std::span<const iovec> pieces) : rest_(pieces) {}

@@ -27,12 +27,12 @@ class Ring {
     if (open_) ::io_uring_queue_exit(&ring_);
   }
 
-  // Whether runs of file `fd` can be given to it.
+  // Whether the ring accepts runs of file `fd`.
   [[nodiscard]] bool take_file(int fd) {
     return open_ && ::io_uring_register_files(&ring_, &fd, 1) == 0;
   }
 
-  // At most batch_runs. Returns only when none is under way any more.
+  // At most batch_runs. Returns when none is pending.
   [[nodiscard]] bool move(std::span<const ApartRun> runs, bool writing) {
     for (const ApartRun& run : runs) prepare(run, writing);
     auto left = static_cast<unsigned>(runs.size());
@@ -51,7 +51,7 @@ class Ring {
   }
 
  private:
-  // What the kernel was given, it may still write to.
+  // The kernel may still write to what it was given.
   void await(unsigned under_way) {
     io_uring_cqe* done = nullptr;
     while (under_way > 0) {
@@ -98,7 +98,7 @@ class Ring {
 }  // namespace
 
 bool move_through_ring(int fd, std::span<const ApartRun> runs, bool writing) {
-  static std::atomic<bool> refused = false;  // once refused, it will be again
+  static std::atomic<bool> refused = false;  // a refusal is permanent
   const auto too_large = [](const ApartRun& run) {
     return run.len_bytes > largest_run_bytes || run.pieces.size() > IOV_MAX;
   };

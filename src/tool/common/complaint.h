@@ -1,4 +1,4 @@
-// Errors of the library, said as the command says them.
+// Prints errors of the library in the form of the command's own.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ void complain(const Failure& failure);
 
 [[nodiscard]] Failure failure_of(const std::string& thing, const Error& error);
 
-// Prints the error, if it is one; whether it was none.
+// Prints the error, if there is one; returns whether there was none.
 bool succeeded(const std::string& thing, const Status& status);
 
 }  // namespace shima::tool

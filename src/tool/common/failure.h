@@ -1,7 +1,7 @@
-// How the command says no.
+// The form of the command's error messages.
 //
-// Whoever starts a job wants to know three things: what it is about, which rule it broke, and what
-// to do.  A Failure carries the three; main prints them as "shima: <thing>: <rule>; <mend>".
+// A user wants to know three things: the object, the rule that it broke, and the remedy. A Failure
+// carries the three; main prints them as "shima: <thing>: <rule>; <mend>".
 #pragma once
 
 #include <expected>

@@ -1,4 +1,4 @@
-// How far something long has come, on one line of a terminal.
+// A progress line for long operations, on a terminal.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace shima::tool {
 [[nodiscard]] std::string progress_line(const std::string& label, std::uint64_t done_bytes,
                                         std::uint64_t total_bytes, double seconds);
 
-// Draws on stderr if that is a terminal, a few times a second, and wipes the line at the end.
+// Draws on stderr if that is a terminal, a few times a second, and erases the line at the end.
 class Progress {
  public:
   explicit Progress(std::string label);
@@ -35,7 +35,7 @@ class Progress {
   bool drawn_ = false;
   Clock::time_point begin_;
   Clock::time_point next_;
-  std::uint64_t first_bytes_ = 0;  // done before we began: a resumed copy
+  std::uint64_t first_bytes_ = 0;  // done before the start: a resumed copy
   bool started_ = false;
 };
 

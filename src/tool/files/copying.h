@@ -1,4 +1,4 @@
-// What cp, mv and restripe have in common.
+// Shared by cp, mv and restripe.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace shima::tool {
 
-// Sources and the names that they go to: "A B", or "A... FOLDER".
+// Pairs of source and destination: from "A B", or "A... DIRECTORY".
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] Outcome<Pairs> pair_up(const std::vector<std::string>& paths,
                                      const std::string& command);

@@ -1,4 +1,4 @@
-// stat, ls: one description of each file, as JSON, and shown as it is or as text.
+// stat and ls: a description of each file, as JSON or as text.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -65,7 +65,7 @@ Result<ordered_json> describe(const std::string& path, Depth depth) {
   if (S_ISLNK(facts.st_mode)) object["kind"] = "link";
   if (S_ISLNK(facts.st_mode) && depth == Depth::full && ::stat(path.c_str(), &facts) != 0)
     return fail_errno(errno, "examining what " + path + " links to");
-  // To open what is no file may wait for somebody who writes.
+  // Opening a FIFO or a device could block.
   if (!S_ISREG(facts.st_mode)) {
     if (object["kind"] == "plain") object["kind"] = "special";
     return object;
@@ -117,7 +117,7 @@ std::string line_of(const ordered_json& object) {
                      object.at("size").get<std::int64_t>(), word(object, "path"));
 }
 
-// What a directory shows: not our own folders and drafts.
+// The names to list in a directory, without Shima's own.
 Result<std::vector<std::string>> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;

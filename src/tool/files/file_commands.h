@@ -1,7 +1,7 @@
-// What `shima` does with files: each function is one subcommand, its value the exit code.
+// The subcommands for files: each function is one subcommand and returns the exit code.
 //
-// Files of any kind are taken; a striped one is handled with its subfiles. A command goes on with
-// the other files after an error.
+// Files of any kind are accepted; a striped one is processed with its subfiles. After an error a
+// command continues with the other files.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ namespace shima::tool {
 
 using Paths = std::vector<std::string>;
 
-inline constexpr int exit_failed = 1;  // something could not be done
-// Of fsck, whose 1 says that all is well again.
+inline constexpr int exit_failed = 1;  // an operation failed
+// For fsck, whose 1 means that all problems were repaired.
 inline constexpr int exit_mended = 1;
 inline constexpr int exit_findings = 2;
 inline constexpr int exit_unchecked = 3;
 
 struct CreateOptions {
   StripeOptions stripe;
-  std::string folder_default;  // instead of making files
+  std::string folder_default;  // set this default instead of creating files
   Paths files;
 };
 struct CopyOptions {

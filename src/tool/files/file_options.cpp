@@ -25,7 +25,7 @@ CLI::Option* add_paths(CLI::App& command, Paths& paths, const char* name, const 
   return command.add_option(name, paths, help);
 }
 
-// Options live as long as the command that they belong to.
+// Options live as long as their command.
 template <class Options>
 CLI::App& add_command(CLI::App& app, Action& chosen, const char* name, const char* help,
                       void (*describe)(CLI::App&, Options&), Outcome<int> (*run)(const Options&)) {

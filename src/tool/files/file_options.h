@@ -8,7 +8,7 @@
 
 namespace shima::tool {
 
-// Adds them; parsing the command line then sets `chosen` to what is to be done.
+// Adds the subcommands; parsing the command line then sets `chosen` to the action.
 using Action = std::function<Outcome<int>()>;
 void add_file_commands(CLI::App& app, Action& chosen);
 

@@ -1,5 +1,5 @@
-// The file system is a program of its own, as only that needs libfuse; what can be found wrong is
-// found here, before it starts.
+// The file system is a separate program, because only it needs libfuse. This checks the arguments
+// before starting it.
 #include "tool/files/mount.h"
 
 #include <fmt/format.h>
@@ -63,7 +63,7 @@ bool is_our_mount(const std::string& mount_point) {
     std::string place;
     std::string type;
     words >> source >> place >> type;
-    if (place == mount_word(mount_point)) ours = type == "fuse.shima";  // the last lies on top
+    if (place == mount_word(mount_point)) ours = type == "fuse.shima";  // the last entry is on top
   }
   return ours;
 }
@@ -95,7 +95,7 @@ Outcome<int> mount_folder(const MountOptions& options) {
 }
 
 Outcome<int> unmount(const std::string& mount_point) {
-  // Nothing is asked of the mount itself: it has to go also where nobody serves it any more.
+  // Makes no system call on the mount itself: unmounting must work without its server.
   std::error_code error;
   const fs::path given = fs::absolute(mount_point, error).lexically_normal();
   const fs::path name = given.has_filename() ? given : given.parent_path();

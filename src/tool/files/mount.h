@@ -1,4 +1,4 @@
-// `shima mount` and `shima umount`: a folder with striped files, shown as one with ordinary files.
+// `shima mount` and `shima umount`: a directory in which striped files appear as ordinary files.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct MountOptions {
   std::string log_file;
 };
 
-// Becomes the process that serves the mount (src/fuse); returns only a failure.
+// Replaces this process by the server of the mount (src/fuse); returns only on failure.
 [[nodiscard]] Outcome<int> mount_folder(const MountOptions& options);
 
-// Becomes fusermount3.
+// Replaces this process by fusermount3.
 [[nodiscard]] Outcome<int> unmount(const std::string& mount_point);
 
 }  // namespace shima::tool

@@ -48,7 +48,7 @@ Outcome<void> take_part(Hints& hints, const std::string& text, const std::string
   return {};
 }
 
-// The first region begins at 0: what --stripe says, unless a --region says it.
+// The first region begins at 0: from --stripe, unless a --region defines it.
 std::string joined_regions(const Hints& hints, const StripeOptions& options) {
   std::string all;
   if (!options.regions.front().starts_with("0:"))

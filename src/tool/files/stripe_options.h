@@ -1,4 +1,4 @@
-// What the command line says about striping, as hints.
+// The striping options of the command line, as hints.
 //
 // `--stripe unit=1M,targets=4,order=a+b` is short for striping_unit, striping_factor and
 // shima_targets; each `--region 64K:1M:4` begins another region. Files are then striped by the same
@@ -21,10 +21,10 @@ struct StripeOptions {
   [[nodiscard]] bool given() const { return !stripe.empty() || !order.empty() || !regions.empty(); }
 };
 
-// Only what is said; everything else is at its default.
+// Sets only what the options say; everything else stays at its default.
 [[nodiscard]] Outcome<Hints> stripe_hints(const StripeOptions& options);
 
-// The same so that a file is striped even where no targets are configured: beside itself.
+// The same, but striped even if no targets are configured: beside the file.
 [[nodiscard]] Outcome<Hints> with_some_targets(Hints hints);
 
 }  // namespace shima::tool

@@ -1,4 +1,4 @@
-// The MPIs that can be found on this machine without a program that uses one.
+// Finds the MPIs installed on this machine.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@ namespace shima::tool {
 
 struct InstalledMpi {
   Mpiexec mpiexec;
-  UsedMpi mpi;  // the library beside the launcher; no build where none was found
+  UsedMpi mpi;  // the library beside the launcher; no build if none was found
 };
 
 [[nodiscard]] std::vector<InstalledMpi> find_installed_mpis();

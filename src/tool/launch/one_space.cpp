@@ -1,8 +1,8 @@
-// The launcher knows the processes it has started, and keeps to them: this one stays, with its
-// connections to the launcher open, and the task has copies of them. Signals go through here, and
-// the end of the task becomes the end of this process, so the launcher sees what it always sees.
+// The launcher knows the processes that it started, so this one stays, with its connections to the
+// launcher open; the task gets copies of them. Signals are forwarded, and this process ends like
+// the task, so the launcher sees nothing unusual.
 //
-// Ranks of one job on one node meet without being told where: they have the same launcher, so its
+// Ranks of one job on one node need no configuration to meet: they have the same launcher, and its
 // process names their space.
 #include "tool/launch/one_space.h"
 
@@ -35,7 +35,7 @@ struct Launcher {
 struct ProcessLine {
   std::string name;
   pid_t parent = 0;
-  std::string start;  // when it began, so that a number that is used again is another process
+  std::string start;  // its start time, because process IDs are reused
 };
 
 // /proc/PID/stat: "pid (name) state ppid ... starttime", where the name may hold anything.
@@ -59,10 +59,10 @@ ProcessLine look_at(pid_t pid) {
   return line;
 }
 
-// The daemon that started this rank; between it and the rank there may be a script. Where none is
-// known, the parent.
+// The daemon that started this rank, possibly through a script; the parent if no known daemon is
+// found.
 Launcher find_launcher() {
-  // As the kernel cuts names: to 15 characters.
+  // The kernel truncates names to 15 characters.
   static const std::set<std::string> daemons{
       "hydra_pmi_proxy", "hydra_pmi_prox", "mpiexec", "mpiexec.hydra", "prted", "prterun", "prte",
       "orted",           "orterun",        "mpirun",  "slurmstepd"};
@@ -97,7 +97,8 @@ bool is_first_here() {
   return number_in({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0) == 0;
 }
 
-// PMIx's shared-memory store wants the same address in every process, which in one space is taken.
+// PMIx's shared-memory store wants the same address in every process, which is impossible in one
+// space.
 constexpr const char* store_variable = "PMIX_MCA_gds";
 constexpr const char* store_without_addresses = "hash";
 
@@ -121,8 +122,7 @@ Result<pvas::SpawnRequest> request_for(const Command& program, const Launcher& l
   return request;
 }
 
-// Only the task is to read and to write there, and an end of file is to be seen when it closes
-// them.
+// Only the task reads and writes these, and its closing them must show as end of file.
 void let_go_of_streams() {
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   dup2(nothing, STDIN_FILENO);
@@ -154,7 +154,7 @@ void say_why_not(const Command& program, const Error& error) {
   const auto statuses = stand_in.wait_for(tasks);
   if (statuses) pvas::end_like(statuses->front());
   std::fprintf(stderr, "shima: %s\n", describe(statuses.error()).c_str());
-  pvas::end_like(SIGKILL);  // as the task will end: this process's connection is its life
+  pvas::end_like(SIGKILL);  // the task will die too: its life is tied to this process's connection
 }
 
 }  // namespace
@@ -165,7 +165,7 @@ void become_task(const Command& program) {
   const Launcher launcher = find_launcher();
   const auto request = request_for(program, launcher);
   if (!request) return say_why_not(program, request.error());
-  pvas::StandIn stand_in;  // after the request, which says what the task's signals are
+  pvas::StandIn stand_in;  // after the request, which records the task's signals
   auto task = start_task(*request, launcher);
   if (!task) return say_why_not(program, task.error());
   stand_in_for(stand_in, *std::move(task));

@@ -5,13 +5,13 @@
 
 namespace shima::tool {
 
-// Makes `program` a task of the space of this process's launcher, stands in for it, and ends as it
-// ends. Returns where it cannot be a task, having said why in one line (for one rank of the node):
-// then it is to be run as an ordinary process.
+// Makes `program` a task of the space of this process's launcher, represents it, and ends as it
+// ends. Returns if it cannot be a task, after logging the reason in one line (for one rank of the
+// node): then run it as an ordinary process.
 void become_task(const Command& program);
 
-// Says in the environment what the launcher of such ranks has to know as well: an Open MPI launcher
-// that learns of it from the ranks alone crashes when they spawn others.
+// Sets the environment that the launcher of such ranks needs too: an Open MPI launcher without it
+// crashes when ranks spawn others.
 void prepare_launcher_for_tasks();
 
 }  // namespace shima::tool

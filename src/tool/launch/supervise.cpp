@@ -1,6 +1,6 @@
-// Signals are blocked and taken one by one with sigwaitinfo: nothing runs in a handler, and a child
-// that ends between two steps is not missed.  A signal that the terminal sent reached the child
-// too, as it is in the same process group; only those that somebody sent to us are handed on.
+// Signals are blocked and taken one by one with sigwaitinfo: nothing runs in a handler, and no exit
+// of a child is missed between two steps. A signal from the terminal has reached the child too,
+// because it is in the same process group; only signals sent to this process are forwarded.
 #include "tool/launch/supervise.h"
 
 #include <sys/prctl.h>
@@ -53,7 +53,7 @@ int wait_and_hand_on(pid_t child, const sigset_t& watched) {
 Outcome<int> supervise(const Command& command) {
   const sigset_t watched = watched_signals();
   sigset_t before;
-  // A parent that ignores SIGCHLD hands that on, and then nobody is told that the job has ended.
+  // An inherited SIG_IGN of SIGCHLD would hide the end of the job.
   const auto disposition = std::signal(SIGCHLD, SIG_DFL);
   sigprocmask(SIG_BLOCK, &watched, &before);
   const pid_t child = fork();

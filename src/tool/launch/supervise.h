@@ -1,4 +1,4 @@
-// Running a launcher as a child that looks, to everybody else, like this process itself.
+// Runs a launcher as a child, transparently to both sides.
 #pragma once
 
 #include "tool/common/failure.h"
@@ -6,7 +6,7 @@
 
 namespace shima::tool {
 
-// Starts `command`, hands on signals, waits; the value is its exit code, or 128 + its signal.
+// Starts `command`, forwards signals, waits; returns its exit code, or 128 + its signal.
 [[nodiscard]] Outcome<int> supervise(const Command& command);
 
 }  // namespace shima::tool

@@ -1,4 +1,4 @@
-// `shima info`: what this installation of Shima is, and what it finds on this machine.
+// `shima info`: this installation of Shima, and what works on this machine.
 #pragma once
 
 #include "tool/common/failure.h"

@@ -1,5 +1,5 @@
-// A feature is usable if using it works: containers forbid system calls (seccomp), yama forbids
-// reading other processes, and a version number says nothing about either.  So each is tried on
+// A feature is usable if using it works: containers forbid system calls (seccomp), Yama forbids
+// reading other processes, and a version number shows neither. So each feature is tried on
 // something small, in a child process where it could do harm.
 #include "tool/report/kernel_features.h"
 
@@ -55,13 +55,13 @@ pid_t start_nonce_holder(const long* nonce, int ready_fd) {
   if (holder != 0) return holder;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-  const long changed = *nonce + 1;  // what the sibling would find in its own copy differs
+  const long changed = *nonce + 1;  // the sibling's own copy holds another value
   std::memcpy(const_cast<long*>(nonce), &changed, sizeof changed);
   if (write(ready_fd, "r", 1) != 1) _exit(1);
   for (;;) pause();
 }
 
-// Reads the nonce from a sibling of the holder; gives the errno, 0 where it is right.
+// Reads the nonce from a sibling of the holder; returns the errno, 0 if it is right.
 int read_from_sibling(pid_t holder, const long* nonce) {
   const pid_t reader = fork();
   if (reader == 0) {

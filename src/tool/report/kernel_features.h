@@ -1,4 +1,4 @@
-// Which of the kernel's features that Shima can use work on this machine, for this user.
+// Which kernel features that Shima can use work on this machine, for this user.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct KernelFeature {
   std::string name;
   bool usable = false;
   std::string detail;       // how it was tried, or why it failed
-  std::string consequence;  // what follows
+  std::string consequence;  // for Shima
 };
 
 // Tries each one.

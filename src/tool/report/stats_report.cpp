@@ -1,9 +1,9 @@
-// The library says what it counted, as one JSON object for each closed file; this file knows how
-// numbers look, and nothing about which there are: {"file", "comm_size", ..., "counters": {},
-// "times_us": {}, "hints": {}, "subfiles": [{}], "advice": []}.
+// The library writes one JSON object for each closed file. This file knows how numbers look, but
+// not which ones there are: {"file", "comm_size", ..., "counters": {}, "times_us": {}, "hints": {},
+// "subfiles": [{}], "advice": []}.
 //
-// Names end in what they are: bytes get a binary unit beside them; everything in times_us is shown
-// in milliseconds.
+// The suffix of a name gives the unit: bytes are also shown in a binary unit; everything in
+// times_us is shown in milliseconds.
 #include "tool/report/stats_report.h"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ std::string cell_of(const std::string& name, const ordered_json& value) {
   return text_of(value);
 }
 
-// A row an object, a column a key of the first one; names before numbers.
+// One row per object, one column per key of the first object; names before numbers.
 std::string grid(const std::string& title, const ordered_json& objects) {
   std::string text = fmt::format("    {}\n", title);
   std::vector<std::string> lines(objects.size() + 1, "     ");
