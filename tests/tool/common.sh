@@ -36,6 +36,16 @@ expect_refusal() {
   [ "$(wc -l <out)" = 1 ] || fail "$what: more than one line"
 }
 
+# eventually COMMAND...: tries it until it succeeds; fails after a minute, which is enough on a busy machine.
+eventually() {
+  local i
+  for ((i = 0; i < 600; i++)); do
+    "$@" && return
+    sleep 0.1
+  done
+  return 1
+}
+
 finish() {
   [ $failures = 0 ] && echo "all as expected"
   exit $((failures > 0))

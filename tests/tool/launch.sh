@@ -47,22 +47,20 @@ ranks_left() {
   done 2>/dev/null || true
 }
 
+# shellcheck disable=SC2317  # eventually calls it
+both_began() { grep -q 'rank 1 of 2' out && grep -q 'rank 0 of 2' out; }
+# shellcheck disable=SC2317
+none_left() { [ -z "$(ranks_left)" ]; }
+
 # SIGTERM to the command ends the ranks, with and without a report to wait for.  (Which status the launcher
 # then gives is its own affair: MPICH's gives 15 or, by chance, 0.)
 for stats in '' --stats; do
-  "$SHIMA" run -n 2 $stats ./rank sleep 100 >out 2>&1 </dev/null &
+  "$SHIMA" run -n 2 $stats ./rank sleep 300 >out 2>&1 </dev/null &
   job=$!
-  for _ in $(seq 100); do
-    grep -q 'rank 1 of 2' out && grep -q 'rank 0 of 2' out && break
-    sleep 0.1
-  done
+  eventually both_began || fail "SIGTERM $stats: the ranks do not begin"
   [ -n "$(ranks_left)" ] || fail "SIGTERM $stats: the ranks are not found"
   kill -TERM $job
   wait $job || true
-  for _ in $(seq 100); do
-    [ -n "$(ranks_left)" ] || break
-    sleep 0.1
-  done
-  [ -z "$(ranks_left)" ] || fail "SIGTERM $stats: ranks go on: $(ranks_left | tr '\n' ' ')"
+  eventually none_left || fail "SIGTERM $stats: ranks go on: $(ranks_left | tr '\n' ' ')"
 done
 finish
