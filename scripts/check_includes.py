@@ -20,11 +20,12 @@ ROOMS_BELOW = {
     "observe": ["base"],
     "collective": ["base", "region", "layout", "store", "reach", "observe"],
     "file": ["base", "region", "layout", "store", "reach", "observe", "collective"],
-    "mpiio": ["base", "region", "layout", "store", "reach", "observe", "collective", "file"],
+    "mpiio": ["audit", "base", "region", "layout", "store", "reach", "observe", "collective", "file"],
     "capi": ["base", "region", "layout", "store", "reach", "observe", "collective", "file", "pvas",
              "delegate"],
     "fuse": ["base", "layout", "store", "file"],
-    "tool": ["base", "layout", "store", "file", "pvas"],
+    "audit": [],
+    "tool": ["base", "audit", "layout", "store", "file", "pvas"],
 }
 # tool tries io_uring to say whether it works here.
 OWNERS = {"mpi.h": ["mpiio"], "liburing.h": ["store", "tool"], "CLI/CLI.hpp": ["tool"],

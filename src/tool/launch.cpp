@@ -1,10 +1,10 @@
-// `shima run` does not preload anything itself: mpiexec must stay as it is.  It starts
+// `shima run` changes nothing in mpiexec.  It starts
 //
 //     mpiexec -n 8 ... shima exec --mpi <what was found> prog args
 //
-// and each rank's `shima exec` sets LD_PRELOAD and becomes the program.  No process of ours stays
-// in between, so stdin, signals and exit codes are the launcher's own; only --stats keeps the
-// command alive, to print the report when the job is over.
+// and each rank's `shima exec` sets LD_AUDIT (src/audit) and becomes the program.  No process of
+// ours stays in between, so stdin, signals and exit codes are the launcher's own; only --stats
+// keeps the command alive, to print the report when the job is over.
 #include "tool/launch.h"
 
 #include <fmt/format.h>
@@ -14,10 +14,10 @@
 #include <cstring>
 
 #include "file/striping.h"
+#include "tool/builds.h"
 #include "tool/detect_mpi.h"
 #include "tool/mpiexec.h"
 #include "tool/one_space.h"
-#include "tool/preload.h"
 #include "tool/stats_report.h"
 #include "tool/stripe_options.h"
 #include "tool/supervise.h"
@@ -83,7 +83,7 @@ Outcome<std::string> make_stats_file() {
 // What each rank is told, so that it needs to find out nothing.
 Command rank_command(const UsedMpi& mpi, const ProcessOptions& process) {
   Command command{own_path().string(), "exec", "--mpi",
-                  mpi.library.empty() ? std::string(mpi.build->name) : mpi.library.string()};
+                  mpi.build == nullptr ? any_mpi : std::string(mpi.build->name)};
   if (process.one_space) command.emplace_back("--one-space");
   command.emplace_back("--");
   command.insert(command.end(), process.program.begin(), process.program.end());
@@ -93,8 +93,7 @@ Command rank_command(const UsedMpi& mpi, const ProcessOptions& process) {
 Outcome<Command> job_command(const JobOptions& options) {
   auto mpi = used_mpi(options.process);
   if (!mpi) return std::unexpected(mpi.error());
-  if (!std::filesystem::exists(preload_path(*mpi->build)))
-    return std::unexpected(add_to_preload(*mpi).error());
+  if (auto status = must_be_installed(*mpi); !status) return std::unexpected(status.error());
   auto mpiexec = find_mpiexec(*mpi, options.mpiexec);
   if (!mpiexec) return std::unexpected(mpiexec.error());
   Command command = launcher_command(*mpiexec, options.ranks, options.mpiexec_arguments);
@@ -126,7 +125,8 @@ Outcome<int> exec_process(const ProcessOptions& options) {
   if (auto status = export_settings(options); !status) return std::unexpected(status.error());
   auto mpi = used_mpi(options);
   if (!mpi) return std::unexpected(mpi.error());
-  if (auto status = add_to_preload(*mpi); !status) return std::unexpected(status.error());
+  if (auto status = must_be_installed(*mpi); !status) return std::unexpected(status.error());
+  if (auto status = export_audit(); !status) return std::unexpected(status.error());
   if (options.one_space) become_task(options.program);
   return std::unexpected(become(options.program));
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tool/preload.h"
+#include "tool/builds.h"
 #include "tool/process.h"
 
 namespace shima::tool {

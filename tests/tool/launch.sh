@@ -30,14 +30,18 @@ expect_output 'SHIMA_LOG=warn$' 'log'
 expect_status 0 'inside a launcher' "$MPIEXEC" -n 1 "$SHIMA" exec ./rank
 expect_output "rank 0 has libshima-$MPI_FAMILY" 'inside a launcher'
 
-# A tool that is preloaded already comes first, and we come once.
+# Other tools stay where they are, and we come once.
 echo 'int other_tool;' >other.c
 cc -shared -fPIC -o libother.so other.c
 libmpi=$(ldd ./rank | sed -n 's/.* => \(.*libmpi\(ch\|_abi\)\?\.so\.[0-9]*\) .*/\1/p' | head -n 1)
 expect_status 0 'other tool' env LD_PRELOAD="$PWD/libother.so" \
   "$SHIMA" exec --mpi "$libmpi" "$SHIMA" exec --mpi "$libmpi" ./rank getenv LD_PRELOAD
-expect_output 'LD_PRELOAD=.*libother.so:[^:]*libshima-' 'other tool'
-[ "$(sed -n 's/^LD_PRELOAD=//p' out | grep -o libshima- | wc -l)" = 1 ] || fail 'preloaded twice'
+expect_output 'LD_PRELOAD=.*libother.so$' 'other tool'
+echo 'unsigned la_version(unsigned version) { return version; }' >auditor.c
+cc -shared -fPIC -o libauditor.so auditor.c
+expect_status 0 'other audit library' env LD_AUDIT="$PWD/libauditor.so" "$SHIMA" exec "$SHIMA" exec ./rank getenv LD_AUDIT
+expect_output "rank 0 has libshima-$MPI_FAMILY" 'other audit library'
+expect_output 'LD_AUDIT=[^:]*libauditor.so:[^:]*libshima-audit.so$' 'other audit library'
 
 # The ranks of this test that are still there: a launcher may have put them into sessions of their own.
 ranks_left() {
