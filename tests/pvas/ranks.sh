@@ -44,13 +44,6 @@ expect_output '0 of 2 ranks are tasks' 'fallback'
 expect_status 2 'required' env SHIMA_ONE_SPACE=required "$SHIMA" exec --one-space ./fixed follow
 expect_output './fixed cannot be a task.*not position-independent' 'required'
 
-ranks_left() {
-  local process
-  for process in /proc/[0-9]*; do
-    [ "$(readlink "$process/cwd")" = "$PWD" ] && [[ "$(cat "$process/comm")" =~ ^(rank|shima-rank)$ ]] && echo "${process#/proc/}"
-  done 2>/dev/null || true
-}
-
 a_stand_in() {
   local left
   for left in $(ranks_left); do

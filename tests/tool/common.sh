@@ -46,6 +46,14 @@ eventually() {
   return 1
 }
 
+# ranks_left: process IDs of this test's ranks; a launcher may have put them into sessions of their own.
+ranks_left() {
+  local pid
+  for pid in $(pgrep -x 'rank|shima-rank'); do
+    [ "$(readlink "/proc/$pid/cwd")" != "$PWD" ] || echo "$pid"
+  done
+}
+
 finish() {
   [ $failures = 0 ] && echo "all as expected"
   exit $((failures > 0))

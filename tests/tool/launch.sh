@@ -43,14 +43,6 @@ expect_status 0 'other audit library' env LD_AUDIT="$PWD/libauditor.so" "$SHIMA"
 expect_output "rank 0 has libshima-$MPI_FAMILY" 'other audit library'
 expect_output 'LD_AUDIT=[^:]*libauditor.so:[^:]*libshima-audit.so$' 'other audit library'
 
-# The ranks of this test that are still there: a launcher may have put them into sessions of their own.
-ranks_left() {
-  local process
-  for process in /proc/[0-9]*; do
-    [ "$(readlink "$process/cwd")" = "$PWD" ] && [ "$(cat "$process/comm")" = rank ] && echo "${process#/proc/}"
-  done 2>/dev/null || true
-}
-
 # shellcheck disable=SC2317  # eventually calls it
 both_began() { grep -q 'rank 1 of 2' out && grep -q 'rank 0 of 2' out; }
 # shellcheck disable=SC2317
