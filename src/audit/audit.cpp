@@ -129,9 +129,18 @@ const char* in_front_of_fortran(const char* name, Family family, const link_map*
   return answer.text;
 }
 
+// The loader does not ask about a library that it has already, by the path that it has it by. With
+// a second '/' before it, a dlopen of the plain path asks, and gets the build.
+const char* unlike_its_path() {
+  if (real_mpi.text[0] != '/') return real_mpi.text;
+  answer.set("/");
+  answer.add(real_mpi.view());
+  return answer.ok ? answer.text : real_mpi.text;
+}
+
 const char* put_in(const char* name, const link_map* requester) {
   const std::string_view text = name;
-  if (text == real_mpi_slot) return real_mpi.text;
+  if (text == real_mpi_slot) return unlike_its_path();
   if (text == real_fortran_slot) return real_fortran.text;
   if (text == build_slot) return build.text;
   if (looks_like_mpi(text)) return in_front_of_mpi(name, requester);
