@@ -12,7 +12,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <regex>
 
+#include "base/log.h"
 #include "file/striping.h"
 #include "tool/builds.h"
 #include "tool/detect_mpi.h"
@@ -48,6 +50,17 @@ Outcome<std::string> stripe_hints_of(const ProcessOptions& options) {
   return text.substr(1);
 }
 
+// PnetCDF from 1.15 on writes files itself unless it is told otherwise.
+void have_pnetcdf_use_mpiio() {
+  static const std::regex driver(R"((^|;)\s*nc_driver\s*=)");
+  constexpr const char* variable = "PNETCDF_HINTS";
+  const std::string hints = environment_value(variable);
+  if (std::regex_search(hints, driver)) return;
+  setenv(variable, (hints + (hints.empty() ? "" : ";") + "nc_driver=mpiio").c_str(), 1);
+  log(LogLevel::info, "{}: nc_driver=mpiio is added, so that PnetCDF's file access reaches Shima",
+      variable);
+}
+
 // Hints and log level travel in the environment; hints of the command line come after, and so
 // override, those that are there.
 Outcome<void> export_settings(const ProcessOptions& options) {
@@ -61,6 +74,7 @@ Outcome<void> export_settings(const ProcessOptions& options) {
   }
   if (!options.hints.empty() || !stripe->empty()) setenv("SHIMA_HINTS", hints.c_str(), 1);
   if (!options.log_level.empty()) setenv("SHIMA_LOG", options.log_level.c_str(), 1);
+  have_pnetcdf_use_mpiio();
   return {};
 }
 

@@ -27,6 +27,21 @@ expect_output 'SHIMA_HINTS=a=b;cb_nodes=2;c=d$' 'hints'
 expect_status 0 'log' "$SHIMA" run -n 1 --log warn ./rank getenv SHIMA_LOG
 expect_output 'SHIMA_LOG=warn$' 'log'
 
+# PnetCDF's own driver would pass Shima by; other hints, and a driver of the user's choice, stay.
+for starter in 'run -n 1' exec; do
+  # shellcheck disable=SC2086
+  expect_status 0 'PnetCDF' "$SHIMA" $starter --log info ./rank getenv PNETCDF_HINTS
+  expect_output 'PNETCDF_HINTS=nc_driver=mpiio$' 'PnetCDF'
+  expect_output 'info: PNETCDF_HINTS: nc_driver=mpiio is added' 'PnetCDF: log'
+  # shellcheck disable=SC2086
+  expect_status 0 'PnetCDF hints' env PNETCDF_HINTS='nc_header_align_size=512;romio_no_indep_rw=true' \
+    "$SHIMA" $starter ./rank getenv PNETCDF_HINTS
+  expect_output 'PNETCDF_HINTS=nc_header_align_size=512;romio_no_indep_rw=true;nc_driver=mpiio$' 'PnetCDF hints'
+  # shellcheck disable=SC2086
+  expect_status 0 'PnetCDF driver' env PNETCDF_HINTS='a=b; nc_driver = gio' "$SHIMA" $starter ./rank getenv PNETCDF_HINTS
+  expect_output 'PNETCDF_HINTS=a=b; nc_driver = gio$' 'PnetCDF driver'
+done
+
 expect_status 0 'inside a launcher' "$MPIEXEC" -n 1 "$SHIMA" exec ./rank
 expect_output "rank 0 has libshima-$MPI_FAMILY" 'inside a launcher'
 
