@@ -1,4 +1,4 @@
-# What `make install` leaves beside the command and the preload libraries: public headers, man
+# What `make install` leaves beside the command and the builds: public headers, man
 # pages, a pkg-config file and a CMake package.  Everything finds itself relative to its own place, so
 # the tree may be moved.
 include(GNUInstallDirs)

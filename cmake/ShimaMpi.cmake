@@ -1,15 +1,14 @@
-# The MPIs of this machine ("flavours"), and how one source becomes a preload library for each of them.
+# The MPIs of this machine ("flavours"), and how one source becomes a library for each kind of them.
 #
-# A flavour is one installed MPI: its compilers and its mpiexec, which the tests use untouched.  A build is
-# one preload library: which libmpi it takes over is told by the soname it NEEDs.  Compiling needs an MPI's headers
-# only; the NEEDED entry comes from linking with an empty stub library of that soname.  The header families are MPICH's
-# ABI, Open MPI's and the standard one; Debian's MPICH has MPICH's ABI under a soname of its own, so there are three
-# compilations and more libraries:
+# A flavour is one installed MPI: its compilers and its mpiexec, which the tests use untouched.  A build is one library
+# for one ABI, compiled against that ABI's headers:
 #
-#   libshima-mpich.so          libmpi.so.12     MPICH and its ABI family
-#   libshima-mpich-debian.so   libmpich.so.12   Debian's and Ubuntu's MPICH
-#   libshima-openmpi.so        libmpi.so.40     Open MPI
-#   libshima-abi.so            libmpi_abi.so.1  the standard ABI of MPI-5 (libshima-abi-0.so: libmpi_abi.so.0)
+#   libshima-mpich.so     MPICH and all that have its ABI, under whatever name
+#   libshima-openmpi.so   Open MPI
+#   libshima-abi.so       the standard ABI of MPI-5
+#
+# Which libmpi a build stands before is decided when a process loads it (src/audit): it NEEDs a name that no file has.
+# That entry comes from linking with an empty stub library of that soname.
 
 set(SHIMA_MPI_FLAVOURS "")
 
@@ -64,7 +63,7 @@ function(shima_mpi_objects target)
   cmake_parse_arguments(ARG "" "FAMILY" "SOURCES;DEPENDS" ${ARGN})
   shima_mpi_headers(${ARG_FAMILY} headers)
   if(NOT headers)
-    message(STATUS "shima: no ${ARG_FAMILY} headers: its preload libraries are not built")
+    message(STATUS "shima: no ${ARG_FAMILY} headers: its build is left out")
     return()
   endif()
   string(TOUPPER ${ARG_FAMILY} family_upper)
@@ -99,15 +98,14 @@ function(shima_delegate_library family)
   set_property(GLOBAL APPEND PROPERTY SHIMA_PRODUCT_TARGETS ${target})
 endfunction()
 
-# shima_preload(mpich-debian OBJECTS shima_mpiio_mpich SONAME libmpich.so.12 DEPENDS room... EXPORTS exports.map)
-#   -> lib/shima/libshima-mpich-debian.so
-function(shima_preload name)
-  cmake_parse_arguments(ARG "" "OBJECTS;SONAME;EXPORTS" "DEPENDS" ${ARGN})
+# shima_build(mpich OBJECTS shima_mpiio_mpich DEPENDS room... EXPORTS exports.map) -> lib/shima/libshima-mpich.so
+function(shima_build name)
+  cmake_parse_arguments(ARG "" "OBJECTS;EXPORTS" "DEPENDS" ${ARGN})
   if(NOT TARGET ${ARG_OBJECTS})
     return()
   endif()
-  shima_soname_stub(${ARG_SONAME} stub)
-  set(target shima_preload_${name})
+  shima_soname_stub(libshima-real-mpi.so stub)
+  set(target shima_build_${name})
   add_library(${target} SHARED $<TARGET_OBJECTS:${ARG_OBJECTS}>)
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME shima-${name} LINKER_LANGUAGE CXX NO_SONAME ON SKIP_BUILD_RPATH ON
@@ -116,7 +114,7 @@ function(shima_preload name)
   add_dependencies(${target} ${stub})
   # Lazy binding (some distributions turn it off): our sources name calls that an older MPI of the same soname lacks.
   target_link_options(${target} PRIVATE
-    -Wl,--no-as-needed $<TARGET_FILE:${stub}> -Wl,--as-needed -Wl,-z,lazy
+    -Wl,--no-as-needed $<TARGET_FILE:${stub}> -Wl,--as-needed -Wl,-z,lazy -Wl,-z,nodelete
     -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--version-script=${ARG_EXPORTS})
   if(NOT SHIMA_SANITIZE)  # a sanitizer intercepts __cxa_throw, and looks for it in a shared libstdc++
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)

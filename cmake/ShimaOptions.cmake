@@ -1,6 +1,6 @@
 # Build type, language, warnings, sanitizers and the libraries of other people that all rooms share.
 #
-# The preload libraries are loaded into programs we do not know, so nothing in them may ask for a shared
+# The builds are loaded into programs we do not know, so nothing in them may ask for a shared
 # library that such a program could also bring: spdlog is used header-only, fmt is compiled in (fmt_once.cpp),
 # liburing comes from its archive.
 

@@ -19,5 +19,14 @@ timeout -k 5 "$seconds" "${own_shm[@]}" "$@" </dev/null || status=$?
 if [ $status = 124 ] || [ $status = 137 ]; then
   echo "in_scratch: ended after ${seconds} s: $*" >&2
 fi
+# A failed test may leave launchers and ranks in sessions of their own; those that run in its directory are killed.
+if [ $status != 0 ]; then
+  cd /
+  find /proc -maxdepth 2 -path '/proc/[0-9]*/cwd' \( -lname "$folder" -o -lname "$folder/*" \) 2>/dev/null |
+    while IFS=/ read -r _ _ pid _; do
+      echo "in_scratch: killed what was left: $(tr '\0' ' ' <"/proc/$pid/cmdline" | head -c 200)" >&2
+      kill -KILL "$pid" 2>/dev/null || true
+    done || true
+fi
 [ $status != 0 ] || rm -rf "$folder" 2>/dev/null || true
 exit $status

@@ -1,6 +1,6 @@
 // fmt, compiled once.
 //
-// The distributions ship fmt as a shared library, which a preload library must not need, and as
+// The distributions ship fmt as a shared library, which a build must not need, and as
 // headers, which cost three to four seconds in every source that formats one number.  So this one
 // source takes the header-only form, and the compiler is told (-fkeep-inline-functions,
 // -fno-inline) to keep what is inline in it as functions for the others to link with.

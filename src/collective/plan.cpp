@@ -94,6 +94,8 @@ std::optional<Path> granted(std::optional<Path> wanted, const Terrain& terrain) 
 bool owners_do_it(const Totals& totals, Direction direction, const Terrain& terrain,
                   std::optional<Path> wanted) {
   if (totals.bytes == 0 || !totals.ordered || wanted == Path::independent) return true;
+  // There each page is written by one node, which asks the server once for all of its members.
+  if (terrain.caches_apart) return totals.members <= 1 && totals.file_pieces <= 1;
   return !wanted && owners_do_it_best(totals, direction, terrain.one_space);
 }
 
@@ -122,15 +124,17 @@ std::vector<int> spread(const std::vector<int>& from, std::size_t count) {
   return taken;
 }
 
-// The ranks that act as agents: on each node as many as it has cores, evenly spread over its
-// members.
-std::vector<int> pick_agents(std::span<const Member> members, int max_agents) {
+// The ranks that act as agents: on each node as many as it has cores and `most_on_node` allows,
+// evenly spread over its members.
+std::vector<int> pick_agents(std::span<const Member> members, int max_agents,
+                             int most_on_node = std::numeric_limits<int>::max()) {
   std::map<int, std::vector<int>> ranks_of_node;
   for (std::size_t i = 0; i < members.size(); ++i)
     ranks_of_node[members[i].node].push_back(static_cast<int>(i));
   std::vector<int> agents;
   for (const auto& [node, ranks] : ranks_of_node) {
-    const int cores = std::max(members[static_cast<std::size_t>(ranks.front())].cores, 1);
+    const int cores =
+        std::clamp(members[static_cast<std::size_t>(ranks.front())].cores, 1, most_on_node);
     std::ranges::copy(spread(ranks, static_cast<std::size_t>(cores)), std::back_inserter(agents));
   }
   return max_agents > 0 ? spread(agents, static_cast<std::size_t>(max_agents)) : agents;
@@ -193,7 +197,9 @@ Plan make_plan(std::span<const Post> posts, Direction direction, const Terrain& 
   const std::optional<Path> wanted = granted(tuning.path, terrain);
   if (owners_do_it(totals, direction, terrain, wanted)) return {};
   const std::vector<Domain> parts = parts_of(terrain.layout, totals.span);
-  const std::vector<int> ranks = pick_agents(terrain.members, tuning.max_agents);
+  const std::vector<int> ranks = terrain.caches_apart
+                                     ? pick_agents(terrain.members, tuning.max_agents, 1)
+                                     : pick_agents(terrain.members, tuning.max_agents);
   Plan plan;
   plan.path =
       gathering_path(totals, locks_of(direction, ranks.size(), parts.size()), terrain, wanted);

@@ -40,10 +40,11 @@ struct Plan {
 struct Terrain {
   std::span<const Member> members;
   const Layout& layout;
-  bool can_pull = false;     // members of a node reach each other's memory
-  bool one_space = false;    // by its address, as they reach their own
-  bool can_pack = false;     // all members share windows
-  bool can_message = false;  // members can send each other messages
+  bool can_pull = false;      // members of a node reach each other's memory
+  bool one_space = false;     // by its address, as they reach their own
+  bool can_pack = false;      // all members share windows
+  bool can_message = false;   // members can send each other messages
+  bool caches_apart = false;  // nodes do not see at once what others write
 };
 
 // The bytes of a window, from what was wished for; 0: no wish.

@@ -41,7 +41,8 @@ Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
                         // Of several nodes each knows about itself only.
                         .one_space = call.channel.one_space() && !call.channel.messenger(),
                         .can_pack = call.channel.windows() != nullptr,
-                        .can_message = call.channel.messenger() != nullptr};
+                        .can_message = call.channel.messenger() != nullptr,
+                        .caches_apart = call.caches_apart};
   return make_plan(posts, call.direction, terrain, call.tuning);
 }
 

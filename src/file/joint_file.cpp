@@ -57,8 +57,16 @@ Status JointFile::preallocate(const Result<FileOffset>& size) {
   return resize("preallocating", size, [&] { return file_.preallocate(*size); });
 }
 
+// Its own writes belong to a member's file, wherever they are.
+Result<FileOffset> JointFile::size() {
+  SHIMA_TRY_ASSIGN(const FileOffset stored, file_.size());
+  const std::lock_guard lock(pending_mutex_);
+  return std::max(stored, FileOffset{pending_.end()});
+}
+
 Status JointFile::sync() {
-  const Status synced = file_.sync();
+  const Status flushed = flush_together();
+  const Status synced = flushed ? file_.sync() : flushed;
   fault_point(FaultPhase::sync);
   SHIMA_TRY(agree_on(*channel_, synced, "syncing " + request_.path));
   file_.look_again();
@@ -107,14 +115,81 @@ Result<std::uint64_t> JointFile::move(Direction direction, const Transfer& trans
   Counters counters;
   ++(direction == Direction::write ? counters.writes : counters.reads);
   if (facts_.wants_stats) counters.file_pieces += estimate_pieces(transfer.file);
-  SHIMA_TRY_ASSIGN(const bool combined,
-                   direction == Direction::write ? combine(transfer, counters) : false);
-  const auto moved = combined ? Result<std::uint64_t>(transfer.file.len_bytes)
-                              : move_own(direction, transfer.file, transfer.memory, counters);
+  bool done = false;
+  if (direction == Direction::write) {
+    SHIMA_TRY_ASSIGN(done, keep(transfer));
+    if (!done) {
+      SHIMA_TRY_ASSIGN(done, combine(transfer, counters));
+    }
+  }
+  const auto moved = done ? Result<std::uint64_t>(transfer.file.len_bytes)
+                     : direction == Direction::write
+                         ? move_own(direction, transfer.file, transfer.memory, counters)
+                         : read_own(transfer, counters);
   if (moved)
     (direction == Direction::write ? counters.bytes_written : counters.bytes_read) += *moved;
   count(counters);
   return moved;
+}
+
+// Whether the write waits until all members write together.
+Result<bool> JointFile::keep(const Transfer& transfer) {
+  if (!facts_.caches_apart || atomic_ || transfer.file.len_bytes == 0) return false;
+  const bool may_wait = request_.hints.shima_combine != Toggle::disable &&
+                        PendingWrites::worth_keeping(transfer.file);
+  {
+    const std::lock_guard lock(pending_mutex_);
+    if (may_wait && pending_.keep(transfer)) return true;
+    // Older bytes must not follow newer ones to the same place.
+    if (!may_wait && !pending_.touches(bounds_of(transfer.file))) return false;
+  }
+  SHIMA_TRY(flush_alone());
+  const std::lock_guard lock(pending_mutex_);
+  return may_wait && pending_.keep(transfer);
+}
+
+// A member finds what it has written itself.
+Result<std::uint64_t> JointFile::read_own(const Transfer& transfer, Counters& counters) {
+  const Bounds bounds = bounds_of(transfer.file);
+  const auto waits = [&](bool beyond) {
+    const std::lock_guard lock(pending_mutex_);
+    return beyond ? pending_.end() > bounds.lowest : pending_.touches(bounds);
+  };
+  if (waits(false)) SHIMA_TRY(flush_alone());
+  const auto read = [&] {
+    return move_own(Direction::read, transfer.file, transfer.memory, counters);
+  };
+  const auto moved = read();
+  if (!moved || *moved == transfer.file.len_bytes || !waits(true)) return moved;
+  SHIMA_TRY(flush_alone());  // the file does not end where it seemed to
+  return read();
+}
+
+Status JointFile::flush_alone() {
+  PendingWrites::Batch batch;
+  {
+    const std::lock_guard lock(pending_mutex_);
+    if (pending_.empty()) return {};
+    batch = pending_.take();
+  }
+  Counters counters;
+  const Slice &file = batch.transfer.file, &memory = batch.transfer.memory;
+  const auto written = move_own(Direction::write, file, memory, counters);
+  count(counters);
+  return written ? Status{} : std::unexpected(written.error());
+}
+
+Status JointFile::flush_together() {
+  if (!facts_.caches_apart || !request_.mode.write) return {};
+  PendingWrites::Batch batch;
+  {
+    const std::lock_guard lock(pending_mutex_);
+    batch = pending_.take();
+  }
+  SHIMA_TRY_ASSIGN(const auto lens, exchange_values(*channel_, std::uint64_t{batch.data.size()}));
+  if (std::ranges::all_of(lens, [](std::uint64_t len) { return len == 0; })) return {};
+  const auto written = move_together(Direction::write, batch.transfer);
+  return written ? Status{} : std::unexpected(written.error());
 }
 
 // Whether the write was done together with those of other members of the node.
@@ -159,6 +234,12 @@ bool JointFile::seems_cached(const Bounds& bounds) {
 }
 
 Result<std::uint64_t> JointFile::move_all(Direction direction, const Result<Transfer>& transfer) {
+  SHIMA_TRY(flush_together());
+  return move_together(direction, transfer);
+}
+
+Result<std::uint64_t> JointFile::move_together(Direction direction,
+                                               const Result<Transfer>& transfer) {
   Counters counters;
   ++(direction == Direction::write ? counters.collective_writes : counters.collective_reads);
   Post post;
@@ -192,6 +273,7 @@ Result<std::uint64_t> JointFile::move_all(Direction direction, const Result<Tran
 // the first member must not act upon, nor the others keep, an older file.
 Status JointFile::resize(const char* doing, const Result<FileOffset>& size,
                          const std::function<Status()>& action) {
+  SHIMA_TRY(flush_together());
   auto wanted = number_in(size);
   if (const Status published = file_.publish(); wanted && !published)
     wanted = std::unexpected(published.error());
@@ -271,9 +353,16 @@ Result<std::int64_t> JointFile::claim_in_order(const Result<std::uint64_t>& len)
 }
 
 Status JointFile::set_atomicity(bool atomic) {
+  SHIMA_TRY(flush_together());
   SHIMA_TRY(first_member_does("setting the atomicity of",
-                              std::pair<std::int64_t, std::int64_t>(atomic, 0),
-                              [] { return Status{}; }));
+                              std::pair<std::int64_t, std::int64_t>(atomic, 0), [&]() -> Status {
+                                if (!atomic || !facts_.caches_apart || !file_.locks_stay_on_node())
+                                  return {};
+                                return fail(Code::unsupported_operation,
+                                            request_.path +
+                                                ": atomic mode needs locks between nodes, and the "
+                                                "NFS mount has none (nolock, local_lock)");
+                              }));
   atomic_ = atomic;
   tune();
   return {};
@@ -313,7 +402,9 @@ Hints JointFile::hints_in_effect() const {
 }
 
 Status JointFile::close() {
+  const Status flushed = flush_together();
   Status status = file_.close();
+  if (!flushed) status = flushed;
   if (facts_.wants_stats) report();
   fault_point(FaultPhase::close);
   status = agree_on(*channel_, status, "closing " + request_.path);

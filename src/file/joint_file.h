@@ -2,10 +2,12 @@
 #pragma once
 
 #include <mutex>
+#include <tuple>
 
 #include "collective/plan.h"
 #include "file/exchange_hints.h"
 #include "file/file.h"
+#include "file/pending_writes.h"
 #include "group/agreement.h"
 #include "group/shared_pointer.h"
 #include "independent/read_ahead.h"
@@ -22,6 +24,9 @@ class JointFile final : public File {
   };
   // `facts` are the same on all members.
   JointFile(std::unique_ptr<Channel> channel, LogicalFile file, OpenRequest request, Facts facts);
+  JointFile(const JointFile&) = delete;
+  JointFile& operator=(const JointFile&) = delete;
+  ~JointFile() override { std::ignore = flush_alone(); }
 
   Result<std::uint64_t> write(const Transfer& transfer) override {
     return move(Direction::write, transfer);
@@ -36,7 +41,7 @@ class JointFile final : public File {
     return move_all(Direction::read, transfer);
   }
 
-  Result<FileOffset> size() override { return file_.size(); }
+  Result<FileOffset> size() override;
 
   Status set_size(const Result<FileOffset>& size) override;
   Status preallocate(const Result<FileOffset>& size) override;
@@ -68,7 +73,14 @@ class JointFile final : public File {
   Result<std::uint64_t> move_own(Direction direction, const Slice& file, const Slice& memory,
                                  Counters& counters);
   Result<bool> combine(const Transfer& transfer, Counters& counters);
+  Result<std::uint64_t> read_own(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> move_all(Direction direction, const Result<Transfer>& transfer);
+  Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer);
+  // Writes that wait (pending_writes.h): adds one if it may wait, and writes them, alone or
+  // together with all members (collective).
+  Result<bool> keep(const Transfer& transfer);
+  Status flush_alone();
+  Status flush_together();
   Status resize(const char* doing, const Result<FileOffset>& size,
                 const std::function<Status()>& action);
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
@@ -88,6 +100,8 @@ class JointFile final : public File {
   Tuning write_tuning_;
   Tuning read_tuning_;
   std::mutex combining_;
+  std::mutex pending_mutex_;
+  PendingWrites pending_;
   bool atomic_ = false;
   std::mutex alone_;  // in atomic mode: the file's locks do not keep threads of one process apart
   std::mutex counters_mutex_;

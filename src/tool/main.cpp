@@ -61,8 +61,8 @@ void add_process_options(CLI::App& command, ProcessOptions& options) {
   command.add_option("--log", options.log_level, "What to log: error, warn, info, debug or trace")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug", "trace"}));
-  command.add_option("--mpi", options.mpi, "The MPI to serve, instead of finding it out")
-      ->type_name("BUILD|LIBMPI");
+  command.add_option("--mpi", options.mpi, "The MPI that is started, instead of finding it out")
+      ->type_name("BUILD|LIBMPI|any");
   command.add_flag("--one-space", options.one_space,
                    "Make the ranks of a node tasks of one address space");
   command.formatter(std::make_shared<ProgramFormatter>());

@@ -1,10 +1,10 @@
-// `shima run` does not preload anything itself: mpiexec must stay as it is.  It starts
+// `shima run` changes nothing in mpiexec.  It starts
 //
 //     mpiexec -n 8 ... shima exec --mpi <what was found> prog args
 //
-// and each rank's `shima exec` sets LD_PRELOAD and becomes the program.  No process of ours stays
-// in between, so stdin, signals and exit codes are the launcher's own; only --stats keeps the
-// command alive, to print the report when the job is over.
+// and each rank's `shima exec` sets LD_AUDIT (src/audit) and becomes the program.  No process of
+// ours stays in between, so stdin, signals and exit codes are the launcher's own; only --stats
+// keeps the command alive, to print the report when the job is over.
 #include "tool/run.h"
 
 #include <fmt/format.h>
@@ -12,13 +12,15 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <regex>
 
+#include "base/log.h"
 #include "file/striping.h"
 #include "tool/files/stripe_options.h"
+#include "tool/launch/builds.h"
 #include "tool/launch/detect_mpi.h"
 #include "tool/launch/mpiexec.h"
 #include "tool/launch/one_space.h"
-#include "tool/launch/preload.h"
 #include "tool/launch/supervise.h"
 #include "tool/report/stats_report.h"
 
@@ -48,6 +50,17 @@ Outcome<std::string> stripe_hints_of(const ProcessOptions& options) {
   return text.substr(1);
 }
 
+// PnetCDF from 1.15 on writes files itself unless it is told otherwise.
+void have_pnetcdf_use_mpiio() {
+  static const std::regex driver(R"((^|;)\s*nc_driver\s*=)");
+  constexpr const char* variable = "PNETCDF_HINTS";
+  const std::string hints = environment_value(variable);
+  if (std::regex_search(hints, driver)) return;
+  setenv(variable, (hints + (hints.empty() ? "" : ";") + "nc_driver=mpiio").c_str(), 1);
+  log(LogLevel::info, "{}: nc_driver=mpiio is added, so that PnetCDF's file access reaches Shima",
+      variable);
+}
+
 // Hints and log level travel in the environment; hints of the command line come after, and so
 // override, those that are there.
 Outcome<void> export_settings(const ProcessOptions& options) {
@@ -61,6 +74,7 @@ Outcome<void> export_settings(const ProcessOptions& options) {
   }
   if (!options.hints.empty() || !stripe->empty()) setenv("SHIMA_HINTS", hints.c_str(), 1);
   if (!options.log_level.empty()) setenv("SHIMA_LOG", options.log_level.c_str(), 1);
+  have_pnetcdf_use_mpiio();
   return {};
 }
 
@@ -83,7 +97,7 @@ Outcome<std::string> make_stats_file() {
 // What each rank is told, so that it needs to find out nothing.
 Command rank_command(const UsedMpi& mpi, const ProcessOptions& process) {
   Command command{own_path().string(), "exec", "--mpi",
-                  mpi.library.empty() ? std::string(mpi.build->name) : mpi.library.string()};
+                  mpi.build == nullptr ? any_mpi : std::string(mpi.build->name)};
   if (process.one_space) command.emplace_back("--one-space");
   command.emplace_back("--");
   command.insert(command.end(), process.program.begin(), process.program.end());
@@ -93,8 +107,7 @@ Command rank_command(const UsedMpi& mpi, const ProcessOptions& process) {
 Outcome<Command> job_command(const JobOptions& options) {
   auto mpi = used_mpi(options.process);
   if (!mpi) return std::unexpected(mpi.error());
-  if (!std::filesystem::exists(preload_path(*mpi->build)))
-    return std::unexpected(add_to_preload(*mpi).error());
+  if (auto status = must_be_installed(*mpi); !status) return std::unexpected(status.error());
   auto mpiexec = find_mpiexec(*mpi, options.mpiexec);
   if (!mpiexec) return std::unexpected(mpiexec.error());
   Command command = launcher_command(*mpiexec, options.ranks, options.mpiexec_arguments);
@@ -126,7 +139,8 @@ Outcome<int> exec_process(const ProcessOptions& options) {
   if (auto status = export_settings(options); !status) return std::unexpected(status.error());
   auto mpi = used_mpi(options);
   if (!mpi) return std::unexpected(mpi.error());
-  if (auto status = add_to_preload(*mpi); !status) return std::unexpected(status.error());
+  if (auto status = must_be_installed(*mpi); !status) return std::unexpected(status.error());
+  if (auto status = export_audit(); !status) return std::unexpected(status.error());
   if (options.one_space) become_task(options.program);
   return std::unexpected(become(options.program));
 }

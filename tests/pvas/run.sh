@@ -22,13 +22,13 @@ roots() {
 
 # Until both tasks of "wait" say so.  What an earlier job has said must be gone before the next is started, which
 # empties the file itself, but perhaps only after the first look.
-both_wait() {
-  for _ in $(seq 600); do
-    [ "$(grep -c waiting said)" = 2 ] && return 0
-    sleep 0.1
-  done
-  fail "two tasks do not begin to wait: $(cat said)"
+# shellcheck disable=SC2317  # eventually calls these
+{
+  wait_as_many() { [ "$(grep -c waiting said)" = "$1" ]; }
+  has_ended() { grep -qs '^State:.*Z' "/proc/$1/status" || ! kill -0 "$1" 2>/dev/null; }
+  no_roots() { [ -z "$(roots)" ]; }
 }
+both_wait() { eventually wait_as_many 2 || fail "two tasks do not begin to wait: $(cat said)"; }
 
 expect_status 0 'four tasks' pvas -n 4 ./task
 [ "$(grep -c '^a task of process' out)" = 4 ] || fail "not four tasks: $(cat out)"
@@ -155,27 +155,16 @@ kill -KILL $job
 wait $job 2>/dev/null || true
 mapfile -t pids < <(sed -n 's/^waiting //p' said)
 for pid in "${pids[@]}"; do
-  for _ in $(seq 100); do
-    kill -0 "$pid" 2>/dev/null || break
-    sleep 0.05
-  done
-  grep -qs '^State:.*Z' "/proc/$pid/status" || ! kill -0 "$pid" 2>/dev/null || fail "task $pid goes on"
+  eventually has_ended "$pid" || fail "task $pid goes on"
 done
 
 # No root stays.
 : >said
 "$SHIMA" pvas run ./task wait >said 2>&1 </dev/null &
 job=$!
-for _ in $(seq 600); do
-  [ "$(grep -c waiting said)" = 1 ] && break
-  sleep 0.1
-done
+eventually wait_as_many 1 || fail "the task does not begin to wait: $(cat said)"
 [ -n "$(roots)" ] || fail 'the roots are not found'
 kill -TERM $job
 wait $job || true
-for _ in $(seq 200); do
-  [ -n "$(roots)" ] || break
-  sleep 0.1
-done
-[ -z "$(roots)" ] || fail "a root stays: $(roots)"
+eventually no_roots || fail "a root stays: $(roots)"
 finish

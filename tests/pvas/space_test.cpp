@@ -58,14 +58,14 @@ int walk_list() {
   void* address = nullptr;
   std::size_t size = 0;
   int owner = -1;
-  MUST(pvas_import("list", 5000, &address, &size, &owner) == 0);
+  MUST(pvas_import("list", guard_ms, &address, &size, &owner) == 0);
   MUST(owner != pvas_self() && pvas_owner(address) == owner);
   MUST(size == 3 * sizeof(Link));
   int sum = 0;
   for (const Link* link = static_cast<Link*>(address); link != nullptr; link = link->next)
     sum += link->value;
   MUST(sum == 321);
-  MUST(pvas_import("go on", 5000, &address, nullptr, nullptr) == 0);
+  MUST(pvas_import("go on", guard_ms, &address, nullptr, nullptr) == 0);
   static_cast<std::atomic<int>*>(address)->store(1);
   return 0;
 }
@@ -165,7 +165,7 @@ int fork_is_no_task() {
 int hold_other() {
   void* address = nullptr;
   int owner = -1;
-  MUST(pvas_import("held", 5000, &address, nullptr, &owner) == 0);
+  MUST(pvas_import("held", guard_ms, &address, nullptr, &owner) == 0);
   MUST(pvas_hold(owner) == 0);
   MUST(pvas_export("holding", &go_on, sizeof go_on) == 0);
   while (go_on == 0) std::this_thread::sleep_for(1ms);
@@ -181,7 +181,7 @@ int be_held() {
   auto* const number = new std::atomic<int>(42);
   MUST(pvas_export("held", number, sizeof *number) == 0);
   void* address = nullptr;
-  MUST(pvas_import("holding", 5000, &address, nullptr, nullptr) == 0);
+  MUST(pvas_import("holding", guard_ms, &address, nullptr, nullptr) == 0);
   static_cast<std::atomic<int>*>(address)->store(1);
   kill(getpid(), SIGKILL);
   return 1;
@@ -224,7 +224,7 @@ int spawn_another() {
   MUST(pvas_spawn(space, &program, &task) == 0);
   MUST(task != pvas_self());
   int status = -1;
-  MUST(pvas_wait(space, task, 5000, &status) == 0 && status == 0);
+  MUST(pvas_wait(space, task, guard_ms, &status) == 0 && status == 0);
   pvas_destroy(space);
   return 0;
 }
@@ -255,7 +255,7 @@ int nothing() { return 0; }
 // The waiting task has started, and maps nothing more.
 int see_waiting() {
   void* address = nullptr;
-  MUST(pvas_import("waiting", 5000, &address, nullptr, nullptr) == 0);
+  MUST(pvas_import("waiting", guard_ms, &address, nullptr, nullptr) == 0);
   return 0;
 }
 
@@ -415,7 +415,7 @@ TEST_F(Spaces, Inherits) {
 TEST_F(Spaces, WhoIgnoresTheEndsOfChildrenLearnsThoseOfTasks) {
   std::signal(SIGCHLD, SIG_IGN);
   make({});
-  const int status = status_of(spawn("nothing"), 5000);
+  const int status = status_of(spawn("nothing"), guard_ms);
   std::signal(SIGCHLD, SIG_DFL);
   EXPECT_EQ(status, 0);
 }
@@ -481,7 +481,7 @@ TEST_F(Spaces, Names) {
 TEST_F(Spaces, WhoDiesWithTheLockStopsNobody) {
   const int status = status_of(spawn("lock"));
   EXPECT_TRUE(WIFSIGNALED(status));
-  EXPECT_EQ(status_of(spawn("names"), 5000), 0);
+  EXPECT_EQ(status_of(spawn("names"), guard_ms), 0);
 }
 
 TEST_F(Spaces, ATaskStartsATask) { EXPECT_EQ(status_of(spawn("spawn")), 0); }
@@ -510,7 +510,7 @@ TEST_F(Spaces, WithoutTheRootThereAreNoTasks) {
   const pid_t process = pvas_process(space_, task);
   ASSERT_EQ(kill(parent_of(process), SIGKILL), 0);
   int status = 0;
-  EXPECT_EQ(pvas_wait(space_, task, 5000, &status), PVAS_ERR_LOST);
+  EXPECT_EQ(pvas_wait(space_, task, guard_ms, &status), PVAS_ERR_LOST);
   EXPECT_TRUE(eventually([&] { return kill(process, 0) != 0 || parent_of(process) == 0; }));
   pvas_program program{};
   program.file = "/bin/true";

@@ -39,8 +39,11 @@ inline bool has_ended(pid_t process) {
   return !std::getline(stat, text) || text.find(") Z") != std::string::npos;
 }
 
+// How long to wait for what must happen: only reached on failure, so enough for a busy machine.
+constexpr int guard_ms = 60'000;
+
 inline bool eventually(const std::function<bool()>& condition,
-                       std::chrono::milliseconds limit = std::chrono::seconds{5}) {
+                       std::chrono::milliseconds limit = std::chrono::milliseconds{guard_ms}) {
   for (const auto end = std::chrono::steady_clock::now() + limit;
        std::chrono::steady_clock::now() < end;
        std::this_thread::sleep_for(std::chrono::milliseconds{5}))

@@ -36,6 +36,24 @@ expect_refusal() {
   [ "$(wc -l <out)" = 1 ] || fail "$what: more than one line"
 }
 
+# eventually COMMAND...: tries it until it succeeds; fails after a minute, which is enough on a busy machine.
+eventually() {
+  local i
+  for ((i = 0; i < 600; i++)); do
+    "$@" && return
+    sleep 0.1
+  done
+  return 1
+}
+
+# ranks_left: process IDs of this test's ranks; a launcher may have put them into sessions of their own.
+ranks_left() {
+  local pid
+  for pid in $(pgrep -x 'rank|shima-rank'); do
+    [ "$(readlink "/proc/$pid/cwd")" != "$PWD" ] || echo "$pid"
+  done
+}
+
 finish() {
   [ $failures = 0 ] && echo "all as expected"
   exit $((failures > 0))

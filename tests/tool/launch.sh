@@ -27,42 +27,51 @@ expect_output 'SHIMA_HINTS=a=b;cb_nodes=2;c=d$' 'hints'
 expect_status 0 'log' "$SHIMA" run -n 1 --log warn ./rank getenv SHIMA_LOG
 expect_output 'SHIMA_LOG=warn$' 'log'
 
+# PnetCDF's own driver would pass Shima by; other hints, and a driver of the user's choice, stay.
+for starter in 'run -n 1' exec; do
+  # shellcheck disable=SC2086
+  expect_status 0 'PnetCDF' "$SHIMA" $starter --log info ./rank getenv PNETCDF_HINTS
+  expect_output 'PNETCDF_HINTS=nc_driver=mpiio$' 'PnetCDF'
+  expect_output 'info: PNETCDF_HINTS: nc_driver=mpiio is added' 'PnetCDF: log'
+  # shellcheck disable=SC2086
+  expect_status 0 'PnetCDF hints' env PNETCDF_HINTS='nc_header_align_size=512;romio_no_indep_rw=true' \
+    "$SHIMA" $starter ./rank getenv PNETCDF_HINTS
+  expect_output 'PNETCDF_HINTS=nc_header_align_size=512;romio_no_indep_rw=true;nc_driver=mpiio$' 'PnetCDF hints'
+  # shellcheck disable=SC2086
+  expect_status 0 'PnetCDF driver' env PNETCDF_HINTS='a=b; nc_driver = gio' "$SHIMA" $starter ./rank getenv PNETCDF_HINTS
+  expect_output 'PNETCDF_HINTS=a=b; nc_driver = gio$' 'PnetCDF driver'
+done
+
 expect_status 0 'inside a launcher' "$MPIEXEC" -n 1 "$SHIMA" exec ./rank
 expect_output "rank 0 has libshima-$MPI_FAMILY" 'inside a launcher'
 
-# A tool that is preloaded already comes first, and we come once.
+# Other tools stay where they are, and we come once.
 echo 'int other_tool;' >other.c
 cc -shared -fPIC -o libother.so other.c
 libmpi=$(ldd ./rank | sed -n 's/.* => \(.*libmpi\(ch\|_abi\)\?\.so\.[0-9]*\) .*/\1/p' | head -n 1)
 expect_status 0 'other tool' env LD_PRELOAD="$PWD/libother.so" \
   "$SHIMA" exec --mpi "$libmpi" "$SHIMA" exec --mpi "$libmpi" ./rank getenv LD_PRELOAD
-expect_output 'LD_PRELOAD=.*libother.so:[^:]*libshima-' 'other tool'
-[ "$(sed -n 's/^LD_PRELOAD=//p' out | grep -o libshima- | wc -l)" = 1 ] || fail 'preloaded twice'
+expect_output 'LD_PRELOAD=.*libother.so$' 'other tool'
+echo 'unsigned la_version(unsigned version) { return version; }' >auditor.c
+cc -shared -fPIC -o libauditor.so auditor.c
+expect_status 0 'other audit library' env LD_AUDIT="$PWD/libauditor.so" "$SHIMA" exec "$SHIMA" exec ./rank getenv LD_AUDIT
+expect_output "rank 0 has libshima-$MPI_FAMILY" 'other audit library'
+expect_output 'LD_AUDIT=[^:]*libauditor.so:[^:]*libshima-audit.so$' 'other audit library'
 
-# The ranks of this test that are still there: a launcher may have put them into sessions of their own.
-ranks_left() {
-  local process
-  for process in /proc/[0-9]*; do
-    [ "$(readlink "$process/cwd")" = "$PWD" ] && [ "$(cat "$process/comm")" = rank ] && echo "${process#/proc/}"
-  done 2>/dev/null || true
-}
+# shellcheck disable=SC2317  # eventually calls it
+both_began() { grep -q 'rank 1 of 2' out && grep -q 'rank 0 of 2' out; }
+# shellcheck disable=SC2317
+none_left() { [ -z "$(ranks_left)" ]; }
 
 # SIGTERM to the command ends the ranks, with and without a report to wait for.  (Which status the launcher
 # then gives is its own affair: MPICH's gives 15 or, by chance, 0.)
 for stats in '' --stats; do
-  "$SHIMA" run -n 2 $stats ./rank sleep 100 >out 2>&1 </dev/null &
+  "$SHIMA" run -n 2 $stats ./rank sleep 300 >out 2>&1 </dev/null &
   job=$!
-  for _ in $(seq 100); do
-    grep -q 'rank 1 of 2' out && grep -q 'rank 0 of 2' out && break
-    sleep 0.1
-  done
+  eventually both_began || fail "SIGTERM $stats: the ranks do not begin"
   [ -n "$(ranks_left)" ] || fail "SIGTERM $stats: the ranks are not found"
   kill -TERM $job
   wait $job || true
-  for _ in $(seq 100); do
-    [ -n "$(ranks_left)" ] || break
-    sleep 0.1
-  done
-  [ -z "$(ranks_left)" ] || fail "SIGTERM $stats: ranks go on: $(ranks_left | tr '\n' ' ')"
+  eventually none_left || fail "SIGTERM $stats: ranks go on: $(ranks_left | tr '\n' ' ')"
 done
 finish

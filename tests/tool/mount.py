@@ -232,7 +232,7 @@ def same_tick():
 
 
 def soon(condition, what):
-    for _ in range(200):
+    for _ in range(12000):  # a minute: only a guard
         if condition():
             return
         time.sleep(0.005)

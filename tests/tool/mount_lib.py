@@ -55,14 +55,14 @@ def mounted(*options):
     if not FOLDER.exists():
         FOLDER.mkdir()
     MOUNT.mkdir(exist_ok=True)
-    subprocess.run([SHIMA, "mount", "--log-file", "mount.log", *options, FOLDER, MOUNT], check=True, timeout=30)
+    subprocess.run([SHIMA, "mount", "--log-file", "mount.log", *options, FOLDER, MOUNT], check=True, timeout=90)
     try:
         yield
     except BaseException:
         subprocess.run(["umount", "-l", MOUNT], check=False)  # somebody may have files open
         raise
     else:
-        for _ in range(50):  # a file that was just closed may still be held
+        for _ in range(600):  # a file that was just closed may still be held
             ended = subprocess.run([SHIMA, "umount", MOUNT], capture_output=True, text=True)
             if ended.returncode == 0:
                 break

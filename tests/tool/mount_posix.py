@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# TIMEOUT: 240
+# TIMEOUT: 600
 # FLAVOURS: mpich-wheel
 """What system calls on names do, and which errors they give: through `shima mount`, with striped files, and on the file system itself,
 with plain ones. Both must do the same, as root and as another user, but for the EXCEPTIONS.

@@ -5,6 +5,11 @@
 // Sessions came with MPI-4; Open MPI 5 has them and calls itself MPI-3.1.
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define SHIMA_SESSIONS 1
+// Open MPI 4 lacks them under the same soname, and Python binds everything at once.
+#pragma weak PMPI_Session_init
+#pragma weak PMPI_Session_finalize
+#pragma weak PMPI_Group_from_session_pset
+#pragma weak PMPI_Comm_create_from_group
 #else
 #define SHIMA_SESSIONS 0
 #endif

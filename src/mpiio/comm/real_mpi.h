@@ -1,15 +1,21 @@
 // The MPI's own function behind a call that Shima takes over.
 //
-// Both names of such a call, MPI_X and PMPI_X, are ours, so that the one below is found by asking
-// the dynamic linker for the next library that has it.
+// Both names of such a call, MPI_X and PMPI_X, are ours; the MPI's own is asked of its library.
 #pragma once
 
 #include <dlfcn.h>
 #include <mpi.h>
 
-#define SHIMA_REAL(name)                                                            \
-  ([] {                                                                             \
-    static const auto real =                                                        \
-        reinterpret_cast<decltype(&MPI_##name)>(::dlsym(RTLD_NEXT, "PMPI_" #name)); \
-    return real;                                                                    \
+namespace shima {
+
+// The handle of the MPI's library, for dlsym.
+[[nodiscard]] void* real_library();
+
+}  // namespace shima
+
+#define SHIMA_REAL(name)                                                                          \
+  ([] {                                                                                           \
+    static const auto real =                                                                      \
+        reinterpret_cast<decltype(&MPI_##name)>(::dlsym(::shima::real_library(), "PMPI_" #name)); \
+    return real;                                                                                  \
   }())

@@ -90,6 +90,7 @@ class LogicalFile {
   [[nodiscard]] Status publish();
   void look_again();
   [[nodiscard]] bool close_to_open() const;
+  [[nodiscard]] bool locks_stay_on_node() const { return subfiles_.front()->locks_stay_on_node(); }
   // Blocks until nobody else holds a lock on the range that excludes this one.
   [[nodiscard]] Status lock(FileRange range, bool exclusive);
   void unlock(FileRange range);

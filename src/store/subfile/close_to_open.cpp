@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -9,13 +11,24 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <fstream>
 
 namespace shima {
+namespace {
+
+constexpr std::uint32_t nfs_magic = 0x6969;
+
+std::uint32_t file_system_type(int fd) {
+  struct statfs facts{};
+  return ::fstatfs(fd, &facts) == 0 ? static_cast<std::uint32_t>(facts.f_type) : 0;
+}
+
+}  // namespace
 
 bool is_close_to_open(int fd) {
   // statfs(2); not all of them are in linux/magic.h of every system.
   constexpr std::array<std::uint32_t, 9> types{
-      0x6969,      // NFS
+      nfs_magic,
       0x517b,      // SMB
       0xfe534d42,  // SMB 2 and later
       0xff534d42,  // CIFS
@@ -25,12 +38,27 @@ bool is_close_to_open(int fd) {
       0x6b414653,  // AFS of the kernel
       0x73757245,  // Coda
   };
-  struct statfs facts{};
-  return ::fstatfs(fd, &facts) == 0 &&
-         std::ranges::find(types, static_cast<std::uint32_t>(facts.f_type)) != types.end();
+  return std::ranges::find(types, file_system_type(fd)) != types.end();
 }
 
-Status open_anew(int fd, int flags, const std::string& path) {
+bool is_nfs(int fd) { return file_system_type(fd) == nfs_magic; }
+
+// The mount options say so: proc(5), /proc/pid/mountinfo; nfs(5), local_lock.
+bool locks_stay_on_node(int fd) {
+  struct stat facts{};
+  if (!is_nfs(fd) || ::fstat(fd, &facts) != 0) return false;
+  const std::string device = fmt::format(" {}:{} ", major(facts.st_dev), minor(facts.st_dev));
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    if (line.find(device) == std::string::npos) continue;
+    return line.find(",nolock") != std::string::npos ||
+           line.find("local_lock=all") != std::string::npos ||
+           line.find("local_lock=posix") != std::string::npos;
+  }
+  return false;
+}
+
+Result<int> open_anew(int fd, int flags, const std::string& path) {
   const std::string name = fmt::format("/proc/self/fd/{}", fd);
   int fresh = -1;
   do {
@@ -38,6 +66,10 @@ Status open_anew(int fd, int flags, const std::string& path) {
   } while (fresh < 0 && errno == EINTR);
   if (fresh < 0)
     return fail_errno(errno, fmt::format("opening {} anew to see what others wrote", path));
+  return fresh;
+}
+
+Status replace_descriptor(int fd, int fresh, const std::string& path) {
   const int placed = ::dup3(fresh, fd, O_CLOEXEC);
   const int sys_errno = errno;
   ::close(fresh);

@@ -46,6 +46,9 @@ class FaultyCalls final : public FileSystemCalls {
   int lock(int fd, struct flock& range) override {
     return fails(Fault::Call::lock) ? -1 : FileSystemCalls::lock(fd, range);
   }
+  int try_lock(int fd, struct flock& range) override {
+    return fails(Fault::Call::lock) ? -1 : FileSystemCalls::try_lock(fd, range);
+  }
 
  private:
   // Sets errno where the call has a fault.

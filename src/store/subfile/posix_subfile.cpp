@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "store/subfile/close_to_open.h"
 #include "store/subfile/direct_subfile.h"
+#include "store/subfile/far_lock.h"
 #include "store/subfile/pieces.h"
 #include "store/subfile/ring.h"
 
@@ -42,6 +43,9 @@ bool FileSystemCalls::move_apart(int fd, std::span<const ApartRun> runs, bool wr
 int FileSystemCalls::fsync(int fd) { return ::fsync(fd); }
 
 int FileSystemCalls::lock(int fd, struct flock& range) { return ::fcntl(fd, F_OFD_SETLKW, &range); }
+int FileSystemCalls::try_lock(int fd, struct flock& range) {
+  return ::fcntl(fd, F_OFD_SETLK, &range);
+}
 
 namespace {
 
@@ -56,7 +60,10 @@ class PosixSubfile final : public Subfile {
         path_(request.path),
         access_(access_flags(request)),
         calls_(std::move(calls)),
-        close_to_open_(request.close_to_open.value_or(is_close_to_open(fd))) {}
+        close_to_open_(request.close_to_open.value_or(is_close_to_open(fd))),
+        on_nfs_(close_to_open_ && is_nfs(fd)),
+        stale_(close_to_open_),
+        far_lock_(*calls_, access_, on_nfs_, path_) {}
   PosixSubfile(const PosixSubfile&) = delete;
   PosixSubfile& operator=(const PosixSubfile&) = delete;
   ~PosixSubfile() override {
@@ -64,8 +71,11 @@ class PosixSubfile final : public Subfile {
   }
 
   Status write(TargetOffset offset, std::span<const iovec> pieces) override {
+    SHIMA_TRY(guard());
+    SHIMA_TRY(finish_page(offset));
     const auto moved = move_all(offset, pieces, true);
     unpublished_ = close_to_open_;
+    if (moved) last_end_ = offset + as_signed(*moved);
     if (!moved) return std::unexpected(moved.error());
     return {};
   }
@@ -76,13 +86,14 @@ class PosixSubfile final : public Subfile {
   }
 
   bool move_apart(std::span<const ApartRun> runs, bool writing) override {
-    if (!writing && !renew()) return false;
+    if (!(writing ? guard() : renew())) return false;
     const bool moved = calls_->move_apart(fd_, runs, writing);
     if (writing) unpublished_ = close_to_open_;
     return moved;
   }
 
   bool cached(TargetOffset offset) override {
+    if (stale_) return false;
     std::byte probe{};
     const iovec piece{&probe, 1};
     return ::preadv2(fd_, &piece, 1, offset.value, RWF_NOWAIT) >= 0;
@@ -115,7 +126,9 @@ class PosixSubfile final : public Subfile {
 
   Status preallocate(std::uint64_t size_bytes) override {
     if (size_bytes == 0) return {};
-    SHIMA_TRY(renew());  // where the system cannot, the C library reads, and writes zeros
+    // Where the system cannot, the C library reads, and writes zeros.
+    SHIMA_TRY(renew());
+    SHIMA_TRY(guard());
     int error = EINTR;
     while (error == EINTR) error = ::posix_fallocate(fd_, 0, as_signed(size_bytes));
     unpublished_ = close_to_open_;
@@ -125,7 +138,8 @@ class PosixSubfile final : public Subfile {
 
   // A lock of the open file description (fcntl_locking(2)): it ends with the process at the latest.
   Status lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
-    SHIMA_TRY(renew());  // not by the access that is to have the lock: it would lose it
+    // Not by the access that is to have the lock: it would lose it. On NFS the lock itself renews.
+    if (!on_nfs_) SHIMA_TRY(renew());
     struct flock range = range_of(offset, len_bytes);
     range.l_type = exclusive ? F_WRLCK : F_RDLCK;
     while (calls_->lock(fd_, range) != 0) {
@@ -148,6 +162,7 @@ class PosixSubfile final : public Subfile {
   Status publish() override { return unpublished_.exchange(false) ? sync() : Status{}; }
   void look_again() override { stale_ = close_to_open_; }
   bool close_to_open() const override { return close_to_open_; }
+  bool locks_stay_on_node() const override { return shima::locks_stay_on_node(fd_); }
 
   Status close() override {
     const int fd = std::exchange(fd_, -1);
@@ -178,9 +193,42 @@ class PosixSubfile final : public Subfile {
     if (!stale_) return {};
     const std::lock_guard one_at_a_time(renewing_);
     if (!stale_) return {};
-    SHIMA_TRY(open_anew(fd_, access_, path_));
+    SHIMA_TRY(on_nfs_ ? forget() : open_again());
     stale_ = false;
     return {};
+  }
+
+  Status forget() {
+    SHIMA_TRY(far_lock_.take(fd_));
+    // A client that holds a delegation of the file keeps its pages, also those that were old
+    // before.
+    ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
+    return {};
+  }
+
+  Status open_again() {
+    SHIMA_TRY_ASSIGN(const int fresh, open_anew(fd_, access_, path_));
+    const Status locked = far_lock_.take(fresh);
+    if (!locked) ::close(fresh);
+    SHIMA_TRY(locked);
+    return replace_descriptor(fd_, fresh, path_);
+  }
+
+  // The NFS client keeps one run of bytes a page. Before it takes another it sends the first, which
+  // costs a commit too; a sync sends a single run for good.
+  Status finish_page(TargetOffset next) {
+    const static std::int64_t page_bytes = ::sysconf(_SC_PAGESIZE);
+    const TargetOffset last = last_end_;
+    const bool same_page =
+        last.value > 0 && (last.value - 1) / page_bytes == next.value / page_bytes;
+    return on_nfs_ && same_page && next != last ? publish() : Status{};
+  }
+
+  // Before a write.
+  Status guard() {
+    if (!close_to_open_ || far_lock_.held()) return {};
+    const std::lock_guard one_at_a_time(renewing_);
+    return far_lock_.held() ? Status{} : far_lock_.take(fd_);
   }
 
   Result<std::uint64_t> move_all(TargetOffset offset, std::span<const iovec> pieces, bool writing) {
@@ -238,8 +286,11 @@ class PosixSubfile final : public Subfile {
   int access_;
   std::unique_ptr<FileSystemCalls> calls_;
   bool close_to_open_;
+  bool on_nfs_;
   std::atomic<bool> unpublished_ = false;
-  std::atomic<bool> stale_ = false;
+  std::atomic<TargetOffset> last_end_ = TargetOffset{0};  // of the last write
+  std::atomic<bool> stale_;                               // before it is read it has to be renewed
+  FarLock far_lock_;
   std::mutex renewing_;
 };
 

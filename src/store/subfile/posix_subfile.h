@@ -20,6 +20,8 @@ class FileSystemCalls {
   virtual int fsync(int fd);
   // fcntl(F_OFD_SETLKW).
   virtual int lock(int fd, struct flock& range);
+  // fcntl(F_OFD_SETLK).
+  virtual int try_lock(int fd, struct flock& range);
 };
 
 // `more_flags`: of open(2), beside those that the request means.

@@ -62,6 +62,8 @@ class Subfile {
   [[nodiscard]] virtual Status publish() = 0;
   virtual void look_again() = 0;
   [[nodiscard]] virtual bool close_to_open() const = 0;
+  // Whether lock() excludes subfiles of this node alone, although other nodes reach the file.
+  [[nodiscard]] virtual bool locks_stay_on_node() const = 0;
   // Blocks until no other open subfile holds a lock on any of these bytes that excludes this one;
   // threads that share a subfile do not exclude each other.
   [[nodiscard]] virtual Status lock(TargetOffset offset, std::uint64_t len_bytes,

@@ -33,6 +33,7 @@ std::vector<char*> pointers_to(const Command& command) {
   dup2(answer_fd, STDOUT_FILENO);
   dup2(errors == Stderr::capture ? answer_fd : nothing, STDERR_FILENO);
   unsetenv("LD_PRELOAD");
+  unsetenv("LD_AUDIT");
   for (const std::string& setting : environment) putenv(const_cast<char*>(setting.c_str()));
   execvp(command.front().c_str(), pointers_to(command).data());
   _exit(127);

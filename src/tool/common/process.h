@@ -20,8 +20,8 @@ struct Answer {
   std::string output;  // stdout, and stderr where asked for
 };
 
-// Runs a program with nothing on its stdin and nothing preloaded, and waits.  `environment` holds
-// "NAME=value" additions.
+// Runs a program with nothing on its stdin and nothing of ours in it, and waits.  `environment`
+// holds "NAME=value" additions.
 enum class Stderr { drop, capture };
 [[nodiscard]] Answer ask(const Command& command, const Command& environment = {},
                          Stderr errors = Stderr::drop);

@@ -5,10 +5,12 @@
 // would really be used.  Nothing of the program runs.
 // A script: the interpreter of its first line.  Python loads MPI when mpi4py is imported, so it is
 // asked to import it without initialising MPI and to tell which libmpi then lies in its memory.
+// A program without MPI may start one: its arguments are looked through for it.
 #include "tool/launch/detect_mpi.h"
 
 #include <fmt/format.h>
 
+#include <ranges>
 #include <regex>
 #include <sstream>
 
@@ -23,29 +25,19 @@ constexpr const char* say_which = "say which MPI its processes use with --mpi";
 
 std::string known_sonames() {
   std::string list;
-  for (const Build& build : known_builds())
-    list += fmt::format("{}{}", list.empty() ? "" : ", ", build.soname);
+  for (const Build& build : known_builds()) list += (list.empty() ? "" : ", ") + sonames_of(build);
   return list;
 }
 
-bool is_libmpi(const std::string& file_name) {
-  static const std::regex pattern(R"((libmpi|libmpich|libmpi_abi)\.so(\.[0-9.]+)?)");
-  return std::regex_match(file_name, pattern);
-}
-
-// The first libmpi that has a build; else why the one found has none.
+// The first libmpi that has a build; none where there is no libmpi; else why that has no build.
 Outcome<UsedMpi> choose(const std::string& program, const std::vector<fs::path>& libraries) {
   std::string without_build;
   for (const fs::path& library : libraries) {
-    if (!is_libmpi(library.filename())) continue;
-    if (const Build* build = build_for_library(library.filename().native()))
-      return UsedMpi{build, library};
+    if (!audit::looks_like_mpi(library.native())) continue;
+    if (const Build* build = build_for_library(library)) return UsedMpi{build, library};
     without_build = library.filename();
   }
-  if (without_build.empty())
-    return refuse(
-        program, "uses no MPI",
-        "start it without shima, or, if it starts MPI programs itself, " + std::string(say_which));
+  if (without_build.empty()) return UsedMpi{};
   return refuse(program, fmt::format("uses {}, and Shima has no build for it", without_build),
                 fmt::format("link it with an MPI that has one ({}; `shima info` lists them)",
                             known_sonames()));
@@ -61,7 +53,7 @@ Outcome<UsedMpi> ask_loader(const std::string& program, const fs::path& path,
     std::istringstream words(line);
     std::string name, arrow, where;
     words >> name >> arrow >> where;
-    if (arrow == "=>" && where == "not" && is_libmpi(name))
+    if (arrow == "=>" && where == "not" && audit::looks_like_mpi(name))
       return refuse(program, fmt::format("needs {}, which the loader does not find", name),
                     "put its folder into LD_LIBRARY_PATH");
     if (arrow == "=>" && where.starts_with('/')) libraries.emplace_back(where);
@@ -121,6 +113,11 @@ std::string interpreter_of(const std::vector<std::string>& shebang) {
   return {};
 }
 
+std::unexpected<Failure> static_program(const std::string& program) {
+  return refuse(program, "is linked statically, and nothing can be put into it",
+                "link it dynamically (without -static)");
+}
+
 Outcome<UsedMpi> detect(const std::string& program, const std::string& name, int depth) {
   const auto path = find_program(name);
   if (!path)
@@ -128,30 +125,43 @@ Outcome<UsedMpi> detect(const std::string& program, const std::string& name, int
   if (is_python(*path)) return ask_python(program, *path);
   const ProgramFile file = inspect_program(*path);
   if (file.kind == ProgramKind::dynamic_elf) return ask_loader(program, *path, file.loader);
-  if (file.kind == ProgramKind::static_elf)
-    return refuse(program, "is linked statically, and nothing can be preloaded into it",
-                  "link it dynamically (without -static)");
+  if (file.kind == ProgramKind::static_elf) return static_program(program);
   if (file.kind == ProgramKind::script && depth < deepest_script)
     if (const std::string next = interpreter_of(file.shebang); !next.empty())
       return detect(program, next, depth + 1);
   return refuse(program, "is neither a 64-bit ELF program nor a script with a #! line", say_which);
 }
 
+ProgramKind kind_of(const std::string& name) {
+  const auto path = find_program(name);
+  return path ? inspect_program(*path).kind : ProgramKind::unknown;
+}
+
 }  // namespace
 
 Outcome<UsedMpi> detect_mpi(const Command& command) {
-  return detect(command.front(), command.front(), 0);
+  const std::string& program = command.front();
+  const auto kind = kind_of(program);
+  auto used = detect(program, program, 0);
+  if (used && used->build != nullptr) return used;
+  if (!used && kind != ProgramKind::static_elf) return used;
+  for (const std::string& word : command | std::views::drop(1))
+    if (auto started = detect(word, word, 0); started && started->build != nullptr) return started;
+  if (!used || kind == ProgramKind::script || command.size() > 1) return used;
+  return refuse(
+      program, "uses no MPI",
+      "start it without shima, or, if it starts MPI programs itself, add --mpi " + any_mpi);
 }
 
 Outcome<UsedMpi> mpi_from_user(const std::string& name_or_library) {
+  if (name_or_library == any_mpi) return UsedMpi{};
   if (const Build* build = build_named(name_or_library)) return UsedMpi{build, {}};
   const fs::path library(name_or_library);
-  const Build* build = build_for_library(library.filename().native());
-  if (std::error_code none; build == nullptr)  // a link for compilers, as libmpi.so
-    build = build_for_library(fs::weakly_canonical(library, none).filename().native());
+  const Build* build = build_for_library(library);
   if (library.has_parent_path() && fs::exists(library) && build != nullptr)
     return UsedMpi{build, fs::absolute(library)};
-  return refuse("--mpi " + name_or_library, "is neither a build of Shima nor the path of a libmpi",
+  return refuse("--mpi " + name_or_library,
+                "is neither a build of Shima nor the path of a libmpi nor \"any\"",
                 "`shima info` lists the builds");
 }
 

@@ -1,17 +1,21 @@
-// Which MPI a program uses.
+// Which MPI a command uses.
 #pragma once
 
 #include <string>
 
 #include "tool/common/process.h"
-#include "tool/launch/preload.h"
+#include "tool/launch/builds.h"
 
 namespace shima::tool {
 
-// Finds it out from the program itself; `command` is the program and its arguments.
+// What --mpi says for "whichever a process loads".
+inline const std::string any_mpi = "any";
+
+// Finds it out from the program, or from the program among the arguments that it starts (env,
+// numactl, gdb --args).  No build: something that may start MPI programs, and does not show which.
 [[nodiscard]] Outcome<UsedMpi> detect_mpi(const Command& command);
 
-// What the user said instead: a build's name or the path of a libmpi.
+// What the user said instead: a build's name, the path of a libmpi, or "any".
 [[nodiscard]] Outcome<UsedMpi> mpi_from_user(const std::string& name_or_library);
 
 }  // namespace shima::tool

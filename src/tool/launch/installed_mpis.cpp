@@ -26,9 +26,9 @@ UsedMpi library_beside(const Mpiexec& mpiexec) {
   std::error_code ignored;
   const fs::path prefix = mpiexec.path.parent_path().parent_path();
   for (const char* folder : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
-    for (const Build& build : known_builds()) {
-      const fs::path library = prefix / folder / build.soname;
-      if (build.family == mpiexec.family && fs::exists(library, ignored)) return {&build, library};
+    for (const std::string_view soname : build_of(*mpiexec.family).sonames) {
+      const fs::path library = prefix / folder / soname;
+      if (fs::exists(library, ignored)) return {&build_of(*mpiexec.family), library};
     }
   return {};
 }

@@ -47,8 +47,13 @@ fs::path with_real_folder(const fs::path& path) {
 }
 
 std::vector<fs::path> candidates(const UsedMpi& mpi) {
-  const std::string suffix = mpi.build->family == MpiFamily::openmpi ? ".openmpi" : ".mpich";
   std::vector<fs::path> paths;
+  if (mpi.build == nullptr) {
+    for (const char* name : {"mpiexec", "mpiexec.hydra"})
+      if (auto found = find_program(name)) paths.push_back(*found);
+    return paths;
+  }
+  const std::string suffix = mpi.build->family == MpiFamily::openmpi ? ".openmpi" : ".mpich";
   if (!mpi.library.empty()) {
     // <prefix>/lib/libmpi.so and <prefix>/lib/x86_64-linux-gnu/openmpi/lib/libmpi.so
     fs::path prefix = with_real_folder(mpi.library).parent_path();
@@ -65,8 +70,8 @@ std::vector<fs::path> candidates(const UsedMpi& mpi) {
 }
 
 bool starts(const Mpiexec& mpiexec, const UsedMpi& mpi) {
-  return mpi.build->family == MpiFamily::standard ? mpiexec.family.has_value()
-                                                  : mpiexec.family == mpi.build->family;
+  const bool any = mpi.build == nullptr || mpi.build->family == MpiFamily::standard;
+  return any ? mpiexec.family.has_value() : mpiexec.family == mpi.build->family;
 }
 
 Outcome<Mpiexec> check_users_choice(const UsedMpi& mpi, const std::string& name) {
@@ -160,8 +165,11 @@ Outcome<Mpiexec> find_mpiexec(const UsedMpi& mpi, const std::string& from_user) 
     Mpiexec found = identify_mpiexec(path);
     if (starts(found, mpi)) return found;
   }
+  if (mpi.build == nullptr)
+    return refuse("the program", "does not show which MPI it uses, and no mpiexec is in PATH",
+                  "name the launcher with --mpiexec");
   return refuse(
-      mpi.library.empty() ? std::string(mpi.build->soname) : mpi.library.string(),
+      mpi.library.empty() ? sonames_of(*mpi.build) : mpi.library.string(),
       fmt::format("no mpiexec of {} was found beside it or in PATH", name_of(mpi.build->family)),
       "name it with --mpiexec, or start the job by its own launcher: "
       "`srun shima exec prog`");

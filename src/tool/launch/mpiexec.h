@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tool/common/process.h"
-#include "tool/launch/preload.h"
+#include "tool/launch/builds.h"
 
 namespace shima::tool {
 

@@ -17,10 +17,10 @@ using nlohmann::ordered_json;
 ordered_json describe_builds() {
   ordered_json list = ordered_json::array();
   for (const Build& build : known_builds()) {
-    const auto path = preload_path(build);
+    const auto path = library_of(build);
     list.push_back({{"name", build.name},
-                    {"soname", build.soname},
-                    {"serves", build.serves},
+                    {"serves", name_of(build.family)},
+                    {"sonames", sonames_of(build)},
                     {"path", path.string()},
                     {"installed", std::filesystem::exists(path)}});
   }
@@ -56,9 +56,9 @@ std::string word(const ordered_json& object, const char* key) {
 }
 
 std::string text_of_builds(const ordered_json& builds) {
-  std::string text = "builds (one for each name under which programs link MPI)\n";
+  std::string text = "builds (one for each ABI of MPI, and the usual names of its libraries)\n";
   for (const auto& build : builds)
-    text += fmt::format("  {:<13} {:<15} {}{}\n", word(build, "name"), word(build, "soname"),
+    text += fmt::format("  {:<9} {:<33} {}{}\n", word(build, "name"), word(build, "sonames"),
                         word(build, "path"),
                         build.at("installed").get<bool>() ? "" : "  NOT INSTALLED");
   return text;

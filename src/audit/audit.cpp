@@ -1,0 +1,165 @@
+// The audit library: puts a build of Shima in front of the MPI that a process loads.
+//
+// `shima exec` names it in LD_AUDIT, so the dynamic loader of every process of the job, also behind
+// env, bash, numactl or a debugger, asks it about each library before looking for it
+// (rtld-audit(7)). Where a libmpi is asked for, by the program, by another library or by dlopen, it
+// answers with the build for that MPI.  The build needs a library that no file is called ("slot"),
+// and for that it answers with the real libmpi, as the requester would have found it.  So the build
+// stands in the symbol search order just before the MPI: after the program and after profilers,
+// which call it as they would call the MPI.  Fortran bindings come before the C library in that
+// order, and some of their entries are ours: an empty library that needs the build first takes
+// their place.
+//
+// Why not LD_PRELOAD: it initialises the build in every shell and wrapper, or needs each exec to be
+// taken over, which static launchers, system() and debuggers that count execs do not allow; it
+// comes before profilers; and it needs the MPI to be known before the program starts.
+//
+// A process without MPI is left alone: it has this library mapped, without a libc of its own, and
+// nothing else.  The loader ignores LD_AUDIT in set-user-ID programs, and static ones have no
+// loader. The loader holds its lock during each call, so the static buffers have one user at a
+// time.
+#include <link.h>
+
+#include "audit/names.h"
+#include "audit/search.h"
+#include "audit/soname.h"
+
+namespace {
+
+using namespace shima::audit;
+
+Path own_directory;
+Path real_mpi;      // behind real_mpi_slot
+Path real_fortran;  // behind real_fortran_slot
+Path build;         // behind build_slot
+Path answer;
+Path scratch;
+
+// LD_AUDIT is a list of paths; ours is the one with our name.
+void find_own_directory() {
+  std::string_view list = initial_environment("LD_AUDIT");
+  own_directory.clear();
+  while (!list.empty()) {
+    const auto colon = list.find(':');
+    std::string_view entry = list;
+    if (colon != std::string_view::npos) entry.remove_suffix(list.size() - colon);
+    if (entry.ends_with(audit_file)) own_directory.set(directory_of(entry));
+    list.remove_prefix(colon == std::string_view::npos ? list.size() : colon + 1);
+  }
+}
+
+// A library of ours, or false where it is not installed.
+bool own_library(std::string_view file, Path& path) {
+  path.set(own_directory.view());
+  path.add("/");
+  path.add(file);
+  return own_directory.size > 0 && path.ok && is_readable(path.text);
+}
+
+void warn_unknown(std::string_view library, std::string_view soname) {
+  scratch.set("shima: ");
+  scratch.add(library);
+  if (!soname.empty() && soname != library) {
+    scratch.add(" (");
+    scratch.add(soname);
+    scratch.add(")");
+  }
+  scratch.add(
+      ": there is no build of Shima for this MPI, and it does its file access itself; `shima info` "
+      "lists the builds\n");
+  write_error(scratch.view());
+}
+
+// The family of the MPI behind a name; where the name does not tell, its file is asked.
+// Afterwards real_mpi is the file, or the name if the loader is to look for it.
+std::optional<Family> find_mpi(std::string_view name, const link_map* requester) {
+  const bool found = find_as_loader(name, requester, real_mpi);
+  const bool is_path = name.find('/') != std::string_view::npos;
+  if (const auto family = family_of(name)) {
+    if (is_path && !found) return std::nullopt;  // the loader has its own words for that
+    if (!found) real_mpi.set(name);
+    return family;
+  }
+  if (!found && (is_path || !find_in_system(name, real_mpi))) return std::nullopt;
+  static Path soname;
+  if (!read_soname(real_mpi.text, soname)) return std::nullopt;
+  const auto family = family_of(soname.view());
+  if (!family) warn_unknown(name, soname.view());
+  return family;
+}
+
+const char* in_front_of_mpi(const char* name, const link_map* requester) {
+  const auto family = find_mpi(name, requester);
+  if (!family || !own_library(build_file(*family), build)) return name;
+  return build.text;
+}
+
+// The C library beside Fortran bindings: libmpifort_cray.so.12 goes with libmpi_cray.so.12.
+void name_mpi_of_fortran(std::string_view fortran, Family family, Path& name) {
+  const LibraryName cut = cut_name(fortran);
+  std::string_view vendor = cut.stem;
+  name.clear();
+  if (family == Family::openmpi) {
+    vendor = {};
+    name.add("libmpi");
+  } else if (vendor.starts_with("libmpichfort")) {
+    vendor.remove_prefix(std::string_view("libmpichfort").size());
+    name.add("libmpich");
+  } else {
+    vendor.remove_prefix(std::string_view("libmpifort").size());
+    name.add("libmpi");
+  }
+  name.add(vendor);
+  name.add(".so.");
+  name.add(cut.version);
+}
+
+const char* in_front_of_fortran(const char* name, Family family, const link_map* requester) {
+  static Path mpi;
+  if (!own_library(build_file(family), build) || !own_library(fortran_file, answer)) return name;
+  const bool found = find_as_loader(name, requester, real_fortran);
+  if (!found) real_fortran.set(name);
+  name_mpi_of_fortran(name, family, mpi);
+  if (!find_as_loader(mpi.view(), requester, real_mpi)) {
+    real_mpi.set(directory_of(real_fortran.view()));
+    real_mpi.add("/");
+    real_mpi.add(mpi.view());
+    if (!found || !is_readable(real_mpi.text)) real_mpi.set(mpi.view());
+  }
+  return answer.text;
+}
+
+// The loader does not ask about a library that it has already, by the path that it has it by. With
+// a second '/' before it, a dlopen of the plain path asks, and gets the build.
+const char* unlike_its_path() {
+  if (real_mpi.text[0] != '/') return real_mpi.text;
+  answer.set("/");
+  answer.add(real_mpi.view());
+  return answer.ok ? answer.text : real_mpi.text;
+}
+
+const char* put_in(const char* name, const link_map* requester) {
+  const std::string_view text = name;
+  if (text == real_mpi_slot) return unlike_its_path();
+  if (text == real_fortran_slot) return real_fortran.text;
+  if (text == build_slot) return build.text;
+  if (looks_like_mpi(text)) return in_front_of_mpi(name, requester);
+  if (const auto family = fortran_family_of(text))
+    return in_front_of_fortran(name, *family, requester);
+  return name;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) unsigned la_version(unsigned loaders) {
+  find_own_directory();
+  return loaders < LAV_CURRENT ? loaders : LAV_CURRENT;
+}
+
+// A cookie is the address of the requester's link map, since we set no other.
+extern "C" __attribute__((visibility("default"))) char* la_objsearch(const char* name,
+                                                                     std::uintptr_t* cookie,
+                                                                     unsigned flag) {
+  if (flag != LA_SER_ORIG || own_directory.size == 0) return const_cast<char*>(name);
+  return const_cast<char*>(put_in(name, reinterpret_cast<const link_map*>(*cookie)));
+}

@@ -1,0 +1,85 @@
+// Which library names belong to an MPI, and which build of Shima serves it.
+//
+// The name decides: everything with MPICH's ABI has version 12, whatever its vendor puts into the
+// name (libmpi.so.12, libmpich.so.12, libmpi_cray.so.12), Open MPI 4 and 5 have version 40, and the
+// standard ABI of MPI-5 is called libmpi_abi.  Fortran bindings are libraries of their own.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace shima::audit {
+
+enum class Family { mpich, openmpi, standard };
+
+// The file name of a shared library, cut up: "libmpi.so.40.30.4" is stem "libmpi", version "40".
+struct LibraryName {
+  std::string_view stem;
+  std::string_view version;  // the first number after ".so.", or empty
+};
+
+[[nodiscard]] constexpr LibraryName cut_name(std::string_view name) {
+  constexpr std::string_view infix = ".so";
+  const auto slash = name.rfind('/');
+  if (slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  const auto dot = name.find(infix);
+  if (dot == std::string_view::npos) return {};
+  LibraryName cut{{name.data(), dot}, name};
+  cut.version.remove_prefix(dot + infix.size());
+  if (!cut.version.starts_with('.')) return {cut.version.empty() ? cut.stem : "", {}};
+  cut.version.remove_prefix(1);
+  const auto next = cut.version.find('.');
+  if (next != std::string_view::npos) cut.version.remove_suffix(cut.version.size() - next);
+  return cut;
+}
+
+// The MPI whose C library has this name; none for its Fortran and C++ bindings.
+[[nodiscard]] constexpr std::optional<Family> family_of(std::string_view library) {
+  const LibraryName name = cut_name(library);
+  const bool plain = name.stem == "libmpi" || name.stem == "libmpich";
+  if (name.stem == "libmpi_abi" && (name.version == "0" || name.version == "1"))
+    return Family::standard;
+  if (name.version == "12" && (plain || name.stem.starts_with("libmpi_"))) return Family::mpich;
+  if (name.version == "40" && name.stem == "libmpi") return Family::openmpi;
+  return std::nullopt;
+}
+
+// The MPI whose Fortran bindings for mpif.h have this name.
+[[nodiscard]] constexpr std::optional<Family> fortran_family_of(std::string_view library) {
+  const LibraryName name = cut_name(library);
+  if (name.version == "12" &&
+      (name.stem.starts_with("libmpifort") || name.stem.starts_with("libmpichfort")))
+    return Family::mpich;
+  if (name.version == "40" && name.stem == "libmpi_mpifh") return Family::openmpi;
+  return std::nullopt;
+}
+
+// Whether this is the name of an MPI's C library, known or not ("libmpi.so", "libmpi.so.20").
+[[nodiscard]] constexpr bool looks_like_mpi(std::string_view library) {
+  const LibraryName name = cut_name(library);
+  return name.stem == "libmpi" || name.stem == "libmpich" || name.stem == "libmpi_abi" ||
+         family_of(library).has_value();
+}
+
+// The file name of the build.
+[[nodiscard]] constexpr std::string_view build_file(Family family) {
+  switch (family) {
+    case Family::mpich:
+      return "libshima-mpich.so";
+    case Family::openmpi:
+      return "libshima-openmpi.so";
+    case Family::standard:
+      break;
+  }
+  return "libshima-abi.so";
+}
+
+// Names that libraries of ours need and no file has: the audit library puts in the real one.
+inline constexpr std::string_view real_mpi_slot = "libshima-real-mpi.so";
+inline constexpr std::string_view real_fortran_slot = "libshima-real-fortran.so";
+inline constexpr std::string_view build_slot = "libshima-build.so";
+// In front of an MPI's Fortran bindings; needs the build, then the bindings, and has no code.
+inline constexpr std::string_view fortran_file = "libshima-fortran.so";
+inline constexpr std::string_view audit_file = "libshima-audit.so";
+
+}  // namespace shima::audit

@@ -1,0 +1,115 @@
+#include "file/pending_writes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/units.h"
+#include "collective/post.h"
+#include "pattern/copy.h"
+#include "pattern/cursor.h"
+
+namespace shima {
+namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{32} << 20;
+constexpr std::uint64_t most_runs = 256 * 1024;  // their descriptions go to the agents
+constexpr std::uint64_t large_piece_bytes = 256 * 1024;
+
+}  // namespace
+
+bool PendingWrites::worth_keeping(const Slice& file) {
+  return file.len_bytes > 0 && file.len_bytes / estimate_pieces(file) < large_piece_bytes;
+}
+
+bool PendingWrites::keep(const Transfer& transfer) {
+  const Slice& file = transfer.file;
+  if (data_.size() + file.len_bytes > most_bytes ||
+      runs_.size() + estimate_pieces(file) > most_runs)
+    return false;
+  data_.reserve(data_.size() + file.len_bytes);
+  Cursor in_file(file);
+  Cursor in_memory(transfer.memory);
+  while (!in_file.done()) {
+    const StripPair pair = match(in_file.strip(), in_memory.strip());
+    for (std::uint64_t i = 0; i < pair.count; ++i)
+      add(pair.a_offset + as_signed(i) * pair.a_stride_bytes,
+          reinterpret_cast<const std::byte*>(pair.b_offset + as_signed(i) * pair.b_stride_bytes),
+          pair.len_bytes);
+    in_file.advance(pair.len_bytes * pair.count);
+    in_memory.advance(pair.len_bytes * pair.count);
+  }
+  return true;
+}
+
+void PendingWrites::add(std::int64_t offset, const std::byte* from, std::uint64_t len_bytes) {
+  const std::uint64_t place = data_.size();
+  data_.insert(data_.end(), from, from + len_bytes);
+  cut_out(offset, offset + as_signed(len_bytes));
+  const auto next = runs_.lower_bound(offset);
+  if (next != runs_.begin()) {
+    auto& [begin, run] = *std::prev(next);
+    if (begin + as_signed(run.len_bytes) == offset && run.place + run.len_bytes == place) {
+      run.len_bytes += len_bytes;
+      return;
+    }
+  }
+  runs_.emplace_hint(next, offset, Run{len_bytes, place});
+}
+
+// Forgets what was kept of [begin, end).
+void PendingWrites::cut_out(std::int64_t begin, std::int64_t end) {
+  auto at = runs_.lower_bound(begin);
+  if (at != runs_.begin()) {
+    const auto before = std::prev(at);
+    if (before->first + as_signed(before->second.len_bytes) > begin) at = before;
+  }
+  while (at != runs_.end() && at->first < end) {
+    const auto [offset, run] = *at;
+    const std::int64_t run_end = offset + as_signed(run.len_bytes);
+    at = runs_.erase(at);
+    if (offset < begin) runs_.emplace(offset, Run{as_unsigned(begin - offset), run.place});
+    if (run_end > end)
+      runs_.emplace(end, Run{as_unsigned(run_end - end), run.place + as_unsigned(end - offset)});
+  }
+}
+
+PendingWrites::Batch PendingWrites::take() {
+  Batch batch;
+  std::vector<std::int64_t> offsets;
+  std::vector<std::uint64_t> lens;
+  batch.data.reserve(data_.size());
+  for (const auto& [offset, run] : runs_) {
+    const auto from = data_.begin() + as_signed(run.place);
+    batch.data.insert(batch.data.end(), from, from + as_signed(run.len_bytes));
+    if (!offsets.empty() && offsets.back() + as_signed(lens.back()) == offset) {
+      lens.back() += run.len_bytes;
+    } else {
+      offsets.push_back(offset);
+      lens.push_back(run.len_bytes);
+    }
+  }
+  const std::uint64_t len_bytes = batch.data.size();
+  batch.transfer.file = {Pattern::list(offsets, lens), 0, 0, len_bytes};
+  batch.transfer.memory = {Pattern::contiguous(len_bytes),
+                           reinterpret_cast<std::intptr_t>(batch.data.data()), 0, len_bytes};
+  runs_.clear();
+  data_ = {};
+  return batch;
+}
+
+std::int64_t PendingWrites::end() const {
+  if (runs_.empty()) return 0;
+  const auto& [offset, run] = *runs_.rbegin();
+  return offset + as_signed(run.len_bytes);
+}
+
+bool PendingWrites::touches(const Bounds& bounds) const {
+  const auto at = runs_.upper_bound(bounds.lowest);
+  if (at != runs_.end() && at->first < bounds.highest) return true;
+  if (at == runs_.begin()) return false;
+  const auto& [offset, run] = *std::prev(at);
+  return offset + as_signed(run.len_bytes) > bounds.lowest;
+}
+
+}  // namespace shima

@@ -1,0 +1,53 @@
+// A member's small independent writes, kept until all members can write theirs together.
+//
+// Where nodes cache apart, small writes of several nodes to the same pages cost a request to the
+// server each. A program may rely on them only after MPI_File_sync or close, which all members
+// call. Until then their bytes stay here: a map from file offsets to a buffer, in which a later
+// write replaces an earlier one. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "file/file.h"
+#include "pattern/pattern.h"
+
+namespace shima {
+
+class PendingWrites {
+ public:
+  // All that was kept, in file order. The transfer refers to the data.
+  struct Batch {
+    std::vector<std::byte> data;
+    Transfer transfer;
+  };
+
+  // Whether the pieces of a write are so small that it is better made together with others.
+  [[nodiscard]] static bool worth_keeping(const Slice& file);
+
+  // Copies what is to be written; false, and nothing is kept, where there is no room.
+  [[nodiscard]] bool keep(const Transfer& transfer);
+  [[nodiscard]] Batch take();
+
+  [[nodiscard]] bool empty() const { return runs_.empty(); }
+  // One past the last byte kept; 0 if there is none.
+  [[nodiscard]] std::int64_t end() const;
+  // Whether some byte kept may lie between the bounds.
+  [[nodiscard]] bool touches(const Bounds& bounds) const;
+
+ private:
+  struct Run {
+    std::uint64_t len_bytes;
+    std::uint64_t place;  // in data_
+  };
+
+  void add(std::int64_t offset, const std::byte* from, std::uint64_t len_bytes);
+  void cut_out(std::int64_t begin, std::int64_t end);
+
+  std::map<std::int64_t, Run> runs_;  // by offset; they do not overlap
+  std::vector<std::byte> data_;       // in the order of the calls
+};
+
+}  // namespace shima

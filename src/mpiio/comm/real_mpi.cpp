@@ -1,0 +1,28 @@
+// Where this library and the MPI's are among the libraries of the process.
+//
+// The audit library gives the MPI's library the name of the slot, besides its own.  Where both came
+// by a dlopen (Python), only what came with them would see us, and the next dlopen might find
+// the MPI alone: so this library makes itself, and with it the MPI, visible to all, as both are in
+// a program that is linked with MPI.
+#include "mpiio/comm/real_mpi.h"
+
+#include "audit/names.h"
+
+namespace shima {
+namespace {
+
+__attribute__((constructor)) void become_visible() {
+  static const char in_this_library = 0;
+  Dl_info where{};
+  if (::dladdr(&in_this_library, &where) != 0)
+    ::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
+}  // namespace
+
+void* real_library() {
+  static void* const library = ::dlopen(audit::real_mpi_slot.data(), RTLD_LAZY | RTLD_NOLOAD);
+  return library;
+}
+
+}  // namespace shima

