@@ -29,13 +29,12 @@ def mpi_command(mpiexec, ranks, command):
 
 
 class NfsCluster(Machines):
-    """A server (machine 0) and two clients that mount its disk; `version` is 3 or 4.x, `options` are mount options."""
+    """A server (machine 0) and two clients that mount its disk; `version` is 3 or 4.x."""
 
-    def __init__(self, version, options=""):
+    def __init__(self, version):
         super().__init__(1 + len(CLIENTS))
         self.programs = UNPACKED / "usr" / "sbin"
         self.version = version
-        self.options = options
 
     def __enter__(self):
         super().__enter__()
@@ -61,15 +60,12 @@ class NfsCluster(Machines):
             # Without this all opens and locks wait for the end of the grace time.
             "echo Y >/proc/fs/nfsd/v4_end_grace"]))
 
-    def mount(self, client, version=None, at=MOUNT):
+    def mount(self, client, version=None, at=MOUNT, more_options=""):
         version = version or self.version
-        options = ",".join(filter(None, [f"vers={version}", self.options]))
+        options = ",".join(filter(None, [f"vers={version}", more_options]))
         source = f"vm{SERVER}:{EXPORT if version == '3' else '/'}"
         before = f"{self._start_rpc()}; " if version == "3" else ""
         self.check(client, f"{before}mkdir -p {at} && mount -t nfs -o {options} {source} {at}")
-
-    def unmount(self, client, at=MOUNT):
-        self.check(client, f"umount {at}")
 
     @staticmethod
     def _start_rpc():
