@@ -1,0 +1,27 @@
+// The ranks of a job that run on this node, found in /proc.
+//
+// Launchers give each rank its number and the job's name in the environment, which processes of the
+// same user can read in /proc/PID/environ. Where the launcher gives the job no name, the job is
+// that of the launcher's local server, an ancestor of its ranks. What runs under Shima maps the
+// preload library (/proc/PID/maps).
+#pragma once
+
+#include <sys/types.h>
+
+namespace shima {
+
+enum class UnderShima {
+  unknown,  // no such process here, or it has not loaded an MPI, or it cannot be read
+  yes,
+  no,
+};
+
+struct RankProcess {
+  UnderShima under_shima = UnderShima::unknown;
+  pid_t pid = 0;  // where it is known
+};
+
+// The process on this node that is rank `rank` of this process's job.
+[[nodiscard]] RankProcess find_rank_process(int rank);
+
+}  // namespace shima
