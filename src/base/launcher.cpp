@@ -55,10 +55,11 @@ bool launched_on_one_node(const Environment& environment) {
 LauncherPlace launcher_place(const Environment& environment) {
   LauncherPlace place;
   if (const auto space = environment("PMIX_NAMESPACE")) {
-    place.job = "pmix " + *space;
+    place.job = *space;
     place.rank = number_in(environment, "PMIX_RANK").value_or(-1);
   } else {
     place.rank = number_in(environment, "PMI_RANK").value_or(-1);
+    place.spawned = environment("PMI_SPAWNED").has_value();
   }
   return place;
 }

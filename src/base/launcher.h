@@ -20,6 +20,7 @@ struct LauncherPlace {
   std::string job;  // of the processes that share an MPI_COMM_WORLD; empty: the launcher's number
                     // of it is not in the environment
   int rank = -1;    // -1: unknown
+  bool spawned = false;  // by MPI_Comm_spawn, where the job has no name
 };
 [[nodiscard]] LauncherPlace launcher_place(const Environment& environment = own_environment);
 

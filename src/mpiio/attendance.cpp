@@ -107,8 +107,8 @@ class Watch {
     }
     if (now < look_at_) return {};
     look_at_ = now + look_period;
-    for (const int rank : missing) SHIMA_TRY(check_process(rank, now));
-    return {};
+    for (const int rank : missing) SHIMA_TRY(check_process(rank));
+    return now < give_up_at_ ? Status{} : check_late(missing);
   }
 
   [[nodiscard]] Status check_all_came() const {
@@ -132,21 +132,37 @@ class Watch {
     return ranks;
   }
 
-  [[nodiscard]] Status check_process(int rank, Clock::time_point now) const {
+  [[nodiscard]] RankProcess process_of(int rank) const {
     const int in_world = in_world_[static_cast<std::size_t>(rank)];
-    const RankProcess process =
-        in_world == MPI_UNDEFINED ? RankProcess{} : find_rank_process(in_world);
-    if (process.under_shima == UnderShima::no)
-      return fail(Code::peer_lost,
-                  fmt::format("opening a file: rank {} of the communicator, process {}, does not "
-                              "run under Shima; start all ranks with shima run or shima exec",
-                              rank, process.pid));
-    if (process.under_shima == UnderShima::yes || now < give_up_at_) return {};
-    return fail(Code::timed_out,
-                fmt::format("opening a file: rank {} of the communicator did not come within {} s: "
-                            "it does not run under Shima, or it is late; SHIMA_OPEN_TIMEOUT sets "
-                            "the seconds",
-                            rank, limit_.count()));
+    return in_world == MPI_UNDEFINED ? RankProcess{} : find_rank_process(in_world);
+  }
+
+  [[nodiscard]] Status check_process(int rank) const {
+    const RankProcess process = process_of(rank);
+    if (process.under_shima != UnderShima::no) return {};
+    return fail(Code::peer_lost,
+                fmt::format("opening a file: rank {} of the communicator, process {}, does not "
+                            "run under Shima; start all ranks with shima run or shima exec",
+                            rank, process.pid));
+  }
+
+  // Time is up for those that are not seen to run under Shima here.
+  [[nodiscard]] Status check_late(const std::vector<int>& missing) const {
+    const auto of_other_jobs = [this](int rank) {
+      return in_world_[static_cast<std::size_t>(rank)] == MPI_UNDEFINED;
+    };
+    const auto others = static_cast<int>(std::ranges::count_if(missing, of_other_jobs));
+    const bool others_late = others != 0 && related_jobs_under_shima(others);
+    for (const int rank : missing) {
+      if (of_other_jobs(rank) ? others_late : process_of(rank).under_shima == UnderShima::yes)
+        continue;
+      return fail(Code::timed_out,
+                  fmt::format("opening a file: rank {} of the communicator did not come within {} "
+                              "s: it does not run under Shima, or it is late; SHIMA_OPEN_TIMEOUT "
+                              "sets the seconds",
+                              rank, limit_.count()));
+    }
+    return {};
   }
 
   const std::vector<Card>& cards_;

@@ -107,9 +107,15 @@ bool any_requests() { return registry().count.load(std::memory_order_relaxed) !=
 
 bool any_ours(std::span<const MPI_Request> requests) {
   if (!any_requests()) return false;
+  constexpr std::size_t few = 4;
   const std::lock_guard hold(registry().lock);
-  return std::ranges::any_of(requests, [](MPI_Request request) {
-    return std::ranges::binary_search(registry().handles, request, std::less<>{});
+  const auto& handles = registry().handles;
+  const auto among_requests = [requests](MPI_Request ours) {
+    return std::ranges::find(requests, ours) != requests.end();  // becomes vector instructions
+  };
+  if (handles.size() <= few) return std::ranges::any_of(handles, among_requests);
+  return std::ranges::any_of(requests, [&handles](MPI_Request request) {
+    return std::ranges::binary_search(handles, request, std::less<>{});
   });
 }
 
