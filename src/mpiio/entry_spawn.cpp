@@ -1,9 +1,8 @@
 // Starting further programs: they run under Shima too.
 //
-// At the root, the only rank whose command counts, the command becomes `shima exec --mpi LIBRARY
-// --whole-job -- COMMAND ARGUMENTS`, by the tool that lies beside this library. The MPIs' launchers
-// do not hand on LD_PRELOAD to spawned processes, which were started by mpiexec and not by the
-// rank.
+// At the root, the only rank whose command counts, the command becomes `shima exec --mpi any
+// --whole-job -- COMMAND ARGUMENTS`, by the tool that lies beside this library. Launchers do not
+// hand on LD_AUDIT to spawned processes: these get the environment of mpiexec, not of the rank.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,17 +18,13 @@
 namespace shima {
 namespace {
 
-std::filesystem::path file_of(const void* symbol) {
-  Dl_info facts{};
-  if (::dladdr(symbol, &facts) == 0 || facts.dli_fname == nullptr) return {};
-  std::error_code none;
-  return std::filesystem::canonical(facts.dli_fname, none);
-}
-
 // The `shima` that belongs to this library; empty where it is not installed.
 const std::string& own_tool() {
   static const std::string tool = [] {
-    const auto library = file_of(reinterpret_cast<const void*>(&own_tool));
+    Dl_info facts{};
+    ::dladdr(reinterpret_cast<const void*>(&own_tool), &facts);
+    std::error_code none;
+    const auto library = std::filesystem::canonical(facts.dli_fname, none);
     const auto beside = library.parent_path() / "../../bin/shima";
     const std::string path = beside.lexically_normal().string();
     if (!library.empty() && ::access(path.c_str(), X_OK) == 0) return path;
@@ -58,9 +53,7 @@ std::string found_in_path_of(MPI_Info info, const std::string& command) {
 class Command {
  public:
   Command(const char* command, char** arguments, MPI_Info info) {
-    // One that no tool for profiling takes over.
-    const auto mpi = file_of(reinterpret_cast<const void*>(&PMPI_Get_library_version));
-    words_ = {"exec", "--mpi", mpi.string(), "--whole-job", "--", found_in_path_of(info, command)};
+    words_ = {"exec", "--mpi", "any", "--whole-job", "--", found_in_path_of(info, command)};
     for (; arguments != MPI_ARGV_NULL && *arguments != nullptr; ++arguments)
       words_.emplace_back(*arguments);
     for (std::string& word : words_) pointers_.push_back(word.data());

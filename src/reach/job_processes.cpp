@@ -10,6 +10,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 
@@ -86,7 +87,8 @@ Job job_of(pid_t pid, const LauncherPlace& place) {
 
 UnderShima look_at_libraries(pid_t pid) {
   const std::string maps = contents(pid, "maps");
-  if (maps.find("/libshima-") != std::string::npos) return UnderShima::yes;
+  static const std::regex build("/libshima-(?!audit|fortran)");  // stands before the MPI
+  if (std::regex_search(maps, build)) return UnderShima::yes;
   return maps.find("/libmpi") == std::string::npos ? UnderShima::unknown : UnderShima::no;
 }
 

@@ -3,8 +3,8 @@
 // Launchers give each rank its number and the job's name in the environment, which processes of the
 // same user can read in /proc/PID/environ. Where the launcher gives the job no name, the job is
 // that of the launcher's local server, an ancestor of its ranks. Programs that MPI_Comm_spawn
-// starts are further jobs of the same launcher. What runs under Shima maps the preload library
-// (/proc/PID/maps).
+// starts are further jobs of the same launcher. What runs under Shima maps a build
+// of Shima (/proc/PID/maps).
 #pragma once
 
 #include <sys/types.h>

@@ -21,7 +21,7 @@ static void open_with(MPI_Comm comm) {
 }
 
 static void open_with_spawned(char* program) {
-  char* arguments[] = {"-u", "LD_PRELOAD", program, "child", NULL};
+  char* arguments[] = {"-u", "LD_AUDIT", program, "child", NULL};
   MPI_Comm child, merged;
   EXPECT_OK(MPI_Comm_spawn("/usr/bin/env", arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &child,
                            MPI_ERRCODES_IGNORE));
