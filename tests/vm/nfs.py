@@ -35,7 +35,7 @@ PROGRAM = pathlib.Path("nfs_bytes").absolute()
 # Name: where its files lie, and how they are made.
 AREAS = {"plain": (MOUNT, "plain"), "striped": (MOUNT, "striped"), "plain3": (MOUNT_3, "plain"),
          "striped3": (MOUNT_3, "striped"), "nolock": (MOUNT_NOLOCK, "nolock")}
-AREAS_OF = {"mpich": ("plain", "striped3"), "openmpi": ("plain3", "striped")}
+AREAS_OF = {"mpich": ("plain3", "striped"), "openmpi": ("plain", "striped3")}
 
 
 def compile_program():

@@ -355,11 +355,11 @@ static void run_cases(bool all) {
   edges("edges-small", 1000);
   edges("edges-large", 300001);
   random_blocks("blocks-together", together, 6);
-  random_blocks("blocks-alone", alone, 4);
-  random_blocks("blocks-one-by-one", one_by_one, 4);
-  columns("columns-together", together, 100);
-  columns("columns-alone", alone, 100);
-  columns("columns-one-by-one", one_by_one, 25);
+  random_blocks("blocks-alone", alone, 3);
+  random_blocks("blocks-one-by-one", one_by_one, 2);
+  columns("columns-together", together, 50);
+  columns("columns-alone", alone, 50);
+  columns("columns-one-by-one", one_by_one, 20);
   if (!all) return;
   shared_pointer("shared-pointer");
   random_rounds("random", 10);
