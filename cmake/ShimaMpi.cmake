@@ -12,10 +12,11 @@
 
 set(SHIMA_MPI_FLAVOURS "")
 
-# shima_find_flavour(mpich-wheel FAMILY mpich CC ... CXX ... EXEC ...): sets SHIMA_MPI_<flavour>_{FAMILY,CC,CXX,EXEC,
-# INCLUDES} and appends to SHIMA_MPI_FLAVOURS; says so when there is no such MPI.
+# shima_find_flavour(mpich-wheel FAMILY mpich CC ... CXX ... EXEC ... [TESTS regex]): sets SHIMA_MPI_<flavour>_{FAMILY,CC,
+# CXX,EXEC,INCLUDES,TESTS} and appends to SHIMA_MPI_FLAVOURS; says so when there is no such MPI. TESTS: the only tests
+# that run under it, scripts that name it apart.
 function(shima_find_flavour flavour)
-  cmake_parse_arguments(ARG "" "FAMILY;CC;CXX;EXEC;PREFIX" "" ${ARGN})
+  cmake_parse_arguments(ARG "" "FAMILY;CC;CXX;EXEC;PREFIX;TESTS" "" ${ARGN})
   foreach(tool CC CXX EXEC)
     find_program(SHIMA_MPI_${flavour}_${tool} NAMES ${ARG_${tool}} HINTS ${ARG_PREFIX} NO_CACHE)
     if(NOT SHIMA_MPI_${flavour}_${tool})
@@ -29,6 +30,7 @@ function(shima_find_flavour flavour)
   list(TRANSFORM includes REPLACE "^-I" "")
   message(STATUS "shima: MPI ${flavour}: ${SHIMA_MPI_${flavour}_CC}")
   set(SHIMA_MPI_${flavour}_FAMILY ${ARG_FAMILY} PARENT_SCOPE)
+  set(SHIMA_MPI_${flavour}_TESTS "${ARG_TESTS}" PARENT_SCOPE)
   set(SHIMA_MPI_${flavour}_INCLUDES ${includes} PARENT_SCOPE)
   set(SHIMA_MPI_FLAVOURS ${SHIMA_MPI_FLAVOURS} ${flavour} PARENT_SCOPE)
 endfunction()
@@ -45,6 +47,11 @@ endforeach()
 
 shima_find_flavour(mpich-abi FAMILY abi CC ${SHIMA_DEPS_DIR}/mpich/bin/mpicc_abi
                    CXX ${SHIMA_DEPS_DIR}/mpich/bin/mpicxx_abi EXEC ${SHIMA_DEPS_DIR}/mpich/bin/mpiexec)
+
+# It has MPICH's ABI: what differs is how it starts, and its name.
+set(bin ${SHIMA_DEPS_DIR}/impi/bin)
+shima_find_flavour(impi FAMILY mpich CC ${bin}/mpicc CXX ${bin}/mpicxx EXEC ${bin}/mpiexec.hydra
+                   TESTS "^mpi\\.(basic|views|nonblocking|random_access|shared_pointer)\\.impi\\.np[34]$")
 
 # The include directories of the first flavour of a family.
 function(shima_mpi_headers family result)

@@ -14,10 +14,9 @@ thread_local bool is_worker = false;
 // Waits for a condition; where there is something to keep moving, in slices.
 template <class Ready>
 void wait_and_progress(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
-                       const Progress& progress, Ready ready) {
+                       const Progress& progress, std::chrono::microseconds longest, Ready ready) {
   if (!progress) return changed.wait(lock, ready);
   constexpr std::chrono::microseconds shortest(50);
-  constexpr std::chrono::microseconds longest(2000);
   auto slice = shortest;
   while (!changed.wait_for(lock, slice, ready)) {
     lock.unlock();
@@ -43,9 +42,9 @@ bool Pending::over() const {
   return is_over_;
 }
 
-Outcome64 Pending::wait(const Progress& progress) {
+Outcome64 Pending::wait(const Progress& progress, std::chrono::microseconds longest_slice) {
   std::unique_lock lock(mutex_);
-  wait_and_progress(lock, over_, progress, [&] { return is_over_; });
+  wait_and_progress(lock, over_, progress, longest_slice, [&] { return is_over_; });
   return outcome_;
 }
 
@@ -71,7 +70,8 @@ void Worker::add(Work work, std::function<void(Outcome64)> done) {
 
 void Worker::drain(const Progress& progress) {
   std::unique_lock lock(mutex_);
-  wait_and_progress(lock, changed_, progress, [&] { return queue_.empty() && !busy_; });
+  wait_and_progress(lock, changed_, progress, std::chrono::milliseconds(2),
+                    [&] { return queue_.empty() && !busy_; });
 }
 
 void Worker::run() {

@@ -6,6 +6,7 @@
 // may have something else to keep moving meanwhile (an MPI's messages): that is its progress hook.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -30,8 +31,10 @@ class Pending {
  public:
   void finish(Outcome64 outcome);
   [[nodiscard]] bool over() const;
-  // Sleeps until it is over.
-  [[nodiscard]] Outcome64 wait(const Progress& progress = {});
+  // Sleeps until it is over; the progress hook is called at least every `longest_slice`.
+  [[nodiscard]] Outcome64 wait(
+      const Progress& progress = {},
+      std::chrono::microseconds longest_slice = std::chrono::milliseconds(2));
 
  private:
   mutable std::mutex mutex_;

@@ -175,6 +175,8 @@ int main(int argc, char** argv) {
   auto* info = app.add_subcommand("info", "Show what is installed and what works here");
   add_job_options(*run, job);
   add_process_options(*exec, process);
+  exec->add_flag("--whole-job", process.whole_job, "All ranks of this job are started so")
+      ->group("");
   info->add_flag("--json", as_json, "As JSON");
   info->footer(footer);
   auto* mount_command =

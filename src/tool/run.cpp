@@ -97,7 +97,7 @@ Outcome<std::string> make_stats_file() {
 // What each rank is told, so that it needs to find out nothing.
 Command rank_command(const UsedMpi& mpi, const ProcessOptions& process) {
   Command command{own_path().string(), "exec", "--mpi",
-                  mpi.build == nullptr ? any_mpi : std::string(mpi.build->name)};
+                  mpi.build == nullptr ? any_mpi : std::string(mpi.build->name), "--whole-job"};
   if (process.one_space) command.emplace_back("--one-space");
   command.emplace_back("--");
   command.insert(command.end(), process.program.begin(), process.program.end());
@@ -137,6 +137,7 @@ Outcome<int> run_job(const JobOptions& options) {
 
 Outcome<int> exec_process(const ProcessOptions& options) {
   if (auto status = export_settings(options); !status) return std::unexpected(status.error());
+  if (options.whole_job) setenv("SHIMA_WHOLE_JOB", "1", 1);
   auto mpi = used_mpi(options);
   if (!mpi) return std::unexpected(mpi.error());
   if (auto status = must_be_installed(*mpi); !status) return std::unexpected(status.error());

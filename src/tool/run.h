@@ -16,6 +16,7 @@ struct ProcessOptions {
   std::string stripe;              // as of stripe_options.h
   std::string log_level;
   bool one_space = false;
+  bool whole_job = false;  // all ranks of the job are started so
   Command program;
 };
 

@@ -3,7 +3,7 @@
 //
 // RANKS: 1 3
 // VARIANTS: striped
-// TIMEOUT: 120
+// TIMEOUT: 300
 // ENV: SHIMA_LOG=error
 //
 // What Shima wrote is read with POSIX calls and compared byte by byte, gaps included, with what the

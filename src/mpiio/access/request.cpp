@@ -1,8 +1,11 @@
 #include "mpiio/access/request.h"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "mpiio/access/access.h"
 #include "mpiio/comm/await.h"
@@ -28,7 +31,20 @@ struct Known {
 struct Registry {
   std::mutex lock;
   std::map<MPI_Request, Known> requests;
+  std::vector<MPI_Request> handles;  // of all requests, sorted: faster to search than the map
   std::atomic<std::size_t> count{0};
+
+  Known& add(MPI_Request handle) {
+    handles.insert(std::ranges::lower_bound(handles, handle, std::less<>{}), handle);
+    count = handles.size();
+    return requests[handle];
+  }
+  void remove(MPI_Request handle) {
+    const auto at = std::ranges::lower_bound(handles, handle, std::less<>{});
+    if (at != handles.end() && *at == handle) handles.erase(at);
+    requests.erase(handle);
+    count = handles.size();
+  }
 };
 
 Registry& registry() {
@@ -55,8 +71,7 @@ int query(void* extra, MPI_Status* status) {
 int release(void* extra) {
   const std::unique_ptr<RequestState> state(static_cast<RequestState*>(extra));
   const std::lock_guard hold(registry().lock);
-  registry().requests.erase(state->handle);
-  registry().count = registry().requests.size();
+  registry().remove(state->handle);
   return MPI_SUCCESS;
 }
 
@@ -76,9 +91,8 @@ Status start_request(MPI_File file, Worker* worker, PreparedAccess prepared, MPI
   const auto pending = state->pending;
   {
     const std::lock_guard hold(registry().lock);
-    Known& known = registry().requests[state->handle];
+    Known& known = registry().add(state->handle);
     known = {pending, state.release()};  // MPI gives it back to release()
-    registry().count = registry().requests.size();
   }
   if (worker != nullptr) {
     worker->add(std::move(work),
@@ -90,6 +104,20 @@ Status start_request(MPI_File file, Worker* worker, PreparedAccess prepared, MPI
 }
 
 bool any_requests() { return registry().count.load(std::memory_order_relaxed) != 0; }
+
+bool any_ours(std::span<const MPI_Request> requests) {
+  if (!any_requests()) return false;
+  constexpr std::size_t few = 4;
+  const std::lock_guard hold(registry().lock);
+  const auto& handles = registry().handles;
+  const auto among_requests = [requests](MPI_Request ours) {
+    return std::ranges::find(requests, ours) != requests.end();  // becomes vector instructions
+  };
+  if (handles.size() <= few) return std::ranges::any_of(handles, among_requests);
+  return std::ranges::any_of(requests, [&handles](MPI_Request request) {
+    return std::ranges::binary_search(handles, request, std::less<>{});
+  });
+}
 
 std::shared_ptr<Pending> pending_of(MPI_Request request) {
   const std::lock_guard hold(registry().lock);

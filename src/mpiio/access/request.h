@@ -32,6 +32,8 @@ struct RequestFailure {
 
 // Whether any request of ours exists; cheap.
 [[nodiscard]] bool any_requests();
+// Whether one of these is ours; cheap too.
+[[nodiscard]] bool any_ours(std::span<const MPI_Request> requests);
 // What is behind a request, or null if it is not ours.
 [[nodiscard]] std::shared_ptr<Pending> pending_of(MPI_Request request);
 // Tells MPI that those of ours whose work is over are complete.

@@ -16,8 +16,13 @@ void Rest::rest() {
   constexpr int looks_per_doubling = 10;  // a step of a collective call waits for somebody's look
   constexpr int longest_doubling = 5;
   constexpr long shortest_sleep_ns = 20'000;
+  constexpr timespec prompt_sleep{0, 10'000};  // the kernel adds up to 50 us
   if (looks_++ < yields) {
     sched_yield();
+    return;
+  }
+  if (pace_ == Pace::prompt) {
+    nanosleep(&prompt_sleep, nullptr);
     return;
   }
   const int doublings = (looks_ - yields) / looks_per_doubling;

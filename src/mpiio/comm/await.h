@@ -12,13 +12,17 @@
 
 namespace shima {
 
-// Rests between looks at something: yields a few times, then sleeps, longer each time.
+// Rests between looks at something: yields a few times, then sleeps. The sleeps of `growing` become
+// longer, those of `prompt` stay so short that the end is seen within 100 us.
 class Rest {
  public:
+  enum class Pace { growing, prompt };
+  explicit Rest(Pace pace = Pace::growing) : pace_(pace) {}
   void rest();
   void reset() { looks_ = 0; }
 
  private:
+  Pace pace_;
   int looks_ = 0;
 };
 

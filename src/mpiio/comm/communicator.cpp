@@ -16,6 +16,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "group/node_channel.h"
+#include "mpiio/comm/attendance.h"
 #include "mpiio/comm/await.h"
 #include "mpiio/comm/message_channel.h"
 #include "mpiio/comm/private_comm.h"
@@ -79,11 +80,6 @@ std::uint64_t node_identity() {
   return std::hash<std::string>{}(fmt::format("{}/{}/{}", host, boot, namespace_facts.st_ino));
 }
 
-struct Introduction {
-  std::uint64_t node = 0;
-  std::int32_t pid = 0;
-};
-
 struct Abilities {
   std::int32_t cores = 1;
   std::int32_t can_pull = 0;
@@ -132,7 +128,9 @@ struct Neighbourhood {
 Result<Neighbourhood> look_around(MPI_Comm comm) {
   Neighbourhood around;
   PMPI_Comm_rank(comm, &around.rank);
-  SHIMA_TRY_ASSIGN(const auto all, gather_all(comm, Introduction{node_identity(), ::getpid()}, {}));
+  const Introduction mine{node_identity(), ::getpid()};
+  SHIMA_TRY_ASSIGN(const auto all, all_started_under_shima(comm) ? gather_all(comm, mine, {})
+                                                                 : meet_all(comm, mine));
   std::map<std::uint64_t, int> nodes;
   for (const Introduction& other : all) {
     const int node = nodes.emplace(other.node, static_cast<int>(nodes.size())).first->second;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/launcher.h"
 #include "mpiio/comm/real_mpi.h"
 #include "mpiio/entry/entry.h"
 #include "mpiio/file/thread_level.h"
@@ -17,7 +18,9 @@ std::atomic<int>& told_level() {
   return level;
 }
 
+// Where all ranks share a node, collective access sends no messages.
 bool left_to_the_program() {
+  if (launched_on_one_node()) return true;
   const char* wish = std::getenv("SHIMA_THREADS");
   if (wish != nullptr && std::string_view(wish) == "program") return true;
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";

@@ -2,6 +2,7 @@
 //
 // While no request of ours exists, every call goes straight on to the MPI.
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <vector>
 
@@ -20,11 +21,9 @@ Requests copy_of(int count, const MPI_Request* requests) {
   return count > 0 ? Requests(requests, requests + count) : Requests{};
 }
 
-// Sleeps until those of ours are over; MPI's own waiting takes a core.
-void finish_ours(std::span<const MPI_Request> requests) {
-  for (const MPI_Request request : requests)
-    if (const auto pending = pending_of(request)) std::ignore = pending->wait(progress_mpi);
-  complete_finished(requests);
+std::span<const MPI_Request> span_of(int count, const MPI_Request* requests) {
+  return count > 0 ? std::span(requests, static_cast<std::size_t>(count))
+                   : std::span<const MPI_Request>{};
 }
 
 // Whether there are requests of others, which only the MPI moves.
@@ -34,14 +33,19 @@ bool has_foreign(std::span<const MPI_Request> requests) {
   });
 }
 
-bool has_ours(std::span<const MPI_Request> requests) {
-  return std::ranges::any_of(requests, [](MPI_Request r) { return pending_of(r) != nullptr; });
+// Sleeps until those of ours are over; MPI's own waiting takes a core. A large message of the
+// others may need many looks meanwhile.
+void finish_ours(std::span<const MPI_Request> requests) {
+  const std::chrono::microseconds slice(has_foreign(requests) ? 300 : 2000);
+  for (const MPI_Request request : requests)
+    if (const auto pending = pending_of(request)) std::ignore = pending->wait(progress_mpi, slice);
+  complete_finished(requests);
 }
 
 // Repeats a test of `requests` with pauses until it says yes or fails.
 template <class Test>
 int test_until(std::span<const MPI_Request> requests, Test test) {
-  Rest pause;
+  Rest pause(Rest::Pace::prompt);
   while (true) {
     int flag = 0;
     complete_finished(requests);
@@ -85,14 +89,14 @@ Requests picked(const Requests& requests, int count, const int* indices) {
 using namespace shima;
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  if (!any_requests()) return SHIMA_REAL(Wait)(request, status);
+  if (!any_ours({request, 1})) return SHIMA_REAL(Wait)(request, status);
   finish_ours({request, 1});
   return report_one(SHIMA_REAL(Wait)(request, status));
 }
 SHIMA_EXPORT(Wait);
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  if (!any_requests()) return SHIMA_REAL(Test)(request, flag, status);
+  if (!any_ours({request, 1})) return SHIMA_REAL(Test)(request, flag, status);
   complete_finished({request, 1});
   return report_one(SHIMA_REAL(Test)(request, flag, status));
 }
@@ -115,20 +119,17 @@ int MPI_Request_free(MPI_Request* request) {
 SHIMA_EXPORT(Request_free);
 
 int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  if (!any_requests()) return SHIMA_REAL(Waitall)(count, requests, statuses);
+  if (!any_ours(span_of(count, requests))) return SHIMA_REAL(Waitall)(count, requests, statuses);
   const Requests before = copy_of(count, requests);
-  if (has_ours(before) && has_foreign(before)) {
-    const int code = test_until(
-        before, [&](int* flag) { return SHIMA_REAL(Testall)(count, requests, flag, statuses); });
-    return report_each(code, before, statuses);
-  }
   finish_ours(before);
-  return report_each(SHIMA_REAL(Waitall)(count, requests, statuses), before, statuses);
+  const auto test = [&](int* flag) { return SHIMA_REAL(Testall)(count, requests, flag, statuses); };
+  return report_each(test_until(before, test), before, statuses);
 }
 SHIMA_EXPORT(Waitall);
 
 int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
-  if (!any_requests()) return SHIMA_REAL(Testall)(count, requests, flag, statuses);
+  if (!any_ours(span_of(count, requests)))
+    return SHIMA_REAL(Testall)(count, requests, flag, statuses);
   const Requests before = copy_of(count, requests);
   complete_finished(before);
   return report_each(SHIMA_REAL(Testall)(count, requests, flag, statuses), before, statuses);
@@ -136,8 +137,9 @@ int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuse
 SHIMA_EXPORT(Testall);
 
 int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
-  const Requests before = any_requests() ? copy_of(count, requests) : Requests{};
-  if (!has_ours(before)) return SHIMA_REAL(Waitany)(count, requests, index, status);
+  if (!any_ours(span_of(count, requests)))
+    return SHIMA_REAL(Waitany)(count, requests, index, status);
+  const Requests before = copy_of(count, requests);
   return report_one(test_until(before, [&](int* flag) {
     return SHIMA_REAL(Testany)(count, requests, index, flag, status);
   }));
@@ -145,15 +147,17 @@ int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status
 SHIMA_EXPORT(Waitany);
 
 int MPI_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
-  if (!any_requests()) return SHIMA_REAL(Testany)(count, requests, index, flag, status);
+  if (!any_ours(span_of(count, requests)))
+    return SHIMA_REAL(Testany)(count, requests, index, flag, status);
   complete_finished(copy_of(count, requests));
   return report_one(SHIMA_REAL(Testany)(count, requests, index, flag, status));
 }
 SHIMA_EXPORT(Testany);
 
 int MPI_Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
-  const Requests before = any_requests() ? copy_of(count, requests) : Requests{};
-  if (!has_ours(before)) return SHIMA_REAL(Waitsome)(count, requests, done, indices, statuses);
+  if (!any_ours(span_of(count, requests)))
+    return SHIMA_REAL(Waitsome)(count, requests, done, indices, statuses);
+  const Requests before = copy_of(count, requests);
   *done = 0;
   const int code = test_until(before, [&](int* flag) {
     const int tested = SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
@@ -165,7 +169,8 @@ int MPI_Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_
 SHIMA_EXPORT(Waitsome);
 
 int MPI_Testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
-  if (!any_requests()) return SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
+  if (!any_ours(span_of(count, requests)))
+    return SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
   const Requests before = copy_of(count, requests);
   complete_finished(before);
   *done = 0;

@@ -1,0 +1,67 @@
+#include "base/launcher.h"
+
+#include <charconv>
+#include <cstdlib>
+
+namespace shima {
+namespace {
+
+std::optional<int> number_in(const Environment& environment, const char* name) {
+  const auto text = environment(name);
+  if (!text) return std::nullopt;
+  int number = 0;
+  const auto parsed = std::from_chars(text->data(), text->data() + text->size(), number);
+  const bool whole = parsed.ec == std::errc{} && parsed.ptr == text->data() + text->size();
+  return whole ? std::optional(number) : std::nullopt;
+}
+
+// What one kind of launcher says: of all ranks, how many are here.
+struct Sizes {
+  const char* all;
+  const char* here;
+};
+
+constexpr Sizes sizes_of_launchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},  // Open MPI
+    {"PMI_SIZE", "MPI_LOCALNRANKS"},                         // Hydra of MPICH and its family
+};
+
+// srun without one of these. The shell of an interactive allocation is a step of one task, too, and
+// may start a launcher that starts ranks elsewhere: those have the variables above.
+bool slurm_says_one_node(const Environment& environment) {
+  return environment("SLURM_STEP_ID").has_value() &&
+         number_in(environment, "SLURM_STEP_NUM_NODES") == 1 &&
+         (environment("PMI_RANK") || environment("PMIX_RANK"));
+}
+
+}  // namespace
+
+std::optional<std::string> own_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+bool launched_on_one_node(const Environment& environment) {
+  bool told = false;
+  for (const Sizes& sizes : sizes_of_launchers) {
+    if (!environment(sizes.here)) continue;  // another launcher's; srun sets PMI_SIZE alone
+    const auto all = number_in(environment, sizes.all);
+    if (!all || all != number_in(environment, sizes.here)) return false;
+    told = true;
+  }
+  return told || slurm_says_one_node(environment);
+}
+
+LauncherPlace launcher_place(const Environment& environment) {
+  LauncherPlace place;
+  if (const auto space = environment("PMIX_NAMESPACE")) {
+    place.job = *space;
+    place.rank = number_in(environment, "PMIX_RANK").value_or(-1);
+  } else {
+    place.rank = number_in(environment, "PMI_RANK").value_or(-1);
+    place.spawned = environment("PMI_SPAWNED").has_value();
+  }
+  return place;
+}
+
+}  // namespace shima

@@ -1,0 +1,142 @@
+#include "group/job_processes.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <string>
+#include <string_view>
+
+#include "base/launcher.h"
+
+namespace shima {
+namespace {
+
+std::string contents(pid_t pid, const char* name) {
+  std::ifstream file(fmt::format("/proc/{}/{}", pid, name), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The environment with which a process was started.
+Environment environment_of(pid_t pid) {
+  // Each variable begins after a zero byte.
+  return [text = std::string(1, '\0') +
+                 contents(pid, "environ")](const char* name) -> std::optional<std::string> {
+    const std::string begin = std::string(1, '\0') + name + '=';
+    const auto at = text.find(begin);
+    if (at == std::string::npos) return std::nullopt;
+    return std::string(text.c_str() + at + begin.size());
+  };
+}
+
+struct Parentage {
+  std::string command;
+  pid_t parent = 0;
+};
+
+Parentage parentage_of(pid_t pid) {
+  const std::string stat = contents(pid, "stat");  // "PID (command) S PARENT ..."
+  const auto open = stat.find('(');
+  const auto close = stat.rfind(')');
+  Parentage found;
+  if (open == std::string::npos || close == std::string::npos || close + 4 > stat.size())
+    return found;
+  found.command = stat.substr(open + 1, close - open - 1);
+  std::from_chars(stat.data() + close + 4, stat.data() + stat.size(), found.parent);
+  return found;
+}
+
+// What `pid` is a rank of; empty where it is none or where it is unknown.
+struct Job {
+  std::string name;
+  std::string launcher;  // the same for all jobs that one mpiexec starts, also by MPI_Comm_spawn
+};
+
+// Open MPI numbers the jobs of a launcher: "prterun-node1-4711@2" or, before version 5, in the low
+// half of a number.
+std::string launcher_of(const std::string& name) {
+  constexpr std::uint64_t jobs_of_launcher = 1U << 16;
+  if (const auto at = name.rfind('@'); at != std::string::npos) return name.substr(0, at);
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool whole = parsed.ec == std::errc{} && parsed.ptr == name.data() + name.size();
+  return whole ? fmt::format("{}", number / jobs_of_launcher) : name;
+}
+
+// One server of Hydra may serve a job and those that it spawns.
+Job job_of(pid_t pid, const LauncherPlace& place) {
+  if (!place.job.empty()) return {place.job, launcher_of(place.job)};
+  if (place.rank < 0) return {};
+  constexpr int most_ancestors = 64;
+  Parentage now = parentage_of(pid);
+  for (int i = 0; i < most_ancestors && now.parent > 1; ++i) {
+    const pid_t parent = now.parent;
+    now = parentage_of(parent);
+    if (now.command == "hydra_pmi_proxy")
+      return {fmt::format("{} {}", parent, place.spawned), fmt::format("{}", now.parent)};
+  }
+  return {};
+}
+
+UnderShima look_at_libraries(pid_t pid) {
+  const std::string maps = contents(pid, "maps");
+  static const std::regex build("/libshima-(?!audit|fortran)");  // stands before the MPI
+  if (std::regex_search(maps, build)) return UnderShima::yes;
+  return maps.find("/libmpi") == std::string::npos ? UnderShima::unknown : UnderShima::no;
+}
+
+// Calls `visit(pid, place, job)` for every process here that a launcher has started.
+template <class Visit>
+void for_each_rank(Visit visit) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> processes(::opendir("/proc"), ::closedir);
+  if (!processes) return;
+  while (const dirent* const entry = ::readdir(processes.get())) {
+    pid_t pid = 0;
+    const std::string_view name = entry->d_name;
+    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (parsed.ec != std::errc{} || parsed.ptr != name.data() + name.size()) continue;
+    const LauncherPlace place = launcher_place(environment_of(pid));
+    if (place.rank >= 0) visit(pid, place, job_of(pid, place));
+  }
+}
+
+const Job& own_job() {
+  static const Job job = job_of(::getpid(), launcher_place());
+  return job;
+}
+
+}  // namespace
+
+RankProcess find_rank_process(int rank) {
+  RankProcess found;
+  if (own_job().name.empty()) return found;
+  for_each_rank([&](pid_t pid, const LauncherPlace& place, const Job& job) {
+    if (place.rank != rank || job.name != own_job().name) return;
+    // A rank may be a shell with a program below it, all in one environment.
+    const UnderShima seen = look_at_libraries(pid);
+    if (seen == UnderShima::yes || (seen == UnderShima::no && found.pid == 0)) found = {seen, pid};
+  });
+  return found;
+}
+
+bool related_jobs_under_shima(int least) {
+  int under = 0;
+  int without = 0;
+  if (own_job().launcher.empty()) return false;
+  for_each_rank([&](pid_t pid, const LauncherPlace&, const Job& job) {
+    if (job.launcher != own_job().launcher || job.name == own_job().name) return;
+    const UnderShima seen = look_at_libraries(pid);
+    if (seen == UnderShima::yes) ++under;
+    if (seen == UnderShima::no) ++without;
+  });
+  return under >= least && without == 0;
+}
+
+}  // namespace shima

