@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "store/belonging.h"
 #include "store/check_parts.h"
 #include "store/intents.h"
 #include "store/master_store.h"
@@ -33,7 +34,8 @@ class FileCheck {
             const std::vector<Target>& targets)
       : state_(state), path_(path), master_(master), targets_(targets) {
     ::stat(path.c_str(), &facts_);
-    ours_ = belong_to(master, path, targets);
+    if (const Status belongs = check_own_parts(master, path, targets); !belongs)
+      foreign_ = belongs.error().what;
   }
 
   void run() {
@@ -61,7 +63,7 @@ class FileCheck {
       missing_ = true;
       return 0;
     }
-    if (!S_ISREG(facts.st_mode) || (facts.st_uid != facts_.st_uid && !ours_)) {
+    if (!S_ISREG(facts.st_mode) || (facts.st_uid != facts_.st_uid && !foreign_.empty())) {
       state_.add(Problem::foreign_subfile, path_,
                  fmt::format("{} is {}", part.path(),
                              S_ISREG(facts.st_mode) ? "somebody else's file" : "no regular file"),
@@ -81,7 +83,7 @@ class FileCheck {
 
   void check_mode(const Part& part, const struct stat& facts) {
     const mode_t more = facts.st_mode & ~facts_.st_mode & others_bits;
-    if (more == 0) return;
+    if (more == 0 || !foreign_.empty()) return;
     Finding& finding =
         state_.add(Problem::exposed_subfile, path_,
                    fmt::format("{} has permissions {:03o}, the file {:03o}", part.path(),
@@ -106,6 +108,11 @@ class FileCheck {
       state_.add(Problem::second_master, path_,
                  "another file has the same subfiles; this is a copy of its description only",
                  "`shima rm` removes this one alone; `shima cp` makes real copies");
+      return;
+    }
+    if (!foreign_.empty()) {
+      state_.add(Problem::foreign_subfile, path_, foreign_,
+                 "remove it by rm, or correct the owners");
       return;
     }
     std::vector<std::string> bad;
@@ -138,7 +145,7 @@ class FileCheck {
   const MasterFile& master_;
   const std::vector<Target>& targets_;
   struct stat facts_{};
-  bool ours_ = false;
+  std::string foreign_;  // why the parts are not its own
   bool missing_ = false;
 };
 

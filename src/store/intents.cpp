@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "store/belonging.h"
 #include "store/master_store.h"
 #include "store/parts.h"
 #include "store/restripe.h"
@@ -18,18 +19,11 @@ std::filesystem::path folder_of(const std::string& path) {
   return std::filesystem::path(path).parent_path();
 }
 
-// Whoever opens a file finishes its intent, perhaps with more rights than whoever wrote it.
-Status check_owner(const MasterFile& master, const std::string& path,
-                   const std::vector<Target>& targets) {
-  if (belong_to(master, path, targets)) return {};
-  return fail(Code::access_denied,
-              path + " says that an operation on somebody else's subfiles is to be finished");
-}
-
-Status remove_replaced(const ReplaceIntent& replaced, const std::string& path) {
+Status remove_replaced(const ReplaceIntent& replaced, const Claimant& claimant) {
   const MasterFile before{replaced.from, {{{0}, 1, replaced.targets}}, {}};
-  SHIMA_TRY_ASSIGN(const auto targets, open_targets(replaced.targets, path, Target::Purpose::use));
-  SHIMA_TRY(check_owner(before, path, targets));
+  SHIMA_TRY_ASSIGN(const auto targets,
+                   open_targets(replaced.targets, claimant.path, Target::Purpose::use));
+  SHIMA_TRY(check_belonging(before, claimant, targets));
   return remove_parts(before, targets);
 }
 
@@ -57,12 +51,13 @@ Status unlink_twins(const MasterFile& master, const std::vector<Target>& targets
   return {};
 }
 
-Status finish_move(const std::string& path, const MasterFile& master, const MoveIntent& move,
+Status finish_move(const Claimant& claimant, const MasterFile& master, const MoveIntent& move,
                    const std::vector<Target>& targets) {
+  const std::string& path = claimant.path;
   for (const std::string& end : {move.from, move.to})
     if (folder_of(end) != folder_of(path)) SHIMA_TRY(unlink_twins(master, targets, end));
   // Elsewhere nobody knows whether the replaced file is gone; fsck names what it may have left.
-  if (move.replaced && path == move.to) SHIMA_TRY(remove_replaced(*move.replaced, path));
+  if (move.replaced && path == move.to) SHIMA_TRY(remove_replaced(*move.replaced, claimant));
   MasterFile settled = master;
   settled.intent.reset();
   return write_copies(settled, path, 0600, targets);
@@ -94,7 +89,9 @@ Status finish_intent(const std::string& path, MasterFile& master) {
   if (!master.intent) return {};
   const Intent intent = *master.intent;
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), path, Target::Purpose::use));
-  SHIMA_TRY(check_owner(master, path, targets));
+  // Whoever opens a file finishes its intent, perhaps with more rights than whoever wrote it.
+  SHIMA_TRY_ASSIGN(const Claimant claimant, claimant_at(path, master));
+  SHIMA_TRY(check_belonging(master, claimant, targets));
   if (const auto* truncate = std::get_if<TruncateIntent>(&intent)) {
     SHIMA_TRY(truncate_subfiles(master, truncate->size_bytes, targets));
   } else if (std::holds_alternative<RemoveIntent>(intent)) {
@@ -102,9 +99,9 @@ Status finish_intent(const std::string& path, MasterFile& master) {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) return failed("removing", path);
     return {};
   } else if (const auto* replaced = std::get_if<ReplaceIntent>(&intent)) {
-    SHIMA_TRY(remove_replaced(*replaced, path));
+    SHIMA_TRY(remove_replaced(*replaced, claimant));
   } else if (const auto* move = std::get_if<MoveIntent>(&intent)) {
-    SHIMA_TRY(finish_move(path, master, *move, targets));
+    SHIMA_TRY(finish_move(claimant, master, *move, targets));
   }
   master.intent.reset();
   return put_master(path, master);
@@ -120,6 +117,7 @@ Status carry_out(const std::string& link, const Intent& intent, const FileId* on
   SHIMA_TRY(finish_intent(path, *master));
   // Nothing is begun that could not be finished.
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master->targets(), path, Target::Purpose::use));
+  SHIMA_TRY(check_own_parts(*master, path, targets));
   if (std::holds_alternative<RemoveIntent>(intent)) SHIMA_TRY(drop_restripe(*master, path));
   std::uint64_t size_before = 0;
   const bool truncates = std::holds_alternative<TruncateIntent>(intent);

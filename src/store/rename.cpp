@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "store/belonging.h"
 #include "store/intents.h"
 #include "store/master_store.h"
 #include "store/parts.h"
@@ -99,12 +100,15 @@ Status check_goal(const std::string& from, const std::string& to) {
 Status rename_striped(MasterFile& master, const std::string& from, const std::string& to,
                       const std::optional<MasterFile>& replaced) {
   SHIMA_TRY(check_goal(from, to));
-  SHIMA_TRY(drop_restripe(master, from));  // it would come to an end under the wrong name
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), from, Target::Purpose::use));
+  SHIMA_TRY(check_own_parts(master, from, targets));
+  SHIMA_TRY(drop_restripe(master, from));  // it would come to an end under the wrong name
   MoveIntent move{from, to, {}};
   if (replaced) {
+    SHIMA_TRY_ASSIGN(const auto goal_targets,
+                     open_targets(replaced->targets(), to, Target::Purpose::use));
+    SHIMA_TRY(check_own_parts(*replaced, to, goal_targets));
     SHIMA_TRY(drop_restripe(*replaced, to));
-    SHIMA_TRY(open_targets(replaced->targets(), to, Target::Purpose::use));
     move.replaced = ReplaceIntent{replaced->id, replaced->targets()};
   }
   master.intent = move;
@@ -122,6 +126,7 @@ Status rename_striped(MasterFile& master, const std::string& from, const std::st
 // never taken for one that overwrote it.
 Status rename_over_striped(const std::string& from, const std::string& to, MasterFile& replaced) {
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(replaced.targets(), to, Target::Purpose::use));
+  SHIMA_TRY(check_own_parts(replaced, to, targets));
   SHIMA_TRY(drop_restripe(replaced, to));
   replaced.intent = RemoveIntent{};
   SHIMA_TRY(write_copies(replaced, to, 0600, targets));
@@ -171,6 +176,7 @@ Status tell_copies(const std::string& link) {
   SHIMA_TRY_ASSIGN(const auto master, master_by_name(path));
   if (!master) return {};
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master->targets(), path, Target::Purpose::use));
+  SHIMA_TRY(check_own_parts(*master, path, targets));
   return write_copies(*master, path, 0600, targets);
 }
 
@@ -184,11 +190,14 @@ Status set_permissions(const std::string& link, unsigned wanted) {
   std::vector<Part> parts;
   if (master) {
     SHIMA_TRY_ASSIGN(targets, open_targets(master->targets(), path, Target::Purpose::use));
+    SHIMA_TRY_ASSIGN(const Claimant claimant, claimant_at(path, *master));
+    SHIMA_TRY(check_belonging(*master, claimant, targets));
     parts = parts_of(*master, targets);
     SHIMA_TRY_ASSIGN(const auto unfinished, unfinished_restripe(*master, path));
     if (unfinished) {
       SHIMA_TRY_ASSIGN(goal_targets,
                        open_targets(unfinished->goal.targets(), path, Target::Purpose::use));
+      SHIMA_TRY(check_belonging(unfinished->goal, claimant, goal_targets));
       std::ranges::copy(parts_of(unfinished->goal, goal_targets), std::back_inserter(parts));
     }
     // Whoever may not read a master file cannot tell that it is one; its owner always has to.

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "store/belonging.h"
 #include "store/intents.h"
 #include "store/master_store.h"
 #include "store/parts.h"
@@ -26,6 +27,7 @@ class Restriping {
                     const RestripeRequest& request, const CopyProgress& progress) {
     SHIMA_TRY_ASSIGN(const auto old_targets,
                      open_targets(source.targets(), path, Target::Purpose::use));
+    SHIMA_TRY(check_own_parts(source, path, old_targets));
     std::vector<Part> subfiles = parts_of(source, old_targets);
     subfiles.resize(source.targets().size());
     SHIMA_TRY_ASSIGN(WriterWatch watch, WriterWatch::begin(subfiles));
@@ -74,7 +76,8 @@ class Restriping {
       record_ = *std::move(found);
       SHIMA_TRY_ASSIGN(new_targets_,
                        open_targets(record_.goal.targets(), path_, Target::Purpose::create));
-      if (LogicalFile::open_parts(record_.goal, {.path = path_, .read = true, .write = true}))
+      if (LogicalFile::open_parts(record_.goal, {.path = path_, .read = true, .write = true},
+                                  source_))
         return {};
     }
     SHIMA_TRY(drop_restripe(source_, path_));
@@ -110,9 +113,11 @@ class Restriping {
   }
 
   Status copy(const CopyProgress& progress, std::uint64_t record_bytes) {
-    SHIMA_TRY_ASSIGN(auto from, LogicalFile::open_parts(source_, {.path = path_, .read = true}));
-    SHIMA_TRY_ASSIGN(auto to, LogicalFile::open_parts(
-                                  record_.goal, {.path = path_, .read = true, .write = true}));
+    SHIMA_TRY_ASSIGN(auto from,
+                     LogicalFile::open_parts(source_, {.path = path_, .read = true}, source_));
+    SHIMA_TRY_ASSIGN(
+        auto to, LogicalFile::open_parts(record_.goal, {.path = path_, .read = true, .write = true},
+                                         source_));
     SHIMA_TRY_ASSIGN(const FileOffset end, from.size());
     FileOffset recorded = record_.done;
     const auto step = [&](FileOffset done, FileOffset goal) -> Status {

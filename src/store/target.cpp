@@ -130,7 +130,7 @@ Result<std::string> beside(const std::string& master_path) {
   if (error)
     return fail(code_of_errno(error.value()), "finding the folder of " + master_path,
                 error.value());
-  return (real.parent_path() / beside_folder).string();
+  return beside_directory(real.parent_path().string());
 }
 
 Result<std::string> directory_of(const std::string& name, const std::string& master_path) {
@@ -245,6 +245,10 @@ Result<std::vector<TargetPlace>> configured_targets() {
     if (found) return parse_target_file(text);
   }
   return std::vector<TargetPlace>{};
+}
+
+std::string beside_directory(const std::string& directory) {
+  return (std::filesystem::path(directory) / beside_folder).string();
 }
 
 Result<Target> Target::open(const std::string& name, const std::string& master_path,
