@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fuse/errors.h"
+#include "store/folder_lock.h"
 #include "store/master_store.h"
 #include "store/parts.h"
 #include "store/text_file.h"

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "store/own_directory.h"
 #include "store/parts.h"
 #include "store/text_file.h"
 
@@ -42,7 +43,7 @@ bool shares(const Target& target, const std::string& path) {
   if (target.name() != beside_target) return true;
   struct stat ours{};
   struct stat theirs{};
-  const std::string directory = beside_directory(fs::path(path).parent_path().string());
+  const std::string directory = own_directory_of(fs::path(path).parent_path().string());
   return ::fstat(target.fd(), &ours) == 0 && ::stat(directory.c_str(), &theirs) == 0 &&
          is_same_file(ours, theirs);
 }

@@ -12,7 +12,9 @@
 #include "store/check_parts.h"
 #include "store/intents.h"
 #include "store/master_store.h"
+#include "store/permissions.h"
 #include "store/restripe.h"
+#include "store/text_file.h"
 
 namespace shima {
 namespace {
@@ -90,9 +92,8 @@ class FileCheck {
                                facts.st_mode & 0777U, facts_.st_mode & 0777U),
                    "shima fsck --repair");
     finding.mendable = true;
-    finding.mended =
-        state_.request->repair && ::fchmodat(part.target->fd(), part.name.c_str(),
-                                             facts.st_mode & facts_.st_mode & 0777U, 0) == 0;
+    finding.mended = state_.request->repair && set_mode(part.target->fd(), part.name.c_str(),
+                                                        facts.st_mode & facts_.st_mode & 0777U);
   }
 
   void note_if_short(int index, std::uint64_t size, TargetOffset share) {
@@ -175,7 +176,7 @@ void check_draft(CheckState& state, const std::string& path) {
   finding.mendable = true;
   if (!state.request->repair) return;
   // Drafts are written under the folder's lock, so nobody is writing this one.
-  const auto lock = FolderLock::take(path);
+  const auto lock = FolderLock::take(path, FolderLock::IfUnused::leave);
   finding.mended = lock && ::unlink(path.c_str()) == 0;
 }
 

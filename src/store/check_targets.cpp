@@ -176,8 +176,9 @@ class TargetsCheck {
   static bool remove_orphan(const std::string& id, const Family& family) {
     std::optional<FolderLock> lock;
     if (family.copy) {
-      auto taken = FolderLock::take(family.copy->path);  // none where the folder is gone
-      if (taken) lock.emplace(*std::move(taken));
+      auto taken = FolderLock::take(family.copy->path, FolderLock::IfUnused::leave);
+      if (!taken) return false;
+      lock.emplace(*std::move(taken));
       if (lives_elsewhere(id, family)) return false;
     }
     bool all = true;

@@ -11,6 +11,7 @@
 #include "store/parts.h"
 #include "store/restripe.h"
 #include "store/target.h"
+#include "store/text_file.h"
 
 namespace shima {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "layout/master_file.h"
-#include "store/text_file.h"
+#include "store/folder_lock.h"
 
 namespace shima {
 

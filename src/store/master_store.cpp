@@ -40,6 +40,7 @@ Status create_striped(const StripedCreate& wanted) {
   SHIMA_TRY(make_parts(master, request.path, request.permissions, targets));
   const auto draft = Draft::write(request.path, encode_master(master), request.permissions);
   Status status = draft ? draft->appear(request.path) : Status(std::unexpected(draft.error()));
+  if (status) lock.admit_writers_of(request.path);
   if (status) return {};
   std::ignore = remove_parts(master, targets);
   if (status.error().code == Code::file_exists && !request.exclusive) status = {};

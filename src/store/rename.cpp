@@ -19,7 +19,9 @@
 #include "store/intents.h"
 #include "store/master_store.h"
 #include "store/parts.h"
+#include "store/permissions.h"
 #include "store/restripe.h"
+#include "store/text_file.h"
 
 namespace shima {
 namespace {
@@ -144,8 +146,7 @@ Status set_part_modes(const std::vector<Part>& parts, mode_t mode, bool only_les
         !S_ISREG(facts.st_mode))
       continue;  // fsck tells of it
     const mode_t wanted = only_less ? facts.st_mode & mode & 0777U : mode & 0777U;
-    if (::fchmodat(part.target->fd(), part.name.c_str(), wanted, 0) != 0)
-      return failed("changing the permissions of", part.path());
+    SHIMA_TRY(set_mode(part.target->fd(), part.name.c_str(), wanted));
   }
   return {};
 }
@@ -159,6 +160,10 @@ Status rename_file(const std::string& from_link, const std::string& to_link) {
   if (S_ISDIR(source.st_mode)) return system_rename(from_link, to_link);
   SHIMA_TRY_ASSIGN(const std::string from, real_name_of(from_link));
   SHIMA_TRY_ASSIGN(const std::string to, real_name_of(to_link));
+  // Two plain files need no lock, which would leave something in their directories.
+  SHIMA_TRY_ASSIGN(const auto source_now, read_master(from));
+  SHIMA_TRY_ASSIGN(const auto goal_now, read_master(to));
+  if (!source_now && !goal_now) return system_rename(from, to);
   SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take_both(from, to));
   SHIMA_TRY_ASSIGN(auto master, master_by_name(from));
   SHIMA_TRY_ASSIGN(auto replaced, master_by_name(to));
@@ -183,6 +188,8 @@ Status tell_copies(const std::string& link) {
 Status set_permissions(const std::string& link, unsigned wanted) {
   unsigned mode = wanted;
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
+  SHIMA_TRY_ASSIGN(const auto before, read_master(path));
+  if (!before) return set_mode(AT_FDCWD, path.c_str(), mode & 07777U);
   SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
   SHIMA_TRY_ASSIGN(const auto master, read_master(path));
   std::vector<Target> targets;
@@ -204,7 +211,8 @@ Status set_permissions(const std::string& link, unsigned wanted) {
     if (::geteuid() != 0) mode |= S_IRUSR;
   }
   SHIMA_TRY(set_part_modes(parts, mode, true));
-  if (::chmod(path.c_str(), mode & 07777U) != 0) return failed("changing the permissions of", path);
+  SHIMA_TRY(set_mode(AT_FDCWD, path.c_str(), mode & 07777U));
+  lock.admit_writers_of(path);
   return set_part_modes(parts, mode, false);
 }
 

@@ -11,6 +11,8 @@
 #include "store/intents.h"
 #include "store/master_store.h"
 #include "store/parts.h"
+#include "store/permissions.h"
+#include "store/text_file.h"
 #include "store/writer_watch.h"
 
 namespace shima {
@@ -106,8 +108,8 @@ class Restriping {
     if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
     for (const Part& part : parts_of(record_.goal, new_targets_)) {
       const char* const name = part.name.c_str();
-      std::ignore = ::fchownat(part.target->fd(), name, facts.st_uid, facts.st_gid, 0);
-      std::ignore = ::fchmodat(part.target->fd(), name, facts.st_mode & 0777U, 0);
+      std::ignore = set_owner(part.target->fd(), name, facts.st_uid, facts.st_gid);
+      std::ignore = set_mode(part.target->fd(), name, facts.st_mode & 0777U);
     }
     return {};
   }

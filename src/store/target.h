@@ -30,9 +30,6 @@ struct TargetPlace {
 [[nodiscard]] Result<std::vector<TargetPlace>> parse_target_list(std::string_view text);
 // Lines "name directory", # begins a comment.
 [[nodiscard]] Result<std::vector<TargetPlace>> parse_target_file(std::string_view text);
-// Of the files in a directory.
-[[nodiscard]] std::string beside_directory(const std::string& directory);
-
 // What this process's environment and files say; empty where nothing does.
 [[nodiscard]] Result<std::vector<TargetPlace>> configured_targets();
 

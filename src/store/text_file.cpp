@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/unique_fd.h"
+
 namespace shima {
 namespace {
 
@@ -36,15 +38,6 @@ Result<UniqueFd> open_folder_of(const std::string& path) {
   UniqueFd fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return failed("opening", folder);
   return fd;
-}
-
-Status lock(int fd, int how, const std::string& path) {
-  while (::flock(fd, how) != 0) {
-    if (errno == EWOULDBLOCK)
-      return fail(Code::file_in_use, "somebody else is changing files in " + folder_of(path));
-    if (errno != EINTR) return failed("locking", folder_of(path));
-  }
-  return {};
 }
 
 }  // namespace
@@ -86,7 +79,7 @@ Result<std::string> read_up_to(int fd, std::size_t most_bytes, const std::string
 }
 
 Status write_whole(int folder_fd, const std::string& name, std::string_view text, mode_t mode,
-                   const std::string& path) {
+                   const std::string& path, Umask umask) {
   SHIMA_TRY_ASSIGN(const FileId id, new_id());
   const std::string draft = draft_name(name, id);
   const UniqueFd fd(::openat(folder_fd, draft.c_str(),
@@ -97,6 +90,8 @@ Status write_whole(int folder_fd, const std::string& name, std::string_view text
   if (::fstatat(folder_fd, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0) {
     std::ignore = ::fchown(fd.get(), old.st_uid, old.st_gid);
     std::ignore = ::fchmod(fd.get(), old.st_mode & 07777);
+  } else if (umask == Umask::ignored) {
+    std::ignore = ::fchmod(fd.get(), mode);
   }
   Status status = write_all(fd.get(), text, path);
   if (status && ::renameat(folder_fd, draft.c_str(), folder_fd, name.c_str()) != 0)
@@ -188,37 +183,6 @@ Status Draft::replace(const std::string& path) {
   if (::rename(path_.c_str(), path.c_str()) != 0) return failed("replacing", path);
   path_.clear();
   return {};
-}
-
-// --- FolderLock ---------------------------------------------------------------------------------
-
-Result<FolderLock> FolderLock::take(const std::string& path) {
-  FolderLock taken;
-  SHIMA_TRY_ASSIGN(taken.fd_, open_folder_of(path));
-  SHIMA_TRY(lock(taken.fd_.get(), LOCK_EX, path));
-  return taken;
-}
-
-Result<FolderLock> FolderLock::try_take(const std::string& path) {
-  FolderLock taken;
-  SHIMA_TRY_ASSIGN(taken.fd_, open_folder_of(path));
-  SHIMA_TRY(lock(taken.fd_.get(), LOCK_EX | LOCK_NB, path));
-  return taken;
-}
-
-Result<FolderLock> FolderLock::take_both(const std::string& a, const std::string& b) {
-  FolderLock taken;
-  SHIMA_TRY_ASSIGN(taken.fd_, open_folder_of(a));
-  SHIMA_TRY_ASSIGN(taken.second_, open_folder_of(b));
-  struct stat first{};
-  struct stat second{};
-  if (::fstat(taken.fd_.get(), &first) != 0) return failed("examining", folder_of(a));
-  if (::fstat(taken.second_.get(), &second) != 0) return failed("examining", folder_of(b));
-  const auto key = [](const struct stat& facts) { return std::pair(facts.st_dev, facts.st_ino); };
-  if (key(second) < key(first)) std::swap(taken.fd_, taken.second_);
-  SHIMA_TRY(lock(taken.fd_.get(), LOCK_EX, a));
-  if (key(first) != key(second)) SHIMA_TRY(lock(taken.second_.get(), LOCK_EX, b));
-  return taken;
 }
 
 }  // namespace shima

@@ -9,7 +9,7 @@
 
 #include "file/folder_default.h"
 #include "file/striping.h"
-#include "store/intents.h"
+#include "store/folder_lock.h"
 #include "store/logical_file.h"
 #include "store/master_store.h"
 #include "store/restripe.h"
