@@ -33,7 +33,7 @@ bool is_same_file(const struct stat& a, const struct stat& b) {
 
 bool stands_at(const FileId& id, const std::string& path) {
   struct stat facts{};
-  if (::lstat(path.c_str(), &facts) != 0 || S_ISLNK(facts.st_mode)) return false;
+  if (::lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
   const auto there = read_master(path);
   return there && *there && (*there)->id == id;
 }

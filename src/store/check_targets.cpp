@@ -240,7 +240,7 @@ class TargetsCheck {
       if (::link(path.c_str(), saved.c_str()) != 0) return failed("saving it as", saved);
       finding.what += fmt::format("; what stood here is now {}", saved);
     }
-    return put_master(path, master);
+    return put_master_over(path, master);
   }
 
   CheckState& state_;
