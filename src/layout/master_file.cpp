@@ -6,6 +6,8 @@
 #include <charconv>
 #include <iterator>
 
+#include "layout/master_texts.h"
+
 namespace shima {
 namespace {
 
@@ -48,10 +50,39 @@ std::unexpected<Error> torn(std::string_view why) {
                           why));
 }
 
+// Of a checksum's line at the end of the first text; nothing where there is no whole one.
+std::optional<std::size_t> end_of_text(std::string_view file) {
+  constexpr std::string_view key = "\nend ";
+  if (!looks_like_master(file)) return {};
+  const std::size_t at = file.find(key);
+  const std::size_t last = at == std::string_view::npos ? at : file.find('\n', at + 1);
+  if (last == std::string_view::npos) return {};
+  const std::string_view word = file.substr(at + key.size(), last - at - key.size());
+  std::uint64_t sum = 0;
+  if (!parse(word, sum, 16) || sum != checksum_of(file.substr(0, at + 1))) return {};
+  return last + 1;
+}
+
+// What a process that was killed, or a machine that failed, leaves of a text that was to follow.
+bool is_beginning_of_text(std::string_view tail) {
+  return looks_like_master(tail) || master_magic.starts_with(tail) ||
+         tail.find_first_not_of('\0') == std::string_view::npos;
+}
+
 class Decoder {
  public:
-  Result<MasterFile> decode(std::string_view text) {
-    if (text.size() > largest_master_bytes) return torn("it is too long");
+  Result<MasterFile> decode(std::string_view file) {
+    if (file.size() > largest_master_bytes) return torn("it is too long");
+    const std::vector<std::size_t> ends = ends_of_texts(file);
+    if (ends.empty()) return decode_one(file);
+    if (!is_beginning_of_text(file.substr(ends.back())))
+      return torn("something else follows its text");
+    const std::size_t begin = ends.size() == 1 ? 0 : ends[ends.size() - 2];
+    return decode_one(file.substr(begin, ends.back() - begin));
+  }
+
+ private:
+  Result<MasterFile> decode_one(std::string_view text) {
     SHIMA_TRY(check_version(text));
     SHIMA_TRY_ASSIGN(std::string_view body, body_of(text));
     for (body.remove_prefix(body.find('\n') + 1); !body.empty();) {
@@ -64,7 +95,6 @@ class Decoder {
     return std::move(master_);
   }
 
- private:
   static Status check_version(std::string_view text) {
     if (!looks_like_master(text)) return torn("it does not begin as one");
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -241,6 +271,13 @@ std::string encode_master(const MasterFile& master) {
                         fmt::join(region.targets, " "));
   if (master.intent) text += std::visit(IntentLine{}, *master.intent);
   return text + fmt::format("end {:016x}\n", checksum_of(text));
+}
+
+std::vector<std::size_t> ends_of_texts(std::string_view file) {
+  std::vector<std::size_t> ends;
+  std::size_t at = 0;
+  while (const auto len = end_of_text(file.substr(at))) ends.push_back(at += *len);
+  return ends;
 }
 
 Result<MasterFile> decode_master(std::string_view text) { return Decoder{}.decode(text); }

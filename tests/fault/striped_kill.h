@@ -83,8 +83,8 @@ int unlinkat(int folder, const char* path, int flags) noexcept {
 int ftruncate(int fd, off_t size) noexcept {
   return static_cast<int>(changing(SYS_ftruncate, fd, size));
 }
-int mkdir(const char* path, mode_t mode) noexcept {
-  return static_cast<int>(changing(SYS_mkdirat, AT_FDCWD, path, mode));
+int mkdirat(int folder, const char* path, mode_t mode) noexcept {
+  return static_cast<int>(changing(SYS_mkdirat, folder, path, mode));
 }
 int chmod(const char* path, mode_t mode) noexcept {
   return static_cast<int>(changing(SYS_fchmodat, AT_FDCWD, path, mode));

@@ -45,6 +45,26 @@ TEST_F(StripedKill, Truncate) {
                    }});
 }
 
+// By a user who may write the file but not replace it.
+TEST_F(StripedKill, TruncateInPlace) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs a second user";
+  constexpr uid_t nobody = 65534;
+  at_every_call({[&] {
+                   make("d/f", mixed, x);
+                   require(set_permissions(path("d/f"), 0666));
+                 },
+                 [&]() -> Status {
+                   if (::setresuid(nobody, nobody, nobody) != 0)
+                     return fail(Code::internal, "setresuid");
+                   return truncate_striped(path("d/f"), 17000);
+                 },
+                 [&] {
+                   const auto found = contents("d/f");
+                   ASSERT_TRUE(found.has_value());
+                   EXPECT_TRUE(*found == x || *found == Bytes(x.begin(), x.begin() + 17000));
+                 }});
+}
+
 TEST_F(StripedKill, Rename) {
   for (const Regions& regions : {three, beside, mixed})
     for (const char* goal : {"d/to", "e/to"})

@@ -44,6 +44,22 @@ TEST(MasterFile, EveryTornOrChangedOneIsRefused) {
   }
 }
 
+// A file that is changed in place has the new text after the old one.
+TEST(MasterFile, TheLastWholeTextCounts) {
+  MasterFile changed = example();
+  changed.intent = TruncateIntent{12345};
+  const std::string before = encode_master(example());
+  const std::string after = encode_master(changed);
+  for (std::size_t len = 0; len < after.size(); ++len)
+    EXPECT_EQ(decode_master(before + after.substr(0, len)).value(), example()) << len;
+  EXPECT_EQ(decode_master(before + after).value(), changed);
+  EXPECT_EQ(decode_master(before + after + before).value(), example());
+  EXPECT_EQ(decode_master(before + after + std::string(100, '\0')).value(), changed);
+  for (const std::string& other :
+       {std::string("results"), std::string(100, '\0') + "results", std::string("\n")})
+    EXPECT_FALSE(decode_master(before + other).has_value());
+}
+
 // With a checksum that fits: whoever wants to do harm can compute one.
 std::string sealed(const std::string& lines) {
   const std::string valid = encode_master(example());

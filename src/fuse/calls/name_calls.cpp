@@ -10,6 +10,7 @@
 #include "fuse/calls/create.h"
 #include "fuse/calls/mount.h"
 #include "store/striped/master_store.h"
+#include "store/striped/own_directory.h"
 
 namespace shima::fuse {
 namespace {
@@ -104,20 +105,13 @@ void remove_name(fuse_req_t request, fuse_ino_t folder_number, const char* name)
 }
 
 // A directory that contains only an empty directory of subfiles is empty for users of the mount.
-Status remove_own_folders(int folder_fd, const char* name) {
+Status remove_own_folders(int folder_fd, const char* name, const std::string& path) {
   const UniqueFd fd(::openat(folder_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   SHIMA_TRY(done(fd.get()));
   const auto entries = names_in(fd.get());
   SHIMA_TRY(entries);
   if (entries->size() != 1 || entries->front() != ".shima") return refusal(ENOTEMPTY);
-  const UniqueFd own(::openat(fd.get(), ".shima", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  SHIMA_TRY(done(own.get()));
-  const auto parts = names_in(own.get());
-  SHIMA_TRY(parts);
-  for (const std::string& part : *parts)
-    if (part != ".shima-target") return refusal(ENOTEMPTY);
-  if (!parts->empty()) SHIMA_TRY(done(::unlinkat(own.get(), ".shima-target", 0)));
-  SHIMA_TRY(done(::unlinkat(fd.get(), ".shima", AT_REMOVEDIR)));
+  SHIMA_TRY(remove_own_directory(fd.get(), path));
   return done(::unlinkat(folder_fd, name, AT_REMOVEDIR));
 }
 
@@ -127,7 +121,7 @@ void remove_folder(fuse_req_t request, fuse_ino_t folder_number, const char* nam
     SHIMA_TRY_ASSIGN(const auto folder, node_of(request, folder_number));
     const Status removed = done(::unlinkat(folder->fd(), name, AT_REMOVEDIR));
     if (removed || removed.error().sys_errno != ENOTEMPTY) return removed;
-    return remove_own_folders(folder->fd(), name);
+    return remove_own_folders(folder->fd(), name, Place{folder, name}.path());
   });
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fuse/tree/errors.h"
+#include "store/striped/folder_lock.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
 #include "store/striped/text_file.h"

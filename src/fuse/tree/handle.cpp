@@ -1,39 +1,16 @@
 #include "fuse/tree/handle.h"
 
 #include <fcntl.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "fuse/tree/errors.h"
 #include "store/striped/master_store.h"
+#include "store/subfile/close_to_open.h"
 
 namespace shima::fuse {
-namespace {
-
-// Whether all writes to a file of this file system go through this node's kernel, so that inotify
-// reports them.
-bool notes_all_writes(int fd) {
-  constexpr std::array<std::uint32_t, 9> types{
-      0xef53,      // ext2, ext3, ext4
-      0x58465342,  // XFS
-      0x9123683e,  // btrfs
-      0x01021994,  // tmpfs
-      0xf2f52010,  // F2FS
-      0x2fc12fc1,  // ZFS
-      0xca451a4e,  // bcachefs
-      0x794c7630,  // overlayfs
-      0x858458f6,  // ramfs
-  };
-  struct statfs facts{};
-  return ::fstatfs(fd, &facts) == 0 &&
-         std::ranges::find(types, static_cast<std::uint32_t>(facts.f_type)) != types.end();
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Handle>> Handle::open(Tree& tree, std::shared_ptr<Node> node, int flags,
                                              UniqueFd created) {
@@ -94,7 +71,7 @@ Status Handle::begin_watching() {
     std::vector<int> fds;
     for (const UniqueFd& fd : subfiles) fds.push_back(fd.get());
     if (!file_) fds.push_back(fd_.get());
-    fresh.unnoticed = !std::ranges::all_of(fds, notes_all_writes);
+    fresh.unnoticed = !std::ranges::all_of(fds, is_local);
     std::ignore = tree_.watcher().watch(node_, fds);
     const std::lock_guard parts_lock(node_->parts().mutex);
     node_->parts().subfiles = std::move(subfiles);

@@ -3,14 +3,13 @@
 #include <filesystem>
 
 #include "store/check/check_parts.h"
+#include "store/striped/own_directory.h"
 #include "store/striped/text_file.h"
 
 namespace shima {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view beside_folder = ".shima";
 
 // Every file below the folder. Links are not followed; what is behind one has its own name.
 void walk(CheckState& state, const std::string& folder) {
@@ -21,7 +20,7 @@ void walk(CheckState& state, const std::string& folder) {
     std::error_code ignored;
     const fs::path& path = at->path();
     if (at->is_directory(ignored) && !at->is_symlink(ignored)) {
-      if (path.filename() == beside_folder) {
+      if (path.filename() == own_directory_name) {
         at.disable_recursion_pending();
       } else {
         state.folders.insert(path.string());

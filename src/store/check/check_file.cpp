@@ -9,9 +9,12 @@
 #include <filesystem>
 
 #include "store/check/check_parts.h"
+#include "store/striped/belonging.h"
 #include "store/striped/intents.h"
 #include "store/striped/master_store.h"
+#include "store/striped/permissions.h"
 #include "store/striped/restripe.h"
+#include "store/striped/text_file.h"
 
 namespace shima {
 namespace {
@@ -33,7 +36,8 @@ class FileCheck {
             const std::vector<Target>& targets)
       : state_(state), path_(path), master_(master), targets_(targets) {
     ::stat(path.c_str(), &facts_);
-    ours_ = belong_to(master, path, targets);
+    if (const Status belongs = check_own_parts(master, path, targets); !belongs)
+      foreign_ = belongs.error().what;
   }
 
   void run() {
@@ -61,7 +65,7 @@ class FileCheck {
       missing_ = true;
       return 0;
     }
-    if (!S_ISREG(facts.st_mode) || (facts.st_uid != facts_.st_uid && !ours_)) {
+    if (!S_ISREG(facts.st_mode) || (facts.st_uid != facts_.st_uid && !foreign_.empty())) {
       state_.add(Problem::foreign_subfile, path_,
                  fmt::format("{} is {}", part.path(),
                              S_ISREG(facts.st_mode) ? "somebody else's file" : "no regular file"),
@@ -81,16 +85,15 @@ class FileCheck {
 
   void check_mode(const Part& part, const struct stat& facts) {
     const mode_t more = facts.st_mode & ~facts_.st_mode & others_bits;
-    if (more == 0) return;
+    if (more == 0 || !foreign_.empty()) return;
     Finding& finding =
         state_.add(Problem::exposed_subfile, path_,
                    fmt::format("{} has permissions {:03o}, the file {:03o}", part.path(),
                                facts.st_mode & 0777U, facts_.st_mode & 0777U),
                    "shima fsck --repair");
     finding.mendable = true;
-    finding.mended =
-        state_.request->repair && ::fchmodat(part.target->fd(), part.name.c_str(),
-                                             facts.st_mode & facts_.st_mode & 0777U, 0) == 0;
+    finding.mended = state_.request->repair && set_mode(part.target->fd(), part.name.c_str(),
+                                                        facts.st_mode & facts_.st_mode & 0777U);
   }
 
   void note_if_short(int index, std::uint64_t size, TargetOffset share) {
@@ -106,6 +109,11 @@ class FileCheck {
       state_.add(Problem::second_master, path_,
                  "another file has the same subfiles; this is a copy of its description only",
                  "`shima rm` removes this one alone; `shima cp` makes real copies");
+      return;
+    }
+    if (!foreign_.empty()) {
+      state_.add(Problem::foreign_subfile, path_, foreign_,
+                 "remove it by rm, or correct the owners");
       return;
     }
     std::vector<std::string> bad;
@@ -138,7 +146,7 @@ class FileCheck {
   const MasterFile& master_;
   const std::vector<Target>& targets_;
   struct stat facts_{};
-  bool ours_ = false;
+  std::string foreign_;  // why the parts are not its own
   bool missing_ = false;
 };
 
@@ -168,7 +176,7 @@ void check_draft(CheckState& state, const std::string& path) {
   finding.mendable = true;
   if (!state.request->repair) return;
   // Drafts are written under the folder's lock, so nobody is writing this one.
-  const auto lock = FolderLock::take(path);
+  const auto lock = FolderLock::take(path, FolderLock::IfUnused::leave);
   finding.mended = lock && ::unlink(path.c_str()) == 0;
 }
 

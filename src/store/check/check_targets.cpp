@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -175,8 +176,9 @@ class TargetsCheck {
   static bool remove_orphan(const std::string& id, const Family& family) {
     std::optional<FolderLock> lock;
     if (family.copy) {
-      auto taken = FolderLock::take(family.copy->path);  // none where the folder is gone
-      if (taken) lock.emplace(*std::move(taken));
+      auto taken = FolderLock::take(family.copy->path, FolderLock::IfUnused::leave);
+      if (!taken) return false;
+      lock.emplace(*std::move(taken));
       if (lives_elsewhere(id, family)) return false;
     }
     bool all = true;
@@ -215,24 +217,30 @@ class TargetsCheck {
         one ? "shima fsck --repair" : "restore it from a backup");
     finding.mendable = one;
     if (!one || !state_.request->repair) return;
-    const Status mended = rebuild(path, families.front()->copy->master, finding);
+    const Status mended = rebuild(path, *families.front()->copy, finding);
     finding.mended = mended.has_value();
     if (!mended) finding.what += ": " + describe(mended.error());
     if (mended) check_file(state_, path);
   }
 
   // What overwrote the file is kept under another name.
-  static Status rebuild(const std::string& path, const MasterFile& master, Finding& finding) {
+  static Status rebuild(const std::string& path, const MasterCopy& copy, Finding& finding) {
+    const MasterFile& master = copy.master;
     SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
     if (const auto now = read_master(path); now && *now) return {};
     struct stat facts{};
     if (::stat(path.c_str(), &facts) != 0) return failed("examining", path);
+    if (facts.st_uid != copy.owner)
+      return fail(Code::access_denied,
+                  fmt::format("the file belongs to user {}, the subfiles to user {}", facts.st_uid,
+                              copy.owner),
+                  EACCES);
     if (facts.st_size > 0) {
       const std::string saved = fmt::format("{}.overwritten-{}", path, master.id.hex.substr(0, 8));
       if (::link(path.c_str(), saved.c_str()) != 0) return failed("saving it as", saved);
       finding.what += fmt::format("; what stood here is now {}", saved);
     }
-    return put_master(path, master);
+    return put_master_over(path, master);
   }
 
   CheckState& state_;

@@ -2,14 +2,19 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <vector>
 
+#include "layout/master_texts.h"
+#include "store/striped/belonging.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
 #include "store/striped/restripe.h"
 #include "store/striped/target.h"
+#include "store/striped/text_file.h"
 
 namespace shima {
 namespace {
@@ -18,18 +23,11 @@ std::filesystem::path folder_of(const std::string& path) {
   return std::filesystem::path(path).parent_path();
 }
 
-// Whoever opens a file finishes its intent, perhaps with more rights than whoever wrote it.
-Status check_owner(const MasterFile& master, const std::string& path,
-                   const std::vector<Target>& targets) {
-  if (belong_to(master, path, targets)) return {};
-  return fail(Code::access_denied,
-              path + " says that an operation on somebody else's subfiles is to be finished");
-}
-
-Status remove_replaced(const ReplaceIntent& replaced, const std::string& path) {
+Status remove_replaced(const ReplaceIntent& replaced, const Claimant& claimant) {
   const MasterFile before{replaced.from, {{{0}, 1, replaced.targets}}, {}};
-  SHIMA_TRY_ASSIGN(const auto targets, open_targets(replaced.targets, path, Target::Purpose::use));
-  SHIMA_TRY(check_owner(before, path, targets));
+  SHIMA_TRY_ASSIGN(const auto targets,
+                   open_targets(replaced.targets, claimant.path, Target::Purpose::use));
+  SHIMA_TRY(check_belonging(before, claimant, targets));
   return remove_parts(before, targets);
 }
 
@@ -57,12 +55,13 @@ Status unlink_twins(const MasterFile& master, const std::vector<Target>& targets
   return {};
 }
 
-Status finish_move(const std::string& path, const MasterFile& master, const MoveIntent& move,
+Status finish_move(const Claimant& claimant, const MasterFile& master, const MoveIntent& move,
                    const std::vector<Target>& targets) {
+  const std::string& path = claimant.path;
   for (const std::string& end : {move.from, move.to})
     if (folder_of(end) != folder_of(path)) SHIMA_TRY(unlink_twins(master, targets, end));
   // Elsewhere nobody knows whether the replaced file is gone; fsck names what it may have left.
-  if (move.replaced && path == move.to) SHIMA_TRY(remove_replaced(*move.replaced, path));
+  if (move.replaced && path == move.to) SHIMA_TRY(remove_replaced(*move.replaced, claimant));
   MasterFile settled = master;
   settled.intent.reset();
   return write_copies(settled, path, 0600, targets);
@@ -82,11 +81,52 @@ Result<std::uint64_t> size_of(const MasterFile& master, const std::vector<Target
   return as_unsigned(layout.end_of_file(sizes).value);
 }
 
+// After the texts that are there; or, if the file has said that before, without those after it. No
+// byte of a whole text changes, so that a reader always finds one.
+Status put_in_place(const std::string& path, std::string_view text) {
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd) return failed("changing", path);
+  SHIMA_TRY_ASSIGN(const std::string file, read_up_to(fd.get(), largest_master_bytes, path));
+  const std::vector<std::size_t> ends = ends_of_texts(file);
+  if (ends.empty()) return fail(Code::bad_file, path + " is no master file any more");
+  std::size_t begin = 0;
+  std::size_t keep = ends.back();
+  bool said = false;
+  for (const std::size_t end : ends) {
+    said = file.substr(begin, end - begin) == text;
+    if (said) keep = end;
+    if (said) break;
+    begin = end;
+  }
+  if (!said && keep + text.size() > largest_master_bytes)
+    return fail_errno(EFBIG, "changing " + path + " in place (its owner can replace it)");
+  if (keep < file.size() && ::ftruncate(fd.get(), static_cast<off_t>(keep)) != 0)
+    return failed("changing", path);
+  if (!said) {
+    if (::lseek(fd.get(), static_cast<off_t>(keep), SEEK_SET) < 0) return failed("changing", path);
+    SHIMA_TRY(write_all(fd.get(), text, path));
+  }
+  if (::fsync(fd.get()) != 0) return failed("syncing", path);
+  return {};
+}
+
 }  // namespace
 
 Status put_master(const std::string& path, const MasterFile& master) {
+  const std::string text = encode_master(master);
+  auto draft = Draft::write(path, text, 0600);
+  if (!draft && draft.error().code != Code::access_denied) return std::unexpected(draft.error());
+  if (draft) {
+    SHIMA_TRY_ASSIGN(const bool replaced, draft->replace(path, Draft::Likeness::must_be));
+    if (replaced) return sync_folder_of(path);
+  }
+  return put_in_place(path, text);
+}
+
+Status put_master_over(const std::string& path, const MasterFile& master) {
   SHIMA_TRY_ASSIGN(Draft draft, Draft::write(path, encode_master(master), 0600));
-  SHIMA_TRY(draft.replace(path));
+  SHIMA_TRY_ASSIGN(const bool replaced, draft.replace(path, Draft::Likeness::as_far_as_we_may));
+  if (!replaced) return fail(Code::access_denied, "you may not replace " + path, EACCES);
   return sync_folder_of(path);
 }
 
@@ -94,7 +134,9 @@ Status finish_intent(const std::string& path, MasterFile& master) {
   if (!master.intent) return {};
   const Intent intent = *master.intent;
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), path, Target::Purpose::use));
-  SHIMA_TRY(check_owner(master, path, targets));
+  // Whoever opens a file finishes its intent, perhaps with more rights than whoever wrote it.
+  SHIMA_TRY_ASSIGN(const Claimant claimant, claimant_at(path, master));
+  SHIMA_TRY(check_belonging(master, claimant, targets));
   if (const auto* truncate = std::get_if<TruncateIntent>(&intent)) {
     SHIMA_TRY(truncate_subfiles(master, truncate->size_bytes, targets));
   } else if (std::holds_alternative<RemoveIntent>(intent)) {
@@ -102,9 +144,9 @@ Status finish_intent(const std::string& path, MasterFile& master) {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) return failed("removing", path);
     return {};
   } else if (const auto* replaced = std::get_if<ReplaceIntent>(&intent)) {
-    SHIMA_TRY(remove_replaced(*replaced, path));
+    SHIMA_TRY(remove_replaced(*replaced, claimant));
   } else if (const auto* move = std::get_if<MoveIntent>(&intent)) {
-    SHIMA_TRY(finish_move(path, master, *move, targets));
+    SHIMA_TRY(finish_move(claimant, master, *move, targets));
   }
   master.intent.reset();
   return put_master(path, master);
@@ -120,6 +162,7 @@ Status carry_out(const std::string& link, const Intent& intent, const FileId* on
   SHIMA_TRY(finish_intent(path, *master));
   // Nothing is begun that could not be finished.
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master->targets(), path, Target::Purpose::use));
+  SHIMA_TRY(check_own_parts(*master, path, targets));
   if (std::holds_alternative<RemoveIntent>(intent)) SHIMA_TRY(drop_restripe(*master, path));
   std::uint64_t size_before = 0;
   const bool truncates = std::holds_alternative<TruncateIntent>(intent);

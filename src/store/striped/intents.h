@@ -5,14 +5,18 @@
 #include <string>
 
 #include "layout/master_file.h"
-#include "store/striped/text_file.h"
+#include "store/striped/folder_lock.h"
 
 namespace shima {
 
 // The caller has the folder's lock, and `path` is the file's own, not a link's.
 
-// Has the file say this; what it says outlives the machine's end.
+// Has the file say this; what it says outlives the machine's end, and a kill leaves what it said
+// before or this. The file is replaced by one that has its owner, permissions and access control
+// lists, or, where that may not be done, changed in place.
 [[nodiscard]] Status put_master(const std::string& path, const MasterFile& master);
+// The same where what stands there is no master file.
+[[nodiscard]] Status put_master_over(const std::string& path, const MasterFile& master);
 
 // Does what the intent says, and takes it out of the file; after a RemoveIntent there is no file.
 // Several times over it does the same.

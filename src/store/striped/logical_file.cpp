@@ -33,13 +33,16 @@ Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset,
 
 }  // namespace
 
-Result<LogicalFile> LogicalFile::open_parts(const MasterFile& master, const LogicalOpen& request) {
-  SHIMA_TRY_ASSIGN(auto subfiles, open_subfiles(master, {.path = request.path,
-                                                         .read = request.read,
-                                                         .write = request.write,
-                                                         .direct_read = request.direct_read,
-                                                         .direct_write = request.direct_write,
-                                                         .close_to_open = request.close_to_open}));
+Result<LogicalFile> LogicalFile::open_parts(const MasterFile& master, const LogicalOpen& request,
+                                            const MasterFile& standing) {
+  SHIMA_TRY_ASSIGN(auto subfiles, open_subfiles(master,
+                                                {.path = request.path,
+                                                 .read = request.read,
+                                                 .write = request.write,
+                                                 .direct_read = request.direct_read,
+                                                 .direct_write = request.direct_write,
+                                                 .close_to_open = request.close_to_open},
+                                                standing));
   SHIMA_TRY_ASSIGN(Layout layout, layout_of(master));
   return LogicalFile(request.path, std::move(layout), master, std::move(subfiles));
 }
@@ -54,7 +57,7 @@ Result<LogicalFile> LogicalFile::open(const LogicalOpen& request) {
   SHIMA_TRY_ASSIGN(auto master, read_openable_master(request.path));
   constexpr int most_attempts = 10;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    auto file = master ? open_parts(*master, request) : open_plain(request);
+    auto file = master ? open_parts(*master, request, *master) : open_plain(request);
     SHIMA_TRY_ASSIGN(auto after, read_openable_master(request.path));
     const bool same = after ? master && after->id == master->id : !master;
     if (same && (file || !master || attempt > 0)) return file;

@@ -37,9 +37,10 @@ class LogicalFile {
  public:
   // Opens what stands at the path: a plain file, or the subfiles that a master file names.
   [[nodiscard]] static Result<LogicalFile> open(const LogicalOpen& request);
-  // Opens subfiles whose master file does not stand at the path, or not yet.
+  // Opens the subfiles of `master` for the file that stands at the path and says `standing`.
   [[nodiscard]] static Result<LogicalFile> open_parts(const MasterFile& master,
-                                                      const LogicalOpen& request);
+                                                      const LogicalOpen& request,
+                                                      const MasterFile& standing);
 
   [[nodiscard]] const Layout& layout() const { return layout_; }
   // The description of a striped file; null for a plain one.

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "store/striped/belonging.h"
 #include "store/striped/intents.h"
 #include "store/striped/parts.h"
 #include "store/striped/target.h"
@@ -39,6 +40,7 @@ Status create_striped(const StripedCreate& wanted) {
   SHIMA_TRY(make_parts(master, request.path, request.permissions, targets));
   const auto draft = Draft::write(request.path, encode_master(master), request.permissions);
   Status status = draft ? draft->appear(request.path) : Status(std::unexpected(draft.error()));
+  if (status) lock.admit_writers_of(request.path);
   if (status) return {};
   std::ignore = remove_parts(master, targets);
   if (status.error().code == Code::file_exists && !request.exclusive) status = {};
@@ -78,7 +80,7 @@ UniqueFd open_to_look(const std::string& path) {
 
 }  // namespace
 
-Result<std::optional<MasterFile>> read_master(const std::string& path) {
+Result<std::optional<MasterFile>> read_master(const std::string& path, struct stat* found) {
   const UniqueFd fd = open_to_look(path);
   if (!fd) {
     SHIMA_TRY(check_that_it_is_none(path, errno));
@@ -94,6 +96,7 @@ Result<std::optional<MasterFile>> read_master(const std::string& path) {
   text += rest;
   auto master = decode_master(text);
   if (!master) return fail(master.error().code, path + ": " + master.error().what);
+  if (found != nullptr) *found = facts;
   return *std::move(master);
 }
 
@@ -122,35 +125,54 @@ Result<std::optional<MasterFile>> read_openable_master(const std::string& path) 
   return master;
 }
 
+namespace {
+
+Result<std::unique_ptr<Subfile>> open_one(const Part& part, int index,
+                                          const SubfilesOpen& request) {
+  struct stat facts{};
+  // What is no file may let its opener wait for ever, and has no bytes at an offset.
+  const bool there =
+      ::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+  if (there && !S_ISREG(facts.st_mode))
+    return fail(Code::bad_file, fmt::format("{}: its subfile {} is no regular file ({}); shima "
+                                            "fsck tells more",
+                                            request.path, index, part.path()));
+  auto subfile = open_subfile({.path = part.path(),
+                               .read = request.read,
+                               .write = request.write,
+                               .direct_read = request.direct_read,
+                               .direct_write = request.direct_write,
+                               .follow_links = false,
+                               .close_to_open = request.close_to_open});
+  if (!subfile && subfile.error().code == Code::no_such_file)
+    return fail(
+        Code::bad_file,
+        fmt::format("{}: its subfile {} is missing on target {} ({}); shima fsck tells more",
+                    request.path, index, part.target->name(), part.target->directory()));
+  if (!subfile || !request.write) return subfile;
+  // The directory's name may lead to another one than was examined.
+  SHIMA_TRY_ASSIGN(const FileIdentity opened, (*subfile)->identity());
+  if (there && opened == FileIdentity{facts.st_dev, facts.st_ino}) return subfile;
+  return fail(Code::file_in_use, part.path() + " was replaced while it was being opened");
+}
+
+}  // namespace
+
 Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(const MasterFile& master,
-                                                            const SubfilesOpen& request) {
-  const std::vector<std::string> names = master.targets();
-  SHIMA_TRY_ASSIGN(const auto targets, open_targets(names, request.path, Target::Purpose::use));
+                                                            const SubfilesOpen& request,
+                                                            const MasterFile& standing) {
+  SHIMA_TRY_ASSIGN(const auto targets,
+                   open_targets(master.targets(), request.path, Target::Purpose::use));
+  if (request.write) {
+    SHIMA_TRY_ASSIGN(const Claimant claimant, claimant_at(request.path, standing));
+    SHIMA_TRY(check_belonging(master, claimant, targets));
+  }
   std::vector<std::unique_ptr<Subfile>> subfiles;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const Target& target = target_called(targets, names[i]);
-    const std::string path =
-        fmt::format("{}/{}", target.directory(), subfile_name(master.id, static_cast<int>(i)));
-    struct stat facts{};
-    // What is no file may let its opener wait for ever, and has no bytes at an offset.
-    if (::lstat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
-      return fail(Code::bad_file, fmt::format("{}: its subfile {} is no regular file ({}); shima "
-                                              "fsck tells more",
-                                              request.path, i, path));
-    auto subfile = open_subfile({.path = path,
-                                 .read = request.read,
-                                 .write = request.write,
-                                 .direct_read = request.direct_read,
-                                 .direct_write = request.direct_write,
-                                 .follow_links = false,
-                                 .close_to_open = request.close_to_open});
-    if (!subfile && subfile.error().code == Code::no_such_file)
-      return fail(
-          Code::bad_file,
-          fmt::format("{}: its subfile {} is missing on target {} ({}); shima fsck tells more",
-                      request.path, i, target.name(), target.directory()));
-    if (!subfile) return std::unexpected(subfile.error());
-    subfiles.push_back(*std::move(subfile));
+  for (const Part& part : parts_of(master, targets)) {
+    const auto index = subfile_index(part.name);
+    if (!index) break;  // the copies come last
+    SHIMA_TRY_ASSIGN(auto subfile, open_one(part, *index, request));
+    subfiles.push_back(std::move(subfile));
   }
   return subfiles;
 }

@@ -7,6 +7,8 @@
 // the master file and its name, from which `shima fsck` can rebuild one that was overwritten.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,8 +30,9 @@ struct StripedCreate {
 [[nodiscard]] Status create_striped(const StripedCreate& request);
 
 // The master file at a path; nothing if what is there is no master file, or nothing is there. What
-// may be one and may not be read is access_denied.
-[[nodiscard]] Result<std::optional<MasterFile>> read_master(const std::string& path);
+// may be one and may not be read is access_denied. `facts`: those of the file that was read.
+[[nodiscard]] Result<std::optional<MasterFile>> read_master(const std::string& path,
+                                                            struct stat* facts = nullptr);
 
 // The same, after finishing what its intent says.
 [[nodiscard]] Result<std::optional<MasterFile>> read_settled_master(const std::string& path);
@@ -38,7 +41,6 @@ struct StripedCreate {
 // that cannot be done (no permission, a target that is gone), they are where the file says.
 [[nodiscard]] Result<std::optional<MasterFile>> read_openable_master(const std::string& path);
 
-// Opens subfile number `index`.
 struct SubfilesOpen {
   std::string path;  // of the master file
   bool read = false;
@@ -47,8 +49,10 @@ struct SubfilesOpen {
   bool direct_write = false;
   std::optional<bool> close_to_open = {};
 };
+// `standing`: what the file at the path says, which is another than `master` where that one's
+// subfiles are to replace it. To write, the subfiles must belong to that file (see belonging.h).
 [[nodiscard]] Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(
-    const MasterFile& master, const SubfilesOpen& request);
+    const MasterFile& master, const SubfilesOpen& request, const MasterFile& standing);
 
 // Has the name and the description of a file, and the names of its parts, outlive the machine's
 // end.

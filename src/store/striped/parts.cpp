@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <filesystem>
 
 #include "store/striped/text_file.h"
 
@@ -20,20 +19,6 @@ Status make_subfile(const Target& target, const std::string& name, mode_t mode) 
     return failed("creating a subfile on target " + target.name() + ",",
                   target.directory() + "/" + name);
   return {};
-}
-
-bool has_gone(const FileId& id, const std::string& path) {
-  const auto there = read_master(path);
-  return there && !(*there && (*there)->id == id);
-}
-
-// Also where the folder is reached in two ways.
-bool is_same_name(const std::string& a, const std::string& b) {
-  const std::filesystem::path one(a);
-  const std::filesystem::path other(b);
-  std::error_code error;
-  return one.filename() == other.filename() &&
-         std::filesystem::equivalent(one.parent_path(), other.parent_path(), error);
 }
 
 }  // namespace
@@ -73,7 +58,7 @@ Result<MasterCopy> decode_copy(std::string_view text) {
   const std::string_view word = text.substr(at + key.size());
   const auto path = decode_path(word.substr(0, word.size() - 1));
   if (!path) return fail(Code::bad_file, "the copy of a master file has no path");
-  return MasterCopy{std::move(master), *path};
+  return MasterCopy{std::move(master), *path, {}};
 }
 
 Result<MasterCopy> read_copy(const Target& target, const FileId& id) {
@@ -82,9 +67,12 @@ Result<MasterCopy> read_copy(const Target& target, const FileId& id) {
   const UniqueFd fd(
       ::openat(target.fd(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd) return failed("reading", path);
+  struct stat facts{};
+  if (::fstat(fd.get(), &facts) != 0) return failed("examining", path);
   SHIMA_TRY_ASSIGN(const std::string text, read_up_to(fd.get(), 2 * largest_master_bytes, path));
-  auto copy = decode_copy(text);
-  if (copy && copy->master.id != id) return fail(Code::bad_file, path + " is another file's copy");
+  SHIMA_TRY_ASSIGN(MasterCopy copy, decode_copy(text));
+  if (copy.master.id != id) return fail(Code::bad_file, path + " is another file's copy");
+  copy.owner = facts.st_uid;
   return copy;
 }
 
@@ -129,42 +117,6 @@ Status truncate_subfiles(const MasterFile& master, std::uint64_t size_bytes,
       return failed("setting the size of", part.path());
   }
   return {};
-}
-
-bool belong_to(const MasterFile& master, const std::string& path,
-               const std::vector<Target>& targets) {
-  struct stat file{};
-  if (::stat(path.c_str(), &file) != 0) return false;
-  const auto is_ours = [&](const Part& part) {
-    struct stat facts{};
-    return ::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
-           facts.st_uid == file.st_uid;
-  };
-  const auto* move = master.intent ? std::get_if<MoveIntent>(&*master.intent) : nullptr;
-  const bool has_come = move != nullptr && move->to == path && has_gone(master.id, move->from);
-  // A copy elsewhere may be forged, too.
-  const auto says_so = [&](const Target& target) {
-    const auto copy = read_copy(target, master.id);
-    return copy && (copy->path == path || (has_come && copy->path == move->from));
-  };
-  return std::ranges::all_of(parts_of(master, targets), [&](const Part& part) {
-    return is_ours(part) || says_so(*part.target);
-  });
-}
-
-bool is_second_master(const MasterFile& master, const std::string& link) {
-  const auto path = real_name_of(link);
-  const auto targets = open_targets(master.targets(), link, Target::Purpose::use);
-  if (!path || !targets) return false;
-  return std::ranges::any_of(*targets, [&](const Target& target) {
-    const auto copy = read_copy(target, master.id);
-    struct stat facts{};
-    if (!copy || is_same_name(copy->path, *path) || ::lstat(copy->path.c_str(), &facts) != 0 ||
-        S_ISLNK(facts.st_mode))
-      return false;
-    const auto there = read_master(copy->path);
-    return there && *there && (*there)->id == master.id;
-  });
 }
 
 std::vector<Part> parts_of(const MasterFile& master, const std::vector<Target>& targets) {

@@ -32,6 +32,7 @@ inline constexpr std::size_t file_id_digits = 32;
 struct MasterCopy {
   MasterFile master;
   std::string path;
+  uid_t owner = 0;  // of the copy that was read
 };
 [[nodiscard]] std::string encode_copy(const MasterCopy& copy);
 [[nodiscard]] Result<MasterCopy> decode_copy(std::string_view text);
@@ -48,15 +49,6 @@ struct MasterCopy {
 [[nodiscard]] Status remove_parts(const MasterFile& master, const std::vector<Target>& targets);
 [[nodiscard]] Status truncate_subfiles(const MasterFile& master, std::uint64_t size_bytes,
                                        const std::vector<Target>& targets);
-
-// Whether the parts are those of the file at `path`, and not another's that a forged master file
-// names: they have the same owner, or the copy beside them says this path.
-[[nodiscard]] bool belong_to(const MasterFile& master, const std::string& path,
-                             const std::vector<Target>& targets);
-
-// Whether what stands at `path` is a copy of a master file, or another name for it, made by
-// somebody who did not know what that is: the parts are those of a file that has another name.
-[[nodiscard]] bool is_second_master(const MasterFile& master, const std::string& path);
 
 // A part that a file has, by the rules.
 struct Part {

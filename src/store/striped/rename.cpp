@@ -15,10 +15,13 @@
 #include <filesystem>
 #include <iterator>
 
+#include "store/striped/belonging.h"
 #include "store/striped/intents.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
+#include "store/striped/permissions.h"
 #include "store/striped/restripe.h"
+#include "store/striped/text_file.h"
 
 namespace shima {
 namespace {
@@ -99,12 +102,15 @@ Status check_goal(const std::string& from, const std::string& to) {
 Status rename_striped(MasterFile& master, const std::string& from, const std::string& to,
                       const std::optional<MasterFile>& replaced) {
   SHIMA_TRY(check_goal(from, to));
-  SHIMA_TRY(drop_restripe(master, from));  // it would come to an end under the wrong name
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), from, Target::Purpose::use));
+  SHIMA_TRY(check_own_parts(master, from, targets));
+  SHIMA_TRY(drop_restripe(master, from));  // it would come to an end under the wrong name
   MoveIntent move{from, to, {}};
   if (replaced) {
+    SHIMA_TRY_ASSIGN(const auto goal_targets,
+                     open_targets(replaced->targets(), to, Target::Purpose::use));
+    SHIMA_TRY(check_own_parts(*replaced, to, goal_targets));
     SHIMA_TRY(drop_restripe(*replaced, to));
-    SHIMA_TRY(open_targets(replaced->targets(), to, Target::Purpose::use));
     move.replaced = ReplaceIntent{replaced->id, replaced->targets()};
   }
   master.intent = move;
@@ -122,6 +128,7 @@ Status rename_striped(MasterFile& master, const std::string& from, const std::st
 // never taken for one that overwrote it.
 Status rename_over_striped(const std::string& from, const std::string& to, MasterFile& replaced) {
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(replaced.targets(), to, Target::Purpose::use));
+  SHIMA_TRY(check_own_parts(replaced, to, targets));
   SHIMA_TRY(drop_restripe(replaced, to));
   replaced.intent = RemoveIntent{};
   SHIMA_TRY(write_copies(replaced, to, 0600, targets));
@@ -139,8 +146,7 @@ Status set_part_modes(const std::vector<Part>& parts, mode_t mode, bool only_les
         !S_ISREG(facts.st_mode))
       continue;  // fsck tells of it
     const mode_t wanted = only_less ? facts.st_mode & mode & 0777U : mode & 0777U;
-    if (::fchmodat(part.target->fd(), part.name.c_str(), wanted, 0) != 0)
-      return failed("changing the permissions of", part.path());
+    SHIMA_TRY(set_mode(part.target->fd(), part.name.c_str(), wanted));
   }
   return {};
 }
@@ -154,6 +160,10 @@ Status rename_file(const std::string& from_link, const std::string& to_link) {
   if (S_ISDIR(source.st_mode)) return system_rename(from_link, to_link);
   SHIMA_TRY_ASSIGN(const std::string from, real_name_of(from_link));
   SHIMA_TRY_ASSIGN(const std::string to, real_name_of(to_link));
+  // Two plain files need no lock, which would leave something in their directories.
+  SHIMA_TRY_ASSIGN(const auto source_now, read_master(from));
+  SHIMA_TRY_ASSIGN(const auto goal_now, read_master(to));
+  if (!source_now && !goal_now) return system_rename(from, to);
   SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take_both(from, to));
   SHIMA_TRY_ASSIGN(auto master, master_by_name(from));
   SHIMA_TRY_ASSIGN(auto replaced, master_by_name(to));
@@ -171,12 +181,15 @@ Status tell_copies(const std::string& link) {
   SHIMA_TRY_ASSIGN(const auto master, master_by_name(path));
   if (!master) return {};
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master->targets(), path, Target::Purpose::use));
+  SHIMA_TRY(check_own_parts(*master, path, targets));
   return write_copies(*master, path, 0600, targets);
 }
 
 Status set_permissions(const std::string& link, unsigned wanted) {
   unsigned mode = wanted;
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
+  SHIMA_TRY_ASSIGN(const auto before, read_master(path));
+  if (!before) return set_mode(AT_FDCWD, path.c_str(), mode & 07777U);
   SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
   SHIMA_TRY_ASSIGN(const auto master, read_master(path));
   std::vector<Target> targets;
@@ -184,18 +197,22 @@ Status set_permissions(const std::string& link, unsigned wanted) {
   std::vector<Part> parts;
   if (master) {
     SHIMA_TRY_ASSIGN(targets, open_targets(master->targets(), path, Target::Purpose::use));
+    SHIMA_TRY_ASSIGN(const Claimant claimant, claimant_at(path, *master));
+    SHIMA_TRY(check_belonging(*master, claimant, targets));
     parts = parts_of(*master, targets);
     SHIMA_TRY_ASSIGN(const auto unfinished, unfinished_restripe(*master, path));
     if (unfinished) {
       SHIMA_TRY_ASSIGN(goal_targets,
                        open_targets(unfinished->goal.targets(), path, Target::Purpose::use));
+      SHIMA_TRY(check_belonging(unfinished->goal, claimant, goal_targets));
       std::ranges::copy(parts_of(unfinished->goal, goal_targets), std::back_inserter(parts));
     }
     // Whoever may not read a master file cannot tell that it is one; its owner always has to.
     if (::geteuid() != 0) mode |= S_IRUSR;
   }
   SHIMA_TRY(set_part_modes(parts, mode, true));
-  if (::chmod(path.c_str(), mode & 07777U) != 0) return failed("changing the permissions of", path);
+  SHIMA_TRY(set_mode(AT_FDCWD, path.c_str(), mode & 07777U));
+  lock.admit_writers_of(path);
   return set_part_modes(parts, mode, false);
 }
 

@@ -7,9 +7,12 @@
 #include <chrono>
 #include <thread>
 
+#include "store/striped/belonging.h"
 #include "store/striped/intents.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
+#include "store/striped/permissions.h"
+#include "store/striped/text_file.h"
 #include "store/striped/writer_watch.h"
 
 namespace shima {
@@ -26,6 +29,7 @@ class Restriping {
                     const RestripeRequest& request, const CopyProgress& progress) {
     SHIMA_TRY_ASSIGN(const auto old_targets,
                      open_targets(source.targets(), path, Target::Purpose::use));
+    SHIMA_TRY(check_own_parts(source, path, old_targets));
     std::vector<Part> subfiles = parts_of(source, old_targets);
     subfiles.resize(source.targets().size());
     SHIMA_TRY_ASSIGN(WriterWatch watch, WriterWatch::begin(subfiles));
@@ -74,7 +78,8 @@ class Restriping {
       record_ = *std::move(found);
       SHIMA_TRY_ASSIGN(new_targets_,
                        open_targets(record_.goal.targets(), path_, Target::Purpose::create));
-      if (LogicalFile::open_parts(record_.goal, {.path = path_, .read = true, .write = true}))
+      if (LogicalFile::open_parts(record_.goal, {.path = path_, .read = true, .write = true},
+                                  source_))
         return {};
     }
     SHIMA_TRY(drop_restripe(source_, path_));
@@ -103,16 +108,18 @@ class Restriping {
     if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
     for (const Part& part : parts_of(record_.goal, new_targets_)) {
       const char* const name = part.name.c_str();
-      std::ignore = ::fchownat(part.target->fd(), name, facts.st_uid, facts.st_gid, 0);
-      std::ignore = ::fchmodat(part.target->fd(), name, facts.st_mode & 0777U, 0);
+      std::ignore = set_owner(part.target->fd(), name, facts.st_uid, facts.st_gid);
+      std::ignore = set_mode(part.target->fd(), name, facts.st_mode & 0777U);
     }
     return {};
   }
 
   Status copy(const CopyProgress& progress, std::uint64_t record_bytes) {
-    SHIMA_TRY_ASSIGN(auto from, LogicalFile::open_parts(source_, {.path = path_, .read = true}));
-    SHIMA_TRY_ASSIGN(auto to, LogicalFile::open_parts(
-                                  record_.goal, {.path = path_, .read = true, .write = true}));
+    SHIMA_TRY_ASSIGN(auto from,
+                     LogicalFile::open_parts(source_, {.path = path_, .read = true}, source_));
+    SHIMA_TRY_ASSIGN(
+        auto to, LogicalFile::open_parts(record_.goal, {.path = path_, .read = true, .write = true},
+                                         source_));
     SHIMA_TRY_ASSIGN(const FileOffset end, from.size());
     FileOffset recorded = record_.done;
     const auto step = [&](FileOffset done, FileOffset goal) -> Status {

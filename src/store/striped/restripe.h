@@ -5,8 +5,8 @@
 // the copy has come is kept beside the first old subfile, in <id>.restripe: a second call with the
 // same regions goes on from there, one with others begins anew. Nobody may write meanwhile: a read
 // lease on each old subfile (fcntl(2), F_SETLEASE) shows writers and makes new ones wait for the
-// moment in which the restripe gives up; where leases cannot be had, sizes and times of the
-// subfiles are compared, which shows a writer at the end only.
+// moment in which the restripe gives up. Leases show this node's writers only, so a restripe is
+// refused where another node could write, and where leases cannot be had.
 #pragma once
 
 #include <optional>

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "store/striped/belonging.h"
 #include "store/striped/parts.h"
 #include "store/striped/restripe.h"
 #include "store/striped/text_file.h"
@@ -70,6 +71,8 @@ Status drop_restripe(const MasterFile& master, const std::string& path) {
   if (found) {
     SHIMA_TRY_ASSIGN(const auto targets,
                      open_targets(found->goal.targets(), path, Target::Purpose::use));
+    SHIMA_TRY_ASSIGN(const Claimant claimant, claimant_at(path, master));
+    SHIMA_TRY(check_belonging(found->goal, claimant, targets));
     SHIMA_TRY(remove_parts(found->goal, targets));
   }
   SHIMA_TRY_ASSIGN(const Target home, home_of_restripe_record(master, path));

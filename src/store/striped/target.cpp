@@ -14,13 +14,13 @@
 #include <iterator>
 
 #include "layout/master_file.h"
+#include "store/striped/own_directory.h"
 #include "store/striped/text_file.h"
 
 namespace shima {
 namespace {
 
 constexpr std::string_view marker_head = "shima target ";
-constexpr std::string_view beside_folder = ".shima";
 
 std::unexpected<Error> refuse(const std::string& name, const std::string& directory, int sys_errno,
                               std::string_view why) {
@@ -75,12 +75,11 @@ Result<std::string> read_marker(const std::string& name, const std::string& dire
 
 // Several may do this at once: the name appears whole or not at all.
 Status write_marker(const std::string& name, const std::string& directory, int fd) {
-  const Status written =
-      write_whole(fd, target_marker, marker_of(name), 0644, directory + "/" + target_marker);
+  // For all who may use the target, whatever the umask of the first.
+  const Status written = write_whole(fd, target_marker, marker_of(name), 0644,
+                                     directory + "/" + target_marker, Umask::ignored);
   if (!written)
     return refuse(name, directory, written.error().sys_errno, "it cannot be written to");
-  // For all who may use the target, whatever the umask of the first.
-  ::fchmodat(fd, target_marker, 0644, 0);
   return {};
 }
 
@@ -130,7 +129,7 @@ Result<std::string> beside(const std::string& master_path) {
   if (error)
     return fail(code_of_errno(error.value()), "finding the folder of " + master_path,
                 error.value());
-  return (real.parent_path() / beside_folder).string();
+  return own_directory_of(real.parent_path().string());
 }
 
 Result<std::string> directory_of(const std::string& name, const std::string& master_path) {
@@ -150,27 +149,15 @@ Result<std::string> directory_of(const std::string& name, const std::string& mas
                   name));
 }
 
-// Like the folder that it is in, as far as we may: who can make files there needs subfiles for
-// them.
-Status make_beside(const std::string& directory) {
-  if (::mkdir(directory.c_str(), 0777) != 0) {
-    if (errno == EEXIST) return {};
-    if (errno == ENOENT) return fail_errno(ENOENT, "making " + directory);  // the file's own folder
-    return refuse(std::string(beside_target), directory, errno, "it cannot be made");
-  }
-  struct stat folder{};
-  const std::string parent = std::filesystem::path(directory).parent_path().string();
-  if (::stat(parent.c_str(), &folder) != 0) return {};
-  if (::chown(directory.c_str(), folder.st_uid, folder.st_gid) != 0)
-    std::ignore = ::chown(directory.c_str(), static_cast<uid_t>(-1), folder.st_gid);
-  std::ignore = ::chmod(directory.c_str(), folder.st_mode & 03777U);
-  return {};
-}
-
 Result<UniqueFd> open_directory(const std::string& name, const std::string& directory,
-                                Target::Purpose purpose) {
+                                const std::string& master_path, Target::Purpose purpose) {
   const bool is_beside = name == beside_target;
-  if (is_beside && purpose == Target::Purpose::create) SHIMA_TRY(make_beside(directory));
+  if (is_beside && purpose == Target::Purpose::create) {
+    const std::filesystem::path file(master_path);
+    return open_own_directory(
+        (std::filesystem::path(directory).parent_path() / file.filename()).string(),
+        IfMissing::make);
+  }
   const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_beside ? O_NOFOLLOW : 0);
   UniqueFd fd(::open(directory.c_str(), flags));
   if (!fd) return refuse(name, directory, errno, "there is no such directory to open");
@@ -250,7 +237,7 @@ Result<std::vector<TargetPlace>> configured_targets() {
 Result<Target> Target::open(const std::string& name, const std::string& master_path,
                             Purpose purpose) {
   SHIMA_TRY_ASSIGN(std::string directory, directory_of(name, master_path));
-  SHIMA_TRY_ASSIGN(UniqueFd fd, open_directory(name, directory, purpose));
+  SHIMA_TRY_ASSIGN(UniqueFd fd, open_directory(name, directory, master_path, purpose));
   if (purpose == Purpose::create) SHIMA_TRY(check_room(name, directory, fd.get()));
   SHIMA_TRY(check_marker(name, directory, fd.get(), purpose));
   return Target(name, std::move(directory), std::move(fd));

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +13,10 @@
 #include <climits>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <utility>
+
+#include "base/unique_fd.h"
 
 namespace shima {
 namespace {
@@ -38,16 +42,68 @@ Result<UniqueFd> open_folder_of(const std::string& path) {
   return fd;
 }
 
-Status lock(int fd, int how, const std::string& path) {
-  while (::flock(fd, how) != 0) {
-    if (errno == EWOULDBLOCK)
-      return fail(Code::file_in_use, "somebody else is changing files in " + folder_of(path));
-    if (errno != EINTR) return failed("locking", folder_of(path));
+using Attributes = std::map<std::string, std::string>;
+
+std::string attribute(int fd, const std::string& name) {
+  std::string value(
+      static_cast<std::size_t>(std::max<ssize_t>(::fgetxattr(fd, name.c_str(), nullptr, 0), 0)),
+      '\0');
+  const ssize_t len = ::fgetxattr(fd, name.c_str(), value.data(), value.size());
+  value.resize(static_cast<std::size_t>(std::max<ssize_t>(len, 0)));
+  return value;
+}
+
+// Access control lists are attributes, too.
+Attributes attributes_of(int fd) {
+  std::string names(static_cast<std::size_t>(std::max<ssize_t>(::flistxattr(fd, nullptr, 0), 0)),
+                    '\0');
+  const ssize_t len = ::flistxattr(fd, names.data(), names.size());
+  names.resize(static_cast<std::size_t>(std::max<ssize_t>(len, 0)));
+  Attributes all;
+  for (std::size_t at = 0; at < names.size(); at = names.find('\0', at) + 1) {
+    const std::string name(names.c_str() + at);
+    all[name] = attribute(fd, name);
   }
+  return all;
+}
+
+bool copy_attributes(int fd, int model) {
+  const Attributes wanted = attributes_of(model);
+  const Attributes there = attributes_of(fd);
+  for (const auto& [name, value] : there)
+    if (!wanted.contains(name) && ::fremovexattr(fd, name.c_str()) != 0) return false;
+  for (const auto& [name, value] : wanted) {
+    const auto found = there.find(name);
+    if (found != there.end() && found->second == value) continue;
+    if (::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0) != 0) return false;
+  }
+  return true;
+}
+
+// Whether the system has just said that we have no right to do it so.
+bool may_not() { return errno == EPERM || errno == EACCES; }
+
+// Of a file that we may write but not replace. A kill leaves it torn.
+Status overwrite(int folder_fd, const std::string& name, std::string_view text,
+                 const std::string& path) {
+  const UniqueFd fd(::openat(folder_fd, name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return failed("writing", path);
+  SHIMA_TRY(write_all(fd.get(), text, path));
+  if (::ftruncate(fd.get(), static_cast<off_t>(text.size())) != 0) return failed("writing", path);
   return {};
 }
 
 }  // namespace
+
+bool make_like(int fd, int model) {
+  struct stat wanted{};
+  struct stat there{};
+  if (::fstat(model, &wanted) != 0 || ::fstat(fd, &there) != 0) return false;
+  const bool is_ours = wanted.st_uid == there.st_uid && wanted.st_gid == there.st_gid;
+  const bool owned = is_ours || ::fchown(fd, wanted.st_uid, wanted.st_gid) == 0;
+  if (::fchmod(fd, wanted.st_mode & 07777) != 0) return false;
+  return copy_attributes(fd, model) && owned;
+}
 
 std::unexpected<Error> failed(std::string_view doing, const std::string& what) {
   return fail_errno(errno, fmt::format("{} {}", doing, what));
@@ -86,23 +142,25 @@ Result<std::string> read_up_to(int fd, std::size_t most_bytes, const std::string
 }
 
 Status write_whole(int folder_fd, const std::string& name, std::string_view text, mode_t mode,
-                   const std::string& path) {
+                   const std::string& path, Umask umask) {
   SHIMA_TRY_ASSIGN(const FileId id, new_id());
+  const UniqueFd old(
+      ::openat(folder_fd, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   const std::string draft = draft_name(name, id);
   const UniqueFd fd(::openat(folder_fd, draft.c_str(),
                              O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (!fd && old && may_not()) return overwrite(folder_fd, name, text, path);
   if (!fd) return failed("writing", path);
   ::flock(fd.get(), LOCK_EX | LOCK_NB);  // tells fsck that somebody is at it
-  struct stat old{};
-  if (::fstatat(folder_fd, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0) {
-    std::ignore = ::fchown(fd.get(), old.st_uid, old.st_gid);
-    std::ignore = ::fchmod(fd.get(), old.st_mode & 07777);
+  bool in_place = old && !make_like(fd.get(), old.get());
+  if (!old && umask == Umask::ignored) std::ignore = ::fchmod(fd.get(), mode);
+  Status status = in_place ? Status{} : write_all(fd.get(), text, path);
+  if (status && !in_place && ::renameat(folder_fd, draft.c_str(), folder_fd, name.c_str()) != 0) {
+    in_place = old && may_not();
+    if (!in_place) status = failed("writing", path);
   }
-  Status status = write_all(fd.get(), text, path);
-  if (status && ::renameat(folder_fd, draft.c_str(), folder_fd, name.c_str()) != 0)
-    status = failed("writing", path);
-  if (!status) ::unlinkat(folder_fd, draft.c_str(), 0);
-  return status;
+  if (in_place || !status) ::unlinkat(folder_fd, draft.c_str(), 0);
+  return in_place ? overwrite(folder_fd, name, text, path) : status;
 }
 
 Status sync_file(const std::string& path) {
@@ -161,12 +219,12 @@ Result<Draft> Draft::write(const std::string& path, std::string_view text, mode_
   const std::filesystem::path goal(path);
   Draft draft;
   draft.path_ = (goal.parent_path() / draft_name(goal.filename().string(), id)).string();
-  const UniqueFd fd(::open(draft.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (!fd) {
+  draft.fd_ = UniqueFd(::open(draft.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!draft.fd_) {
     draft.path_.clear();
     return failed("creating", path);
   }
-  SHIMA_TRY(write_all(fd.get(), text, path));
+  SHIMA_TRY(write_all(draft.fd_.get(), text, path));
   return draft;
 }
 
@@ -178,47 +236,18 @@ Status Draft::appear(const std::string& path) const {
   return ::link(path_.c_str(), path.c_str()) == 0 ? Status{} : Status(failed("creating", path));
 }
 
-Status Draft::replace(const std::string& path) {
-  SHIMA_TRY(sync_file(path_));
-  struct stat old{};
-  if (::stat(path.c_str(), &old) != 0) return failed("examining", path);
-  // As open to others as the old one, and theirs whose that was, as far as we may.
-  std::ignore = ::chown(path_.c_str(), old.st_uid, old.st_gid);
-  if (::chmod(path_.c_str(), old.st_mode & 07777) != 0) return failed("changing", path);
-  if (::rename(path_.c_str(), path.c_str()) != 0) return failed("replacing", path);
+Result<bool> Draft::replace(const std::string& path, Likeness likeness) {
+  const UniqueFd old(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!old) return failed("examining", path);
+  const bool alike = make_like(fd_.get(), old.get());
+  if (!alike && likeness == Likeness::must_be) return false;
+  if (::fsync(fd_.get()) != 0) return failed("syncing", path_);
+  if (::rename(path_.c_str(), path.c_str()) != 0) {
+    if (may_not()) return false;
+    return failed("replacing", path);
+  }
   path_.clear();
-  return {};
-}
-
-// --- FolderLock ---------------------------------------------------------------------------------
-
-Result<FolderLock> FolderLock::take(const std::string& path) {
-  FolderLock taken;
-  SHIMA_TRY_ASSIGN(taken.fd_, open_folder_of(path));
-  SHIMA_TRY(lock(taken.fd_.get(), LOCK_EX, path));
-  return taken;
-}
-
-Result<FolderLock> FolderLock::try_take(const std::string& path) {
-  FolderLock taken;
-  SHIMA_TRY_ASSIGN(taken.fd_, open_folder_of(path));
-  SHIMA_TRY(lock(taken.fd_.get(), LOCK_EX | LOCK_NB, path));
-  return taken;
-}
-
-Result<FolderLock> FolderLock::take_both(const std::string& a, const std::string& b) {
-  FolderLock taken;
-  SHIMA_TRY_ASSIGN(taken.fd_, open_folder_of(a));
-  SHIMA_TRY_ASSIGN(taken.second_, open_folder_of(b));
-  struct stat first{};
-  struct stat second{};
-  if (::fstat(taken.fd_.get(), &first) != 0) return failed("examining", folder_of(a));
-  if (::fstat(taken.second_.get(), &second) != 0) return failed("examining", folder_of(b));
-  const auto key = [](const struct stat& facts) { return std::pair(facts.st_dev, facts.st_ino); };
-  if (key(second) < key(first)) std::swap(taken.fd_, taken.second_);
-  SHIMA_TRY(lock(taken.fd_.get(), LOCK_EX, a));
-  if (key(first) != key(second)) SHIMA_TRY(lock(taken.second_.get(), LOCK_EX, b));
-  return taken;
+  return true;
 }
 
 }  // namespace shima

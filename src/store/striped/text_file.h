@@ -1,4 +1,4 @@
-// Small text files that are seen whole or not at all, and the lock under which they change.
+// Small text files that are seen whole or not at all.
 //
 // A text is written to a draft beside its goal, under a name of its own (.NAME.shima-XXXXXXXX), and
 // then given the goal's name by a link or a rename. A draft that a killed process has left means
@@ -25,9 +25,11 @@ namespace shima {
 [[nodiscard]] Result<std::string> read_up_to(int fd, std::size_t most_bytes,
                                              const std::string& path);
 // Writes `name` in the folder `folder_fd`, whole or not at all. What has the name is replaced, by a
-// file of the same owner and permissions; `mode` is for where nothing has it.
+// file of the same owner and permissions, or, where we may not make one, overwritten; `mode` is for
+// where nothing has it, before the umask or whatever that is.
+enum class Umask { heeded, ignored };
 [[nodiscard]] Status write_whole(int folder_fd, const std::string& name, std::string_view text,
-                                 mode_t mode, const std::string& path);
+                                 mode_t mode, const std::string& path, Umask umask = Umask::heeded);
 
 [[nodiscard]] Status sync_file(const std::string& path);
 [[nodiscard]] Status sync_folder_of(const std::string& path);
@@ -45,13 +47,18 @@ namespace shima {
 [[nodiscard]] std::string goal_of_draft(std::string_view name);
 [[nodiscard]] bool is_draft_of(std::string_view name, std::string_view goal);
 
+// Whether `fd` could be made like `model`: owner, group, permissions, access control lists and
+// other attributes.
+[[nodiscard]] bool make_like(int fd, int model);
+
 // A file that nobody looks for yet, in the folder where it is to appear.
 class Draft {
  public:
   [[nodiscard]] static Result<Draft> write(const std::string& path, std::string_view text,
                                            mode_t mode);
 
-  Draft(Draft&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  Draft(Draft&& other) noexcept
+      : path_(std::exchange(other.path_, {})), fd_(std::move(other.fd_)) {}
   Draft& operator=(Draft&&) = delete;
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
@@ -59,30 +66,15 @@ class Draft {
 
   // Gives it its name where nothing has it yet; file_exists otherwise.
   [[nodiscard]] Status appear(const std::string& path) const;
-  // Takes the place of what has the name, and will still have it if the machine fails.
-  [[nodiscard]] Status replace(const std::string& path);
+  // Takes the place of what has the name, and will still have it if the machine fails. False where
+  // that may not be done, or, if it must look like the old one, the draft cannot be made so.
+  enum class Likeness { must_be, as_far_as_we_may };
+  [[nodiscard]] Result<bool> replace(const std::string& path, Likeness likeness);
 
  private:
   Draft() = default;
   std::string path_;
-};
-
-// Only one process at a time changes what master files in a folder say; since the files themselves
-// are replaced, the lock is the folder's. Not recursive.
-class FolderLock {
- public:
-  // `path`: of a file in the folder.
-  [[nodiscard]] static Result<FolderLock> take(const std::string& path);
-  // file_in_use if somebody else has it.
-  [[nodiscard]] static Result<FolderLock> try_take(const std::string& path);
-  // For two files that may be in one folder. Processes that lock the same two do not wait for each
-  // other in a circle.
-  [[nodiscard]] static Result<FolderLock> take_both(const std::string& a, const std::string& b);
-
- private:
-  FolderLock() = default;
   UniqueFd fd_;
-  UniqueFd second_;
 };
 
 }  // namespace shima

@@ -1,13 +1,16 @@
 #include "store/striped/writer_watch.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <string_view>
 
 #include "store/striped/text_file.h"
+#include "store/subfile/close_to_open.h"
 
 namespace shima {
 namespace {
@@ -16,18 +19,31 @@ std::unexpected<Error> in_use(const std::string& path) {
   return fail(Code::file_in_use, path + " is open for writing somewhere; try again when it is not");
 }
 
-// A read lease is refused while anybody has the file open for writing (EAGAIN); any other refusal
-// means that there are none here, or not for us.
-Result<bool> lease(int fd, const std::string& path) {
+std::unexpected<Error> cannot_watch(const std::string& path, std::string_view why) {
+  return fail(Code::unsupported_operation,
+              fmt::format("{} {}, and its bytes could be lost; while nobody writes, make a copy by "
+                          "`shima cp --stripe ...`, and `shima mv` it to the file's name",
+                          path, why));
+}
+
+// A read lease is refused while anybody has the file open for writing (EAGAIN). It shows the
+// writers of this node alone.
+Status lease(int fd, const std::string& path) {
+  if (!is_local(fd))
+    return cannot_watch(path,
+                        "lies on a file system on which another node could write unseen meanwhile");
   // Who opens the file before we have said that nobody is to be told sends this, which does
   // nothing.
   ::fcntl(fd, F_SETSIG, SIGURG);
   if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) {
     if (errno == EAGAIN) return in_use(path);
-    return false;
+    return cannot_watch(path, errno == EACCES ? "is another user's, and only its owner can see "
+                                                "who writes meanwhile"
+                                              : "lies on a file system that does not show who "
+                                                "writes meanwhile (it has no leases)");
   }
   ::fcntl(fd, F_SETOWN, 0);  // we look ourselves; nobody is to be sent a signal
-  return true;
+  return {};
 }
 
 }  // namespace
@@ -41,7 +57,7 @@ Result<WriterWatch> WriterWatch::begin(const std::vector<Part>& parts) {
     if (!file.fd) return failed("opening", file.path);
     if (watch.files_.empty() && ::flock(file.fd.get(), LOCK_EX | LOCK_NB) != 0)
       return fail(Code::file_in_use, file.path + " is being restriped already");
-    SHIMA_TRY_ASSIGN(file.leased, lease(file.fd.get(), file.path));
+    SHIMA_TRY(lease(file.fd.get(), file.path));
     watch.files_.push_back(std::move(file));
   }
   SHIMA_TRY_ASSIGN(watch.stamp_, watch.stamp_now());
@@ -50,7 +66,7 @@ Result<WriterWatch> WriterWatch::begin(const std::vector<Part>& parts) {
 
 Status WriterWatch::still_alone() const {
   for (const Watched& file : files_)
-    if (file.leased && ::fcntl(file.fd.get(), F_GETLEASE) != F_RDLCK) return in_use(file.path);
+    if (::fcntl(file.fd.get(), F_GETLEASE) != F_RDLCK) return in_use(file.path);
   SHIMA_TRY_ASSIGN(const std::uint64_t now, stamp_now());
   if (now != stamp_) return in_use(files_.front().path);
   return {};

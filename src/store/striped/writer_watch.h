@@ -13,7 +13,8 @@ namespace shima {
 
 class WriterWatch {
  public:
-  // file_in_use if somebody has one of the parts open for writing, or watches them as well.
+  // file_in_use if somebody has one of the parts open for writing, or watches them as well;
+  // unsupported_operation where a writer would not be seen, as on other nodes.
   [[nodiscard]] static Result<WriterWatch> begin(const std::vector<Part>& parts);
 
   // file_in_use if anybody has opened one for writing since then, or changed it. Somebody who waits
@@ -27,7 +28,6 @@ class WriterWatch {
   struct Watched {
     UniqueFd fd;
     std::string path;
-    bool leased = false;
   };
   WriterWatch() = default;
   [[nodiscard]] Result<std::uint64_t> stamp_now() const;

@@ -58,6 +58,21 @@ bool locks_stay_on_node(int fd) {
   return false;
 }
 
+bool is_local(int fd) {
+  constexpr std::array<std::uint32_t, 9> types{
+      0xef53,      // ext2, ext3, ext4
+      0x58465342,  // XFS
+      0x9123683e,  // btrfs
+      0x01021994,  // tmpfs
+      0xf2f52010,  // F2FS
+      0x2fc12fc1,  // ZFS
+      0xca451a4e,  // bcachefs
+      0x794c7630,  // overlayfs
+      0x858458f6,  // ramfs
+  };
+  return std::ranges::find(types, file_system_type(fd)) != types.end();
+}
+
 Result<int> open_anew(int fd, int flags, const std::string& path) {
   const std::string name = fmt::format("/proc/self/fd/{}", fd);
   int fresh = -1;

@@ -15,6 +15,10 @@ namespace shima {
 // Whether `fd` lies on such a file system.
 [[nodiscard]] bool is_close_to_open(int fd);
 
+// Whether every write to a file of this file system is made by this node's kernel, which then knows
+// of it. False where that is not known.
+[[nodiscard]] bool is_local(int fd);
+
 // Whether it is NFS.
 [[nodiscard]] bool is_nfs(int fd);
 

@@ -9,7 +9,7 @@
 
 #include "file/folder_default.h"
 #include "file/striping.h"
-#include "store/striped/intents.h"
+#include "store/striped/folder_lock.h"
 #include "store/striped/logical_file.h"
 #include "store/striped/master_store.h"
 #include "store/striped/restripe.h"

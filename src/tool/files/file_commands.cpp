@@ -15,7 +15,7 @@
 #include "file/striping.h"
 #include "store/striped/logical_file.h"
 #include "store/striped/master_store.h"
-#include "store/striped/target.h"
+#include "store/striped/own_directory.h"
 #include "store/striped/text_file.h"
 #include "tool/common/complaint.h"
 #include "tool/files/copying.h"
@@ -58,21 +58,14 @@ Status remove_folder(const std::string& path) {
   return {};
 }
 
-// The folder of subfiles goes when no file is left whose they could be; what it then still has are
-// parts that fsck knows more about.
+// The directory of subfiles goes when no file is left whose they could be; what it then still has
+// are parts that fsck knows more about.
 Status remove_own_folder(const std::string& folder) {
-  const std::string own = folder + "/.shima";
   struct stat facts{};
-  if (::lstat(own.c_str(), &facts) != 0) return {};
-  const std::string marker = own + "/" + target_marker;
-  std::error_code error;
-  const auto others =
-      std::ranges::count_if(std::filesystem::directory_iterator(own, error),
-                            [&](const auto& entry) { return entry.path() != marker; });
-  if (error || others > 0)
-    return fail_errno(ENOTEMPTY, own + " holds parts of no file here; see shima fsck");
-  if (::unlink(marker.c_str()) != 0 && errno != ENOENT) return failed("removing", marker);
-  return remove_folder(own);
+  if (::lstat(own_directory_of(folder).c_str(), &facts) != 0) return {};
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return failed("opening", folder);
+  return remove_own_directory(fd.get(), folder);
 }
 
 Status remove_all(const std::string& path) {
@@ -82,7 +75,7 @@ Status remove_all(const std::string& path) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(path, error);
        !error && at != std::filesystem::directory_iterator(); at.increment(error))
-    if (at->path().filename() != ".shima") entries.push_back(at->path().string());
+    if (at->path().filename() != own_directory_name) entries.push_back(at->path().string());
   if (error) return fail_errno(error.value(), "listing " + path);
   for (const std::string& entry : entries) SHIMA_TRY(remove_all(entry));
   SHIMA_TRY(remove_own_folder(path));

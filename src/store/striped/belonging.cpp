@@ -1,0 +1,146 @@
+#include "store/striped/belonging.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "store/striped/own_directory.h"
+#include "store/striped/parts.h"
+#include "store/striped/text_file.h"
+
+namespace shima {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Also where the directory is reached in two ways.
+bool is_same_name(const std::string& a, const std::string& b) {
+  const fs::path one(a);
+  const fs::path other(b);
+  std::error_code error;
+  return one.filename() == other.filename() &&
+         fs::equivalent(one.parent_path(), other.parent_path(), error);
+}
+
+// Also of a file system that is mounted twice, over a network for example.
+bool is_same_file(const struct stat& a, const struct stat& b) {
+  return a.st_ino == b.st_ino && (a.st_dev == b.st_dev || (a.st_ctim.tv_sec == b.st_ctim.tv_sec &&
+                                                           a.st_ctim.tv_nsec == b.st_ctim.tv_nsec));
+}
+
+bool stands_at(const FileId& id, const std::string& path) {
+  struct stat facts{};
+  if (::lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
+  const auto there = read_master(path);
+  return there && *there && (*there)->id == id;
+}
+
+// Whether a file at `path` would have its parts in this directory, too.
+bool shares(const Target& target, const std::string& path) {
+  if (target.name() != beside_target) return true;
+  struct stat ours{};
+  struct stat theirs{};
+  const std::string directory = own_directory_of(fs::path(path).parent_path().string());
+  return ::fstat(target.fd(), &ours) == 0 && ::stat(directory.c_str(), &theirs) == 0 &&
+         is_same_file(ours, theirs);
+}
+
+// What the copy of the master file on one target knows of the parts there.
+class Voucher {
+ public:
+  Voucher(const MasterFile& master, const Target& target) : master_(master), target_(target) {
+    if (auto copy = read_copy(target, master.id)) copy_ = *std::move(copy);
+  }
+
+  [[nodiscard]] const Target& target() const { return target_; }
+  [[nodiscard]] const std::string& path() const { return copy_->path; }
+
+  [[nodiscard]] bool names(const std::string& path, uid_t owner) const {
+    if (!copy_ || copy_->owner != owner) return false;
+    const auto* move = master_.intent ? std::get_if<MoveIntent>(&*master_.intent) : nullptr;
+    const bool has_come = move != nullptr && move->to == path && move->from == copy_->path;
+    return copy_->path == path || (has_come && !stands_at(master_.id, move->from));
+  }
+
+  [[nodiscard]] bool names_another_name(const std::string& path) const {
+    return copy_ && !is_same_name(copy_->path, path) && stands_at(master_.id, copy_->path) &&
+           shares(target_, copy_->path);
+  }
+
+  [[nodiscard]] bool names_another_file(const Claimant& claimant) const {
+    struct stat there{};
+    return names_another_name(claimant.path) && ::lstat(copy_->path.c_str(), &there) == 0 &&
+           !is_same_file(there, claimant.facts);
+  }
+
+ private:
+  const MasterFile& master_;
+  const Target& target_;
+  std::optional<MasterCopy> copy_;
+};
+
+Status check_owners(const MasterFile& master, const Claimant& claimant,
+                    const std::vector<Target>& targets, const std::vector<Voucher>& vouchers) {
+  for (const Part& part : parts_of(master, targets)) {
+    struct stat facts{};
+    if (::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+        facts.st_uid == claimant.facts.st_uid)
+      continue;
+    const auto voucher =
+        std::ranges::find(vouchers, part.target, [](const Voucher& one) { return &one.target(); });
+    if (voucher->names(claimant.path, facts.st_uid)) continue;
+    return fail(
+        Code::access_denied,
+        fmt::format("{} belongs to user {}, but {}, which it names, to user {}, and no copy of "
+                    "the master file there vouches for it; nothing is changed (if the file "
+                    "is right, give both to one user by chown)",
+                    claimant.path, claimant.facts.st_uid, part.path(), facts.st_uid),
+        EACCES);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Claimant> claimant_at(const std::string& link, const MasterFile& master) {
+  Claimant claimant;
+  SHIMA_TRY_ASSIGN(claimant.path, real_path_of(link));
+  SHIMA_TRY_ASSIGN(const auto now, read_master(claimant.path, &claimant.facts));
+  if (now && now->id == master.id && now->regions == master.regions) return claimant;
+  return fail(Code::file_in_use, claimant.path + " is another file by now");
+}
+
+Status check_belonging(const MasterFile& master, const Claimant& claimant,
+                       const std::vector<Target>& targets) {
+  std::vector<Voucher> vouchers;
+  for (const Target& target : targets) vouchers.emplace_back(master, target);
+  SHIMA_TRY(check_owners(master, claimant, targets, vouchers));
+  for (const Voucher& voucher : vouchers)
+    if (voucher.names_another_file(claimant))
+      return fail(Code::access_denied,
+                  fmt::format("{} names the subfiles of {}, of which it is a copy without data; "
+                              "nothing is changed (use that file, or make a real copy by shima cp)",
+                              claimant.path, voucher.path()),
+                  EACCES);
+  return {};
+}
+
+Status check_own_parts(const MasterFile& master, const std::string& path,
+                       const std::vector<Target>& targets) {
+  SHIMA_TRY_ASSIGN(const Claimant claimant, claimant_at(path, master));
+  return check_belonging(master, claimant, targets);
+}
+
+bool is_second_master(const MasterFile& master, const std::string& link) {
+  const auto path = real_name_of(link);
+  const auto targets = open_targets(master.targets(), link, Target::Purpose::use);
+  if (!path || !targets) return false;
+  return std::ranges::any_of(*targets, [&](const Target& target) {
+    return Voucher(master, target).names_another_name(*path);
+  });
+}
+
+}  // namespace shima
