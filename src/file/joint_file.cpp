@@ -14,7 +14,7 @@
 #include "observe/stats.h"
 #include "store/striped/master_store.h"
 #include "store/striped/range_lock.h"
-#include "store/striped/text_file.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

@@ -19,7 +19,7 @@
 #include "store/striped/intents.h"
 #include "store/striped/parts.h"
 #include "store/striped/restripe.h"
-#include "store/striped/text_file.h"
+#include "store/target/text_file.h"
 #include "striped_world.h"
 
 namespace {

@@ -7,7 +7,7 @@
 
 #include "file/folder_default.h"
 #include "layout/master_file.h"
-#include "store/striped/text_file.h"
+#include "store/target/text_file.h"
 #include "tool/common/progress.h"
 #include "tool/files/stripe_options.h"
 

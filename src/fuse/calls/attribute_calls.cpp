@@ -10,7 +10,7 @@
 #include "fuse/calls/mount.h"
 #include "fuse/tree/change.h"
 #include "fuse/tree/handle.h"
-#include "store/striped/target.h"
+#include "store/target/target.h"
 
 namespace shima::fuse {
 

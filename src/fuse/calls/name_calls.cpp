@@ -10,7 +10,7 @@
 #include "fuse/calls/create.h"
 #include "fuse/calls/mount.h"
 #include "store/striped/master_store.h"
-#include "store/striped/own_directory.h"
+#include "store/target/own_directory.h"
 
 namespace shima::fuse {
 namespace {

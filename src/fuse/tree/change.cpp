@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "fuse/tree/errors.h"
-#include "store/striped/folder_lock.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
-#include "store/striped/text_file.h"
+#include "store/target/folder_lock.h"
+#include "store/target/text_file.h"
 
 namespace shima::fuse {
 namespace {

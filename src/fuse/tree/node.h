@@ -21,7 +21,7 @@
 #include "fuse/tree/freshness.h"
 #include "layout/layout.h"
 #include "layout/master_file.h"
-#include "store/striped/target.h"
+#include "store/target/target.h"
 
 namespace shima::fuse {
 

@@ -11,7 +11,7 @@
 #include "fuse/tree/errors.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
-#include "store/striped/text_file.h"
+#include "store/target/text_file.h"
 
 namespace shima::fuse {
 namespace {

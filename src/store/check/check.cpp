@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "store/check/check_parts.h"
-#include "store/striped/own_directory.h"
-#include "store/striped/text_file.h"
+#include "store/target/own_directory.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

@@ -14,7 +14,7 @@
 #include "store/check/check_parts.h"
 #include "store/striped/intents.h"
 #include "store/striped/master_store.h"
-#include "store/striped/text_file.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

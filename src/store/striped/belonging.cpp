@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "store/striped/own_directory.h"
 #include "store/striped/parts.h"
-#include "store/striped/text_file.h"
+#include "store/target/own_directory.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

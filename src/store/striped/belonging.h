@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "layout/master_file.h"
-#include "store/striped/target.h"
+#include "store/target/target.h"
 
 namespace shima {
 

@@ -13,8 +13,8 @@
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
 #include "store/striped/restripe.h"
-#include "store/striped/target.h"
-#include "store/striped/text_file.h"
+#include "store/target/target.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

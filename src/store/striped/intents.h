@@ -5,7 +5,7 @@
 #include <string>
 
 #include "layout/master_file.h"
-#include "store/striped/folder_lock.h"
+#include "store/target/folder_lock.h"
 
 namespace shima {
 

@@ -9,8 +9,8 @@
 #include "layout/layout.h"
 #include "layout/master_file.h"
 #include "observe/subfile_tally.h"
-#include "store/striped/text_file.h"
 #include "store/subfile/subfile.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 

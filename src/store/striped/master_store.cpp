@@ -13,9 +13,9 @@
 #include "store/striped/belonging.h"
 #include "store/striped/intents.h"
 #include "store/striped/parts.h"
-#include "store/striped/target.h"
-#include "store/striped/text_file.h"
 #include "store/subfile/posix_subfile.h"
+#include "store/target/target.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <charconv>
 
-#include "store/striped/text_file.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "layout/master_file.h"
 #include "store/striped/master_store.h"
-#include "store/striped/target.h"
+#include "store/target/target.h"
 
 namespace shima {
 

@@ -19,9 +19,9 @@
 #include "store/striped/intents.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
-#include "store/striped/permissions.h"
 #include "store/striped/restripe.h"
-#include "store/striped/text_file.h"
+#include "store/target/permissions.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

@@ -11,9 +11,9 @@
 #include "store/striped/intents.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
-#include "store/striped/permissions.h"
-#include "store/striped/text_file.h"
 #include "store/striped/writer_watch.h"
+#include "store/target/permissions.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

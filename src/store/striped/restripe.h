@@ -15,7 +15,7 @@
 
 #include "layout/master_file.h"
 #include "store/striped/copy_data.h"
-#include "store/striped/target.h"
+#include "store/target/target.h"
 
 namespace shima {
 

@@ -10,7 +10,7 @@
 #include "store/striped/belonging.h"
 #include "store/striped/parts.h"
 #include "store/striped/restripe.h"
-#include "store/striped/text_file.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <string_view>
 
-#include "store/striped/text_file.h"
 #include "store/subfile/close_to_open.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

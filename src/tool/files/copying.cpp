@@ -9,10 +9,10 @@
 
 #include "file/folder_default.h"
 #include "file/striping.h"
-#include "store/striped/folder_lock.h"
 #include "store/striped/logical_file.h"
 #include "store/striped/master_store.h"
 #include "store/striped/restripe.h"
+#include "store/target/folder_lock.h"
 #include "tool/common/complaint.h"
 #include "tool/files/file_commands.h"
 

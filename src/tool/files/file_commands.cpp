@@ -15,8 +15,8 @@
 #include "file/striping.h"
 #include "store/striped/logical_file.h"
 #include "store/striped/master_store.h"
-#include "store/striped/own_directory.h"
-#include "store/striped/text_file.h"
+#include "store/target/own_directory.h"
+#include "store/target/text_file.h"
 #include "tool/common/complaint.h"
 #include "tool/files/copying.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "file/striping.h"
-#include "store/striped/target.h"
+#include "store/target/target.h"
 
 namespace shima::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/striped/text_file.h"
+#include "store/target/text_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "store/striped/target.h"
+#include "store/target/target.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 #include <iterator>
 
 #include "layout/master_file.h"
-#include "store/striped/own_directory.h"
-#include "store/striped/text_file.h"
+#include "store/target/own_directory.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

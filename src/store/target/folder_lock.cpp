@@ -1,4 +1,4 @@
-#include "store/striped/folder_lock.h"
+#include "store/target/folder_lock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,8 +16,8 @@
 #include <thread>
 #include <utility>
 
-#include "store/striped/own_directory.h"
-#include "store/striped/text_file.h"
+#include "store/target/own_directory.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

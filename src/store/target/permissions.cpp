@@ -1,4 +1,4 @@
-#include "store/striped/permissions.h"
+#include "store/target/permissions.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/unique_fd.h"
-#include "store/striped/text_file.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {

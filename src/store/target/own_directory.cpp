@@ -1,4 +1,4 @@
-#include "store/striped/own_directory.h"
+#include "store/target/own_directory.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "store/striped/folder_lock.h"
-#include "store/striped/target.h"
-#include "store/striped/text_file.h"
 #include "store/subfile/close_to_open.h"
+#include "store/target/folder_lock.h"
+#include "store/target/target.h"
+#include "store/target/text_file.h"
 
 namespace shima {
 namespace {
