@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "base/result.h"
+#include "reach/pointer_client.h"
 #include "reach/pointer_service.h"
 
 namespace shima {

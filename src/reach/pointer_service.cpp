@@ -1,10 +1,6 @@
 #include "reach/pointer_service.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
@@ -14,8 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <span>
-#include <string>
 
 #include "base/fault_point.h"
 #include "base/quiet_thread.h"
@@ -23,157 +17,31 @@
 namespace shima {
 namespace {
 
-constexpr int answer_timeout_s = 5;
 constexpr int accept_pause_ms = 20;
 
-void give_up_soon(int socket) {
-  const timeval limit{answer_timeout_s, 0};
-  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
-
-void answer_at_once(int socket) {
-  const int yes = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-}
-
-// Moves all bytes by move(offset); a signal of the program's does not end it.
-template <class Move>
-bool move_all(std::size_t len_bytes, Move move) {
-  for (std::size_t done = 0; done < len_bytes;) {
-    const ssize_t moved = move(done);
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved == 0) errno = ECONNRESET;  // the other end has closed
-    if (moved <= 0) return false;
-    done += static_cast<std::size_t>(moved);
-  }
-  return true;
-}
-
-bool send_all(int socket, const void* data, std::size_t len_bytes) {
-  return move_all(len_bytes, [&](std::size_t done) {
-    return ::send(socket, static_cast<const std::byte*>(data) + done, len_bytes - done,
-                  MSG_NOSIGNAL);
-  });
-}
-
-bool receive_all(int socket, void* data, std::size_t len_bytes) {
-  return move_all(len_bytes, [&](std::size_t done) {
-    return ::recv(socket, static_cast<std::byte*>(data) + done, len_bytes - done, 0);
-  });
-}
-
-// A connection that a signal interrupted goes on by itself.
-bool connect_all(int socket, const sockaddr* address, socklen_t len) {
-  if (::connect(socket, address, len) == 0) return true;
-  if (errno != EINTR) return false;
-  pollfd watched{socket, POLLOUT, 0};
-  while (::poll(&watched, 1, 1000 * answer_timeout_s) < 0 && errno == EINTR) {
-  }
-  int error = ETIMEDOUT;
-  socklen_t error_len = sizeof error;
-  if ((watched.revents & POLLOUT) != 0)
-    ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &error_len);
-  errno = error;
-  return error == 0;
-}
-
-// A firewall may have dropped a connection that was idle.
-bool is_open(int socket) {
-  std::byte nothing{};
-  const ssize_t got = ::recv(socket, &nothing, 1, MSG_PEEK | MSG_DONTWAIT);
-  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-}
-
-const sockaddr* as_sockaddr(const sockaddr_in6& address) {
-  return reinterpret_cast<const sockaddr*>(&address);
-}
-
-socklen_t length_of(const sockaddr_in6& address) {
-  return address.sin6_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-}
-
-std::string name_of(const sockaddr_in6& address) {
-  char text[INET6_ADDRSTRLEN] = "";
-  const auto* v4 = reinterpret_cast<const sockaddr_in*>(&address);
-  const void* bytes = address.sin6_family == AF_INET ? static_cast<const void*>(&v4->sin_addr)
-                                                     : static_cast<const void*>(&address.sin6_addr);
-  ::inet_ntop(address.sin6_family, bytes, text, sizeof text);
-  return text;
-}
-
-// The port has the same place in both kinds of address.
-void set_port(sockaddr_in6& address, in_port_t port) { address.sin6_port = port; }
-
-// Addresses that mean something on other nodes too.
-bool is_reachable_from_outside(const ifaddrs& entry) {
-  if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0 ||
-      (entry.ifa_flags & IFF_LOOPBACK) != 0)
-    return false;
-  if (entry.ifa_addr->sa_family == AF_INET) return true;
-  if (entry.ifa_addr->sa_family != AF_INET6) return false;
-  return !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr)->sin6_addr);
-}
-
-void find_endpoints(PointerAddress& address, in_port_t port, int family) {
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return;
-  for (const ifaddrs* entry = all; entry != nullptr; entry = entry->ifa_next) {
-    if (!is_reachable_from_outside(*entry) ||
-        address.endpoint_count == PointerAddress::most_endpoints)
-      continue;
-    if (family == AF_INET && entry->ifa_addr->sa_family == AF_INET6) continue;
-    sockaddr_in6& endpoint = address.endpoints[address.endpoint_count++];
-    const bool v4 = entry->ifa_addr->sa_family == AF_INET;
-    std::memcpy(&endpoint, entry->ifa_addr, v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
-    set_port(endpoint, port);
-  }
-  ::freeifaddrs(all);
-}
-
-// A socket that listens at a free port of every address, both kinds if the machine knows both.
-int listening_socket(int family) {
-  const int socket = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (socket < 0) return -1;
-  sockaddr_in6 any{};
-  any.sin6_family = static_cast<sa_family_t>(family);
-  const int no = 0;
-  if (family == AF_INET6) ::setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-  if (::bind(socket, as_sockaddr(any), length_of(any)) == 0 && ::listen(socket, SOMAXCONN) == 0)
+// A socket that listens at a free port of the address, or none with errno.
+UniqueFd listening_socket(const SocketAddress& address) {
+  const int family = address.sin6_family;
+  UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (socket && ::bind(socket.get(), as_sockaddr(address), length_of(address)) == 0 &&
+      ::listen(socket.get(), SOMAXCONN) == 0)
     return socket;
-  ::close(socket);
-  return -1;
+  return {};
 }
 
-in_port_t port_of(int socket) {
-  sockaddr_in6 bound{};
+SocketAddress bound_address(int socket) {
+  SocketAddress bound{};
   socklen_t len = sizeof bound;
   ::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &len);
-  return bound.sin6_port;
-}
-
-// A connection to the keeper at this endpoint, or -1 with errno.
-int connect_to(const sockaddr_in6& endpoint, const PointerAddress& address) {
-  const int socket = ::socket(endpoint.sin6_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return -1;
-  give_up_soon(socket);
-  answer_at_once(socket);
-  PointerAddress::Secret shown{};
-  if (connect_all(socket, as_sockaddr(endpoint), length_of(endpoint)) &&
-      send_all(socket, address.asker.data(), address.asker.size()) &&
-      receive_all(socket, shown.data(), shown.size()) && shown == address.keeper)
-    return socket;
-  const int why = errno;
-  ::close(socket);
-  errno = why;
-  return -1;
+  return bound;
 }
 
 }  // namespace
 
-// Somebody who connected; an asker only once it has shown the secret.
+// Somebody who connected; a client only once it has shown the secret.
 struct PointerService::Visitor {
-  int socket;
+  UniqueFd socket;
+  Clock::time_point until;  // closed then
   bool trusted = false;
   std::size_t received = 0;
   std::array<std::byte, sizeof(PointerRequest)> message{};
@@ -183,39 +51,46 @@ struct PointerService::Visitor {
   }
 };
 
-Status PointerService::listen() {
-  int family = AF_INET6;
-  listener_ = listening_socket(family);
-  if (listener_ < 0) listener_ = listening_socket(family = AF_INET);
-  if (listener_ < 0) return fail_errno(errno, "listening for shared file pointers");
-  stop_ = ::eventfd(0, EFD_CLOEXEC);
-  if (stop_ < 0) return fail_errno(errno, "listening for shared file pointers (eventfd)");
+Status PointerService::listen(std::span<const SocketAddress> addresses) {
+  for (const SocketAddress& address : addresses) {
+    if (address_.endpoint_count == PointerAddress::most_endpoints) break;
+    UniqueFd socket = listening_socket(address);
+    if (!socket) continue;
+    address_.endpoints[address_.endpoint_count++] = bound_address(socket.get());
+    listeners_.push_back(std::move(socket));
+  }
+  if (listeners_.empty() && !addresses.empty())
+    return fail_errno(
+        errno, fmt::format("listening for shared file pointers at {}", name_of(addresses.back())));
+  stop_ = UniqueFd(::eventfd(0, EFD_CLOEXEC));
+  if (!stop_) return fail_errno(errno, "listening for shared file pointers (eventfd)");
   for (PointerAddress::Secret* secret : {&address_.asker, &address_.keeper})
     if (::getrandom(secret->data(), secret->size(), 0) != static_cast<ssize_t>(secret->size()))
       return fail_errno(errno, "making a secret for shared file pointers");
-  find_endpoints(address_, port_of(listener_), family);
   return {};
 }
 
-Result<std::shared_ptr<PointerService>> PointerService::start() {
-  std::shared_ptr<PointerService> service(new PointerService);
-  SHIMA_TRY(service->listen());
+Result<std::shared_ptr<PointerService>> PointerService::start(
+    std::span<const SocketAddress> addresses, const PointerLimits& limits) {
+  std::shared_ptr<PointerService> service(new PointerService(limits));
+  SHIMA_TRY(service->listen(addresses));
   SHIMA_TRY_ASSIGN(service->thread_, start_quiet_thread([own = service.get()] { own->run(); }));
   return service;
 }
 
 PointerService::~PointerService() {
   const std::uint64_t now = 1;
-  if (thread_.joinable() && ::write(stop_, &now, sizeof now) == sizeof now) thread_.join();
-  for (const int fd : {listener_, stop_})
-    if (fd >= 0) ::close(fd);
+  if (thread_.joinable() && ::write(stop_.get(), &now, sizeof now) == sizeof now) thread_.join();
 }
 
 std::int64_t PointerService::serve(const PointerRequest& request) {
   const std::lock_guard hold(lock_);
+  LastAnswer* const last = request.client == 0 ? nullptr : &answered_[request.client];
+  if (last != nullptr && last->serial == request.serial) return last->answer;
   std::int64_t& word = words_[request.file][request.turn % 2];
   const std::int64_t before = word;
   word = request.operation == PointerRequest::set ? request.value : before + request.value;
+  if (last != nullptr) *last = {request.serial, before};
   return before;
 }
 
@@ -227,38 +102,57 @@ void PointerService::forget(std::uint64_t file) {
 void PointerService::run() {
   std::vector<Visitor> visitors;
   while (true) {
-    std::vector<pollfd> watched{{stop_, POLLIN, 0}, {listener_, POLLIN, 0}};
-    for (const Visitor& visitor : visitors) watched.push_back({visitor.socket, POLLIN, 0});
-    if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) break;
-    if (watched[0].revents != 0) break;
-    std::vector<Visitor> staying;
-    for (std::size_t i = 0; i < visitors.size(); ++i) {
-      if (watched[i + 2].revents == 0 || attend(visitors[i])) {
-        staying.push_back(visitors[i]);
-      } else {
-        ::close(visitors[i].socket);
-      }
+    std::vector<pollfd> watched{{stop_.get(), POLLIN, 0}};
+    Clock::time_point next = Clock::now() + std::chrono::hours(1);
+    for (const UniqueFd& listener : listeners_) watched.push_back({listener.get(), POLLIN, 0});
+    for (const Visitor& visitor : visitors) {
+      watched.push_back({visitor.socket.get(), POLLIN, 0});
+      next = std::min(next, visitor.until);
     }
-    visitors = std::move(staying);
-    if (watched[1].revents != 0) admit(visitors);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
+    const int timeout_ms = visitors.empty() ? -1 : static_cast<int>(std::max<long>(left, 0));
+    if (::poll(watched.data(), watched.size(), timeout_ms) < 0 && errno != EINTR) break;
+    if (watched[0].revents != 0) break;
+    const pollfd* const of_visitors = watched.data() + 1 + listeners_.size();
+    for (std::size_t i = 0; i < visitors.size(); ++i)
+      if (of_visitors[i].revents != 0 && !attend(visitors[i])) visitors[i].socket = {};
+    for (std::size_t i = 0; i < listeners_.size(); ++i)
+      if (watched[i + 1].revents != 0) admit(listeners_[i].get(), visitors);
+    keep_within_limits(visitors);
   }
-  for (const Visitor& visitor : visitors) ::close(visitor.socket);
 }
 
-void PointerService::admit(std::vector<Visitor>& visitors) const {
-  const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (socket < 0) {
+void PointerService::admit(int listener, std::vector<Visitor>& visitors) const {
+  UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket) {
     // Out of descriptors, most likely: whoever wants in waits until somebody leaves.
     ::poll(nullptr, 0, accept_pause_ms);
     return;
   }
-  answer_at_once(socket);
-  visitors.push_back({.socket = socket});
+  answer_at_once(socket.get());
+  visitors.push_back(
+      {.socket = std::move(socket), .until = Clock::now() + limits_.handshake_timeout});
+}
+
+// Closes those whose time is over, and of too many those that were silent for longest.
+void PointerService::keep_within_limits(std::vector<Visitor>& visitors) const {
+  const Clock::time_point now = Clock::now();
+  std::erase_if(visitors, [&](const Visitor& v) { return !v.socket || v.until <= now; });
+  for (const bool trusted : {false, true}) {
+    const auto most =
+        static_cast<std::ptrdiff_t>(trusted ? limits_.most_clients : limits_.most_strangers);
+    const auto same = [&](const Visitor& visitor) { return visitor.trusted == trusted; };
+    const auto later = [&](const Visitor& a, const Visitor& b) {
+      return same(a) != same(b) ? same(a) : a.until < b.until;
+    };
+    while (std::ranges::count_if(visitors, same) > most)
+      visitors.erase(std::ranges::min_element(visitors, later));
+  }
 }
 
 // Takes what a visitor sent; false when it has to go.
 bool PointerService::attend(Visitor& visitor) {
-  const ssize_t got = ::recv(visitor.socket, visitor.message.data() + visitor.received,
+  const ssize_t got = ::recv(visitor.socket.get(), visitor.message.data() + visitor.received,
                              visitor.wanted() - visitor.received, 0);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got == 0) return false;
@@ -268,52 +162,16 @@ bool PointerService::attend(Visitor& visitor) {
   if (!visitor.trusted) {
     visitor.trusted =
         std::equal(address_.asker.begin(), address_.asker.end(), visitor.message.begin());
+    visitor.until = Clock::now() + limits_.idle_timeout;
     return visitor.trusted &&
-           send_all(visitor.socket, address_.keeper.data(), address_.keeper.size());
+           send_all(visitor.socket.get(), address_.keeper.data(), address_.keeper.size());
   }
   PointerRequest request;
   std::memcpy(&request, visitor.message.data(), sizeof request);
   const std::int64_t answer = serve(request);
   fault_point(FaultPhase::pointer_serve);
-  return send_all(visitor.socket, &answer, sizeof answer);
-}
-
-PointerClient::~PointerClient() {
-  if (socket_ >= 0) ::close(socket_);
-}
-
-Status PointerClient::connect() {
-  int why = ENETUNREACH;
-  std::string tried;
-  for (const sockaddr_in6& endpoint :
-       std::span(address_.endpoints).first(address_.endpoint_count)) {
-    socket_ = connect_to(endpoint, address_);
-    if (socket_ >= 0) return {};
-    why = errno;
-    tried += " " + name_of(endpoint);
-  }
-  return fail(Code::io,
-              "the shared file pointer: rank 0 keeps it and must be reachable over TCP; tried" +
-                  (tried.empty() ? " nothing, since it has no network address" : tried),
-              why);
-}
-
-Result<std::int64_t> PointerClient::ask(const PointerRequest& request) {
-  const std::lock_guard hold(lock_);
-  if (socket_ >= 0 && !is_open(socket_)) {
-    ::close(socket_);
-    socket_ = -1;
-  }
-  if (socket_ < 0) SHIMA_TRY(connect());
-  fault_point(FaultPhase::pointer_ask);
-  std::int64_t answer = 0;
-  if (send_all(socket_, &request, sizeof request) && receive_all(socket_, &answer, sizeof answer))
-    return answer;
-  const int why = errno;
-  ::close(socket_);
-  socket_ = -1;
-  return fail(Code::peer_lost, "the shared file pointer: rank 0, which keeps it, does not answer",
-              why);
+  visitor.until = Clock::now() + limits_.idle_timeout;
+  return send_all(visitor.socket.get(), &answer, sizeof answer);
 }
 
 }  // namespace shima

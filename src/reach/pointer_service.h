@@ -1,51 +1,40 @@
-// Shared file pointers for members that share no memory.
+// Server of the shared file pointers of members that share no memory.
 //
-// One member keeps the words of all files of a communicator, and a thread of it answers the others
-// over TCP, so that nobody waits for a member that computes. The thread sleeps while nobody asks; a
-// member connects when it first asks. Both ends show a secret that only the members know, since
-// the address may reach somebody else, or somebody else us.
+// One member keeps the words of all files of a communicator. A thread of it answers the others over
+// TCP (reach/pointer_protocol.h), so that nobody waits for a member that computes; it sleeps while
+// there are no requests. Descriptors belong to the program, so that connections are few: those that
+// have not shown the secret are closed after a time or when there are too many, and so are clients
+// that have been idle for long. A client that is closed connects again.
 #pragma once
 
-#include <netinet/in.h>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
+#include "reach/pointer_protocol.h"
 
 namespace shima {
 
-// Where the keeper can be reached; as bytes, the members send it to each other. No endpoint: not at
-// all.
-struct PointerAddress {
-  using Secret = std::array<std::byte, 16>;
-  static constexpr std::size_t most_endpoints = 8;
-
-  Secret asker{};
-  Secret keeper{};
-  std::uint32_t endpoint_count = 0;
-  std::array<sockaddr_in6, most_endpoints> endpoints{};  // or a sockaddr_in in its place
-};
-
-struct PointerRequest {
-  enum Operation : std::uint32_t { advance, set };
-
-  std::uint64_t file = 0;
-  std::uint32_t turn = 0;  // which of the file's two words
-  Operation operation = advance;
-  std::int64_t value = 0;
+struct PointerLimits {
+  std::size_t most_strangers = 64;  // connections that have not shown the secret
+  std::size_t most_clients = 128;
+  std::chrono::milliseconds handshake_timeout{5000};
+  std::chrono::milliseconds idle_timeout{60'000};
 };
 
 // Thread-safe.
 class PointerService {
  public:
-  [[nodiscard]] static Result<std::shared_ptr<PointerService>> start();
+  // Listens at a free port of each address that is there.
+  [[nodiscard]] static Result<std::shared_ptr<PointerService>> start(
+      std::span<const SocketAddress> addresses, const PointerLimits& limits = {});
   PointerService(const PointerService&) = delete;
   PointerService& operator=(const PointerService&) = delete;
   ~PointerService();
@@ -57,37 +46,26 @@ class PointerService {
 
  private:
   struct Visitor;
-  PointerService() = default;
-  [[nodiscard]] Status listen();
+  struct LastAnswer {
+    std::uint64_t serial = 0;
+    std::int64_t answer = 0;
+  };
+
+  explicit PointerService(const PointerLimits& limits) : limits_(limits) {}
+  [[nodiscard]] Status listen(std::span<const SocketAddress> addresses);
   void run();
-  void admit(std::vector<Visitor>& visitors) const;
+  void admit(int listener, std::vector<Visitor>& visitors) const;
+  void keep_within_limits(std::vector<Visitor>& visitors) const;
   [[nodiscard]] bool attend(Visitor& visitor);
 
+  PointerLimits limits_;
   PointerAddress address_;
-  int listener_ = -1;
-  int stop_ = -1;
+  std::vector<UniqueFd> listeners_;
+  UniqueFd stop_;
   std::mutex lock_;
   std::map<std::uint64_t, std::array<std::int64_t, 2>> words_;
+  std::map<std::uint64_t, LastAnswer> answered_;  // by client
   std::thread thread_;
-};
-
-// Thread-safe.
-class PointerClient {
- public:
-  explicit PointerClient(const PointerAddress& address) : address_(address) {}
-  PointerClient(const PointerClient&) = delete;
-  PointerClient& operator=(const PointerClient&) = delete;
-  ~PointerClient();
-
-  // Has the keeper carry out a request. Blocks.
-  [[nodiscard]] Result<std::int64_t> ask(const PointerRequest& request);
-
- private:
-  [[nodiscard]] Status connect();
-
-  PointerAddress address_;
-  std::mutex lock_;
-  int socket_ = -1;
 };
 
 }  // namespace shima
