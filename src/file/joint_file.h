@@ -9,7 +9,7 @@
 #include "file/file.h"
 #include "file/pending_writes.h"
 #include "group/agreement.h"
-#include "group/shared_pointer.h"
+#include "group/pointer/shared_pointer.h"
 #include "independent/read_ahead.h"
 #include "store/striped/logical_file.h"
 

@@ -7,7 +7,7 @@
 #include "group/channel.h"
 #include "group/errands.h"
 #include "group/node_segment.h"
-#include "group/shared_pointer.h"
+#include "group/pointer/shared_pointer.h"
 #include "group/shared_windows.h"
 #include "ipc/staging_pool.h"
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "group/channel.h"
-#include "group/shared_pointer.h"
+#include "group/pointer/shared_pointer.h"
 #include "ipc/staging_pool.h"
 
 namespace shima {

@@ -115,6 +115,7 @@ Result<TypeMap> repeat(const TypeMap& map, std::int64_t count, std::int64_t stri
   repeated.extent = map.extent + std::abs(distance);
   repeated.last = map.last + distance;
   repeated.nondecreasing = map.nondecreasing && (count == 1 || map.last <= map.first + stride);
+  if (repeated.pattern.is_contiguous() && repeated.nondecreasing) repeated.last = repeated.first;
   if (repeated.pattern.depth() > Pattern::max_depth)
     return fail(Code::bad_type, "the datatype is nested too deeply: merge some of its levels");
   return repeated;

@@ -2,8 +2,9 @@
 //
 // The combinators below mirror MPI's type constructors one to one and build Patterns instead of
 // lists, so a datatype's TypeMap is as small as its description. Beside the bytes they keep what
-// MPI's rules for file views ask about and a Pattern no longer knows: whether the displacements of
-// the basic elements never decrease in typemap order. Pure.
+// MPI's rules for file views ask about and a Pattern no longer knows: whether displacements never
+// decrease in typemap order. Elements that follow each other without a gap count as one block, as
+// MPICH does, so that blocks may overlap in a view that is only read. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct TypeMap {
   // As the constructors make them, without padding at the end for alignment.
   std::int64_t lb = 0;
   std::int64_t extent = 0;
-  // Displacements of the first and the last basic element in typemap order.
+  // Displacements of the first and the last block in typemap order.
   std::int64_t first = 0;
   std::int64_t last = 0;
   bool nondecreasing = true;

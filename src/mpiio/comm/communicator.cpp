@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,7 @@ std::uint64_t node_identity() {
 struct Abilities {
   std::int32_t cores = 1;
   std::int32_t can_pull = 0;
+  NodeAddresses addresses;
 };
 
 template <class T>
@@ -195,11 +197,12 @@ Status settle_on_one_node(CommState& state, Neighbourhood around) {
   return {};
 }
 
-// Rank 0 keeps the shared file pointers of all files.
-Status settle_shared_pointers(MPI_Comm comm, int rank, MessageGround& ground) {
+// Rank 0 keeps the shared file pointers of all files. `others`: the nodes but rank 0's.
+Status settle_shared_pointers(MPI_Comm comm, int rank, std::span<const NodeAddresses> others,
+                              MessageGround& ground) {
   PointerAddress address;
   if (rank == 0) {
-    auto service = PointerService::start();
+    auto service = PointerService::start(listening_addresses(own_addresses(), others));
     if (service) {
       ground.pointer_service = *std::move(service);
       address = ground.pointer_service->address();
@@ -223,16 +226,24 @@ Status settle_on_several_nodes(MPI_Comm comm, CommState& state, const Neighbourh
   auto ground = std::make_shared<MessageGround>();
   ground->staging = std::make_shared<StagingPool>();
   ground->members = around.members;
-  Abilities mine;
-  if (state.segment) mine = {state.segment->usable_cores(), state.segment->can_pull() ? 1 : 0};
+  Abilities mine{.addresses = shown(own_addresses())};
+  if (state.segment) {
+    mine.cores = state.segment->usable_cores();
+    mine.can_pull = state.segment->can_pull() ? 1 : 0;
+  }
   SHIMA_TRY_ASSIGN(const auto all, gather_all(comm, mine, [&] { return around.check_local(); }));
   ground->can_pull = std::ranges::all_of(all, [](const Abilities& a) { return a.can_pull != 0; });
+  std::map<int, NodeAddresses> other_nodes;
   for (std::size_t i = 0; i < all.size(); ++i) {
+    if (around.members[i].node != around.members[0].node)
+      other_nodes.emplace(around.members[i].node, all[i].addresses);
     ground->members[i].cores = all[i].cores;
     if (!state.segment) ground->members[i].node = static_cast<int>(i);
   }
   ground->one_space = state.segment && state.segment->one_space();
-  SHIMA_TRY(settle_shared_pointers(comm, around.rank, *ground));
+  const auto others = std::views::values(other_nodes);
+  SHIMA_TRY(settle_shared_pointers(comm, around.rank, std::vector(others.begin(), others.end()),
+                                   *ground));
   state.message = std::move(ground);
   return {};
 }

@@ -10,7 +10,7 @@
 
 #include "group/channel.h"
 #include "group/messenger.h"
-#include "group/shared_pointer.h"
+#include "group/pointer/shared_pointer.h"
 #include "ipc/staging_pool.h"
 #include "mpiio/comm/await.h"
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <functional>
 
-#include "group/shared_pointer.h"
+#include "group/pointer/shared_pointer.h"
 #include "mpiio/comm/await.h"
 #include "mpiio/datatype/datatypes.h"
 #include "mpiio/datatype/type_decode.h"

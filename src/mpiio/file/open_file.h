@@ -17,7 +17,7 @@
 #include "base/units.h"
 #include "file/background.h"
 #include "file/file.h"
-#include "group/shared_pointer.h"
+#include "group/pointer/shared_pointer.h"
 #include "mpiio/comm/progress.h"
 #include "mpiio/file/errors.h"
 #include "mpiio/file/view.h"

@@ -14,7 +14,8 @@
 #include <memory>
 
 #include "base/result.h"
-#include "group/pointer_service.h"
+#include "group/pointer/pointer_client.h"
+#include "group/pointer/pointer_service.h"
 
 namespace shima {
 

@@ -1,0 +1,31 @@
+// The side of a member that asks for shared file pointers (group/pointer/pointer_service.h).
+#pragma once
+
+#include <mutex>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "group/pointer/pointer_protocol.h"
+
+namespace shima {
+
+// Connects when it first asks, and again where the server has closed an idle connection.
+// Thread-safe.
+class PointerClient {
+ public:
+  explicit PointerClient(const PointerAddress& address);
+
+  // Has the server carry out a request, once. Blocks.
+  [[nodiscard]] Result<std::int64_t> ask(PointerRequest request);
+
+ private:
+  [[nodiscard]] Status connect();
+
+  PointerAddress address_;
+  std::mutex lock_;
+  std::uint64_t client_;
+  std::uint64_t serial_ = 0;
+  UniqueFd socket_;
+};
+
+}  // namespace shima
