@@ -1,14 +1,12 @@
-// What members of an open file agree on, by a channel: values, outcomes, hints.
+// What members of an open file tell each other, by a channel: values, and hints behind them.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "collective/agree.h"
 #include "collective/channel.h"
 #include "file/hints.h"
 
@@ -19,47 +17,75 @@ std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-// What each member gives, known to all. Collective.
+// One T of each member, read from where it arrived: after a meeting nothing may be lost for want of
+// memory that only one member lacks.
 template <class T>
-Result<std::vector<T>> exchange_values(Channel& channel, const T& mine) {
-  SHIMA_TRY_ASSIGN(const auto letters, channel.exchange(bytes_of(mine)));
-  std::vector<T> values(letters.size());
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    if (letters[i].size() != sizeof(T))
-      return fail(Code::internal, "processes of one job run different builds of Shima");
-    std::memcpy(&values[i], letters[i].data(), sizeof(T));
-  }
-  return values;
-}
+class Values {
+ public:
+  explicit Values(Letters letters) : letters_(letters) {}
 
-// The same for values that hints may follow; returns the first member's hints beside the values.
-// Members with different hints would choose differently and lose each other's data, so the first
-// member's hold for all.
-template <class T>
-struct WithHints {
-  std::vector<T> values;
-  Hints hints;
+  [[nodiscard]] std::size_t size() const { return letters_.size(); }
+  [[nodiscard]] T operator[](std::size_t i) const {
+    T value;
+    std::memcpy(&value, letters_[i].data(), sizeof(T));
+    return value;
+  }
+  [[nodiscard]] T front() const { return (*this)[0]; }
+  template <class Test>
+  [[nodiscard]] bool any(Test test) const {
+    for (std::size_t i = 0; i < size(); ++i)
+      if (test((*this)[i])) return true;
+    return false;
+  }
+  // What follows the first member's value.
+  [[nodiscard]] std::span<const std::byte> first_rest() const {
+    return letters_.front().subspan(sizeof(T));
+  }
+
+ private:
+  Letters letters_;
 };
+
+// All members have the same letters, so they find them good or bad alike.
 template <class T>
-Result<WithHints<T>> exchange_with_hints(Channel& channel, const T& mine, const Hints& hints) {
-  const std::string text = channel.rank() == 0 ? encode_hints(hints) : std::string();
-  std::vector<std::byte> letter(sizeof(T) + text.size());
-  std::memcpy(letter.data(), &mine, sizeof(T));
-  std::memcpy(letter.data() + sizeof(T), text.data(), text.size());
-  SHIMA_TRY_ASSIGN(const auto letters, channel.exchange(letter));
-  WithHints<T> all{std::vector<T>(letters.size()), {}};
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    if (letters[i].size() < sizeof(T))
+Result<Values<T>> values_in(Letters letters) {
+  for (const auto letter : letters)
+    if (letter.size() < sizeof(T))
       return fail(Code::internal, "processes of one job run different builds of Shima");
-    std::memcpy(&all.values[i], letters[i].data(), sizeof(T));
-  }
-  const auto rest = std::span(letters.front()).subspan(sizeof(T));
-  SHIMA_TRY_ASSIGN(all.hints,
-                   decode_hints({reinterpret_cast<const char*>(rest.data()), rest.size()}));
-  return all;
+  return Values<T>(letters);
 }
 
-// All members' worst; this member's own words if they are the worst. Collective.
-[[nodiscard]] Status agree_on(Channel& channel, const Status& mine, const std::string& doing);
+// What each member gives, known to all. Collective; an error that a member brings is everybody's.
+template <class T>
+Result<Values<T>> exchange_values(Channel& channel, const Result<T>& mine) {
+  const auto letter =
+      mine ? Result<std::span<const std::byte>>(bytes_of(*mine)) : std::unexpected(mine.error());
+  SHIMA_TRY_ASSIGN(const Letters letters, channel.exchange(letter));
+  return values_in<T>(letters);
+}
+
+// The same, with the first member's hints behind its value. Members with different hints would
+// choose differently and lose each other's data, so the first member's hold for all.
+template <class T>
+Result<Values<T>> exchange_with_hints(Channel& channel, const Result<T>& mine, const Hints& hints) {
+  const auto letter = caught([&]() -> Result<std::vector<std::byte>> {
+    SHIMA_TRY(status_of(mine));
+    const std::string text = channel.rank() == 0 ? encode_hints(hints) : std::string();
+    std::vector<std::byte> made(sizeof(T) + text.size());
+    std::memcpy(made.data(), &*mine, sizeof(T));
+    std::memcpy(made.data() + sizeof(T), text.data(), text.size());
+    return made;
+  });
+  const auto shown =
+      letter ? Result<std::span<const std::byte>>(*letter) : std::unexpected(letter.error());
+  SHIMA_TRY_ASSIGN(const Letters letters, channel.exchange(shown));
+  return values_in<T>(letters);
+}
+
+template <class T>
+Result<Hints> hints_in(const Values<T>& values) {
+  const auto text = values.first_rest();
+  return decode_hints({reinterpret_cast<const char*>(text.data()), text.size()});
+}
 
 }  // namespace shima

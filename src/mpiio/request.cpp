@@ -3,6 +3,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <tuple>
 
 #include "mpiio/access.h"
 #include "mpiio/await.h"
@@ -16,7 +17,8 @@ struct RequestState {
   MPI_Request handle = MPI_REQUEST_NULL;
   std::shared_ptr<Pending> pending = std::make_shared<Pending>();
   PreparedAccess access;
-  Outcome64 outcome = 0;  // once MPI has been told
+  Outcome64 outcome = 0;                 // once MPI has been told
+  std::list<RequestFailure> failure{1};  // made ready: MPI asks where nothing may be thrown
 };
 
 struct Known {
@@ -36,19 +38,28 @@ Registry& registry() {
   return *instance;
 }
 
-std::vector<RequestFailure>& failures() {
-  thread_local std::vector<RequestFailure> instance;
+std::list<RequestFailure>& failures() {
+  thread_local std::list<RequestFailure> instance;
   return instance;
 }
 
 // MPI asks for the status of a request that is complete.
 int query(void* extra, MPI_Status* status) {
-  const auto& state = *static_cast<RequestState*>(extra);
+  auto& state = *static_cast<RequestState*>(extra);
   const Outcome64& outcome = state.outcome;
   set_status(status, outcome ? *outcome : 0);
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
-  if (!outcome) failures().push_back({state.handle, state.file, outcome.error()});
+  if (outcome) return MPI_SUCCESS;
+  // MPI may ask more than once.
+  if (state.failure.empty())
+    std::ignore = caught([&]() -> Status {
+      state.failure.emplace_back();
+      return {};
+    });
+  if (state.failure.empty()) return MPI_SUCCESS;
+  state.failure.front() = {state.handle, state.file, outcome.error()};
+  failures().splice(failures().end(), state.failure);
   return MPI_SUCCESS;
 }
 
@@ -65,27 +76,26 @@ int cancel(void*, int) { return MPI_SUCCESS; }
 
 }  // namespace
 
-Status start_request(MPI_File file, Worker* worker, PreparedAccess prepared, MPI_Request* request) {
+Status start_request(MPI_File file, PreparedAccess prepared, Task& task, MPI_Request* request) {
   auto state = std::make_unique<RequestState>();
   state->file = file;
-  Work work = std::exchange(prepared.work, nullptr);
   state->access = std::move(prepared);
+  const auto pending = state->pending;
+  Task made(std::exchange(state->access.work, nullptr),
+            [pending](Outcome64 outcome) { pending->finish(std::move(outcome)); });
+  std::map<MPI_Request, Known> ready;
+  ready.emplace(MPI_REQUEST_NULL, Known{pending, state.get()});
+  task = std::move(made);
   SHIMA_TRY(checked(PMPI_Grequest_start(query, release, cancel, state.get(), &state->handle),
                     "starting a request"));
+  // From here on nothing fails.
   *request = state->handle;
-  const auto pending = state->pending;
-  {
-    const std::lock_guard hold(registry().lock);
-    Known& known = registry().requests[state->handle];
-    known = {pending, state.release()};  // MPI gives it back to release()
-    registry().count = registry().requests.size();
-  }
-  if (worker != nullptr) {
-    worker->add(std::move(work),
-                [pending](Outcome64 outcome) { pending->finish(std::move(outcome)); });
-  } else {
-    pending->finish(caught([&] { return work(); }));
-  }
+  auto known = ready.extract(ready.begin());
+  known.key() = state->handle;
+  std::ignore = state.release();  // MPI gives it back to release()
+  const std::lock_guard hold(registry().lock);
+  registry().requests.insert(std::move(known));
+  registry().count = registry().requests.size();
   return {};
 }
 
@@ -116,6 +126,6 @@ void complete_finished(std::span<const MPI_Request> requests) {
 
 bool has_failures() { return !failures().empty(); }
 
-std::vector<RequestFailure> take_failures() { return std::exchange(failures(), {}); }
+std::list<RequestFailure> take_failures() { return std::exchange(failures(), {}); }
 
 }  // namespace shima
