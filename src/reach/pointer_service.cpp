@@ -227,22 +227,38 @@ void PointerService::forget(std::uint64_t file) {
 void PointerService::run() {
   std::vector<Visitor> visitors;
   while (true) {
-    std::vector<pollfd> watched{{stop_, POLLIN, 0}, {listener_, POLLIN, 0}};
-    for (const Visitor& visitor : visitors) watched.push_back({visitor.socket, POLLIN, 0});
-    if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) break;
-    if (watched[0].revents != 0) break;
-    std::vector<Visitor> staying;
-    for (std::size_t i = 0; i < visitors.size(); ++i) {
-      if (watched[i + 2].revents == 0 || attend(visitors[i])) {
-        staying.push_back(visitors[i]);
-      } else {
-        ::close(visitors[i].socket);
-      }
-    }
-    visitors = std::move(staying);
-    if (watched[1].revents != 0) admit(visitors);
+    const auto goes_on = caught([&] { return look_round(visitors); });
+    if (!goes_on) ::poll(nullptr, 0, accept_pause_ms);  // out of memory: once more, later
+    if (goes_on && !*goes_on) break;
   }
   for (const Visitor& visitor : visitors) ::close(visitor.socket);
+}
+
+// Waits until somebody wants something, and sees to it; false when the service ends. What needs
+// memory comes first.
+Result<bool> PointerService::look_round(std::vector<Visitor>& visitors) {
+  std::vector<Visitor> staying;
+  staying.reserve(visitors.size() + 1);
+  std::vector<pollfd> watched{{stop_, POLLIN, 0}, {listener_, POLLIN, 0}};
+  for (const Visitor& visitor : visitors) watched.push_back({visitor.socket, POLLIN, 0});
+  if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) return false;
+  if (watched[0].revents != 0) return false;
+  for (std::size_t i = 0; i < visitors.size(); ++i) {
+    const auto stays = caught([&]() -> Result<bool> {
+      return watched[i + 2].revents == 0 || attend(visitors[i]);
+    });
+    if (stays && *stays) {
+      staying.push_back(visitors[i]);
+    } else {
+      ::close(visitors[i].socket);
+    }
+  }
+  visitors.swap(staying);
+  if (watched[1].revents != 0) {
+    if (visitors.size() == visitors.capacity()) visitors.reserve(visitors.size() + 1);
+    admit(visitors);
+  }
+  return true;
 }
 
 void PointerService::admit(std::vector<Visitor>& visitors) const {

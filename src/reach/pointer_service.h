@@ -60,6 +60,7 @@ class PointerService {
   PointerService() = default;
   [[nodiscard]] Status listen();
   void run();
+  [[nodiscard]] Result<bool> look_round(std::vector<Visitor>& visitors);
   void admit(std::vector<Visitor>& visitors) const;
   [[nodiscard]] bool attend(Visitor& visitor);
 

@@ -1,4 +1,4 @@
-/* RANKS: none; compiled by inject_calls.py
+/* RANKS: none
  *
  * Has every call to malloc and to the system that Shima makes in an operation fail, one site after
  * the other (inject_calls_lib.c), and looks at what becomes of all ranks.

@@ -1,4 +1,4 @@
-/* RANKS: none; compiled by inject_calls.py
+/* RANKS: none
  * Makes one call of Shima's to malloc or to the system fail: a library to preload.
  *
  * A call is Shima's if it returns into the library that defines MPI_File_open. Calls are told apart
