@@ -244,9 +244,8 @@ Result<bool> PointerService::look_round(std::vector<Visitor>& visitors) {
   if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) return false;
   if (watched[0].revents != 0) return false;
   for (std::size_t i = 0; i < visitors.size(); ++i) {
-    const auto stays = caught([&]() -> Result<bool> {
-      return watched[i + 2].revents == 0 || attend(visitors[i]);
-    });
+    const auto stays = caught(
+        [&]() -> Result<bool> { return watched[i + 2].revents == 0 || attend(visitors[i]); });
     if (stays && *stays) {
       staying.push_back(visitors[i]);
     } else {
