@@ -297,7 +297,9 @@ Result<CommState*> make_state(MPI_Comm comm) {
   SHIMA_TRY(fill_state(comm, meetings, *state, last));
   if (last) last = checked(PMPI_Comm_set_attr(comm, state_keyval(), state), "keeping a node");
   if (last) std::ignore = made->release();
-  const Status all = agree_over(comm, last, "introducing ranks to each other");
+  Peers peers;
+  if (state->segment) peers = first_hooks(state->segment.get()).peers;
+  const Status all = agree_over(comm, last, "introducing ranks to each other", peers);
   if (all) return state;
   if (last) PMPI_Comm_delete_attr(comm, state_keyval());
   return std::unexpected(all.error());
