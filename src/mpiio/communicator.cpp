@@ -50,7 +50,13 @@ std::uint64_t child_key(std::uint64_t parent, std::uint64_t serial, std::uint64_
   return x == 0 ? 1 : x;
 }
 
+// Whether this thread duplicates a communicator for a channel, which needs no state: an MPI takes it
+// for fatal if there is no memory for one.
+thread_local bool duplicates_for_channel = false;
+
 int copy_state(MPI_Comm, int, void*, void* from, void* to, int* flag) {
+  *flag = 0;
+  if (duplicates_for_channel) return MPI_SUCCESS;
   auto* parent = static_cast<CommState*>(from);
   auto* child = new (std::nothrow) CommState(*parent);
   if (child == nullptr) return MPI_ERR_NO_MEM;
@@ -329,7 +335,10 @@ Result<std::unique_ptr<Channel>> make_channel(MPI_Comm comm) {
     SHIMA_TRY_ASSIGN(auto channel, NodeChannel::make(state->node, key));
     return std::unique_ptr<Channel>(std::move(channel));
   }
-  SHIMA_TRY_ASSIGN(auto channel, MessageChannel::make(state->message, comm, key));
+  duplicates_for_channel = true;
+  auto made = caught([&] { return MessageChannel::make(state->message, comm, key); });
+  duplicates_for_channel = false;
+  SHIMA_TRY_ASSIGN(auto channel, std::move(made));
   return std::unique_ptr<Channel>(std::move(channel));
 }
 
