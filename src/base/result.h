@@ -12,6 +12,7 @@
 #include <expected>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace shima {
@@ -45,18 +46,60 @@ enum class Code : std::uint8_t {
   internal,
 };
 
+// What an error says. A copy for which there is no memory says nothing, so that errors can be
+// passed on where memory has run out.
+struct Words : std::string {
+  Words() = default;
+  Words(std::string text) noexcept : std::string(std::move(text)) {}
+  Words(const char* text) noexcept { set(text); }
+  Words(const Words& other) noexcept : std::string() { set(other); }
+  Words(Words&&) noexcept = default;
+  Words& operator=(const Words& other) noexcept {
+    if (this != &other) set(other);
+    return *this;
+  }
+  Words& operator=(Words&&) noexcept = default;
+  ~Words() = default;
+
+ private:
+  void set(std::string_view text) noexcept {
+    try {
+      assign(text);
+    } catch (const std::exception&) {
+      clear();
+    }
+  }
+};
+
 struct Error {
   Code code = Code::internal;
   int sys_errno = 0;
-  std::string what;
+  Words what;
 };
 
 template <class T>
 using Result = std::expected<T, Error>;
 using Status = Result<void>;
 
-[[nodiscard]] inline std::unexpected<Error> fail(Code code, std::string what, int sys_errno = 0) {
+[[nodiscard]] inline std::unexpected<Error> fail(Code code, Words what, int sys_errno = 0) {
   return std::unexpected(Error{code, sys_errno, std::move(what)});
+}
+
+// A failure whose code is settled already: without words where making them fails.
+template <class MakeWords>
+[[nodiscard]] std::unexpected<Error> fail_settled(Code code, int sys_errno,
+                                                  MakeWords make) noexcept {
+  try {
+    return fail(code, make(), sys_errno);
+  } catch (const std::exception&) {
+    return fail(code, Words(), sys_errno);
+  }
+}
+
+// Whether a result is there, without it.
+template <class T>
+[[nodiscard]] Status status_of(const Result<T>& result) {
+  return result ? Status{} : Status(std::unexpected(result.error()));
 }
 
 // The code an errno value stands for when a system call on a file failed.
@@ -73,7 +116,7 @@ using Status = Result<void>;
 
 // What `body` returns, a Result; what it throws becomes an error too.
 template <class Body>
-[[nodiscard]] auto caught(Body body) -> decltype(body()) {
+[[nodiscard]] auto caught(Body body) noexcept -> decltype(body()) {
   try {
     return body();
   } catch (const std::bad_alloc&) {

@@ -6,6 +6,7 @@
 #include "collective/plan.h"
 #include "collective/post.h"
 #include "group/channel.h"
+#include "ipc/staging_pool.h"
 #include "observe/counters.h"
 #include "store/striped/logical_file.h"
 
@@ -18,6 +19,7 @@ struct Job {
   Channel& channel;
   LogicalFile& file;
   Counters& counters;
+  Staging& staging;  // of an agent; kept until all have agreed, since others may look into it
 
   [[nodiscard]] const Post& mine() const { return posts[static_cast<std::size_t>(channel.rank())]; }
   // What this member is an agent of; null if it is none.
@@ -29,8 +31,8 @@ struct Job {
 };
 
 // Each path moves the bytes of one collective call and returns where it found the file to end (the
-// largest offset if it did not). Members that have failed keep up with the protocol, so that nobody
-// waits for them.
+// largest offset if it did not). A member may throw or return an error at any point; it then quits
+// the transfer, so that a path that waits for others leaves when the channel says that one has.
 [[nodiscard]] Result<FileOffset> run_single_copy(Job& job);
 [[nodiscard]] Result<FileOffset> run_pull(Job& job);
 [[nodiscard]] Result<FileOffset> run_pack(Job& job);

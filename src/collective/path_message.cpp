@@ -5,7 +5,8 @@
 // travels: for each window of an agent in which a remote member has bytes there is one message, in
 // file order. A member keeps at most two per agent under way; an agent works on one window while
 // the messages of the next arrive. Everybody goes round what he has to do and rests when nothing
-// moved.
+// moved, or leaves when a member has quit; what is under way then is the messenger's to bring to an
+// end (Channel::wait_for_transfers).
 #include <array>
 #include <deque>
 
@@ -38,8 +39,7 @@ void count_wire(const Job& job, int other, std::uint64_t len_bytes) {
 }
 
 struct Parcel {
-  std::vector<std::byte> data;
-  Messenger::Ticket ticket = 0;
+  Messenger::Ticket ticket;
   Window window;
 };
 
@@ -64,11 +64,9 @@ class Client {
       busy = true;
     }
     if (parcels_.empty()) return busy;
-    std::uint64_t len_bytes = 0;
-    SHIMA_TRY_ASSIGN(const bool done,
-                     job_.channel.messenger()->done(parcels_.front().ticket, len_bytes));
-    if (!done) return busy;
-    if (job_.direction == Direction::read) unpack(parcels_.front(), len_bytes);
+    SHIMA_TRY_ASSIGN(const auto data, job_.channel.messenger()->done(parcels_.front().ticket));
+    if (!data) return busy;
+    if (job_.direction == Direction::read) unpack(parcels_.front().window, *data);
     parcels_.pop_front();
     return true;
   }
@@ -79,8 +77,8 @@ class Client {
   }
 
   Status send(const Window& window) {
-    Parcel& parcel = new_parcel(window);
-    auto to = reinterpret_cast<std::uintptr_t>(parcel.data.data());
+    Messenger::Buffer data(bytes_in(window));
+    auto to = reinterpret_cast<std::uintptr_t>(data.data());
     SHIMA_TRY(posted_.in(window.domain)
                   .walk_below(window.range.end, [&](const StripPair& pair) -> Status {
                     copy_strips(to, 0,
@@ -89,38 +87,39 @@ class Client {
                     to += pair.len_bytes * pair.count;
                     return {};
                   }));
-    count_wire(job_, agent_.rank, parcel.data.size());
-    SHIMA_TRY_ASSIGN(parcel.ticket, job_.channel.messenger()->send(agent_.rank, parcel.data));
+    count_wire(job_, agent_.rank, data.size());
+    Parcel& parcel = parcels_.emplace_back(Messenger::Ticket{0}, window);
+    SHIMA_TRY_ASSIGN(parcel.ticket, job_.channel.messenger()->send(agent_.rank, std::move(data)));
     return {};
   }
 
   Status receive(const Window& window) {
-    Parcel& parcel = new_parcel(window);
+    const std::uint64_t len_bytes = bytes_in(window);
     posted_.in(window.domain).skip_below(window.range.end);
-    SHIMA_TRY_ASSIGN(parcel.ticket, job_.channel.messenger()->receive(agent_.rank, parcel.data));
+    Parcel& parcel = parcels_.emplace_back(Messenger::Ticket{0}, window);
+    SHIMA_TRY_ASSIGN(parcel.ticket, job_.channel.messenger()->receive(agent_.rank, len_bytes));
     return {};
   }
 
-  Parcel& new_parcel(const Window& window) {
-    const std::uint64_t len_bytes = posted_.in(window.domain).bytes_below(window.range.end);
-    return parcels_.emplace_back(std::vector<std::byte>(len_bytes), 0, window);
+  std::uint64_t bytes_in(const Window& window) {
+    return posted_.in(window.domain).bytes_below(window.range.end);
   }
 
   // Puts what came into memory; a message that is short ends where the file does.
-  void unpack(const Parcel& parcel, std::uint64_t len_bytes) {
-    auto from = reinterpret_cast<std::uintptr_t>(parcel.data.data());
+  void unpack(const Window& window, std::span<const std::byte> data) {
+    auto from = reinterpret_cast<std::uintptr_t>(data.data());
+    std::uint64_t len_bytes = data.size();
     std::ignore =
-        walk_.in(parcel.window.domain)
-            .walk_below(parcel.window.range.end, [&](const StripPair& pair) -> Status {
-              for (std::uint64_t i = 0; i < pair.count && len_bytes > 0; ++i) {
-                const std::uint64_t len = std::min(pair.len_bytes, len_bytes);
-                copy_strips(0, from,
-                            {pair.b_offset + as_signed(i) * pair.b_stride_bytes, 0, 0, 0, len, 1});
-                from += len;
-                len_bytes -= len;
-              }
-              return {};
-            });
+        walk_.in(window.domain).walk_below(window.range.end, [&](const StripPair& pair) -> Status {
+          for (std::uint64_t i = 0; i < pair.count && len_bytes > 0; ++i) {
+            const std::uint64_t len = std::min(pair.len_bytes, len_bytes);
+            copy_strips(0, from,
+                        {pair.b_offset + as_signed(i) * pair.b_stride_bytes, 0, 0, 0, len, 1});
+            from += len;
+            len_bytes -= len;
+          }
+          return {};
+        });
   }
 
   Job& job_;
@@ -136,7 +135,8 @@ struct Side {
 
   struct Guest {
     MemberWalk walk;
-    std::vector<std::byte> data;
+    std::uint64_t len_bytes = 0;
+    Messenger::Buffer data;  // of a write, once it is here
     Messenger::Ticket ticket = 0;
     bool under_way = false;
   };
@@ -158,7 +158,7 @@ class Server {
   void start() {
     auto staging = Staging::borrow(job_.channel.staging(), 2 * job_.plan.window_bytes);
     if (staging) {
-      staging_ = *std::move(staging);
+      job_.staging = *std::move(staging);
     } else {
       status_ = std::unexpected(staging.error());
     }
@@ -181,14 +181,14 @@ class Server {
   }
 
  private:
-  std::byte* data() { return staging_.data() + turn_ * job_.plan.window_bytes; }
+  std::byte* data() { return job_.staging.data() + turn_ * job_.plan.window_bytes; }
 
   Result<bool> messages_done(Side& side) {
     for (Side::Guest& guest : side.guests) {
       if (!guest.under_way) continue;
-      std::uint64_t len_bytes = 0;
-      SHIMA_TRY_ASSIGN(const bool done, job_.channel.messenger()->done(guest.ticket, len_bytes));
-      if (!done) return false;
+      SHIMA_TRY_ASSIGN(auto data, job_.channel.messenger()->done(guest.ticket));
+      if (!data) return false;
+      guest.data = *std::move(data);
       guest.under_way = false;
     }
     return true;
@@ -206,8 +206,7 @@ class Server {
     for (MemberWalk* member : walk_.members_in(*window)) {
       member->look_below(window->range.end, [&](const Strip& s) { side.io.mark(s); });
       if (needs_messages(job_, member->rank(), job_.channel.rank())) {
-        side.guests.push_back(
-            {*member, std::vector<std::byte>(member->bytes_below(window->range.end))});
+        side.guests.push_back({*member, member->bytes_below(window->range.end), {}, 0, false});
       } else {
         side.locals.push_back(*member);
       }
@@ -219,7 +218,7 @@ class Server {
   Status receive(Side& side) {
     for (Side::Guest& guest : side.guests) {
       SHIMA_TRY_ASSIGN(guest.ticket,
-                       job_.channel.messenger()->receive(guest.walk.rank(), guest.data));
+                       job_.channel.messenger()->receive(guest.walk.rank(), guest.len_bytes));
       guest.under_way = true;
     }
     return {};
@@ -232,7 +231,8 @@ class Server {
       fault_point(FaultPhase::gather);
       for (MemberWalk& local : side.locals)
         SHIMA_TRY(reach_member(job_, local, side.window.end, Direction::read, window));
-      for (const Side::Guest& guest : side.guests) copy_guest(guest, side.window.end, window, true);
+      for (Side::Guest& guest : side.guests)
+        copy_guest(guest.walk, guest.data, side.window.end, window, true);
     }
     return side.io.write_marked(data());
   }
@@ -249,10 +249,11 @@ class Server {
     }
     const WindowMemory window{data(), side.window.begin};
     for (Side::Guest& guest : side.guests) {
-      copy_guest(guest, end, window, false);
-      guest.data.resize(guest.walk.bytes_below(end));
-      count_wire(job_, guest.walk.rank(), guest.data.size());
-      SHIMA_TRY_ASSIGN(guest.ticket, job_.channel.messenger()->send(guest.walk.rank(), guest.data));
+      Messenger::Buffer data(guest.walk.bytes_below(end));
+      copy_guest(guest.walk, data, end, window, false);
+      count_wire(job_, guest.walk.rank(), data.size());
+      SHIMA_TRY_ASSIGN(guest.ticket,
+                       job_.channel.messenger()->send(guest.walk.rank(), std::move(data)));
       guest.under_way = true;
     }
     const ScopedTimer timer(job_.counters.gather_ns);
@@ -265,10 +266,10 @@ class Server {
   }
 
   // Between a guest's message, which is contiguous, and the window.
-  static void copy_guest(const Side::Guest& guest, TargetOffset end, const WindowMemory& window,
-                         bool into_window) {
-    auto message = reinterpret_cast<std::uintptr_t>(guest.data.data());
-    guest.walk.look_below(end, [&](const Strip& strip) {
+  static void copy_guest(const MemberWalk& walk, Messenger::Buffer& data, TargetOffset end,
+                         const WindowMemory& window, bool into_window) {
+    auto message = reinterpret_cast<std::uintptr_t>(data.data());
+    walk.look_below(end, [&](const Strip& strip) {
       const StripPair pair{strip.offset,       0,
                            strip.stride_bytes, as_signed(strip.len_bytes),
                            strip.len_bytes,    strip.count};
@@ -283,7 +284,6 @@ class Server {
 
   Job& job_;
   DomainWalk walk_;
-  Staging staging_;
   std::array<Side, 2> sides_;
   std::size_t turn_ = 0;
   bool exhausted_ = false;
@@ -308,6 +308,8 @@ Status go_round(Job& job, std::deque<Client>& clients, Server* server) {
     if (done) return {};
     if (busy) {
       messenger.moved();
+    } else if (job.channel.transfer_quit()) {
+      return {};
     } else {
       const ScopedTimer timer(job.counters.wait_ns);
       fault_point(FaultPhase::wait);

@@ -96,8 +96,8 @@ class Server {
       status_ = std::unexpected(staging.error());
       return finish();
     }
-    staging_ = *std::move(staging);
-    windows_.show_staging(staging_.ref());
+    job_.staging = *std::move(staging);
+    windows_.show_staging(job_.staging.ref());
   }
 
   [[nodiscard]] bool done() const { return done_; }
@@ -136,7 +136,7 @@ class Server {
   }
 
   std::byte* data() {
-    return staging_.data() + static_cast<std::size_t>(turn_) * job_.plan.window_bytes;
+    return job_.staging.data() + static_cast<std::size_t>(turn_) * job_.plan.window_bytes;
   }
 
   // Opens the next window on this side; returns false when there is none left.
@@ -178,7 +178,6 @@ class Server {
   Job& job_;
   SharedWindows& windows_;
   DomainWalk walk_;
-  Staging staging_;
   std::array<Side, 2> sides_;
   int turn_ = 0;
   bool exhausted_ = false;
@@ -193,8 +192,9 @@ Status first_error(std::span<const Client> clients, const Status& other) {
   return other;
 }
 
-// Goes round the clients and the server until all are done.
-Status go_round(SharedWindows& windows, std::span<Client> clients, Server* server) {
+// Goes round the clients and the server until all are done, or somebody is known not to come.
+Status go_round(Channel& channel, SharedWindows& windows, std::span<Client> clients,
+                Server* server) {
   Sleeper sleeper(windows.hooks());
   while (true) {
     const std::uint32_t state = windows.state();
@@ -207,6 +207,7 @@ Status go_round(SharedWindows& windows, std::span<Client> clients, Server* serve
     if (server != nullptr) busy = server->step() || busy;
     if (done) return {};
     if (busy) continue;
+    if (channel.transfer_quit()) return {};
     fault_point(FaultPhase::wait);
     SHIMA_TRY(windows.sleep(sleeper, state));
   }
@@ -225,7 +226,7 @@ Result<FileOffset> run_pack(Job& job) {
   std::vector<Client> clients;
   clients.reserve(job.plan.agents.size());
   for (const Agent& agent : job.plan.agents) clients.emplace_back(job, windows, agent, agent.rank);
-  SHIMA_TRY(go_round(windows, clients, server ? &*server : nullptr));
+  SHIMA_TRY(go_round(job.channel, windows, clients, server ? &*server : nullptr));
   SHIMA_TRY(first_error(clients, server ? server->status() : Status{}));
   return server ? server->end_of_file() : no_end_of_file;
 }

@@ -62,9 +62,8 @@ Result<FileOffset> run_pull(Job& job) {
   ++job.counters.path_pull;
   const Agent* agent = job.my_agent();
   if (agent == nullptr) return no_end_of_file;
-  SHIMA_TRY_ASSIGN(const Staging staging,
-                   Staging::borrow(job.channel.staging(), job.plan.window_bytes));
-  Puller puller(job, staging.data());
+  SHIMA_TRY_ASSIGN(job.staging, Staging::borrow(job.channel.staging(), job.plan.window_bytes));
+  Puller puller(job, job.staging.data());
   DomainWalk walk(job.posts, job.file.layout(), job.plan, *agent);
   while (const auto window = walk.next_window()) SHIMA_TRY(puller.move(*window, walk));
   return puller.end_of_file();

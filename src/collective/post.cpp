@@ -17,7 +17,6 @@ namespace {
 
 // The fixed part of a post on the wire; the two slices follow.
 struct Header {
-  std::uint64_t code;
   std::uint64_t ordered;
   std::uint64_t cached;
   std::uint64_t direct;
@@ -40,8 +39,7 @@ Post make_post(const Slice& file, const Slice& memory) {
 }
 
 std::vector<std::byte> encode_post(const Post& post) {
-  const Header header{static_cast<std::uint64_t>(post.code),
-                      post.ordered ? 1U : 0U,
+  const Header header{post.ordered ? 1U : 0U,
                       post.cached ? 1U : 0U,
                       post.direct ? 1U : 0U,
                       post.len_bytes,
@@ -61,8 +59,7 @@ Result<Post> decode_post(std::span<const std::byte> bytes) {
     return fail(Code::internal, "decoding a member's post: too short");
   std::memcpy(&header, bytes.data(), sizeof header);
   bytes = bytes.subspan(sizeof header);
-  Post post{.code = static_cast<Code>(header.code),
-            .ordered = header.ordered != 0,
+  Post post{.ordered = header.ordered != 0,
             .cached = header.cached != 0,
             .direct = header.direct != 0,
             .len_bytes = header.len_bytes,

@@ -11,10 +11,9 @@
 namespace shima {
 
 struct Post {
-  Code code = Code::ok;  // an error found before the call; its slices are empty
-  bool ordered = true;   // the file slice is in offset order, no byte twice
-  bool cached = false;   // its first and last bytes were in the page cache (reads)
-  bool direct = false;   // its file is moved past the page cache, which wants aligned memory
+  bool ordered = true;  // the file slice is in offset order, no byte twice
+  bool cached = false;  // its first and last bytes were in the page cache (reads)
+  bool direct = false;  // its file is moved past the page cache, which wants aligned memory
   std::uint64_t len_bytes = 0;
   std::uint64_t file_pieces = 0;  // estimates
   std::uint64_t memory_pieces = 0;

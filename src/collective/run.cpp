@@ -1,35 +1,38 @@
 #include "collective/run.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "base/clock.h"
 #include "base/fault_point.h"
+#include "group/agreement.h"
 #include "collective/walk.h"
 
 namespace shima {
 namespace {
 
-Result<std::vector<Post>> exchange_posts(const CollectiveCall& call, const Post& mine) {
+// What every member knows once the posts are exchanged.
+struct Prepared {
+  std::vector<Post> posts;
+  Plan plan;
+};
+
+Result<Letters> exchange_posts(const CollectiveCall& call, const Result<Post>& mine) {
   const ScopedTimer timer(call.counters.exchange_ns);
   fault_point(FaultPhase::post);
-  SHIMA_TRY_ASSIGN(const auto letters, call.channel.exchange(encode_post(mine)));
-  return caught([&]() -> Result<std::vector<Post>> {
-    std::vector<Post> posts;
-    posts.reserve(letters.size());
-    for (const auto letter : letters) {
-      SHIMA_TRY_ASSIGN(Post post, decode_post(letter));
-      posts.push_back(std::move(post));
-    }
-    return posts;
+  const auto letter = caught([&]() -> Result<std::vector<std::byte>> {
+    SHIMA_TRY(status_of(mine));
+    return encode_post(*mine);
   });
+  if (!letter) return call.channel.exchange(std::unexpected(letter.error()));
+  return call.channel.exchange(std::span<const std::byte>(*letter));
 }
 
-// The worst error that a member brought along.
-const Post* worst_of(std::span<const Post> posts) {
-  const auto worst = std::ranges::max_element(posts, {}, &Post::code);
-  return worst->code == Code::ok ? nullptr : &*worst;
+Result<std::vector<Post>> decode_posts(Letters letters) {
+  std::vector<Post> posts;
+  posts.reserve(letters.size());
+  for (const auto letter : letters) {
+    SHIMA_TRY_ASSIGN(Post post, decode_post(letter));
+    posts.push_back(std::move(post));
+  }
+  return posts;
 }
 
 Plan plan_for(const CollectiveCall& call, std::span<const Post> posts) {
@@ -54,6 +57,12 @@ std::uint64_t bytes_before(const Slice& file, FileOffset end_of_file) {
   return cursor.byte();
 }
 
+Result<Prepared> prepare(const CollectiveCall& call, Letters letters) {
+  SHIMA_TRY_ASSIGN(auto posts, decode_posts(letters));
+  Plan plan = plan_for(call, posts);
+  return Prepared{std::move(posts), std::move(plan)};
+}
+
 // What this member's part came to, before all agree.
 struct Part {
   Status status;
@@ -65,92 +74,86 @@ struct Part {
 Status agree_on(const CollectiveCall& call, Part& part) {
   const ScopedTimer timer(call.counters.wait_ns);
   fault_point(FaultPhase::agree);
-  Outcome mine{.rank = call.channel.rank(), .end_of_file = part.end_of_file.value};
-  if (!part.status) {
-    mine.code = part.status.error().code;
-    mine.sys_errno = part.status.error().sys_errno;
-  }
+  Outcome mine = outcome_of(call.channel, part.status);
+  mine.end_of_file = part.end_of_file.value;
   const Outcome all = call.channel.agree(mine);
   if (all.code != Code::ok) call.channel.wait_for_transfers();
   part.end_of_file = FileOffset{all.end_of_file};
-  if (all.code == Code::ok) return {};
-  if (!part.status && part.status.error().code == all.code) return part.status;
-  return fail(all.code,
-              fmt::format("a collective {}: {} {} failed",
-                          call.direction == Direction::write ? "write" : "read",
-                          call.channel.member_word(), all.rank),
-              all.sys_errno);
+  return settled(call.channel, all, part.status,
+                 call.direction == Direction::write ? "a collective write" : "a collective read");
 }
 
 // Members move bytes for each other, which is not the order of each one's own calls where they
-// cache apart: what all wrote before has to be in its place first, and what agents wrote has to be
-// where the owner of the bytes finds it.
-Part move_shared(const CollectiveCall& call, Job& job) {
+// cache apart: what all wrote before has to be in its place first. Collective, whatever the path,
+// since a member that could not plan does not know it.
+Status publish_before(const CollectiveCall& call, const Result<Prepared>& prepared) {
   Part part;
-  if (call.caches_apart) {
-    part.status = call.file.publish();
-    part.status = agree_on(call, part);
-    if (!part.status) return part;  // on all members
-    call.file.look_again();
+  if (!prepared) {
+    part.status = std::unexpected(prepared.error());
+  } else if (prepared->plan.path != Path::independent) {
+    part.status = caught([&] { return call.file.publish(); });
   }
-  const auto end = caught([&] {
-    switch (job.plan.path) {
-      case Path::single_copy:
-        return run_single_copy(job);
-      case Path::pull:
-        return run_pull(job);
-      case Path::pack:
-        return run_pack(job);
-      default:
-        return run_message(job);
-    }
-  });
-  if (end) part.end_of_file = *end;
-  if (!end) part.status = std::unexpected(end.error());
-  if (call.caches_apart && part.status) part.status = call.file.publish();
-  return part;
+  SHIMA_TRY(agree_on(call, part));
+  if (prepared->plan.path != Path::independent) call.file.look_again();
+  return {};
 }
 
-// Memory that runs out on one member must not leave the others waiting, so nothing is thrown from
-// here on.
-Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const Post> posts) {
-  if (plan.path == Path::independent) {
-    Part part;
-    ++call.counters.path_independent;
-    const Post& mine = posts[static_cast<std::size_t>(call.channel.rank())];
-    const auto moved = caught([&] {
-      return mine.len_bytes == 0 ? Result<std::uint64_t>(0) : call.move_own(mine.file, mine.memory);
-    });
-    if (moved) part.own_bytes = *moved;
-    if (!moved) part.status = std::unexpected(moved.error());
-    return part;
+Result<FileOffset> run_path(Job& job) {
+  switch (job.plan.path) {
+    case Path::single_copy:
+      return run_single_copy(job);
+    case Path::pull:
+      return run_pull(job);
+    case Path::pack:
+      return run_pack(job);
+    default:
+      return run_message(job);
   }
-  Job job{call.direction, plan, posts, call.channel, call.file, call.counters};
-  return move_shared(call, job);
+}
+
+Status move_planned(const CollectiveCall& call, const Prepared& prepared, Staging& staging,
+                    Part& part) {
+  if (prepared.plan.path == Path::independent) {
+    ++call.counters.path_independent;
+    const Post& mine = prepared.posts[static_cast<std::size_t>(call.channel.rank())];
+    if (mine.len_bytes == 0) return {};
+    SHIMA_TRY_ASSIGN(part.own_bytes, call.move_own(mine.file, mine.memory));
+    return {};
+  }
+  Job job{call.direction, prepared.plan, prepared.posts, call.channel,
+          call.file,      call.counters, staging};
+  SHIMA_TRY_ASSIGN(part.end_of_file, run_path(job));
+  // What agents wrote has to be where the owner of the bytes finds it.
+  return call.caches_apart ? call.file.publish() : Status{};
 }
 
 }  // namespace
 
-Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& mine) {
-  Part part;
-  Path path = Path::independent;
+Result<std::uint64_t> run_collective(const CollectiveCall& call, const Result<Post>& mine) {
   call.channel.begin_transfer();
-  const auto posts = exchange_posts(call, mine);
-  if (!posts) {
-    part.status = std::unexpected(posts.error());
-  } else if (const Post* bad = worst_of(*posts); bad != nullptr) {
-    part.status = fail(bad->code, fmt::format("{} {} could not take part",
-                                              call.channel.member_word(), bad - posts->data()));
-  } else {
-    const Plan plan = plan_for(call, *posts);
-    path = plan.path;
-    part = move_planned(call, plan, *posts);
+  const auto letters = exchange_posts(call, mine);
+  if (!letters) {
+    call.channel.end_transfer();
+    return std::unexpected(letters.error());
   }
+  const auto prepared = caught([&] { return prepare(call, *letters); });
+  if (call.caches_apart) {
+    if (const Status published = publish_before(call, prepared); !published) {
+      call.channel.end_transfer();
+      return std::unexpected(published.error());
+    }
+  }
+  Part part;
+  Staging staging;
+  part.status = prepared ? caught([&] { return move_planned(call, *prepared, staging, part); })
+                         : std::unexpected(prepared.error());
+  if (!part.status) call.channel.quit_transfer();
   call.channel.end_transfer();
   const Status agreed = agree_on(call, part);
-  if (call.caches_apart && path != Path::independent) call.file.look_again();
+  const bool shared = prepared && prepared->plan.path != Path::independent;
+  if (call.caches_apart && shared) call.file.look_again();
   SHIMA_TRY(agreed);
-  return path == Path::independent ? part.own_bytes : bytes_before(mine.file, part.end_of_file);
+  return shared ? bytes_before(mine->file, part.end_of_file) : part.own_bytes;
 }
 
 }  // namespace shima

@@ -57,14 +57,28 @@ Worker::~Worker() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Worker::add(Work work, std::function<void(Outcome64)> done) {
-  const std::lock_guard hold(mutex_);
+Task::Task(Work work, std::function<void(Outcome64)> done) {
+  item_.push_back({std::move(work), std::move(done)});
+}
+
+void Task::run() noexcept {
+  Item& item = item_.front();
+  Outcome64 outcome = caught([&] { return item.work(); });
+  item.work = nullptr;  // before anybody may go on
+  if (item.done) item.done(std::move(outcome));
+}
+
+void Worker::add(Task task) noexcept {
+  std::unique_lock lock(mutex_);
   if (!thread_.joinable()) {
     auto started = start_quiet_thread([this] { run(); });
-    if (!started) return done(caught([&] { return work(); }));
+    if (!started) {
+      lock.unlock();
+      return task.run();
+    }
     thread_ = *std::move(started);
   }
-  queue_.push_back({std::move(work), std::move(done)});
+  queue_.splice(queue_.end(), task.item_);
   changed_.notify_all();
 }
 
@@ -80,14 +94,12 @@ void Worker::run() {
   while (true) {
     changed_.wait(lock, [&] { return ending_ || !queue_.empty(); });
     if (queue_.empty()) return;
-    Item item = std::move(queue_.front());
-    queue_.pop_front();
+    Task task;
+    task.item_.splice(task.item_.end(), queue_, queue_.begin());
     busy_ = true;
     lock.unlock();
     fault_point(FaultPhase::work);
-    Outcome64 outcome = caught([&] { return item.work(); });
-    item.work = nullptr;  // before anybody may go on
-    item.done(std::move(outcome));
+    task.run();
     lock.lock();
     busy_ = false;
     changed_.notify_all();

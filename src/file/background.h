@@ -9,8 +9,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -43,6 +43,30 @@ class Pending {
   Outcome64 outcome_ = 0;
 };
 
+// Work with what is done at its end, made ready to be queued: queueing allocates nothing, so that a
+// collective call that a member has begun to start can always be taken part in.
+class Task {
+ public:
+  Task() = default;
+  // Calls `done` with the outcome of `work`, in the thread that works.
+  Task(Work work, std::function<void(Outcome64)> done);
+  [[nodiscard]] explicit operator bool() const { return !item_.empty(); }
+  void set_done(std::function<void(Outcome64)> done) { item_.front().done = std::move(done); }
+  // Replaces the work and the end of a task that was made as a reserve; must fit where
+  // std::function needs no memory.
+  void set_work(Work work) { item_.front().work = std::move(work); }
+  // Does it here and now.
+  void run() noexcept;
+
+ private:
+  friend class Worker;
+  struct Item {
+    Work work;
+    std::function<void(Outcome64)> done;
+  };
+  std::list<Item> item_;  // one, or none
+};
+
 class Worker {
  public:
   Worker() = default;
@@ -51,22 +75,22 @@ class Worker {
   // Finishes what is queued.
   ~Worker();
 
-  // Runs `work` after everything added before, then `done` with its outcome, in the worker's
-  // thread; at once where the system gives no thread.
-  void add(Work work, std::function<void(Outcome64)> done);
+  // Runs the task after everything added before, in the worker's thread; at once where the system
+  // gives no thread.
+  void add(Task task) noexcept;
+  // The same, made ready here.
+  void add(Work work, std::function<void(Outcome64)> done) {
+    add(Task(std::move(work), std::move(done)));
+  }
   // Sleeps until nothing is queued or under way.
   void drain(const Progress& progress = {});
 
  private:
-  struct Item {
-    Work work;
-    std::function<void(Outcome64)> done;
-  };
   void run();
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Item> queue_;
+  std::list<Task::Item> queue_;
   bool busy_ = false;
   bool ending_ = false;
   std::thread thread_;

@@ -5,35 +5,32 @@
 #include <vector>
 
 #include "file/hints.h"
-#include "group/agreement.h"
+#include "group/exchange_values.h"
 
 namespace shima {
 
-// As exchange_values, for values that hints may follow; returns the first member's hints beside
-// them. With different hints members would choose differently and lose each other's data, so the
-// first member's hints hold for all.
+// As exchange_values, with the first member's hints behind its value. With different hints members
+// would choose differently and lose each other's data, so the first member's hints hold for all.
 template <class T>
-struct WithHints {
-  std::vector<T> values;
-  Hints hints;
-};
+Result<Values<T>> exchange_with_hints(Channel& channel, const Result<T>& mine, const Hints& hints) {
+  const auto letter = caught([&]() -> Result<std::vector<std::byte>> {
+    SHIMA_TRY(status_of(mine));
+    const std::string text = channel.rank() == 0 ? encode_hints(hints) : std::string();
+    std::vector<std::byte> made(sizeof(T) + text.size());
+    std::memcpy(made.data(), &*mine, sizeof(T));
+    std::memcpy(made.data() + sizeof(T), text.data(), text.size());
+    return made;
+  });
+  const auto shown =
+      letter ? Result<std::span<const std::byte>>(*letter) : std::unexpected(letter.error());
+  SHIMA_TRY_ASSIGN(const Letters letters, channel.exchange(shown));
+  return values_in<T>(letters);
+}
+
 template <class T>
-Result<WithHints<T>> exchange_with_hints(Channel& channel, const T& mine, const Hints& hints) {
-  const std::string text = channel.rank() == 0 ? encode_hints(hints) : std::string();
-  std::vector<std::byte> letter(sizeof(T) + text.size());
-  std::memcpy(letter.data(), &mine, sizeof(T));
-  std::memcpy(letter.data() + sizeof(T), text.data(), text.size());
-  SHIMA_TRY_ASSIGN(const auto letters, channel.exchange(letter));
-  WithHints<T> all{std::vector<T>(letters.size()), {}};
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    if (letters[i].size() < sizeof(T))
-      return fail(Code::internal, "processes of one job run different builds of Shima");
-    std::memcpy(&all.values[i], letters[i].data(), sizeof(T));
-  }
-  const auto rest = std::span(letters.front()).subspan(sizeof(T));
-  SHIMA_TRY_ASSIGN(all.hints,
-                   decode_hints({reinterpret_cast<const char*>(rest.data()), rest.size()}));
-  return all;
+Result<Hints> hints_in(const Values<T>& values) {
+  const auto text = values.first_rest();
+  return decode_hints({reinterpret_cast<const char*>(text.data()), text.size()});
 }
 
 }  // namespace shima

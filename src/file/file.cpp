@@ -1,9 +1,8 @@
 // Opening a file together.
 //
-// Open is two steps of agreement: all members show what they want, then open, then agree on the
-// outcome; where the file must not exist yet, or is to be striped, the first member creates it
-// before the others look. Every step keeps the rule that a member with an error of its own still
-// takes part.
+// All members show what they want, then open, then agree on the outcome; where the file must not
+// exist yet, or is to be striped, the first member creates it before the others look. Which of
+// these meetings there are follows from what all members showed.
 #include "file/file.h"
 
 #include <fmt/format.h>
@@ -26,10 +25,11 @@ namespace {
 
 // What members compare before anyone touches the file.
 struct OpenPost {
-  std::uint64_t code = 0;
   std::uint64_t mode_bits = 0;
   std::uint64_t wants_stats = 0;
-  std::uint64_t stripes = 0;  // the first member's decides
+  // The first member's decide.
+  std::uint64_t stripes = 0;
+  std::uint64_t close_to_open = 0;  // a Toggle
 };
 
 unsigned bits_of(const AccessMode& mode) {
@@ -39,22 +39,6 @@ unsigned bits_of(const AccessMode& mode) {
   unsigned bits = 0;
   for (const bool flag : flags) bits = bits << 1 | (flag ? 1U : 0U);
   return bits;
-}
-
-// An error if the members cannot open together what they ask for.
-Status check_posts(const Channel& channel, std::span<const OpenPost> posts,
-                   const Result<OpenRequest>& request) {
-  if (!request) return std::unexpected(request.error());
-  for (const OpenPost& post : posts) {
-    if (post.code != 0)
-      return fail(
-          static_cast<Code>(post.code),
-          fmt::format("opening a file: another {} could not take part", channel.member_word()));
-    if (post.mode_bits != bits_of(request->mode))
-      return fail(Code::not_same, fmt::format("opening {}: {}s gave different access modes",
-                                              request->path, channel.member_word()));
-  }
-  return {};
 }
 
 // Of this process.
@@ -95,63 +79,90 @@ Result<LogicalFile> create_own(const OpenRequest& request, bool stripes) {
   return open_own(request, false, false);
 }
 
-// All members' own descriptors; each says in its own words why it has none.
-Result<LogicalFile> open_all(Channel& channel, const OpenRequest& request, bool stripes) {
-  std::optional<Result<LogicalFile>> mine;
-  const auto status_of = [](const Result<LogicalFile>& file) {
-    return file ? Status{} : Status(std::unexpected(file.error()));
-  };
-  const bool one_creates = request.mode.create && (request.mode.exclusive || stripes);
-  if (one_creates && channel.rank() == 0) mine = create_own(request, stripes);
-  if (one_creates)
-    SHIMA_TRY(agree_on(channel, mine ? status_of(*mine) : Status{}, "creating " + request.path));
-  if (!mine) mine = open_own(request, request.mode.create && !one_creates, false);
-  fault_point(FaultPhase::open_agree);
-  SHIMA_TRY(agree_on(channel, status_of(*mine), "opening " + request.path));
-  return *std::move(mine);
+// What the members found to be everybody's wish; all know it alike.
+struct Agreed {
+  OpenRequest request;
+  bool stripes = false;
+  bool wants_stats = false;
+};
+
+Result<OpenPost> post_of(const Channel& channel, const Result<OpenRequest>& request) {
+  SHIMA_TRY(status_of(request));
+  const bool stripes = channel.rank() == 0 && request->mode.create && !request->plain &&
+                       wants_striping(with_folder_default(request->hints, request->path));
+  return OpenPost{bits_of(request->mode), stats_wanted() ? 1U : 0U, stripes ? 1U : 0U,
+                  static_cast<std::uint64_t>(request->hints.shima_close_to_open)};
 }
 
 // Whether members must make visible what they write for each other. One node has one cache, even of
-// a file system that other nodes see at close and open only. Collective.
-Result<bool> cache_apart(Channel& channel, const LogicalFile& file, const Hints& hints) {
-  if (const auto told = yes_or_no(hints.shima_close_to_open)) return *told;
+// a file system that other nodes see at close and open only. Collective; a member without a file
+// brings its error.
+Result<bool> cache_apart(Channel& channel, const Result<LogicalFile>& file, Toggle told) {
+  if (const auto answer = yes_or_no(told)) return *answer;
   if (channel.messenger() == nullptr) return false;
-  const std::uint64_t mine = file.close_to_open() ? 1 : 0;
+  const auto mine =
+      file ? Result<std::uint64_t>(file->close_to_open() ? 1 : 0) : std::unexpected(file.error());
   SHIMA_TRY_ASSIGN(const auto all, exchange_values(channel, mine));
-  return std::ranges::find(all, 1U) != all.end();
+  return all.any([](std::uint64_t apart) { return apart != 0; });
+}
+
+Result<Agreed> agreed_in(const Values<OpenPost>& all, const OpenRequest& mine) {
+  SHIMA_TRY_ASSIGN(Hints hints, hints_in(all));
+  return Agreed{{mine.path, mine.mode, std::move(hints), mine.plain},
+                all.front().stripes != 0,
+                all.any([](const OpenPost& post) { return post.wants_stats != 0; })};
+}
+
+enum class Step : std::uint8_t { create_first, open_there, open_or_create };
+
+// This member's own descriptors; each member says in its own words why it has none.
+Result<LogicalFile> take_step(const Result<Agreed>& agreed, Step step) {
+  return caught([&]() -> Result<LogicalFile> {
+    SHIMA_TRY(status_of(agreed));
+    if (step == Step::create_first) return create_own(agreed->request, agreed->stripes);
+    const bool creates = step == Step::open_or_create && agreed->request.mode.create;
+    return open_own(agreed->request, creates, false);
+  });
 }
 
 }  // namespace
 
-Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> channel,
+Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> owner,
                                          const Result<OpenRequest>& request) {
-  OpenPost mine{.wants_stats = stats_wanted() ? 1U : 0U};
-  if (!request) mine.code = static_cast<std::uint64_t>(request.error().code);
-  if (request) mine.mode_bits = bits_of(request->mode);
-  if (request && channel->rank() == 0)
-    mine.stripes = request->mode.create && !request->plain &&
-                           wants_striping(with_folder_default(request->hints, request->path))
-                       ? 1U
-                       : 0U;
-  const auto all = exchange_with_hints(*channel, mine, request ? request->hints : Hints{});
-  const Status fits =
-      all ? check_posts(*channel, all->values, request) : Status(std::unexpected(all.error()));
-  // All members know alike whether the posts fit together, so all take the same steps.
-  if (!fits) {
-    SHIMA_TRY(agree_on(*channel, fits, request ? "opening " + request->path : "opening a file"));
-    return std::unexpected(fits.error());
-  }
-  OpenRequest agreed = *request;
-  agreed.hints = all->hints;
-  SHIMA_TRY_ASSIGN(LogicalFile file, open_all(*channel, agreed, all->values.front().stripes != 0));
-  SHIMA_TRY_ASSIGN(const bool caches_apart, cache_apart(*channel, file, agreed.hints));
-  const bool alone = channel->size() == 1;
-  const int cores = usable_cores();
-  const bool wants_stats =
-      std::ranges::any_of(all->values, [](const OpenPost& post) { return post.wants_stats != 0; });
-  return std::make_unique<JointFile>(
-      std::move(channel), std::move(file), std::move(agreed),
-      JointFile::Facts{wants_stats, caches_apart, alone && cores > 1});
+  Channel& channel = *owner;
+  const auto mine = caught([&] { return post_of(channel, request); });
+  static const Hints none;
+  SHIMA_TRY_ASSIGN(const auto all,
+                   exchange_with_hints(channel, mine, request ? request->hints : none));
+  const OpenPost first = all.front();
+  if (all.any([&](const OpenPost& post) { return post.mode_bits != first.mode_bits; }))
+    return fail_settled(Code::not_same, 0, [&] {
+      return fmt::format("opening {}: {}s gave different access modes", request->path,
+                         channel.member_word());
+    });
+  const auto agreed = caught([&] { return agreed_in(all, *request); });
+  const bool one_creates = request->mode.create && (request->mode.exclusive || first.stripes != 0);
+  const bool first_here = one_creates && channel.rank() == 0;
+  std::optional<Result<LogicalFile>> own;
+  if (first_here) own = take_step(agreed, Step::create_first);
+  if (one_creates)
+    SHIMA_TRY(
+        agree_on(channel, own ? status_of(*own) : status_of(agreed), "creating", request->path));
+  if (!own) own = take_step(agreed, one_creates ? Step::open_there : Step::open_or_create);
+  Result<LogicalFile>& file = *own;
+  fault_point(FaultPhase::open_agree);
+  const auto apart = cache_apart(channel, file, static_cast<Toggle>(first.close_to_open));
+  // Whatever may fail is done before all agree.
+  auto joint = caught([&]() -> Result<std::unique_ptr<JointFile>> {
+    SHIMA_TRY(status_of(file));
+    SHIMA_TRY(status_of(apart));
+    const bool may_help = channel.size() == 1 && usable_cores() > 1;
+    return std::make_unique<JointFile>(channel, *std::move(file), agreed->request,
+                                       JointFile::Facts{agreed->wants_stats, *apart, may_help});
+  });
+  SHIMA_TRY(agree_on(channel, status_of(joint), "opening", request->path));
+  (*joint)->own(std::move(owner));
+  return joint;
 }
 
 }  // namespace shima

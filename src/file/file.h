@@ -6,11 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "file/hints.h"
@@ -82,7 +82,7 @@ class File {
   // it went. `doing` is said of the file. Collective.
   [[nodiscard]] virtual Status first_member_does(
       const char* doing, const Result<std::pair<std::int64_t, std::int64_t>>& same,
-      const std::function<Status()>& action) = 0;
+      FunctionRef<Status()> action) = 0;
   // Atomic mode: every access excludes those that it overlaps. Collective; the same on all.
   [[nodiscard]] virtual Status set_atomicity(bool atomic) = 0;
   [[nodiscard]] virtual bool atomicity() const = 0;

@@ -21,7 +21,6 @@ namespace {
 
 // What a member brings when hints may change.
 struct HintsPost {
-  std::uint64_t code = 0;  // why it cannot go on
   std::uint64_t same = 0;
   std::uint64_t changes = 0;
 };
@@ -37,9 +36,8 @@ std::optional<Path> path_of(Toggle collective_buffering, std::optional<Path> wan
 
 }  // namespace
 
-JointFile::JointFile(std::unique_ptr<Channel> channel, LogicalFile file, OpenRequest request,
-                     Facts facts)
-    : channel_(std::move(channel)),
+JointFile::JointFile(Channel& channel, LogicalFile file, OpenRequest request, Facts facts)
+    : channel_(&channel),
       file_(std::move(file)),
       request_(std::move(request)),
       removable_(request_.mode.delete_on_close ? name_from_anywhere(request_.path) : ""),
@@ -50,11 +48,13 @@ JointFile::JointFile(std::unique_ptr<Channel> channel, LogicalFile file, OpenReq
 }
 
 Status JointFile::set_size(const Result<FileOffset>& size) {
-  return resize("setting the size of", size, [&] { return file_.truncate(*size); });
+  const auto action = [&] { return file_.truncate(*size); };
+  return resize("setting the size of", size, action);
 }
 
 Status JointFile::preallocate(const Result<FileOffset>& size) {
-  return resize("preallocating", size, [&] { return file_.preallocate(*size); });
+  const auto action = [&] { return file_.preallocate(*size); };
+  return resize("preallocating", size, action);
 }
 
 // Its own writes belong to a member's file, wherever they are.
@@ -66,9 +66,9 @@ Result<FileOffset> JointFile::size() {
 
 Status JointFile::sync() {
   const Status flushed = flush_together();
-  const Status synced = flushed ? file_.sync() : flushed;
+  const Status synced = flushed ? caught([&] { return file_.sync(); }) : flushed;
   fault_point(FaultPhase::sync);
-  SHIMA_TRY(agree_on(*channel_, synced, "syncing " + request_.path));
+  SHIMA_TRY(agree_on(*channel_, synced, "syncing", request_.path));
   file_.look_again();
   return {};
 }
@@ -87,28 +87,26 @@ void JointFile::tune() {
 // A view seldom brings new hints: then nothing but their sameness travels.
 Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
   const bool changes = hints && *hints != request_.hints;
-  HintsPost mine{hints ? 0U : static_cast<std::uint64_t>(hints.error().code), same,
-                 changes ? 1U : 0U};
+  const auto mine =
+      hints ? Result<HintsPost>({same, changes ? 1U : 0U}) : std::unexpected(hints.error());
   fault_point(FaultPhase::view);
-  SHIMA_TRY_ASSIGN(auto all, exchange_with_hints(*channel_, mine, changes ? *hints : Hints{}));
-  const auto& posts = all.values;
-  const auto worst = std::ranges::max_element(posts, {}, &HintsPost::code);
-  const auto differs = [&](const HintsPost& post) { return post.same != posts.front().same; };
-  if (worst->code == 0 && std::ranges::any_of(posts, differs))
-    return fail(Code::not_same,
-                fmt::format("{}: {}s gave different data representations, or etypes of different "
-                            "extents",
-                            request_.path, channel_->member_word()));
-  if (worst->code == 0) {
-    if (posts.front().changes == 0) return {};
-    request_.hints = std::move(all.hints);
-    tune();
-    return {};
-  }
-  if (!hints && mine.code == worst->code) return std::unexpected(hints.error());
-  return fail(static_cast<Code>(worst->code),
-              fmt::format("{}: {} {} failed", request_.path, channel_->member_word(),
-                          worst - posts.begin()));
+  static const Hints unchanged;
+  SHIMA_TRY_ASSIGN(const auto all,
+                   exchange_with_hints(*channel_, mine, changes ? *hints : unchanged));
+  const HintsPost first = all.front();
+  if (all.any([&](const HintsPost& post) { return post.same != first.same; }))
+    return fail_settled(Code::not_same, 0, [&] {
+      return fmt::format(
+          "{}: {}s gave different data representations, or etypes of different extents",
+          request_.path, channel_->member_word());
+    });
+  if (first.changes == 0) return {};
+  auto agreed = caught([&] { return hints_in(all); });
+  const Status known = agreed ? Status{} : std::unexpected(agreed.error());
+  SHIMA_TRY(agree_on(*channel_, known, "setting the hints of", request_.path));
+  request_.hints = *std::move(agreed);
+  tune();
+  return {};
 }
 
 Result<std::uint64_t> JointFile::move(Direction direction, const Transfer& transfer) {
@@ -181,15 +179,15 @@ Status JointFile::flush_alone() {
 
 Status JointFile::flush_together() {
   if (!facts_.caches_apart || !request_.mode.write) return {};
-  PendingWrites::Batch batch;
-  {
+  const auto batch = caught([&]() -> Result<PendingWrites::Batch> {
     const std::lock_guard lock(pending_mutex_);
-    batch = pending_.take();
-  }
-  SHIMA_TRY_ASSIGN(const auto lens, exchange_values(*channel_, std::uint64_t{batch.data.size()}));
-  if (std::ranges::all_of(lens, [](std::uint64_t len) { return len == 0; })) return {};
-  const auto written = move_together(Direction::write, batch.transfer);
-  return written ? Status{} : std::unexpected(written.error());
+    return pending_.take();
+  });
+  const auto len =
+      batch ? Result<std::uint64_t>(batch->data.size()) : std::unexpected(batch.error());
+  SHIMA_TRY_ASSIGN(const auto lens, exchange_values(*channel_, len));
+  if (!lens.any([](std::uint64_t other) { return other != 0; })) return {};
+  return status_of(move_together(Direction::write, batch->transfer));
 }
 
 // Whether the write was done together with those of other members of the node.
@@ -242,41 +240,45 @@ Result<std::uint64_t> JointFile::move_together(Direction direction,
                                                const Result<Transfer>& transfer) {
   Counters counters;
   ++(direction == Direction::write ? counters.collective_writes : counters.collective_reads);
-  Post post;
-  if (transfer) post = make_post(transfer->file, transfer->memory);
-  if (!transfer) post.code = transfer.error().code;
-  const Hints& hints = request_.hints;
-  post.direct = direction == Direction::write ? hints.direct_write : hints.direct_read;
-  if (direction == Direction::read && post.len_bytes > 0) post.cached = seems_cached(post.bounds);
-  counters.file_pieces += post.file_pieces;
-  counters.memory_pieces += post.memory_pieces;
+  const auto post = caught([&] { return post_of(direction, transfer); });
+  if (post) {
+    counters.file_pieces += post->file_pieces;
+    counters.memory_pieces += post->memory_pieces;
+  }
+  const auto move_mine = [&](const Slice& file, const Slice& memory) {
+    return move_own(direction, file, memory, counters);
+  };
   const CollectiveCall call{direction,
                             *channel_,
                             file_,
                             counters,
                             direction == Direction::write ? write_tuning_ : read_tuning_,
                             facts_.caches_apart,
-                            [&](const Slice& file, const Slice& memory) {
-                              return move_own(direction, file, memory, counters);
-                            }};
+                            move_mine};
   const auto moved = run_collective(call, post);
   if (moved)
     (direction == Direction::write ? counters.bytes_written : counters.bytes_read) += *moved;
   count(counters);
-  // This member's own words, unless another member's error is the one that all return.
-  if (!transfer && !moved && transfer.error().code == moved.error().code)
-    return std::unexpected(transfer.error());
   return moved;
+}
+
+Result<Post> JointFile::post_of(Direction direction, const Result<Transfer>& transfer) {
+  SHIMA_TRY(status_of(transfer));
+  Post post = make_post(transfer->file, transfer->memory);
+  const Hints& hints = request_.hints;
+  post.direct = direction == Direction::write ? hints.direct_write : hints.direct_read;
+  if (direction == Direction::read && post.len_bytes > 0) post.cached = seems_cached(post.bounds);
+  return post;
 }
 
 // Where members cache apart, nobody may write back later what was written before the change, and
 // the first member must not act upon, nor the others keep, an older file.
 Status JointFile::resize(const char* doing, const Result<FileOffset>& size,
-                         const std::function<Status()>& action) {
+                         FunctionRef<Status()> action) {
   SHIMA_TRY(flush_together());
   auto wanted = number_in(size);
-  if (const Status published = file_.publish(); wanted && !published)
-    wanted = std::unexpected(published.error());
+  const Status published = caught([&] { return file_.publish(); });
+  if (wanted && !published) wanted = std::unexpected(published.error());
   file_.look_again();
   const Status status = first_member_does(doing, wanted, [&]() -> Status {
     SHIMA_TRY(action());
@@ -289,67 +291,44 @@ Status JointFile::resize(const char* doing, const Result<FileOffset>& size,
 // All bring the same numbers, the first member acts, all learn how it went.
 Status JointFile::first_member_does(const char* doing,
                                     const Result<std::pair<std::int64_t, std::int64_t>>& same,
-                                    const std::function<Status()>& action) {
+                                    FunctionRef<Status()> action) {
   struct Brought {
-    std::uint64_t code;
     std::int64_t first;
     std::int64_t second;
   };
-  const Brought mine{same ? 0U : static_cast<std::uint64_t>(same.error().code),
-                     same ? same->first : 0, same ? same->second : 0};
-  const auto all = exchange_values(*channel_, mine);
+  const auto mine =
+      same ? Result<Brought>({same->first, same->second}) : std::unexpected(same.error());
+  SHIMA_TRY_ASSIGN(const auto all, exchange_values(*channel_, mine));
   fault_point(FaultPhase::size);
-  const auto differs = [&](const Brought& other) {
-    return other.first != mine.first || other.second != mine.second;
-  };
-  Status status;
-  if (!all) {
-    status = std::unexpected(all.error());
-  } else if (!same) {
-    status = std::unexpected(same.error());
-  } else if (std::ranges::any_of(*all, [](const Brought& other) { return other.code != 0; })) {
-    status = {};  // the member with the error reports it
-  } else if (std::ranges::any_of(*all, differs)) {
-    status = fail(Code::not_same, fmt::format("{} {}: {}s gave different values", doing,
-                                              request_.path, channel_->member_word()));
-  } else if (channel_->rank() == 0) {
-    status = action();
-  }
-  return agree_on(*channel_, status, fmt::format("{} {}", doing, request_.path));
+  const Brought first = all.front();
+  if (all.any([&](const Brought& other) {
+        return other.first != first.first || other.second != first.second;
+      }))
+    return fail_settled(Code::not_same, 0, [&] {
+      return fmt::format("{} {}: {}s gave different values", doing, request_.path,
+                         channel_->member_word());
+    });
+  const Status status = channel_->rank() == 0 ? caught([&] { return action(); }) : Status{};
+  return agree_on(*channel_, status, doing, request_.path);
 }
 
 Result<std::int64_t> JointFile::claim_in_order(const Result<std::uint64_t>& len) {
-  struct Claim {
-    std::uint64_t code;
-    std::int64_t bytes;  // how many; in the answer, from where
-  };
-  const auto claim_of = [](const auto& bytes) {
-    return bytes ? Claim{0, static_cast<std::int64_t>(*bytes)}
-                 : Claim{static_cast<std::uint64_t>(bytes.error().code), 0};
-  };
-  const Claim mine = claim_of(len);
-  SHIMA_TRY_ASSIGN(const auto claims, exchange_values(*channel_, mine));
-  const auto worst = std::ranges::max_element(claims, {}, &Claim::code);
-  const auto failed = [&](std::uint64_t code, std::ptrdiff_t rank) {
-    return fail(static_cast<Code>(code),
-                fmt::format("{}: {} {} failed", request_.path, channel_->member_word(), rank));
-  };
-  if (!len && mine.code == worst->code) return std::unexpected(len.error());
-  if (worst->code != 0) return failed(worst->code, worst - claims.begin());
+  SHIMA_TRY_ASSIGN(const auto claims, exchange_values(*channel_, len));
   std::int64_t all = 0;
   std::int64_t before_mine = 0;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (i == static_cast<std::size_t>(channel_->rank())) before_mine = all;
-    if (__builtin_add_overflow(all, claims[i].bytes, &all))
-      return fail(Code::bad_count, request_.path + ": the data of all exceed what a file holds");
+    if (__builtin_add_overflow(all, as_signed(claims[i]), &all))
+      return fail_settled(Code::bad_count, 0, [&] {
+        return request_.path + ": the data of all exceed what a file holds";
+      });
   }
   // Only now have all come, so that nobody's earlier access at the pointer is still to be counted.
   Result<std::int64_t> begin = 0;
-  if (channel_->rank() == 0) begin = shared_pointer()->advance(all);
+  if (channel_->rank() == 0) begin = caught([&] { return shared_pointer()->advance(all); });
   fault_point(FaultPhase::claim);
-  SHIMA_TRY_ASSIGN(const auto answers, exchange_values(*channel_, claim_of(begin)));
-  if (answers.front().code != 0) return failed(answers.front().code, 0);
-  return answers.front().bytes + before_mine;
+  SHIMA_TRY_ASSIGN(const auto answers, exchange_values(*channel_, begin));
+  return answers.front() + before_mine;
 }
 
 Status JointFile::set_atomicity(bool atomic) {
@@ -368,23 +347,31 @@ Status JointFile::set_atomicity(bool atomic) {
   return {};
 }
 
-void JointFile::report() {
-  FileStats stats{.path = request_.path, .member_count = channel_->size()};
-  const auto all = exchange_values(*channel_, counters_);
-  if (!all) return;
-  for (const Counters& counters : *all) stats.sum.add(counters);
-  std::vector<std::string> targets{""};
-  if (file_.master() != nullptr) targets = file_.master()->targets();
-  const std::vector<SubfileTally> mine = file_.tallies();
+// What there is to tell is put together by each member before the first meeting, and written by one
+// after the last.
+Status JointFile::report() {
+  FileStats stats{.path = "", .member_count = channel_->size()};
+  std::vector<SubfileTally> mine;
+  auto counters = caught([&]() -> Result<Counters> {
+    stats.path = request_.path;
+    std::vector<std::string> targets{""};
+    if (file_.master() != nullptr) targets = file_.master()->targets();
+    mine = file_.tallies();
+    for (std::size_t i = 0; i < mine.size(); ++i) stats.subfiles.push_back({targets[i], {}});
+    return counters_;
+  });
+  SHIMA_TRY_ASSIGN(const auto all, exchange_values(*channel_, counters));
+  for (std::size_t i = 0; i < all.size(); ++i) stats.sum.add(all[i]);
   for (std::size_t i = 0; i < mine.size(); ++i) {
-    const auto theirs = exchange_values(*channel_, mine[i]);
-    if (!theirs) return;
-    stats.subfiles.push_back({targets[i], {}});
-    for (const SubfileTally& tally : *theirs) stats.subfiles.back().tally += tally;
+    SHIMA_TRY_ASSIGN(const auto theirs, exchange_values(*channel_, Result<SubfileTally>(mine[i])));
+    for (std::size_t m = 0; m < theirs.size(); ++m) stats.subfiles[i].tally += theirs[m];
   }
-  if (channel_->rank() != 0) return;
-  stats.hints = effective(hints_in_effect());
-  append_stats(stats);
+  if (channel_->rank() != 0) return {};
+  return caught([&]() -> Status {
+    stats.hints = effective(hints_in_effect());
+    append_stats(stats);
+    return {};
+  });
 }
 
 Hints JointFile::hints_in_effect() const {
@@ -403,15 +390,15 @@ Hints JointFile::hints_in_effect() const {
 
 Status JointFile::close() {
   const Status flushed = flush_together();
-  Status status = file_.close();
+  Status status = caught([&] { return file_.close(); });
   if (!flushed) status = flushed;
-  if (facts_.wants_stats) report();
+  if (facts_.wants_stats) std::ignore = report();
   fault_point(FaultPhase::close);
-  status = agree_on(*channel_, status, "closing " + request_.path);
+  status = agree_on(*channel_, status, "closing", request_.path);
   if (!request_.mode.delete_on_close) return status;
   Status removed;
-  if (channel_->rank() == 0) removed = remove_file(removable_);
-  removed = agree_on(*channel_, removed, "removing " + request_.path);
+  if (channel_->rank() == 0) removed = caught([&] { return remove_file(removable_); });
+  removed = agree_on(*channel_, removed, "removing", request_.path);
   return status ? removed : status;
 }
 

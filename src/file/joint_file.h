@@ -23,10 +23,14 @@ class JointFile final : public File {
     bool cores_to_spare = false;  // opened by one process that may use several
   };
   // `facts` are the same on all members.
-  JointFile(std::unique_ptr<Channel> channel, LogicalFile file, OpenRequest request, Facts facts);
+  JointFile(Channel& channel, LogicalFile file, OpenRequest request, Facts facts);
   JointFile(const JointFile&) = delete;
   JointFile& operator=(const JointFile&) = delete;
-  ~JointFile() override { std::ignore = flush_alone(); }
+  ~JointFile() override {
+    std::ignore = caught([this] { return flush_alone(); });
+  }
+  // Takes the channel over, once all members have made the file.
+  void own(std::unique_ptr<Channel> channel) { owner_ = std::move(channel); }
 
   Result<std::uint64_t> write(const Transfer& transfer) override {
     return move(Direction::write, transfer);
@@ -50,10 +54,12 @@ class JointFile final : public File {
   bool on_one_node() const override { return channel_->messenger() == nullptr; }
   Status first_member_does(const char* doing,
                            const Result<std::pair<std::int64_t, std::int64_t>>& same,
-                           const std::function<Status()>& action) override;
+                           FunctionRef<Status()> action) override;
   Status set_atomicity(bool atomic) override;
   bool atomicity() const override { return atomic_; }
-  Status agree(const Status& mine) override { return agree_on(*channel_, mine, request_.path); }
+  Status agree(const Status& mine) override {
+    return agree_on(*channel_, mine, "opening", request_.path);
+  }
   Status sync() override;
   Status close() override;
 
@@ -74,6 +80,7 @@ class JointFile final : public File {
                                  Counters& counters);
   Result<bool> combine(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> read_own(const Transfer& transfer, Counters& counters);
+  Result<Post> post_of(Direction direction, const Result<Transfer>& transfer);
   Result<std::uint64_t> move_all(Direction direction, const Result<Transfer>& transfer);
   Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer);
   // Writes that wait (pending_writes.h): adds one if it may wait, and writes them, alone or
@@ -81,17 +88,17 @@ class JointFile final : public File {
   Result<bool> keep(const Transfer& transfer);
   Status flush_alone();
   Status flush_together();
-  Status resize(const char* doing, const Result<FileOffset>& size,
-                const std::function<Status()>& action);
+  Status resize(const char* doing, const Result<FileOffset>& size, FunctionRef<Status()> action);
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
   void count(const Counters& counters) {
     if (!facts_.wants_stats) return;
     const std::lock_guard lock(counters_mutex_);
     counters_.add(counters);
   }
-  void report();
+  Status report();
 
-  std::unique_ptr<Channel> channel_;
+  std::unique_ptr<Channel> owner_;
+  Channel* channel_;
   LogicalFile file_;
   OpenRequest request_;
   std::string removable_;  // what to remove when it is closed

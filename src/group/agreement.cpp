@@ -3,25 +3,29 @@
 #include <fmt/format.h>
 
 namespace shima {
-namespace {
 
-Outcome outcome_of_status(const Status& status, int rank) {
-  Outcome outcome{.rank = rank};
-  if (!status) {
-    outcome.code = status.error().code;
-    outcome.sys_errno = status.error().sys_errno;
+Outcome outcome_of(const Channel& channel, const Status& mine) {
+  Outcome outcome{.rank = channel.rank()};
+  if (!mine) {
+    outcome.code = mine.error().code;
+    outcome.sys_errno = mine.error().sys_errno;
   }
   return outcome;
 }
 
-}  // namespace
-
-Status agree_on(Channel& channel, const Status& mine, const std::string& doing) {
-  const Outcome all = channel.agree(outcome_of_status(mine, channel.rank()));
+Status settled(const Channel& channel, const Outcome& all, const Status& mine,
+               std::string_view doing, std::string_view object) {
   if (all.code == Code::ok) return {};
   if (!mine && mine.error().code == all.code) return mine;
-  return fail(all.code, fmt::format("{}: {} {} failed", doing, channel.member_word(), all.rank),
-              all.sys_errno);
+  return fail_settled(all.code, all.sys_errno, [&] {
+    return fmt::format("{}{}{}: {} {} failed", doing, object.empty() ? "" : " ", object,
+                       channel.member_word(), all.rank);
+  });
+}
+
+Status agree_on(Channel& channel, const Status& mine, std::string_view doing,
+                std::string_view object) noexcept {
+  return settled(channel, channel.agree(outcome_of(channel, mine)), mine, doing, object);
 }
 
 }  // namespace shima

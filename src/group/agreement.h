@@ -1,37 +1,22 @@
-// What members of an open file agree on over their channel: values and outcomes.
+// From a member's own error to the error of all members, and back into a message.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <span>
-#include <string>
-#include <vector>
+#include <string_view>
 
 #include "group/channel.h"
 
 namespace shima {
 
-template <class T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
+// The outcome that a member contributes.
+[[nodiscard]] Outcome outcome_of(const Channel& channel, const Status& mine);
 
-// The values of all members, by rank. Collective.
-template <class T>
-Result<std::vector<T>> exchange_values(Channel& channel, const T& mine) {
-  SHIMA_TRY_ASSIGN(const auto letters, channel.exchange(bytes_of(mine)));
-  std::vector<T> values(letters.size());
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    if (letters[i].size() != sizeof(T))
-      return fail(Code::internal, "processes of one job run different builds of Shima");
-    std::memcpy(&values[i], letters[i].data(), sizeof(T));
-  }
-  return values;
-}
+// The common outcome as this member's Status: with its own message if its error is the one that all
+// return. "writing /a/b: rank 3 failed".
+[[nodiscard]] Status settled(const Channel& channel, const Outcome& all, const Status& mine,
+                             std::string_view doing, std::string_view object = {});
 
-// Returns the worst outcome of all members, with this member's own message if it is the worst.
-// Collective.
-[[nodiscard]] Status agree_on(Channel& channel, const Status& mine, const std::string& doing);
+// The worst outcome of all members. Collective.
+[[nodiscard]] Status agree_on(Channel& channel, const Status& mine, std::string_view doing,
+                              std::string_view object = {}) noexcept;
 
 }  // namespace shima

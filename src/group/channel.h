@@ -1,8 +1,14 @@
 // How the members of an open file act together.
 //
 // A Channel belongs to one open file: files may be used by several threads in different orders on
-// different ranks, so they share nothing. All collective work is built of two calls, exchange() and
-// agree(); how data moves in between is chosen per call (see collective/run.h).
+// different ranks, so they share nothing. All collective work is built of two meetings, exchange()
+// and agree(); how data moves in between is chosen per call (see collective/run.h).
+//
+// The failure contract: a member that has entered a collective call reaches every meeting, with an
+// error of its own if it has one. What a member does between meetings it does within caught(), so
+// that nothing but an error comes out; the meetings themselves throw nothing, take what they need
+// from memory that the channel got when it was made, and have one outcome for all members. Whether
+// a further meeting follows depends only on what the ones before told all members alike.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +45,9 @@ struct Member {
   int cores = 1;  // usable by the members of its node together
 };
 
+// What the members brought, by rank.
+using Letters = std::span<const std::span<const std::byte>>;
+
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -49,18 +58,25 @@ class Channel {
   [[nodiscard]] virtual std::string_view member_word() const { return "rank"; }
   [[nodiscard]] int size() const { return static_cast<int>(members().size()); }
 
-  // Gives every member's bytes to every member. Collective. The result stays valid until
-  // the exchange after the next.
-  [[nodiscard]] virtual Result<std::vector<std::span<const std::byte>>> exchange(
-      std::span<const std::byte> mine) = 0;
+  // Gives every member's letter to every member. Collective. Where a member brings an error in
+  // place of a letter, or a letter does not arrive, all members get the worst code. The letters
+  // stay valid until the exchange after the next.
+  [[nodiscard]] virtual Result<Letters> exchange(
+      const Result<std::span<const std::byte>>& mine) noexcept = 0;
   // Waits for all members and gives all the worst of their outcomes. Collective.
-  [[nodiscard]] virtual Outcome agree(const Outcome& mine) = 0;
+  [[nodiscard]] virtual Outcome agree(const Outcome& mine) noexcept = 0;
 
-  // Between these two, members may use each other's memory. A member leaves an agreement that is
-  // broken when another is lost, and then has to wait until nobody that lives still uses its own.
-  virtual void begin_transfer() {}
-  virtual void end_transfer() {}
-  virtual void wait_for_transfers() {}
+  // Between these two, members may use each other's memory.
+  virtual void begin_transfer() noexcept {}
+  virtual void end_transfer() noexcept {}
+  // Tells the others, who may wait for this member in the middle of a transfer, that it comes to
+  // the next agreement with an error, and to nothing before.
+  virtual void quit_transfer() noexcept {}
+  // Whether a member of this transfer has told so.
+  [[nodiscard]] virtual bool transfer_quit() noexcept { return false; }
+  // After an agreement on failure: waits until no member that lives uses this one's memory and no
+  // message of the transfer is under way. Collective.
+  virtual void wait_for_transfers() noexcept {}
 
   // Buffers for windows.
   [[nodiscard]] virtual StagingPool& staging() = 0;

@@ -27,6 +27,11 @@ void Errands::stop_leading() {
   slot_->errands.post();
 }
 
+void Errands::take_back() {
+  errand(index()).state.store(Errand::none, std::memory_order_release);
+  stop_leading();
+}
+
 Status Errands::check_leader() const {
   const std::uint32_t leader = slot_->led.load(std::memory_order_relaxed);
   return leader == 0 ? Status{} : segment_.check_peer(static_cast<int>(leader) - 1);

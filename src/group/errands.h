@@ -39,6 +39,8 @@ class Errands {
   [[nodiscard]] std::optional<std::span<const std::byte>> take(int member);
   void finish(int member, bool well);
   void stop_leading();
+  // Ends this member's own errand and its leading.
+  void take_back();
 
  private:
   [[nodiscard]] Errand& errand(int index) const { return segment_.member(slot_, index).errand; }

@@ -3,7 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <optional>
+#include <vector>
 
 #include "base/result.h"
 
@@ -11,17 +12,20 @@ namespace shima {
 
 class Messenger {
  public:
-  // A message on its way; its buffer must stay until done() says so.
+  // A message on its way. Its buffer is the messenger's until done() hands it back: whatever
+  // becomes of a collective call, no request is left on memory that somebody else gets.
   using Ticket = std::uint64_t;
+  using Buffer = std::vector<std::byte>;
 
   virtual ~Messenger() = default;
 
   // Between two members messages keep their order. Neither call blocks.
-  [[nodiscard]] virtual Result<Ticket> send(int to, std::span<const std::byte> data) = 0;
-  [[nodiscard]] virtual Result<Ticket> receive(int from, std::span<std::byte> data) = 0;
-  // Whether the message has left or arrived; if so `len_bytes` is its length and the ticket is
-  // spent.
-  [[nodiscard]] virtual Result<bool> done(Ticket ticket, std::uint64_t& len_bytes) = 0;
+  [[nodiscard]] virtual Result<Ticket> send(int to, Buffer data) = 0;
+  // A message of at most `len_bytes`.
+  [[nodiscard]] virtual Result<Ticket> receive(int from, std::uint64_t len_bytes) = 0;
+  // The message, as long as it is, once it has left or arrived; then the ticket is spent. Nothing
+  // while it is under way.
+  [[nodiscard]] virtual Result<std::optional<Buffer>> done(Ticket ticket) = 0;
   // Rests between two looks that found nothing; longer after each until moved() is called.
   virtual void rest() = 0;
   virtual void moved() = 0;

@@ -1,12 +1,12 @@
 #include "group/node_channel.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/fault_point.h"
+#include "group/agreement.h"
 #include "group/outcome_words.h"
 
 namespace shima {
@@ -14,7 +14,15 @@ namespace shima {
 Result<std::unique_ptr<NodeChannel>> NodeChannel::make(std::shared_ptr<const NodeGround> ground,
                                                        std::uint64_t key) {
   SHIMA_TRY_ASSIGN(Slot* const slot, ground->segment->enter(key));
-  return std::unique_ptr<NodeChannel>(new NodeChannel(std::move(ground), slot));
+  auto made = caught([&]() -> Result<std::unique_ptr<NodeChannel>> {
+    return std::unique_ptr<NodeChannel>(new NodeChannel(ground, slot));
+  });
+  if (made) return made;
+  const Outcome cannot{.code = made.error().code, .rank = ground->segment->index()};
+  std::ignore = slot->rendezvous.arrive(
+      words_of(cannot), static_cast<std::uint32_t>(ground->members.size()), ground->hooks);
+  ground->segment->leave(slot);
+  return made;
 }
 
 NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot)
@@ -22,7 +30,9 @@ NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot)
       slot_(slot),
       windows_(*ground_->segment, slot, ground_->hooks),
       errands_(*ground_->segment, slot, ground_->hooks),
-      shared_pointer_(slot->shared_pointer) {}
+      shared_pointer_(slot->shared_pointer) {
+  for (auto& letters : letters_) letters.resize(ground_->members.size());
+}
 
 NodeChannel::~NodeChannel() { ground_->segment->leave(slot_); }
 
@@ -56,54 +66,61 @@ Result<std::span<const std::byte>> NodeChannel::letter_of(int index) const {
   return spilled.first(box.len_bytes);
 }
 
-Result<std::vector<std::span<const std::byte>>> NodeChannel::exchange(
-    std::span<const std::byte> mine) {
+Result<Letters> NodeChannel::exchange(const Result<std::span<const std::byte>>& mine) noexcept {
+  constexpr std::string_view doing = "exchanging requests";
   turn_ = 1 - turn_;
   // A member that cannot write its letter still has to show up.
-  const Status put = put_letter(mine);
+  const Status put = caught([&]() -> Status {
+    if (!mine) return std::unexpected(mine.error());
+    return put_letter(*mine);
+  });
   fault_point(FaultPhase::exchange);
-  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima sent, meet({put ? 0U : 1U, mine.size()}));
-  SHIMA_TRY(put);
-  if (sent.first != 0)
-    return fail(
-        Code::no_memory,
-        fmt::format("exchanging requests: another {} could not send its own", member_word()));
-  auto letters = read_letters();
-  if (sent.second <= Mailbox::inline_bytes) return letters;
-  // Long letters lie in memory that has to be mapped, which may fail on one member alone.
-  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima read, meet({letters ? 0U : 1U, 0}));
-  if (letters && read.first != 0)
-    return fail(Code::no_memory,
-                fmt::format("exchanging requests: another {} could not read them", member_word()));
-  return letters;
-}
-
-Result<std::vector<std::span<const std::byte>>> NodeChannel::read_letters() const {
-  std::vector<std::span<const std::byte>> letters;
-  letters.reserve(static_cast<std::size_t>(size()));
-  for (int i = 0; i < size(); ++i) {
-    SHIMA_TRY_ASSIGN(const auto letter, letter_of(i));
-    letters.push_back(letter);
+  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima sent,
+                   meet({words_of(outcome_of(*this, put)).first, mine ? mine->size() : 0}));
+  SHIMA_TRY(settled(*this, outcome_of({sent.first, 0}), put, doing));
+  const Status read = caught([&] { return read_letters(); });
+  if (sent.second > Mailbox::inline_bytes) {
+    // Long letters lie in memory that has to be mapped, which may fail on one member alone.
+    SHIMA_TRY_ASSIGN(const Rendezvous::Maxima all, meet(words_of(outcome_of(*this, read))));
+    SHIMA_TRY(settled(*this, outcome_of(all), read, doing));
   }
-  return letters;
+  return Letters(letters_[turn_]);
 }
 
-void NodeChannel::begin_transfer() {
+Status NodeChannel::read_letters() {
+  for (int i = 0; i < size(); ++i) {
+    SHIMA_TRY_ASSIGN(letters_[turn_][static_cast<std::size_t>(i)], letter_of(i));
+  }
+  return {};
+}
+
+void NodeChannel::begin_transfer() noexcept {
   ++transfers_;
   ground_->segment->member(slot_, rank()).transfer = transfers_;
 }
 
-void NodeChannel::end_transfer() { ground_->segment->member(slot_, rank()).transfer = 0; }
+void NodeChannel::end_transfer() noexcept { ground_->segment->member(slot_, rank()).transfer = 0; }
 
-void NodeChannel::wait_for_transfers() {
+void NodeChannel::quit_transfer() noexcept {
+  slot_->quit.store(transfers_, std::memory_order_seq_cst);
+  slot_->event.post();
+}
+
+bool NodeChannel::transfer_quit() noexcept {
+  return slot_->quit.load(std::memory_order_seq_cst) == transfers_;
+}
+
+// A member leaves an agreement that is broken when another is lost.
+void NodeChannel::wait_for_transfers() noexcept {
   constexpr unsigned look_again_us = 1000;
   for (int i = 0; i < size(); ++i) {
     const std::atomic<std::uint32_t>& transfer = ground_->segment->member(slot_, i).transfer;
-    while (transfer == transfers_ && ground_->segment->check_peer(i)) ::usleep(look_again_us);
+    while (transfer == transfers_ && caught([&] { return ground_->segment->check_peer(i); }))
+      ::usleep(look_again_us);
   }
 }
 
-Outcome NodeChannel::agree(const Outcome& mine) {
+Outcome NodeChannel::agree(const Outcome& mine) noexcept {
   const auto met = meet(words_of(mine));
   if (!met) return {.code = met.error().code, .sys_errno = met.error().sys_errno, .rank = rank()};
   return outcome_of(*met);

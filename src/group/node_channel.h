@@ -25,7 +25,8 @@ struct NodeGround {
 
 class NodeChannel final : public Channel {
  public:
-  // Enters the slot of `key`; every member of the segment makes the channel of each key once.
+  // Enters the slot of `key`; every member of the segment makes the channel of each key once. A
+  // member that cannot tells the others, whose first meeting then ends with its error.
   [[nodiscard]] static Result<std::unique_ptr<NodeChannel>> make(
       std::shared_ptr<const NodeGround> ground, std::uint64_t key);
   NodeChannel(const NodeChannel&) = delete;
@@ -35,12 +36,14 @@ class NodeChannel final : public Channel {
   [[nodiscard]] int rank() const override { return ground_->segment->index(); }
   [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
   [[nodiscard]] std::string_view member_word() const override { return ground_->member_word; }
-  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(
-      std::span<const std::byte> mine) override;
-  [[nodiscard]] Outcome agree(const Outcome& mine) override;
-  void begin_transfer() override;
-  void end_transfer() override;
-  void wait_for_transfers() override;
+  [[nodiscard]] Result<Letters> exchange(
+      const Result<std::span<const std::byte>>& mine) noexcept override;
+  [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override;
+  void begin_transfer() noexcept override;
+  void end_transfer() noexcept override;
+  void quit_transfer() noexcept override;
+  [[nodiscard]] bool transfer_quit() noexcept override;
+  void wait_for_transfers() noexcept override;
   [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
   [[nodiscard]] bool can_pull() const override { return ground_->segment->can_pull(); }
   [[nodiscard]] bool one_space() const override { return ground_->one_space; }
@@ -58,7 +61,7 @@ class NodeChannel final : public Channel {
   }
   [[nodiscard]] Status put_letter(std::span<const std::byte> letter);
   [[nodiscard]] Result<std::span<const std::byte>> letter_of(int index) const;
-  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> read_letters() const;
+  [[nodiscard]] Status read_letters();
   [[nodiscard]] Result<Rendezvous::Maxima> meet(Rendezvous::Maxima mine);
 
   std::shared_ptr<const NodeGround> ground_;
@@ -69,6 +72,7 @@ class NodeChannel final : public Channel {
   std::uint32_t transfers_ = 0;         // begun, on all members alike
   std::size_t turn_ = 0;                // which of the mailboxes holds the letters of this exchange
   std::array<SharedBuffer, 2> spills_;  // for letters that do not fit the mailbox
+  std::array<std::vector<std::span<const std::byte>>, 2> letters_;
 };
 
 }  // namespace shima

@@ -56,8 +56,10 @@ Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_
     return result;
   }
   fault_point(FaultPhase::arrive);
-  const Status waited = wait_until(
-      event, hooks, [&] { return generation.load(std::memory_order_acquire) != before; });
+  const Status waited = caught([&] {
+    return wait_until(event, hooks,
+                      [&] { return generation.load(std::memory_order_acquire) != before; });
+  });
   std::uint64_t now = before;
   if (!waited && generation.compare_exchange_strong(now, before | broken)) {
     event.post();
@@ -238,6 +240,7 @@ void NodeSegment::leave(Slot* slot) {
   if (!lock()) return;  // nobody will need the slot again
   if (slot->departed.fetch_add(1) + 1 == static_cast<std::uint32_t>(member_count_)) {
     slot->departed.store(0);
+    slot->quit.store(0);
     for (auto& word : slot->shared_pointer) word.store(0);
     header().keys[place_of(slot)] = 0;
   }
@@ -251,7 +254,7 @@ Status NodeSegment::open_members(const Slot* slot) {
   const std::lock_guard hold(opening_);
   if (members_[chunk].load(std::memory_order_relaxed) != nullptr) return {};
   SHIMA_TRY(lock());
-  const Status opened = open_chunk(chunk);
+  const Status opened = caught([&] { return open_chunk(chunk); });
   unlock();
   return opened;
 }

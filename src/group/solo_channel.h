@@ -15,13 +15,17 @@ class SoloChannel final : public Channel {
 
   [[nodiscard]] int rank() const override { return 0; }
   [[nodiscard]] const std::vector<Member>& members() const override { return members_; }
-  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(
-      std::span<const std::byte> mine) override {
+  [[nodiscard]] Result<Letters> exchange(
+      const Result<std::span<const std::byte>>& mine) noexcept override {
+    if (!mine) return std::unexpected(mine.error());
     turn_ = 1 - turn_;
-    letters_[turn_].assign(mine.begin(), mine.end());
-    return std::vector<std::span<const std::byte>>{letters_[turn_]};
+    return caught([&]() -> Result<Letters> {
+      letters_[turn_].assign(mine->begin(), mine->end());
+      shown_[turn_] = letters_[turn_];
+      return Letters(&shown_[turn_], 1);
+    });
   }
-  [[nodiscard]] Outcome agree(const Outcome& mine) override { return mine; }
+  [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override { return mine; }
   [[nodiscard]] StagingPool& staging() override { return staging_; }
   [[nodiscard]] bool can_pull() const override { return false; }
   [[nodiscard]] bool one_space() const override { return false; }
@@ -33,6 +37,7 @@ class SoloChannel final : public Channel {
  private:
   std::vector<Member> members_;
   std::array<std::vector<std::byte>, 2> letters_;
+  std::array<std::span<const std::byte>, 2> shown_;
   std::size_t turn_ = 0;
   StagingPool staging_;
   SharedPointerWords words_{};

@@ -85,7 +85,7 @@ class Leader {
         errands_(*write.channel.errands()),
         plan_(std::move(plan)),
         grid_(write.file.layout(), plan_.window_bytes),
-        job_{Direction::write, plan_, {}, write.channel, write.file, write.counters},
+        job_{Direction::write, plan_, {}, write.channel, write.file, write.counters, no_staging_},
         flights_{Flight{std::move(staging[0]), WindowIo(job_)},
                  Flight{std::move(staging[1]), WindowIo(job_)}} {}
 
@@ -96,13 +96,14 @@ class Leader {
     while (status) {
       if (!own_done) admit();
       if (passengers_.empty()) break;
-      status = caught([&] {
+      status = caught([&]() -> Status {
         const auto window = next_window();
-        return window ? move_window(*window) : land();
+        SHIMA_TRY(window ? move_window(*window) : land());
+        own_done = let_off(own_done);
+        return {};
       });
-      own_done = let_off(own_done);
     }
-    std::ignore = land();
+    std::ignore = caught([&] { return land(); });
     for (const Passenger& passenger : passengers_) errands_.finish(passenger.member, false);
     errands_.stop_leading();
     return own_done;
@@ -252,6 +253,7 @@ class Leader {
   Errands& errands_;
   Plan plan_;
   Grid grid_;
+  Staging no_staging_;  // a flight has its own
   Job job_;
   std::array<Flight, 2> flights_;
   std::uint64_t windows_ = 0;  // gathered so far
@@ -282,8 +284,14 @@ Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
   plan.granule_bytes =
       common_granule({&mine, 1}, std::gcd(plan.window_bytes, write.file.layout().granule_bytes()));
   fault_point(FaultPhase::lead);
-  Leader leader(write, {*std::move(one), *std::move(other)}, std::move(plan));
-  const bool well = leader.lead();
+  const auto well = caught([&]() -> Result<bool> {
+    Leader leader(write, {*std::move(one), *std::move(other)}, std::move(plan));
+    return leader.lead();
+  });
+  if (!well) {  // nobody was taken along yet
+    errands.take_back();
+    return false;
+  }
   std::ignore = errands.wait();
   return well;
 }

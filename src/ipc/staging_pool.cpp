@@ -1,6 +1,7 @@
 #include "ipc/staging_pool.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace shima {
 
@@ -21,7 +22,11 @@ Result<SharedBuffer> StagingPool::take(std::size_t len_bytes) {
 
 void StagingPool::give_back(SharedBuffer buffer) {
   const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(buffer));
+  // Called by destructors; without room in the list the buffer goes back to the system.
+  std::ignore = caught([&]() -> Status {
+    idle_.push_back(std::move(buffer));
+    return {};
+  });
 }
 
 Result<Staging> Staging::borrow(StagingPool& pool, std::size_t len_bytes) {

@@ -44,27 +44,24 @@ class PostOffice {
 class QueueMessenger final : public Messenger {
  public:
   QueueMessenger(PostOffice& office, int rank) : office_(office), rank_(rank) {}
-  Result<Ticket> send(int to, std::span<const std::byte> data) override {
+  Result<Ticket> send(int to, Buffer data) override {
     office_.put(rank_, to, data);
-    pending_[next_] = {-1, {}, data.size()};
+    pending_[next_] = {-1, data.size()};
     return next_++;
   }
-  Result<Ticket> receive(int from, std::span<std::byte> data) override {
-    pending_[next_] = {from, data, 0};
+  Result<Ticket> receive(int from, std::uint64_t len_bytes) override {
+    pending_[next_] = {from, len_bytes};
     return next_++;
   }
-  Result<bool> done(Ticket ticket, std::uint64_t& len_bytes) override {
-    Pending& pending = pending_.at(ticket);
+  Result<std::optional<Buffer>> done(Ticket ticket) override {
+    const Pending& pending = pending_.at(ticket);
+    Buffer letter;
     if (pending.from >= 0) {
-      std::vector<std::byte> letter;
-      if (!office_.get(pending.from, rank_, letter)) return false;
-      EXPECT_LE(letter.size(), pending.data.size());
-      if (!letter.empty()) std::memcpy(pending.data.data(), letter.data(), letter.size());
-      pending.len_bytes = letter.size();
+      if (!office_.get(pending.from, rank_, letter)) return std::nullopt;
+      EXPECT_LE(letter.size(), pending.len_bytes);
     }
-    len_bytes = pending.len_bytes;
     pending_.erase(ticket);
-    return true;
+    return letter;
   }
   void rest() override { std::this_thread::yield(); }
   void moved() override {}
@@ -72,7 +69,6 @@ class QueueMessenger final : public Messenger {
  private:
   struct Pending {
     int from = -1;
-    std::span<std::byte> data;
     std::uint64_t len_bytes = 0;
   };
   PostOffice& office_;
@@ -92,11 +88,15 @@ class SeveralNodesChannel final : public Channel {
         can_pull_(can_pull) {}
   int rank() const override { return inner_->rank(); }
   const std::vector<Member>& members() const override { return members_; }
-  Result<std::vector<std::span<const std::byte>>> exchange(
-      std::span<const std::byte> mine) override {
+  Result<Letters> exchange(const Result<std::span<const std::byte>>& mine) noexcept override {
     return inner_->exchange(mine);
   }
-  Outcome agree(const Outcome& mine) override { return inner_->agree(mine); }
+  Outcome agree(const Outcome& mine) noexcept override { return inner_->agree(mine); }
+  void begin_transfer() noexcept override { inner_->begin_transfer(); }
+  void end_transfer() noexcept override { inner_->end_transfer(); }
+  void quit_transfer() noexcept override { inner_->quit_transfer(); }
+  bool transfer_quit() noexcept override { return inner_->transfer_quit(); }
+  void wait_for_transfers() noexcept override { inner_->wait_for_transfers(); }
   StagingPool& staging() override { return inner_->staging(); }
   bool can_pull() const override { return can_pull_; }
   bool one_space() const override { return inner_->one_space(); }

@@ -55,10 +55,13 @@ Status open(const Opening& opening, Result<std::unique_ptr<Channel>> channel, bo
   auto request = caught([&] { return request_of(opening); });
   if (request && file == nullptr)
     request = fail(Code::bad_argument, "opening a file: no place for it");
-  auto made = std::make_unique<pff_file>();
-  SHIMA_TRY_ASSIGN(made->file, File::open(*std::move(channel), request));
-  made->in_set = in_set;
-  *file = made.release();
+  auto made =
+      caught([]() -> Result<std::unique_ptr<pff_file>> { return std::make_unique<pff_file>(); });
+  if (!made && request) request = std::unexpected(made.error());
+  SHIMA_TRY_ASSIGN(auto opened, File::open(*std::move(channel), request));
+  (*made)->file = std::move(opened);
+  (*made)->in_set = in_set;
+  *file = made->release();
   return {};
 }
 
@@ -123,13 +126,14 @@ int64_t pff_size(pff_file* file) noexcept {
 
 int pff_resize(pff_file* file, int64_t size) noexcept {
   return with_file(file, [=](shima::File& opened) {
-    return opened.set_size(shima::capi::checked_size(opened, size));
+    return opened.set_size(shima::caught([&] { return shima::capi::checked_size(opened, size); }));
   });
 }
 
 int pff_reserve(pff_file* file, int64_t size) noexcept {
   return with_file(file, [=](shima::File& opened) {
-    return opened.preallocate(shima::capi::checked_size(opened, size));
+    return opened.preallocate(
+        shima::caught([&] { return shima::capi::checked_size(opened, size); }));
   });
 }
 

@@ -102,24 +102,36 @@ void PointerService::forget(std::uint64_t file) {
 void PointerService::run() {
   std::vector<Visitor> visitors;
   while (true) {
-    std::vector<pollfd> watched{{stop_.get(), POLLIN, 0}};
-    Clock::time_point next = Clock::now() + std::chrono::hours(1);
-    for (const UniqueFd& listener : listeners_) watched.push_back({listener.get(), POLLIN, 0});
-    for (const Visitor& visitor : visitors) {
-      watched.push_back({visitor.socket.get(), POLLIN, 0});
-      next = std::min(next, visitor.until);
-    }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
-    const int timeout_ms = visitors.empty() ? -1 : static_cast<int>(std::max<long>(left, 0));
-    if (::poll(watched.data(), watched.size(), timeout_ms) < 0 && errno != EINTR) break;
-    if (watched[0].revents != 0) break;
-    const pollfd* const of_visitors = watched.data() + 1 + listeners_.size();
-    for (std::size_t i = 0; i < visitors.size(); ++i)
-      if (of_visitors[i].revents != 0 && !attend(visitors[i])) visitors[i].socket = {};
-    for (std::size_t i = 0; i < listeners_.size(); ++i)
-      if (watched[i + 1].revents != 0) admit(listeners_[i].get(), visitors);
-    keep_within_limits(visitors);
+    const auto goes_on = caught([&] { return serve_round(visitors); });
+    if (!goes_on) ::poll(nullptr, 0, accept_pause_ms);  // out of memory: retry later
+    if (goes_on && !*goes_on) break;
   }
+}
+
+// Waits for requests and answers them; false when the service ends. A visitor for whose request
+// there is no memory is closed; it connects again.
+Result<bool> PointerService::serve_round(std::vector<Visitor>& visitors) {
+  std::vector<pollfd> watched{{stop_.get(), POLLIN, 0}};
+  Clock::time_point next = Clock::now() + std::chrono::hours(1);
+  for (const UniqueFd& listener : listeners_) watched.push_back({listener.get(), POLLIN, 0});
+  for (const Visitor& visitor : visitors) {
+    watched.push_back({visitor.socket.get(), POLLIN, 0});
+    next = std::min(next, visitor.until);
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
+  const int timeout_ms = visitors.empty() ? -1 : static_cast<int>(std::max<long>(left, 0));
+  if (::poll(watched.data(), watched.size(), timeout_ms) < 0 && errno != EINTR) return false;
+  if (watched[0].revents != 0) return false;
+  const pollfd* const of_visitors = watched.data() + 1 + listeners_.size();
+  for (std::size_t i = 0; i < visitors.size(); ++i) {
+    if (of_visitors[i].revents == 0) continue;
+    const auto stays = caught([&]() -> Result<bool> { return attend(visitors[i]); });
+    if (!stays || !*stays) visitors[i].socket = {};
+  }
+  for (std::size_t i = 0; i < listeners_.size(); ++i)
+    if (watched[i + 1].revents != 0) admit(listeners_[i].get(), visitors);
+  keep_within_limits(visitors);
+  return true;
 }
 
 void PointerService::admit(int listener, std::vector<Visitor>& visitors) const {

@@ -54,6 +54,7 @@ class PointerService {
   explicit PointerService(const PointerLimits& limits) : limits_(limits) {}
   [[nodiscard]] Status listen(std::span<const SocketAddress> addresses);
   void run();
+  [[nodiscard]] Result<bool> serve_round(std::vector<Visitor>& visitors);
   void admit(int listener, std::vector<Visitor>& visitors) const;
   void keep_within_limits(std::vector<Visitor>& visitors) const;
   [[nodiscard]] bool attend(Visitor& visitor);

@@ -96,9 +96,11 @@ PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffe
     const auto len =
         slice ? Result<std::uint64_t>(slice->len_bytes) : std::unexpected(slice.error());
     SHIMA_TRY_ASSIGN(const std::int64_t begin, file.file().claim_in_order(len));
-    Result<Slice> place = view->slice(ViewOffset{begin}, *len);
-    if (!place) return run(file.file(), access, std::unexpected(place.error()));
-    return run(file.file(), access, Transfer{.file = *std::move(place), .memory = *slice});
+    const auto transfer = caught([&]() -> Result<Transfer> {
+      SHIMA_TRY_ASSIGN(Slice place, view->slice(ViewOffset{begin}, *len));
+      return Transfer{.file = std::move(place), .memory = *slice};
+    });
+    return run(file.file(), access, transfer);
   };
   return {status, std::move(work), conclusion_of(access, memory)};
 }
@@ -119,11 +121,15 @@ PreparedAccess prepare(OpenFile& file, const Access& access, const Buffer& buffe
 
 Outcome64 carry_out(OpenFile& file, const Access& access, const Buffer& buffer) {
   if (access.scope == Access::Scope::together && access.pointer == Access::Pointer::shared) {
-    const PreparedAccess prepared = prepare_ordered(file, access, buffer);
-    return prepared.concluded(prepared.work());
+    auto prepared =
+        caught([&]() -> Result<PreparedAccess> { return prepare_ordered(file, access, buffer); });
+    if (prepared) return prepared->concluded(prepared->work());
+    file.take_part_with_error(prepared.error().code, true, false);
+    return std::unexpected(prepared.error());
   }
   const Result<Memory> memory = memory_of(file, access, buffer);
-  const Outcome64 outcome = run(file.file(), access, transfer_of(file, access, memory));
+  const auto transfer = caught([&] { return transfer_of(file, access, memory); });
+  const Outcome64 outcome = run(file.file(), access, transfer);
   if (!memory || memory->conversion == nullptr) return outcome;
   return conclude(access, *memory->conversion, outcome);
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <vector>
 
 #include "mpiio/access/access.h"
@@ -19,7 +20,8 @@ struct RequestState {
   MPI_Request handle = MPI_REQUEST_NULL;
   std::shared_ptr<Pending> pending = std::make_shared<Pending>();
   PreparedAccess access;
-  Outcome64 outcome = 0;  // once MPI has been told
+  Outcome64 outcome = 0;                 // once MPI has been told
+  std::list<RequestFailure> failure{1};  // made ready: MPI asks where nothing may be thrown
 };
 
 struct Known {
@@ -34,10 +36,28 @@ struct Registry {
   std::vector<MPI_Request> handles;  // of all requests, sorted: faster to search than the map
   std::atomic<std::size_t> count{0};
 
-  Known& add(MPI_Request handle) {
+  std::size_t promised = 0;  // requests that are being started, for which `handles` has room
+
+  // Makes room for one more request. Every call is followed by add() or by withdraw().
+  void promise() {
+    const std::lock_guard hold(lock);
+    handles.reserve(handles.size() + promised + 1);
+    ++promised;
+  }
+  void withdraw() {
+    const std::lock_guard hold(lock);
+    --promised;
+  }
+  // Registers the request whose description is the only entry of `ready`. Allocates nothing: the MPI
+  // knows the request already.
+  void add(MPI_Request handle, std::map<MPI_Request, Known>& ready) {
+    auto known = ready.extract(ready.begin());
+    known.key() = handle;
+    const std::lock_guard hold(lock);
+    --promised;
     handles.insert(std::ranges::lower_bound(handles, handle, std::less<>{}), handle);
+    requests.insert(std::move(known));
     count = handles.size();
-    return requests[handle];
   }
   void remove(MPI_Request handle) {
     const auto at = std::ranges::lower_bound(handles, handle, std::less<>{});
@@ -52,19 +72,28 @@ Registry& registry() {
   return *instance;
 }
 
-std::vector<RequestFailure>& failures() {
-  thread_local std::vector<RequestFailure> instance;
+std::list<RequestFailure>& failures() {
+  thread_local std::list<RequestFailure> instance;
   return instance;
 }
 
 // MPI asks for the status of a request that is complete.
 int query(void* extra, MPI_Status* status) {
-  const auto& state = *static_cast<RequestState*>(extra);
+  auto& state = *static_cast<RequestState*>(extra);
   const Outcome64& outcome = state.outcome;
   set_status(status, outcome ? *outcome : 0);
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
-  if (!outcome) failures().push_back({state.handle, state.file, outcome.error()});
+  if (outcome) return MPI_SUCCESS;
+  // MPI may ask more than once.
+  if (state.failure.empty())
+    std::ignore = caught([&]() -> Status {
+      state.failure.emplace_back();
+      return {};
+    });
+  if (state.failure.empty()) return MPI_SUCCESS;
+  state.failure.front() = {state.handle, state.file, outcome.error()};
+  failures().splice(failures().end(), state.failure);
   return MPI_SUCCESS;
 }
 
@@ -80,26 +109,28 @@ int cancel(void*, int) { return MPI_SUCCESS; }
 
 }  // namespace
 
-Status start_request(MPI_File file, Worker* worker, PreparedAccess prepared, MPI_Request* request) {
+Status start_request(MPI_File file, PreparedAccess prepared, Task& task, MPI_Request* request) {
   auto state = std::make_unique<RequestState>();
   state->file = file;
-  Work work = std::exchange(prepared.work, nullptr);
   state->access = std::move(prepared);
-  SHIMA_TRY(checked(PMPI_Grequest_start(query, release, cancel, state.get(), &state->handle),
-                    "starting a request"));
-  *request = state->handle;
   const auto pending = state->pending;
-  {
-    const std::lock_guard hold(registry().lock);
-    Known& known = registry().add(state->handle);
-    known = {pending, state.release()};  // MPI gives it back to release()
+  Task made(std::exchange(state->access.work, nullptr),
+            [pending](Outcome64 outcome) { pending->finish(std::move(outcome)); });
+  std::map<MPI_Request, Known> ready;
+  ready.emplace(MPI_REQUEST_NULL, Known{pending, state.get()});
+  registry().promise();
+  task = std::move(made);
+  const Status started =
+      checked(PMPI_Grequest_start(query, release, cancel, state.get(), &state->handle),
+              "starting a request");
+  if (!started) {
+    registry().withdraw();
+    return started;
   }
-  if (worker != nullptr) {
-    worker->add(std::move(work),
-                [pending](Outcome64 outcome) { pending->finish(std::move(outcome)); });
-  } else {
-    pending->finish(caught([&] { return work(); }));
-  }
+  // From here on nothing fails.
+  *request = state->handle;
+  std::ignore = state.release();  // MPI gives it back to release()
+  registry().add(*request, ready);
   return {};
 }
 
@@ -144,6 +175,6 @@ void complete_finished(std::span<const MPI_Request> requests) {
 
 bool has_failures() { return !failures().empty(); }
 
-std::vector<RequestFailure> take_failures() { return std::exchange(failures(), {}); }
+std::list<RequestFailure> take_failures() { return std::exchange(failures(), {}); }
 
 }  // namespace shima

@@ -10,9 +10,9 @@
 
 #include <mpi.h>
 
+#include <list>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "file/background.h"
 #include "mpiio/access/access.h"
@@ -26,8 +26,9 @@ struct RequestFailure {
   Error error;
 };
 
-// Starts a request for an access, which `worker` carries out; without a worker it is done at once.
-[[nodiscard]] Status start_request(MPI_File file, Worker* worker, PreparedAccess prepared,
+// Starts a request for an access, which `task`, made here, carries out. Where MPI fails there is a
+// task without a request.
+[[nodiscard]] Status start_request(MPI_File file, PreparedAccess prepared, Task& task,
                                    MPI_Request* request);
 
 // Whether any request of ours exists; cheap.
@@ -42,6 +43,6 @@ void complete_finished(std::span<const MPI_Request> requests);
 // Whether take_failures() would give any.
 [[nodiscard]] bool has_failures();
 // Failures that MPI asked about in this thread since the last call of this function.
-[[nodiscard]] std::vector<RequestFailure> take_failures();
+[[nodiscard]] std::list<RequestFailure> take_failures();
 
 }  // namespace shima

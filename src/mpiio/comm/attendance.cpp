@@ -22,14 +22,9 @@ namespace {
 using std::chrono::seconds;
 
 constexpr const char* doing = "meeting the members of a communicator";
-constexpr std::uint64_t card_mark = 0x5348494d41434152;  // what an MPI's own message does not have
+constexpr std::uint64_t arrival_mark = 0x5348494d41434152;  // what an MPI's own message does not have
 
-struct Card {
-  std::uint64_t mark = 0;
-  Introduction introduction;
-};
-
-enum class Verdict : std::uint64_t { none = 0, all_came = card_mark + 1, gave_up = card_mark + 2 };
+enum class Verdict : std::uint64_t { none = 0, all_came = arrival_mark + 1, gave_up = arrival_mark + 2 };
 
 // Sends one value to every member and receives one of each. Not an allgather, in which a missing
 // rank would keep back what others sent. Where the wait ends early, the MPI may still write to what
@@ -90,11 +85,11 @@ std::vector<int> ranks_in_world(MPI_Comm comm) {
   return found;
 }
 
-// Judges who is missing while an exchange of cards is under way.
+// Finds missing members while an exchange of marks is pending.
 class Watch {
  public:
-  Watch(MPI_Comm comm, const std::vector<Card>& cards)
-      : cards_(cards), in_world_(ranks_in_world(comm)) {}
+  Watch(MPI_Comm comm, const std::vector<std::uint64_t>& marks)
+      : marks_(marks), in_world_(ranks_in_world(comm)) {}
 
   Status check() {
     const auto now = Clock::now();
@@ -126,8 +121,8 @@ class Watch {
 
   [[nodiscard]] std::vector<int> absent() const {
     std::vector<int> ranks;
-    for (std::size_t i = 0; i < cards_.size(); ++i)
-      if (*static_cast<const volatile std::uint64_t*>(&cards_[i].mark) != card_mark)
+    for (std::size_t i = 0; i < marks_.size(); ++i)
+      if (*static_cast<const volatile std::uint64_t*>(&marks_[i]) != arrival_mark)
         ranks.push_back(static_cast<int>(i));
     return ranks;
   }
@@ -165,7 +160,7 @@ class Watch {
     return {};
   }
 
-  const std::vector<Card>& cards_;
+  const std::vector<std::uint64_t>& marks_;
   std::vector<int> in_world_;
   seconds limit_ = time_limit();
   Clock::time_point start_ = Clock::now();
@@ -183,7 +178,7 @@ Status finish(Shared<T>& exchange, const Peers& check) {
   return done;
 }
 
-// Tells the others what became of the exchange of cards, and learns it of them.
+// Tells the other members how the exchange of marks ended, and collects their results.
 Status compare_verdicts(MPI_Comm comm, std::size_t size, const Status& mine) {
   auto verdicts =
       std::make_unique<Exchange<Verdict>>(size, mine ? Verdict::all_came : Verdict::gave_up);
@@ -205,31 +200,41 @@ Status compare_verdicts(MPI_Comm comm, std::size_t size, const Status& mine) {
   return check();
 }
 
-}  // namespace
-
-bool all_started_under_shima(MPI_Comm comm) {
-  int size = 0;
-  PMPI_Comm_size(comm, &size);
-  if (size == 1) return true;
-  if (own_environment("SHIMA_WHOLE_JOB") != "1") return false;
-  const std::vector<int> in_world = ranks_in_world(comm);
-  return std::ranges::find(in_world, int{MPI_UNDEFINED}) == in_world.end();
+// Whether every member is a rank of this process's job. Allocates nothing, so that no rank alone
+// takes another way.
+bool all_in_world(MPI_Comm comm, int size) {
+  if (!has_world()) return false;
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Group world = MPI_GROUP_NULL;
+  PMPI_Comm_group(comm, &group);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  int in_world = 0;
+  for (int rank = 0; rank < size && in_world != MPI_UNDEFINED; ++rank)
+    PMPI_Group_translate_ranks(group, 1, &rank, world, &in_world);
+  PMPI_Group_free(&group);
+  PMPI_Group_free(&world);
+  return in_world != MPI_UNDEFINED;
 }
 
-Result<std::vector<Introduction>> meet_all(MPI_Comm comm, const Introduction& mine) {
+// Whether the launcher started all members under Shima. The same on all members.
+bool all_started_under_shima(MPI_Comm comm, int size) {
+  return size == 1 || (own_environment("SHIMA_WHOLE_JOB") == "1" && all_in_world(comm, size));
+}
+
+}  // namespace
+
+Status check_attendance(MPI_Comm comm) {
   int size = 0;
   PMPI_Comm_size(comm, &size);
+  if (all_started_under_shima(comm, size)) return {};
   const auto count = static_cast<std::size_t>(size);
-  auto cards = std::make_unique<Exchange<Card>>(count, Card{card_mark, mine});
-  Exchange<Card>& seen = *cards;  // outlives an exchange that is given up
+  auto marks = std::make_unique<Exchange<std::uint64_t>>(count, arrival_mark);
+  Exchange<std::uint64_t>& seen = *marks;  // outlives an exchange that is given up
   Watch watch(comm, seen.all);
-  Status came = cards->start(comm);
-  if (came) came = finish(cards, [&] { return watch.check(); });
+  Status came = marks->start(comm);
+  if (came) came = finish(marks, [&] { return watch.check(); });
   if (came) came = watch.check_all_came();
-  SHIMA_TRY(compare_verdicts(comm, count, came));
-  std::vector<Introduction> introductions;
-  for (const Card& card : seen.all) introductions.push_back(card.introduction);
-  return introductions;
+  return compare_verdicts(comm, count, came);
 }
 
 }  // namespace shima

@@ -10,15 +10,19 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <new>
 #include <ranges>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "group/node_channel.h"
+#include "mpiio/comm/agree_over.h"
 #include "mpiio/comm/attendance.h"
 #include "mpiio/comm/await.h"
+#include "mpiio/comm/first_meetings.h"
 #include "mpiio/comm/message_channel.h"
 #include "mpiio/comm/private_comm.h"
 #include "mpiio/comm/progress.h"
@@ -27,6 +31,9 @@ namespace shima {
 namespace {
 
 // Kept with a communicator; a duplicate gets its own, on the same ground.
+//
+// Making it is a collective call before there is a channel, under the same contract: what a rank
+// cannot do between two meetings it tells in the next (mpiio/comm/first_meetings.h).
 struct CommState {
   std::shared_ptr<const NodeGround> node;        // all members on one node
   std::shared_ptr<const MessageGround> message;  // otherwise
@@ -45,9 +52,16 @@ std::uint64_t child_key(std::uint64_t parent, std::uint64_t serial, std::uint64_
   return x == 0 ? 1 : x;
 }
 
+// Whether this thread duplicates a communicator for a channel, which needs no state: an MPI takes it
+// for fatal if there is no memory for one.
+thread_local bool duplicates_for_channel = false;
+
 int copy_state(MPI_Comm, int, void*, void* from, void* to, int* flag) {
+  *flag = 0;
+  if (duplicates_for_channel) return MPI_SUCCESS;
   auto* parent = static_cast<CommState*>(from);
-  auto* child = new CommState(*parent);
+  auto* child = new (std::nothrow) CommState(*parent);
+  if (child == nullptr) return MPI_ERR_NO_MEM;
   child->key = child_key(parent->key, ++parent->duplicates, 1);
   child->opens = child->duplicates = 0;
   *static_cast<void**>(to) = child;
@@ -81,35 +95,16 @@ std::uint64_t node_identity() {
   return std::hash<std::string>{}(fmt::format("{}/{}/{}", host, boot, namespace_facts.st_ino));
 }
 
+struct Introduction {
+  std::uint64_t node = 0;
+  std::int32_t pid = 0;
+};
+
 struct Abilities {
   std::int32_t cores = 1;
   std::int32_t can_pull = 0;
   NodeAddresses addresses;
 };
-
-template <class T>
-Result<std::vector<T>> gather_all(MPI_Comm comm, const T& mine, const Peers& peers) {
-  struct Moved {
-    T mine;
-    std::vector<T> all;
-  };
-  int size = 0;
-  PMPI_Comm_size(comm, &size);
-  auto moved = std::make_unique<Moved>(mine, std::vector<T>(static_cast<std::size_t>(size)));
-  MPI_Request request = MPI_REQUEST_NULL;
-  Status done = checked(PMPI_Iallgather(&moved->mine, sizeof(T), MPI_BYTE, moved->all.data(),
-                                        sizeof(T), MPI_BYTE, comm, &request),
-                        "introducing ranks to each other");
-  if (done) done = await(request, "introducing ranks to each other", peers);
-  if (done) return std::move(moved->all);
-  std::ignore = moved.release();  // the MPI may still write to it
-  return std::unexpected(std::move(done).error());
-}
-
-Result<bool> all_agree(MPI_Comm comm, bool mine, const Peers& peers) {
-  SHIMA_TRY_ASSIGN(const auto all, gather_all(comm, static_cast<std::int32_t>(mine), peers));
-  return std::ranges::all_of(all, [](std::int32_t yes) { return yes != 0; });
-}
 
 // Who runs where, before anything is shared.
 struct Neighbourhood {
@@ -127,21 +122,18 @@ struct Neighbourhood {
   }
 };
 
-Result<Neighbourhood> look_around(MPI_Comm comm) {
+Result<Neighbourhood> neighbourhood_in(const Gathered<Introduction>& all, int rank) {
   Neighbourhood around;
-  PMPI_Comm_rank(comm, &around.rank);
-  const Introduction mine{node_identity(), ::getpid()};
-  SHIMA_TRY_ASSIGN(const auto all, all_started_under_shima(comm) ? gather_all(comm, mine, {})
-                                                                 : meet_all(comm, mine));
+  around.rank = rank;
   std::map<std::uint64_t, int> nodes;
-  for (const Introduction& other : all) {
-    const int node = nodes.emplace(other.node, static_cast<int>(nodes.size())).first->second;
-    around.members.push_back({node, other.pid, 1});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const int node = nodes.emplace(all[i].node, static_cast<int>(nodes.size())).first->second;
+    around.members.push_back({node, all[i].pid, 1});
   }
-  const int here = around.members[static_cast<std::size_t>(around.rank)].node;
+  const int here = around.members[static_cast<std::size_t>(rank)].node;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (around.members[i].node != here) continue;
-    if (static_cast<int>(i) == around.rank)
+    if (static_cast<int>(i) == rank)
       around.local_index = static_cast<int>(around.local_ranks.size());
     around.local_ranks.push_back(static_cast<int>(i));
   }
@@ -149,30 +141,54 @@ Result<Neighbourhood> look_around(MPI_Comm comm) {
   return around;
 }
 
+// Only this rank knows whether it could make sense of the others.
+Result<Result<Neighbourhood>> look_around(MPI_Comm comm, FirstMeetings& meetings) {
+  const auto mine =
+      caught([]() -> Result<Introduction> { return Introduction{node_identity(), ::getpid()}; });
+  SHIMA_TRY_ASSIGN(const auto all, meetings.gather(mine, {}));
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  return caught([&] { return neighbourhood_in(all, rank); });
+}
+
 // The memory that this rank's node shares; null, on all ranks alike, where some node cannot share
 // any.
-Result<std::shared_ptr<NodeSegment>> share_memory(MPI_Comm comm, const Neighbourhood& around) {
-  const int local_count = static_cast<int>(around.local_ranks.size());
-  const auto local = [&around] { return around.check_local(); };
+Result<std::shared_ptr<NodeSegment>> share_memory(FirstMeetings& meetings,
+                                                  const Result<Neighbourhood>& around) {
+  const int local_count = around ? static_cast<int>(around->local_ranks.size()) : 0;
+  const auto local = [&around] { return around ? around->check_local() : Status{}; };
   SharedBuffer made;  // the first rank of each node makes it; open until all have mapped it
-  if (around.local_index == 0) {
-    if (auto buffer = NodeSegment::make(local_count)) {
-      made = *std::move(buffer);
-    } else {
-      log(LogLevel::warn, "no memory for the ranks of this node to share: {}",
-          describe(buffer.error()));
-    }
+  if (around && around->local_index == 0) {
+    auto buffer = caught([&]() -> Result<SharedBuffer> {
+      auto memory = NodeSegment::make(local_count);
+      if (!memory)
+        log(LogLevel::warn, "no memory for the ranks of this node to share: {}",
+            describe(memory.error()));
+      return memory;
+    });
+    if (buffer) made = *std::move(buffer);
     fault_point(FaultPhase::open_made);
   }
-  SHIMA_TRY_ASSIGN(const auto refs, gather_all(comm, made.ref(), local));
-  auto attached = NodeSegment::attach(refs[static_cast<std::size_t>(around.local_ranks.front())],
-                                      local_count, around.local_index);
+  const auto mine = around ? Result<SharedRef>(made.ref()) : std::unexpected(around.error());
+  SHIMA_TRY_ASSIGN(const auto refs, meetings.gather(mine, local));
+  const SharedRef ref = refs[static_cast<std::size_t>(around->local_ranks.front())];
+  auto attached =
+      caught([&] { return NodeSegment::attach(ref, local_count, around->local_index); });
   fault_point(FaultPhase::open_joined);
-  if (!attached)
+  const auto shared = caught([&]() -> Result<std::int32_t> {
+    if (attached) return 1;
     log(LogLevel::warn, "no shared memory with the other ranks of this node: {}",
         describe(attached.error()));
-  SHIMA_TRY_ASSIGN(const bool all_attached, all_agree(comm, attached.has_value(), local));
-  return all_attached ? *attached : nullptr;
+    return 0;
+  });
+  SHIMA_TRY_ASSIGN(const auto all, meetings.gather(shared, local));
+  const bool everywhere = all.all_of([](std::int32_t yes) { return yes != 0; });
+  return everywhere ? *std::move(attached) : nullptr;
+}
+
+// Allocates nothing, and must not outlive the segment.
+WaitHooks first_hooks(const NodeSegment* segment) {
+  return {.progress = progress_mpi, .peers = [segment] { return segment->check_peers(); }};
 }
 
 WaitHooks hooks_for(const std::weak_ptr<NodeSegment>& segment, bool may_spin) {
@@ -197,54 +213,74 @@ Status settle_on_one_node(CommState& state, Neighbourhood around) {
   return {};
 }
 
-// Rank 0 keeps the shared file pointers of all files. `others`: the nodes but rank 0's.
-Status settle_shared_pointers(MPI_Comm comm, int rank, std::span<const NodeAddresses> others,
-                              MessageGround& ground) {
+// The addresses of the nodes other than rank 0's.
+std::vector<NodeAddresses> other_nodes(const Neighbourhood& around,
+                                       const Gathered<Abilities>& all) {
+  std::map<int, NodeAddresses> nodes;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (around.members[i].node != around.members[0].node)
+      nodes.emplace(around.members[i].node, all[i].addresses);
+  const auto found = std::views::values(nodes);
+  return {found.begin(), found.end()};
+}
+
+// Rank 0 keeps the shared file pointers of all files. `last` is the error of this rank alone.
+Status settle_shared_pointers(FirstMeetings& meetings, const Neighbourhood& around,
+                              const Gathered<Abilities>& all, MessageGround& ground, Status& last) {
   PointerAddress address;
-  if (rank == 0) {
-    auto service = PointerService::start(listening_addresses(own_addresses(), others));
-    if (service) {
-      ground.pointer_service = *std::move(service);
-      address = ground.pointer_service->address();
-    } else {
-      log(LogLevel::warn, "no shared file pointers: {}", describe(service.error()));
-    }
+  if (around.rank == 0) {
+    last = caught([&]() -> Status {
+      auto service = PointerService::start(
+          listening_addresses(own_addresses(), other_nodes(around, all)));
+      if (service) {
+        ground.pointer_service = *std::move(service);
+        address = ground.pointer_service->address();
+      } else {
+        log(LogLevel::warn, "no shared file pointers: {}", describe(service.error()));
+      }
+      return {};
+    });
   }
-  MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(PMPI_Ibcast(&address, sizeof address, MPI_BYTE, 0, comm, &request),
-                    "introducing the keeper of shared file pointers"));
-  SHIMA_TRY(await(request, "introducing the keeper of shared file pointers"));
+  SHIMA_TRY(meetings.broadcast(address, [&around] { return around.check_local(); }));
   if (address.endpoint_count == 0) {
     ground.pointer_service.reset();
-  } else if (rank != 0) {
-    ground.pointer_client = std::make_shared<PointerClient>(address);
+  } else if (around.rank != 0) {
+    last = caught([&]() -> Status {
+      ground.pointer_client = std::make_shared<PointerClient>(address);
+      return {};
+    });
   }
   return {};
 }
 
-Status settle_on_several_nodes(MPI_Comm comm, CommState& state, const Neighbourhood& around) {
-  auto ground = std::make_shared<MessageGround>();
-  ground->staging = std::make_shared<StagingPool>();
-  ground->members = around.members;
-  Abilities mine{.addresses = shown(own_addresses())};
-  if (state.segment) {
-    mine.cores = state.segment->usable_cores();
-    mine.can_pull = state.segment->can_pull() ? 1 : 0;
-  }
-  SHIMA_TRY_ASSIGN(const auto all, gather_all(comm, mine, [&] { return around.check_local(); }));
-  ground->can_pull = std::ranges::all_of(all, [](const Abilities& a) { return a.can_pull != 0; });
-  std::map<int, NodeAddresses> other_nodes;
+Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state,
+                               const Neighbourhood& around, Status& last) {
+  auto ground = caught([&]() -> Result<std::shared_ptr<MessageGround>> {
+    auto made = std::make_shared<MessageGround>();
+    made->staging = std::make_shared<StagingPool>();
+    made->members = around.members;
+    return made;
+  });
+  const auto mine = caught([&]() -> Result<Abilities> {
+    if (!ground) return std::unexpected(ground.error());
+    Abilities abilities{.addresses = shown(own_addresses())};
+    if (state.segment) {
+      abilities.cores = state.segment->usable_cores();
+      abilities.can_pull = state.segment->can_pull() ? 1 : 0;
+    }
+    return abilities;
+  });
+  const auto local = [&around] { return around.check_local(); };
+  SHIMA_TRY_ASSIGN(const auto all, meetings.gather(mine, local));
+  MessageGround& made = **ground;
+  made.can_pull = all.all_of([](const Abilities& a) { return a.can_pull != 0; });
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (around.members[i].node != around.members[0].node)
-      other_nodes.emplace(around.members[i].node, all[i].addresses);
-    ground->members[i].cores = all[i].cores;
-    if (!state.segment) ground->members[i].node = static_cast<int>(i);
+    made.members[i].cores = all[i].cores;
+    if (!state.segment) made.members[i].node = static_cast<int>(i);
   }
-  ground->one_space = state.segment && state.segment->one_space();
-  const auto others = std::views::values(other_nodes);
-  SHIMA_TRY(settle_shared_pointers(comm, around.rank, std::vector(others.begin(), others.end()),
-                                   *ground));
-  state.message = std::move(ground);
+  made.one_space = state.segment && state.segment->one_space();
+  SHIMA_TRY(settle_shared_pointers(meetings, around, all, made, last));
+  state.message = *std::move(ground);
   return {};
 }
 
@@ -261,20 +297,40 @@ void announce(const Neighbourhood& around, const CommState& state) {
       reach());
 }
 
-Result<std::unique_ptr<CommState>> make_state(MPI_Comm comm) {
-  auto state = std::make_unique<CommState>();
-  fault_point(FaultPhase::open_enter);
-  SHIMA_TRY_ASSIGN(Neighbourhood around, look_around(comm));
+// Introduces the ranks to each other. What it returns is the same on all; `last` is the error of
+// this rank alone, found after the last meeting.
+Status fill_state(MPI_Comm comm, FirstMeetings& meetings, CommState& state, Status& last) {
+  SHIMA_TRY_ASSIGN(auto around, look_around(comm, meetings));
   fault_point(FaultPhase::open_introduced);
-  SHIMA_TRY_ASSIGN(state->segment, share_memory(comm, around));
-  if (state->segment) SHIMA_TRY(state->segment->introduce(hooks_for(state->segment, false)));
-  announce(around, *state);
-  if (state->segment && around.node_count == 1) {
-    SHIMA_TRY(settle_on_one_node(*state, std::move(around)));
-  } else {
-    SHIMA_TRY(settle_on_several_nodes(comm, *state, around));
-  }
-  return state;
+  SHIMA_TRY_ASSIGN(state.segment, share_memory(meetings, around));
+  if (state.segment) SHIMA_TRY(state.segment->introduce(first_hooks(state.segment.get())));
+  const bool one_node = state.segment && around->node_count == 1;
+  if (!one_node) SHIMA_TRY(settle_on_several_nodes(meetings, state, *around, last));
+  if (last)
+    last = caught([&]() -> Status {
+      announce(*around, state);
+      return one_node ? settle_on_one_node(state, *std::move(around)) : Status{};
+    });
+  return {};
+}
+
+Result<CommState*> make_state(MPI_Comm comm) {
+  fault_point(FaultPhase::open_enter);
+  SHIMA_TRY(caught([comm] { return check_attendance(comm); }));
+  auto made =
+      caught([]() -> Result<std::unique_ptr<CommState>> { return std::make_unique<CommState>(); });
+  SHIMA_TRY_ASSIGN(FirstMeetings meetings, FirstMeetings::begin(comm, status_of(made)));
+  CommState* const state = made->get();
+  Status last;
+  SHIMA_TRY(fill_state(comm, meetings, *state, last));
+  if (last) last = checked(PMPI_Comm_set_attr(comm, state_keyval(), state), "keeping a node");
+  if (last) std::ignore = made->release();
+  Peers peers;
+  if (state->segment) peers = first_hooks(state->segment.get()).peers;
+  const Status all = agree_over(comm, last, "introducing ranks to each other", peers);
+  if (all) return state;
+  if (last) PMPI_Comm_delete_attr(comm, state_keyval());
+  return std::unexpected(all.error());
 }
 
 Result<CommState*> state_of(MPI_Comm comm) {
@@ -283,10 +339,7 @@ Result<CommState*> state_of(MPI_Comm comm) {
   SHIMA_TRY(
       checked(PMPI_Comm_get_attr(comm, state_keyval(), &known, &found), "asking a communicator"));
   if (found != 0) return static_cast<CommState*>(known);
-  SHIMA_TRY_ASSIGN(std::unique_ptr<CommState> made, make_state(comm));
-  SHIMA_TRY(checked(PMPI_Comm_set_attr(comm, state_keyval(), made.get()),
-                    "remembering a communicator's node"));
-  return made.release();
+  return make_state(comm);
 }
 
 }  // namespace
@@ -304,7 +357,10 @@ Result<std::unique_ptr<Channel>> make_channel(MPI_Comm comm) {
     SHIMA_TRY_ASSIGN(auto channel, NodeChannel::make(state->node, key));
     return std::unique_ptr<Channel>(std::move(channel));
   }
-  SHIMA_TRY_ASSIGN(auto channel, MessageChannel::make(state->message, comm, key));
+  duplicates_for_channel = true;
+  auto made = caught([&] { return MessageChannel::make(state->message, comm, key); });
+  duplicates_for_channel = false;
+  SHIMA_TRY_ASSIGN(auto channel, std::move(made));
   return std::unique_ptr<Channel>(std::move(channel));
 }
 

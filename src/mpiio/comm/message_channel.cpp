@@ -1,65 +1,47 @@
 #include "mpiio/comm/message_channel.h"
 
-#include <array>
-#include <limits>
-#include <numeric>
+#include <algorithm>
+#include <tuple>
 
 #include "base/fault_point.h"
+#include "group/agreement.h"
+#include "group/letter_places.h"
 #include "group/outcome_words.h"
+#include "mpiio/comm/agree_over.h"
+#include "mpiio/comm/await.h"
 #include "mpiio/comm/real_mpi.h"
 
 namespace shima {
-namespace {
 
-constexpr int data_tag = 1;
-
-}  // namespace
-
-Result<Messenger::Ticket> MpiMessenger::send(int to, std::span<const std::byte> data) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(PMPI_Isend(data.data(), static_cast<int>(data.size()), MPI_BYTE, to, data_tag,
-                               comm_, &request),
-                    "sending to another node"));
-  under_way_[next_] = request;
-  return next_++;
-}
-
-Result<Messenger::Ticket> MpiMessenger::receive(int from, std::span<std::byte> data) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(PMPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_BYTE, from, data_tag,
-                               comm_, &request),
-                    "receiving from another node"));
-  under_way_[next_] = request;
-  return next_++;
-}
-
-Result<bool> MpiMessenger::done(Ticket ticket, std::uint64_t& len_bytes) {
-  const auto found = under_way_.find(ticket);
-  MPI_Status status;
-  int flag = 0;
-  SHIMA_TRY(checked(SHIMA_REAL(Test)(&found->second, &flag, &status),
-                    "waiting for a message of another node"));
-  if (flag == 0) return false;
-  int count = 0;
-  PMPI_Get_count(&status, MPI_BYTE, &count);
-  len_bytes = count > 0 ? static_cast<std::uint64_t>(count) : 0;
-  under_way_.erase(found);
-  return true;
+MessageChannel::Memory::Memory(std::size_t members)
+    : lens(members), counts(members), starts(members) {
+  for (auto& all : envelopes) all.resize(members);
+  for (auto& all : letters) all.resize(members);
 }
 
 Result<std::unique_ptr<MessageChannel>> MessageChannel::make(
     std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key) {
+  constexpr const char* doing = "duplicating a communicator";
   MPI_Comm own = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(PMPI_Comm_idup(comm, &own, &request), "duplicating a communicator"));
-  SHIMA_TRY(await(request, "duplicating a communicator"));
+  SHIMA_TRY(checked(PMPI_Comm_idup(comm, &own, &request), doing));
+  SHIMA_TRY(await(request, doing));
   PMPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
-  return std::unique_ptr<MessageChannel>(new MessageChannel(std::move(ground), own, key));
+  auto made = caught([&]() -> Result<std::unique_ptr<MessageChannel>> {
+    return std::unique_ptr<MessageChannel>(new MessageChannel(std::move(ground), own, key));
+  });
+  const Status all = agree_over(comm, status_of(made), "opening a file on several nodes");
+  if (all) return made;
+  if (!made) PMPI_Comm_free(&own);
+  return std::unexpected(all.error());
 }
 
 MessageChannel::MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_Comm comm,
                                std::uint64_t key)
-    : ground_(std::move(ground)), comm_(comm), messenger_(comm) {
+    : ground_(std::move(ground)),
+      comm_(comm),
+      memory_(std::make_unique<Memory>(ground_->members.size())),
+      messenger_(comm, ground_->members.size()) {
   PMPI_Comm_rank(comm_, &rank_);
   if (ground_->pointer_service)
     shared_pointer_ = std::make_unique<PointerKept>(ground_->pointer_service, key);
@@ -68,54 +50,107 @@ MessageChannel::MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_
 }
 
 MessageChannel::~MessageChannel() {
+  if (lost_) std::ignore = memory_.release();
   int finalized = 0;
   PMPI_Finalized(&finalized);
-  if (finalized == 0) PMPI_Comm_free(&comm_);
+  if (finalized == 0 && !lost_) PMPI_Comm_free(&comm_);
 }
 
-Result<std::vector<std::span<const std::byte>>> MessageChannel::exchange(
-    std::span<const std::byte> mine) {
-  const auto count = static_cast<std::size_t>(size());
-  std::vector<int> lens(count);
-  const int len = static_cast<int>(mine.size());
+Status MessageChannel::finish(Status started, MPI_Request request, const char* doing) {
+  if (started) started = await(request, doing);
+  if (!started) {
+    lost_ = true;
+    messenger_.give_up();
+  }
+  return started;
+}
+
+Status MessageChannel::gather_envelopes(const Status& ready) {
+  constexpr const char* doing = "exchanging requests";
+  Memory& memory = *memory_;
+  memory.mine.worst = words_of(outcome_of(*this, ready)).first;
+  if (!ready) memory.mine.len_bytes = 0;
   MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(PMPI_Iallgather(&len, 1, MPI_INT, lens.data(), 1, MPI_INT, comm_, &request),
-                    "exchanging sizes"));
-  SHIMA_TRY(await(request, "exchanging sizes"));
+  const Status started = checked(
+      PMPI_Iallgather(&memory.mine, sizeof(Envelope), MPI_BYTE, memory.envelopes[turn_].data(),
+                      sizeof(Envelope), MPI_BYTE, comm_, &request),
+      doing);
   fault_point(FaultPhase::exchange);
-  const auto sum = std::accumulate(lens.begin(), lens.end(), std::int64_t{0});
-  if (sum > std::numeric_limits<int>::max())
-    return fail(Code::unsupported_operation,
-                "a collective on several nodes: the descriptions of all accesses "
-                "exceed 2 GiB; use datatypes with fewer pieces");
-  std::vector<int> starts(count);
-  std::exclusive_scan(lens.begin(), lens.end(), starts.begin(), 0);
-  turn_ = 1 - turn_;
-  std::vector<std::byte>& received = letters_[turn_];
-  received.resize(static_cast<std::size_t>(sum));
-  SHIMA_TRY(checked(PMPI_Iallgatherv(mine.data(), len, MPI_BYTE, received.data(), lens.data(),
-                                     starts.data(), MPI_BYTE, comm_, &request),
-                    "exchanging requests"));
-  SHIMA_TRY(await(request, "exchanging requests"));
-  std::vector<std::span<const std::byte>> letters;
-  for (std::size_t i = 0; i < count; ++i)
-    letters.push_back(std::span<const std::byte>(received).subspan(
-        static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(lens[i])));
-  return letters;
+  SHIMA_TRY(finish(started, request, doing));
+  std::uint64_t worst = 0;
+  for (std::size_t i = 0; i < memory.lens.size(); ++i) {
+    const Envelope& envelope = memory.envelopes[turn_][i];
+    worst = std::max(worst, envelope.worst);
+    memory.lens[i] = envelope.len_bytes;
+    if (envelope.len_bytes <= Envelope::inline_bytes)
+      memory.letters[turn_][i] = std::span(envelope.data).first(envelope.len_bytes);
+  }
+  return settled(*this, outcome_of({worst, 0}), ready, doing);
 }
 
-Outcome MessageChannel::agree(const Outcome& mine) {
-  const Rendezvous::Maxima words = words_of(mine);
-  const std::array<std::uint64_t, 2> in{words.first, words.second};
-  std::array<std::uint64_t, 2> out{};
+// Long letters lie one after the other; those that came in their envelopes come again.
+Status MessageChannel::make_room(std::span<const std::byte> mine) {
+  Memory& memory = *memory_;
+  SHIMA_TRY_ASSIGN(const std::uint64_t sum, length_of_letters(memory.lens));
+  memory.body.assign(mine.begin(), mine.end());
+  std::vector<std::byte>& bodies = memory.bodies[turn_];
+  bodies.resize(sum);
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < memory.lens.size(); ++i) {
+    memory.starts[i] = static_cast<int>(start);
+    memory.counts[i] = static_cast<int>(memory.lens[i]);
+    memory.letters[turn_][i] = std::span(bodies).subspan(start, memory.lens[i]);
+    start += memory.lens[i];
+  }
+  return {};
+}
+
+Status MessageChannel::gather_bodies() {
+  constexpr const char* doing = "exchanging long requests";
+  Memory& memory = *memory_;
   MPI_Request request = MPI_REQUEST_NULL;
-  Status met =
-      checked(PMPI_Iallreduce(in.data(), out.data(), 2, MPI_UINT64_T, MPI_MAX, comm_, &request),
-              "agreeing");
+  const Status started =
+      checked(PMPI_Iallgatherv(memory.body.data(), static_cast<int>(memory.body.size()), MPI_BYTE,
+                               memory.bodies[turn_].data(), memory.counts.data(),
+                               memory.starts.data(), MPI_BYTE, comm_, &request),
+              doing);
+  return finish(started, request, doing);
+}
+
+Result<Letters> MessageChannel::exchange(const Result<std::span<const std::byte>>& mine) noexcept {
+  turn_ = 1 - turn_;
+  Memory& memory = *memory_;
+  if (mine) {
+    memory.mine.len_bytes = mine->size();
+    std::ranges::copy(mine->first(std::min(mine->size(), Envelope::inline_bytes)),
+                      memory.mine.data.begin());
+  }
+  SHIMA_TRY(gather_envelopes(status_of(mine)));
+  if (std::ranges::max(memory.lens) > Envelope::inline_bytes) {
+    const Status room = caught([&] { return make_room(*mine); });
+    SHIMA_TRY(agree_on(*this, room, "exchanging long requests"));
+    SHIMA_TRY(gather_bodies());
+  }
+  return Letters(memory.letters[turn_]);
+}
+
+Result<Outcome> MessageChannel::meet(const Outcome& mine) {
+  const Rendezvous::Maxima words = words_of(mine);
+  Memory& memory = *memory_;
+  memory.words = {words.first, words.second};
+  MPI_Request request = MPI_REQUEST_NULL;
+  const Status started = checked(PMPI_Iallreduce(memory.words.data(), memory.all_words.data(), 2,
+                                                 MPI_UINT64_T, MPI_MAX, comm_, &request),
+                                 "agreeing");
   fault_point(FaultPhase::arrive);
-  if (met) met = await(request, "agreeing");
-  if (!met) return {.code = met.error().code, .rank = rank_};
-  return outcome_of({out[0], out[1]});
+  SHIMA_TRY(finish(started, request, "agreeing"));
+  return outcome_of({memory.all_words[0], memory.all_words[1]});
+}
+
+Outcome MessageChannel::agree(const Outcome& mine) noexcept {
+  const auto met = caught([&] { return meet(mine); });
+  if (!met) return {.code = met.error().code, .sys_errno = 0, .rank = rank_};
+  return *met;
 }
 
 }  // namespace shima

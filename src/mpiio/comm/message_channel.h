@@ -1,37 +1,22 @@
 // A channel whose members run on several nodes, over a private communicator of its own.
+//
+// A meeting is one nonblocking collective call of MPI, whose memory the channel has from the
+// beginning. Short letters travel in that call; only for long ones is there a second, after all
+// members have found room for them.
 #pragma once
 
 #include <mpi.h>
 
 #include <array>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "group/channel.h"
-#include "group/messenger.h"
 #include "group/pointer/shared_pointer.h"
 #include "ipc/staging_pool.h"
-#include "mpiio/comm/await.h"
+#include "mpiio/comm/mpi_messenger.h"
 
 namespace shima {
-
-class MpiMessenger final : public Messenger {
- public:
-  explicit MpiMessenger(MPI_Comm comm) : comm_(comm) {}
-
-  [[nodiscard]] Result<Ticket> send(int to, std::span<const std::byte> data) override;
-  [[nodiscard]] Result<Ticket> receive(int from, std::span<std::byte> data) override;
-  [[nodiscard]] Result<bool> done(Ticket ticket, std::uint64_t& len_bytes) override;
-  void rest() override { pause_.rest(); }
-  void moved() override { pause_.reset(); }
-
- private:
-  MPI_Comm comm_;
-  Ticket next_ = 1;
-  std::map<Ticket, MPI_Request> under_way_;
-  Rest pause_;
-};
 
 // What channels of one communicator have in common.
 struct MessageGround {
@@ -47,7 +32,8 @@ struct MessageGround {
 
 class MessageChannel final : public Channel {
  public:
-  // Duplicates `comm`; `key` is the file's own. Collective over it.
+  // Duplicates `comm`; `key` is the file's own. Collective over it: all ranks get a channel or all
+  // get an error.
   [[nodiscard]] static Result<std::unique_ptr<MessageChannel>> make(
       std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key);
   MessageChannel(const MessageChannel&) = delete;
@@ -56,9 +42,13 @@ class MessageChannel final : public Channel {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
-  [[nodiscard]] Result<std::vector<std::span<const std::byte>>> exchange(
-      std::span<const std::byte> mine) override;
-  [[nodiscard]] Outcome agree(const Outcome& mine) override;
+  [[nodiscard]] Result<Letters> exchange(
+      const Result<std::span<const std::byte>>& mine) noexcept override;
+  [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override;
+  void begin_transfer() noexcept override { messenger_.begin(); }
+  void quit_transfer() noexcept override { messenger_.quit(); }
+  [[nodiscard]] bool transfer_quit() noexcept override { return messenger_.somebody_quit(); }
+  void wait_for_transfers() noexcept override { messenger_.drain(); }
   [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
   [[nodiscard]] bool can_pull() const override { return ground_->can_pull; }
   [[nodiscard]] bool one_space() const override { return ground_->one_space; }
@@ -68,14 +58,43 @@ class MessageChannel final : public Channel {
   [[nodiscard]] Messenger* messenger() override { return &messenger_; }
 
  private:
+  // What a member brings to an exchange: its letter, or the beginning of a long one.
+  struct Envelope {
+    static constexpr std::size_t inline_bytes = 488;
+    std::uint64_t worst;  // the outcome's first word
+    std::uint64_t len_bytes;
+    std::array<std::byte, inline_bytes> data;
+  };
+  // All that meetings read and write. MPI may still do so when a meeting has failed: then it is
+  // kept until the process ends.
+  struct Memory {
+    explicit Memory(std::size_t members);
+    std::array<std::uint64_t, 2> words{};
+    std::array<std::uint64_t, 2> all_words{};
+    Envelope mine{};
+    std::array<std::vector<Envelope>, 2> envelopes;  // of this exchange and of the one before
+    std::array<std::vector<std::byte>, 2> bodies;    // of long letters
+    std::vector<std::byte> body;                     // this member's
+    std::array<std::vector<std::span<const std::byte>>, 2> letters;
+    std::vector<std::uint64_t> lens;
+    std::vector<int> counts;
+    std::vector<int> starts;
+  };
+
   MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key);
+  [[nodiscard]] Result<Outcome> meet(const Outcome& mine);
+  [[nodiscard]] Status gather_envelopes(const Status& ready);
+  [[nodiscard]] Status make_room(std::span<const std::byte> mine);
+  [[nodiscard]] Status gather_bodies();
+  [[nodiscard]] Status finish(Status started, MPI_Request request, const char* doing);
 
   std::shared_ptr<const MessageGround> ground_;
   MPI_Comm comm_;
   int rank_ = 0;
+  std::unique_ptr<Memory> memory_;
+  bool lost_ = false;  // a meeting is still under way and will never end
   MpiMessenger messenger_;
   std::unique_ptr<SharedPointer> shared_pointer_;
-  std::array<std::vector<std::byte>, 2> letters_;  // of this exchange and of the one before
   std::size_t turn_ = 0;
 };
 

@@ -7,32 +7,49 @@
 namespace shima {
 namespace {
 
-Status start(OpenFile& file, MPI_File fh, const Access& access, const Buffer& buffer,
-             MPI_Request* request) {
-  const bool together = access.scope == Access::Scope::together;
-  if (together) SHIMA_TRY(file.check_no_split());
+void queue(Worker* worker, Task task) {
+  if (worker != nullptr) return worker->add(std::move(task));
+  task.run();
+}
+
+Status start_alone(OpenFile& file, MPI_File fh, const Access& access, const Buffer& buffer,
+                   MPI_Request* request) {
   PreparedAccess prepared = prepare(file, access, buffer);
-  Worker* const worker = !together                     ? &file.alone()
-                         : may_run_in_background(file) ? &file.together()
-                                                       : nullptr;
-  const Work work = prepared.work;
-  const Status status =
-      prepared.status
-          ? caught([&] { return start_request(fh, worker, std::move(prepared), request); })
-          : prepared.status;
-  if (status || !together) return status;
-  // The others must hear of the error, in the order of the calls.
-  if (worker != nullptr) {
-    worker->add(work, [](const Outcome64&) {});
+  SHIMA_TRY(prepared.status);
+  Task task;
+  SHIMA_TRY(start_request(fh, std::move(prepared), task, request));
+  queue(&file.alone(), std::move(task));
+  return {};
+}
+
+// The others must hear of an error, in the order of the calls.
+Status start_together(OpenFile& file, MPI_File fh, const Access& access, const Buffer& buffer,
+                      MPI_Request* request) {
+  SHIMA_TRY(file.check_no_split());
+  const bool in_background = may_run_in_background(file);
+  Task task;
+  const Status status = caught([&]() -> Status {
+    PreparedAccess prepared = prepare(file, access, buffer);
+    if (prepared.status) return start_request(fh, std::move(prepared), task, request);
+    task = Task(std::move(prepared.work), nullptr);
+    return prepared.status;
+  });
+  if (task) {
+    queue(in_background ? &file.together() : nullptr, std::move(task));
   } else {
-    std::ignore = caught([&] { return work(); });
+    file.take_part_with_error(status.error().code, access.pointer == Access::Pointer::shared,
+                              in_background);
   }
   return status;
 }
 
 int start(MPI_File fh, const Access& access, const Buffer& buffer, MPI_Request* request) {
   *request = MPI_REQUEST_NULL;
-  return on_file(fh, [&](OpenFile& file) { return start(file, fh, access, buffer, request); });
+  return on_file(fh, [&](OpenFile& file) {
+    return access.scope == Access::Scope::together
+               ? start_together(file, fh, access, buffer, request)
+               : start_alone(file, fh, access, buffer, request);
+  });
 }
 
 constexpr auto reading = Direction::read;

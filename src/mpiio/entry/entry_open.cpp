@@ -62,16 +62,14 @@ bool is_intracommunicator(MPI_Comm comm) {
 
 // Both pointers of a file in append mode start at its end. Nobody may write before all have seen
 // where that is.
-Status go_to_end(OpenFile& file) {
-  const Result<FileOffset> size = file.file().size();
-  SharedPointer* const shared = file.file().shared_pointer();
-  if (shared != nullptr && size) shared->prepare(size->value);
-  SHIMA_TRY(file.file().agree(size ? Status{} : std::unexpected(size.error())));
-  if (shared != nullptr) shared->commit();
-  file.set_position(ViewOffset{size->value});
+Status look_for_end(OpenFile& file) {
+  SHIMA_TRY_ASSIGN(const FileOffset size, file.file().size());
+  if (SharedPointer* const shared = file.file().shared_pointer()) shared->prepare(size.value);
+  file.set_position(ViewOffset{size.value});
   return {};
 }
 
+// All that this rank still lacks is made before all agree that the file is open.
 Status open(MPI_Comm comm, const Result<OpenRequest>& request, int amode, MPI_File* fh) {
   look_for_gpu_drivers();
   int size = 0;
@@ -79,9 +77,23 @@ Status open(MPI_Comm comm, const Result<OpenRequest>& request, int amode, MPI_Fi
   ProgressHold progress(size);
   SHIMA_TRY_ASSIGN(auto channel, make_channel(comm));
   SHIMA_TRY_ASSIGN(auto file, File::open(std::move(channel), request));
-  auto open_file = std::make_unique<OpenFile>(std::move(file), comm, amode, std::move(progress));
-  if (request->mode.append) SHIMA_TRY(go_to_end(*open_file));
-  *fh = register_open_file(std::move(open_file));
+  File& meeting = *file;
+  std::unique_ptr<OpenFile> opened;
+  MPI_File handle = MPI_FILE_NULL;
+  const Status mine = caught([&]() -> Status {
+    opened = std::make_unique<OpenFile>(file, comm, amode, progress);
+    if (request->mode.append) SHIMA_TRY(look_for_end(*opened));
+    handle = register_open_file(opened);
+    return {};
+  });
+  const Status all = meeting.agree(mine);
+  if (!all) {
+    if (handle != MPI_FILE_NULL) unregister_open_file(handle).reset();
+    return all;
+  }
+  SharedPointer* const shared = meeting.shared_pointer();
+  if (request->mode.append && shared != nullptr) shared->commit();
+  *fh = handle;
   return {};
 }
 
@@ -105,8 +117,10 @@ int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
     return raise_class(MPI_FILE_NULL, MPI_ERR_COMM,
                        {Code::bad_argument, 0, "opening a file: it takes an intracommunicator"});
   }
-  return guarded(MPI_FILE_NULL,
-                 [&] { return open(comm, request_of(filename, amode, info), amode, fh); });
+  return guarded(MPI_FILE_NULL, [&] {
+    const auto request = caught([&] { return request_of(filename, amode, info); });
+    return open(comm, request, amode, fh);
+  });
 }
 SHIMA_EXPORT(File_open);
 
@@ -133,7 +147,7 @@ SHIMA_EXPORT(File_delete);
 int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
   return on_file(fh, [&](OpenFile& file) -> Status {
     SHIMA_TRY(file.settle());
-    return file.file().set_size(checked_size(file, size));
+    return file.file().set_size(caught([&] { return checked_size(file, size); }));
   });
 }
 SHIMA_EXPORT(File_set_size);
@@ -141,7 +155,7 @@ SHIMA_EXPORT(File_set_size);
 int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
   return on_file(fh, [&](OpenFile& file) -> Status {
     SHIMA_TRY(file.settle());
-    return file.file().preallocate(checked_size(file, size));
+    return file.file().preallocate(caught([&] { return checked_size(file, size); }));
   });
 }
 SHIMA_EXPORT(File_preallocate);

@@ -33,12 +33,12 @@ Status seek_shared(OpenFile& file, MPI_Offset offset, int whence) {
   SHIMA_TRY(check_not_sequential(file.file().mode()));
   SHIMA_TRY(file.settle());
   SHIMA_TRY_ASSIGN(SharedPointer* const pointer, file.shared_pointer());
-  return file.file().first_member_does(
-      "seeking with the shared pointer of", std::pair<std::int64_t, std::int64_t>(offset, whence),
-      [&]() -> Status {
-        SHIMA_TRY_ASSIGN(const std::int64_t target, target_of(file, offset, whence));
-        return pointer->set(target);
-      });
+  const auto move = [&]() -> Status {
+    SHIMA_TRY_ASSIGN(const std::int64_t target, target_of(file, offset, whence));
+    return pointer->set(target);
+  };
+  return file.file().first_member_does("seeking with the shared pointer of",
+                                       std::pair<std::int64_t, std::int64_t>(offset, whence), move);
 }
 
 }  // namespace

@@ -12,23 +12,37 @@
 namespace shima {
 namespace {
 
+// Once nothing can fail any more, a split call is under way in the file, and `task` is its work.
+Status prepare_split(OpenFile& file, const char* kind, const Access& access, const Buffer& buffer,
+                     Task& task) {
+  const auto pending = std::make_shared<Pending>();
+  PreparedAccess prepared = prepare(file, access, buffer);
+  Task made(std::move(prepared.work),
+            [pending](Outcome64 outcome) { pending->finish(std::move(outcome)); });
+  file.begin_split({kind, [pending, conclude = std::move(prepared.conclude)] {
+                      return PreparedAccess{{}, {}, conclude}.concluded(
+                          pending->wait(progress_mpi));
+                    }});
+  task = std::move(made);
+  return {};
+}
+
 int begin(MPI_File fh, const char* kind, const Access& access, const Buffer& buffer) {
   return on_file(fh, [&](OpenFile& file) -> Status {
     SHIMA_TRY(file.settle());
-    const auto pending = std::make_shared<Pending>();
-    PreparedAccess prepared = prepare(file, access, buffer);
-    if (may_run_in_background(file)) {
-      file.together().add(std::move(prepared.work),
-                          [pending](Outcome64 outcome) { pending->finish(std::move(outcome)); });
+    const bool in_background = may_run_in_background(file);
+    Task task;
+    const Status status = caught([&] { return prepare_split(file, kind, access, buffer, task); });
+    if (!status) {
+      file.take_part_with_error(status.error().code, access.pointer == Access::Pointer::shared,
+                                in_background);
+    } else if (in_background) {
+      file.together().add(std::move(task));
     } else {
-      pending->finish(caught([&] { return prepared.work(); }));
+      task.run();
     }
-    file.begin_split({kind, [pending, conclude = prepared.conclude] {
-                        return PreparedAccess{{}, {}, conclude}.concluded(
-                            pending->wait(progress_mpi));
-                      }});
     fault_point(FaultPhase::split);
-    return {};
+    return status;
   });
 }
 

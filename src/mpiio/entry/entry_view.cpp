@@ -17,16 +17,14 @@ namespace {
 
 // Where a view of a sequential file starts: at the shared pointer, once all have come. Collective;
 // a member that wants it elsewhere fails all.
-Result<MPI_Offset> current_displacement(OpenFile& file, MPI_Offset wanted) {
+Result<std::int64_t> current_position(OpenFile& file, MPI_Offset wanted) {
   SHIMA_TRY(file.shared_pointer());
   Result<std::uint64_t> claim = 0;
   if (wanted != MPI_DISPLACEMENT_CURRENT)
     claim = fail(Code::bad_argument,
                  "setting a view: a file opened with MPI_MODE_SEQUENTIAL takes no displacement but "
                  "MPI_DISPLACEMENT_CURRENT");
-  SHIMA_TRY_ASSIGN(const std::int64_t position, file.file().claim_in_order(claim));
-  SHIMA_TRY_ASSIGN(const FileOffset place, file.view()->place_of(ViewOffset{position}));
-  return place.value;
+  return file.file().claim_in_order(claim);
 }
 
 // What all ranks have to give alike: the representation, and the etype's extent in it.
@@ -36,32 +34,40 @@ std::uint64_t digest_of(const View& view) {
 
 // What a member of a collective set_view brings.
 struct NewView {
-  Result<std::shared_ptr<const View>> view;
-  Result<Hints> hints;
+  std::shared_ptr<const View> view;
+  Hints hints;
+  std::uint64_t digest = 0;
 };
 
-NewView new_view(OpenFile& file, const View::Request& request, MPI_Info info) {
-  auto view = caught([&] { return View::make(request, file.file().mode()); });
-  Result<Hints> hints = file.file().hints();
-  if (info != MPI_INFO_NULL)
-    hints =
-        caught([&]() -> Result<Hints> { return resolve(file.file().hints(), settings_of(info)); });
-  if (!view) hints = std::unexpected(view.error());
-  return {std::move(view), std::move(hints)};
+Result<NewView> new_view(OpenFile& file, const View::Request& request, MPI_Info info) {
+  NewView made;
+  SHIMA_TRY_ASSIGN(made.view, View::make(request, file.file().mode()));
+  made.hints = file.file().hints();
+  if (info != MPI_INFO_NULL) made.hints = resolve(file.file().hints(), settings_of(info));
+  made.digest = digest_of(*made.view);
+  // The exchange of hints is the meeting after which all pointers start anew.
+  if (SharedPointer* const shared = file.file().shared_pointer()) shared->prepare(0);
+  return made;
 }
 
 Status set_view(OpenFile& file, View::Request request, MPI_Info info) {
   SHIMA_TRY(file.settle());
+  std::int64_t position = 0;
   if (file.file().mode().sequential) {
-    SHIMA_TRY_ASSIGN(request.displacement, current_displacement(file, request.displacement));
+    SHIMA_TRY_ASSIGN(position, current_position(file, request.displacement));
   }
-  NewView wanted = new_view(file, request, info);
-  // The exchange of hints is the meeting after which all pointers start anew.
-  SharedPointer* const shared = file.file().shared_pointer();
-  if (shared != nullptr) shared->prepare(0);
-  SHIMA_TRY(file.file().set_hints(wanted.hints, wanted.view ? digest_of(**wanted.view) : 0));
-  if (shared != nullptr) shared->commit();
-  file.set_view(*std::move(wanted.view));
+  auto wanted = caught([&]() -> Result<NewView> {
+    if (file.file().mode().sequential) {
+      SHIMA_TRY_ASSIGN(const FileOffset place, file.view()->place_of(ViewOffset{position}));
+      request.displacement = place.value;
+    }
+    return new_view(file, request, info);
+  });
+  const std::uint64_t digest = wanted ? wanted->digest : 0;
+  auto hints = wanted ? Result<Hints>(std::move(wanted->hints)) : std::unexpected(wanted.error());
+  SHIMA_TRY(file.file().set_hints(hints, digest));
+  if (SharedPointer* const shared = file.file().shared_pointer()) shared->commit();
+  file.set_view(std::move(wanted->view));
   ++file.file().counters().views_set;
   return {};
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <unordered_set>
 
 #include "base/log.h"
@@ -76,7 +77,10 @@ int raise(MPI_File file, const Error& error) {
 }
 
 int raise_class(MPI_File file, int error_class, const Error& error) {
-  log_once(row_of(error.code).level, describe(error));
+  std::ignore = caught([&]() -> Status {
+    log_once(row_of(error.code).level, describe(error));
+    return {};
+  });
   const OpenFile* open_file = find_open_file(file);
   const ErrorHandler handler =
       open_file != nullptr ? open_file->error_handler() : default_error_handler();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+
 namespace shima {
 namespace {
 
@@ -12,13 +14,14 @@ std::shared_ptr<const View> byte_view() {
 
 }  // namespace
 
-OpenFile::OpenFile(std::unique_ptr<File> file, MPI_Comm comm, int amode, ProgressHold progress)
-    : progress_(std::move(progress)),
-      file_(std::move(file)),
-      amode_(amode),
+OpenFile::OpenFile(std::unique_ptr<File>& file, MPI_Comm comm, int amode, ProgressHold& progress)
+    : amode_(amode),
       view_(byte_view()),
-      error_handler_(default_error_handler()) {
+      error_handler_(default_error_handler()),
+      reserve_(Work(), nullptr) {
   PMPI_Comm_group(comm, &group_);
+  file_ = std::move(file);
+  progress_ = std::move(progress);
 }
 
 OpenFile::~OpenFile() {
@@ -89,16 +92,40 @@ Result<Slice> OpenFile::take_shared(std::uint64_t len) {
   return view->slice(ViewOffset{begin}, len);
 }
 
-Worker& OpenFile::together() {
-  const std::lock_guard hold(lock_);
-  if (together_ == nullptr) together_ = std::make_unique<Worker>();
-  return *together_;
-}
-
-Worker& OpenFile::alone() {
-  const std::lock_guard hold(lock_);
-  if (alone_ == nullptr) alone_ = std::make_unique<Worker>();
-  return *alone_;
+void OpenFile::take_part_with_error(Code code, bool ordered, bool in_background) noexcept {
+  struct Part {
+    File* file;
+    Code code;
+    bool ordered;
+    Outcome64 operator()() const {
+      // An ordered access first claims its place, and ends there for all.
+      if (ordered) {
+        SHIMA_TRY_ASSIGN(const auto place, file->claim_in_order(fail(code, Words())));
+        return as_unsigned(place);
+      }
+      return file->write_all(fail(code, Words()));
+    }
+  };
+  Task task;
+  {
+    const std::lock_guard hold(lock_);
+    std::swap(task, reserve_);
+  }
+  const Part part{file_.get(), code, ordered};
+  if (task && in_background) {
+    task.set_work(part);
+    together_.add(std::move(task));
+  } else {
+    together_.drain(progress_mpi);
+    std::ignore = caught([&] { return part(); });
+  }
+  // If there is no memory for another reserve now, the next failure is dealt with at once.
+  std::ignore = caught([&]() -> Status {
+    Task made{Work(), nullptr};
+    const std::lock_guard hold(lock_);
+    if (!reserve_) std::swap(reserve_, made);
+    return {};
+  });
 }
 
 Status OpenFile::check_no_split() const {
@@ -111,24 +138,12 @@ Status OpenFile::check_no_split() const {
 
 Status OpenFile::settle() {
   SHIMA_TRY(check_no_split());
-  Worker* worker = nullptr;
-  {
-    const std::lock_guard hold(lock_);
-    worker = together_.get();
-  }
-  if (worker != nullptr) worker->drain(progress_mpi);
+  together_.drain(progress_mpi);
   return {};
 }
 
 void OpenFile::finish_all() {
-  Worker* workers[2] = {};
-  {
-    const std::lock_guard hold(lock_);
-    workers[0] = together_.get();
-    workers[1] = alone_.get();
-  }
-  for (Worker* worker : workers)
-    if (worker != nullptr) worker->drain(progress_mpi);
+  for (Worker* worker : {&together_, &alone_}) worker->drain(progress_mpi);
 }
 
 void OpenFile::begin_split(Split split) {

@@ -26,7 +26,8 @@ namespace shima {
 
 class OpenFile {
  public:
-  OpenFile(std::unique_ptr<File> file, MPI_Comm comm, int amode, ProgressHold progress);
+  // Takes `file` and `progress` over, unless it throws.
+  OpenFile(std::unique_ptr<File>& file, MPI_Comm comm, int amode, ProgressHold& progress);
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
@@ -57,8 +58,11 @@ class OpenFile {
   [[nodiscard]] Result<Slice> take_shared(std::uint64_t len);
 
   // The threads that work for this file; started at first use.
-  [[nodiscard]] Worker& together();
-  [[nodiscard]] Worker& alone();
+  [[nodiscard]] Worker& together() { return together_; }
+  [[nodiscard]] Worker& alone() { return alone_; }
+  // Takes part in a collective call that could not be started here, with an error, in its turn:
+  // in the file's thread, or at once. Never throws.
+  void take_part_with_error(Code code, bool ordered, bool in_background) noexcept;
   // To be called before any collective call that is not queued: an error while a split call is
   // under way; waits for nonblocking collective ones.
   [[nodiscard]] Status settle();
@@ -92,13 +96,15 @@ class OpenFile {
   std::shared_ptr<const View> view_;
   ErrorHandler error_handler_;
   std::optional<Split> split_;
+  Task reserve_;  // for take_part_with_error, which may come where there is no memory
   // Last, so that they end before what they work on.
-  std::unique_ptr<Worker> together_;
-  std::unique_ptr<Worker> alone_;
+  Worker together_;
+  Worker alone_;
 };
 
 // The registry. Handles are also known by small numbers, for Fortran; 0 is MPI_FILE_NULL.
-[[nodiscard]] MPI_File register_open_file(std::unique_ptr<OpenFile> file);
+// Takes `file` over, unless it throws.
+[[nodiscard]] MPI_File register_open_file(std::unique_ptr<OpenFile>& file);
 [[nodiscard]] std::unique_ptr<OpenFile> unregister_open_file(MPI_File handle);
 [[nodiscard]] OpenFile* find_open_file(MPI_File handle);
 [[nodiscard]] int number_of(MPI_File handle);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <shared_mutex>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -33,14 +34,15 @@ OpenFile* file_behind(MPI_File handle) { return reinterpret_cast<OpenFile*>(hand
 
 }  // namespace
 
-MPI_File register_open_file(std::unique_ptr<OpenFile> file) {
+MPI_File register_open_file(std::unique_ptr<OpenFile>& file) {
   Registry& all = registry();
   const std::unique_lock hold(all.lock);
   auto slot = std::find(all.slots.begin() + 1, all.slots.end(), MPI_FILE_NULL);
   if (slot == all.slots.end()) slot = all.slots.insert(slot, MPI_FILE_NULL);
-  const auto handle = reinterpret_cast<MPI_File>(file.release());
+  const auto handle = reinterpret_cast<MPI_File>(file.get());
   all.numbers.emplace(handle, static_cast<int>(slot - all.slots.begin()));
   *slot = handle;
+  std::ignore = file.release();
   return handle;
 }
 

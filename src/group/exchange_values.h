@@ -1,0 +1,64 @@
+// Exchanges one value of each member over a channel.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+#include "group/channel.h"
+
+namespace shima {
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+// One T of each member, read in place: after a meeting, a member must not lose a value because it
+// alone is out of memory.
+template <class T>
+class Values {
+ public:
+  explicit Values(Letters letters) : letters_(letters) {}
+
+  [[nodiscard]] std::size_t size() const { return letters_.size(); }
+  [[nodiscard]] T operator[](std::size_t i) const {
+    T value;
+    std::memcpy(&value, letters_[i].data(), sizeof(T));
+    return value;
+  }
+  [[nodiscard]] T front() const { return (*this)[0]; }
+  template <class Test>
+  [[nodiscard]] bool any(Test test) const {
+    for (std::size_t i = 0; i < size(); ++i)
+      if (test((*this)[i])) return true;
+    return false;
+  }
+  // What follows the first member's value.
+  [[nodiscard]] std::span<const std::byte> first_rest() const {
+    return letters_.front().subspan(sizeof(T));
+  }
+
+ private:
+  Letters letters_;
+};
+
+// All members have the same letters, so they accept or refuse them alike.
+template <class T>
+Result<Values<T>> values_in(Letters letters) {
+  for (const auto letter : letters)
+    if (letter.size() < sizeof(T))
+      return fail(Code::internal, "processes of one job run different builds of Shima");
+  return Values<T>(letters);
+}
+
+// Gives every member the values of all. Collective; an error of one member is returned by all.
+template <class T>
+Result<Values<T>> exchange_values(Channel& channel, const Result<T>& mine) {
+  const auto letter =
+      mine ? Result<std::span<const std::byte>>(bytes_of(*mine)) : std::unexpected(mine.error());
+  SHIMA_TRY_ASSIGN(const Letters letters, channel.exchange(letter));
+  return values_in<T>(letters);
+}
+
+}  // namespace shima

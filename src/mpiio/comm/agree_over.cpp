@@ -1,0 +1,55 @@
+#include "mpiio/comm/agree_over.h"
+
+#include <sched.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+
+namespace shima {
+namespace {
+
+// Memory for one agreement. Threads that open files at once each take one; where an agreement fails
+// the MPI may still write to it, so that it is not given back.
+struct Place {
+  std::atomic<bool> taken{false};
+  std::uint64_t mine = 0;
+  std::uint64_t all = 0;
+};
+
+Place& take_place() {
+  static std::array<Place, 64> places;
+  while (true) {
+    for (Place& place : places)
+      if (!place.taken.exchange(true)) return place;
+    sched_yield();
+  }
+}
+
+}  // namespace
+
+Status agree_over(MPI_Comm comm, const Status& mine, const char* doing,
+                  const Peers& peers) noexcept {
+  Place& place = take_place();
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  const auto code = mine ? Code::ok : mine.error().code;
+  place.mine = mine ? 0 : static_cast<std::uint64_t>(code) << 56 | static_cast<std::uint32_t>(rank);
+  const Status met = caught([&]() -> Status {
+    MPI_Request request = MPI_REQUEST_NULL;
+    SHIMA_TRY(checked(
+        PMPI_Iallreduce(&place.mine, &place.all, 1, MPI_UINT64_T, MPI_MAX, comm, &request), doing));
+    return await(request, doing, peers);
+  });
+  if (!met) return met;
+  const std::uint64_t all = place.all;
+  place.taken = false;
+  const auto worst = static_cast<Code>(all >> 56);
+  if (worst == Code::ok) return {};
+  if (worst == code) return mine;
+  return fail_settled(worst, 0, [&] {
+    return std::string(doing) + ": rank " + std::to_string(all & 0xffffffff) + " failed";
+  });
+}
+
+}  // namespace shima

@@ -1,0 +1,80 @@
+// Messages of one channel over MPI, and how they end when a collective call fails.
+//
+// A member that fails in the middle of a transfer tells all others by an empty message; they see it
+// when they have nothing else to do, and leave too. After the agreement on failure all members
+// tell each other how many messages each has sent, take back what they wanted to receive, receive
+// and drop what is still on its way, and wait until their own messages have left. Then no request
+// is under way, and the next call starts from nothing.
+#pragma once
+
+#include <mpi.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "group/messenger.h"
+#include "mpiio/comm/await.h"
+
+namespace shima {
+
+class MpiMessenger final : public Messenger {
+ public:
+  MpiMessenger(MPI_Comm comm, std::size_t members);
+  MpiMessenger(const MpiMessenger&) = delete;
+  MpiMessenger& operator=(const MpiMessenger&) = delete;
+  // Keeps what will never end: the MPI may write to it as long as the process lives.
+  ~MpiMessenger() override;
+
+  [[nodiscard]] Result<Ticket> send(int to, Buffer data) override;
+  [[nodiscard]] Result<Ticket> receive(int from, std::uint64_t len_bytes) override;
+  [[nodiscard]] Result<std::optional<Buffer>> done(Ticket ticket) override;
+  void rest() override { pause_.rest(); }
+  void moved() override { pause_.reset(); }
+
+  // A transfer begins, with nothing under way.
+  void begin() noexcept;
+  void quit() noexcept;
+  [[nodiscard]] bool somebody_quit() noexcept;
+  // Collective, after an agreement on failure.
+  void drain() noexcept;
+  // The MPI has failed: nothing more is sent or received.
+  void give_up() noexcept { gave_up_ = true; }
+
+ private:
+  struct Message {
+    Buffer data;
+    MPI_Request request = MPI_REQUEST_NULL;
+    int peer = 0;
+    bool incoming = false;
+  };
+  // What has gone to, or come from, one peer in this transfer.
+  struct Tally {
+    int data = 0;
+    int quits = 0;
+  };
+  struct State {
+    explicit State(std::size_t members)
+        : sent(members), expected(members), received(members), quits(members, MPI_REQUEST_NULL) {}
+    std::map<Ticket, Message> under_way;
+    std::vector<Tally> sent;
+    std::vector<Tally> expected;
+    std::vector<Tally> received;
+    std::vector<MPI_Request> quits;
+  };
+
+  [[nodiscard]] Status tell_counts();
+  void take_back();
+  [[nodiscard]] Result<bool> finish_some();
+  [[nodiscard]] Result<bool> drop_some();
+  [[nodiscard]] Status drop(int from, int tag);
+
+  MPI_Comm comm_;
+  int rank_ = 0;
+  Ticket next_ = 1;
+  std::unique_ptr<State> state_;
+  bool gave_up_ = false;
+  Rest pause_;
+};
+
+}  // namespace shima

