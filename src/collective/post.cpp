@@ -24,6 +24,7 @@ struct Header {
   std::uint64_t len_bytes;
   std::uint64_t file_pieces;
   std::uint64_t memory_pieces;
+  std::uint64_t more_rounds;
   Bounds bounds;
 };
 
@@ -47,6 +48,7 @@ std::vector<std::byte> encode_post(const Post& post) {
                       post.len_bytes,
                       post.file_pieces,
                       post.memory_pieces,
+                      post.more_rounds,
                       post.bounds};
   std::vector<std::byte> bytes(sizeof header);
   std::memcpy(bytes.data(), &header, sizeof header);
@@ -68,6 +70,7 @@ Result<Post> decode_post(std::span<const std::byte> bytes) {
             .len_bytes = header.len_bytes,
             .file_pieces = header.file_pieces,
             .memory_pieces = header.memory_pieces,
+            .more_rounds = header.more_rounds,
             .bounds = header.bounds,
             .file = {},
             .memory = {}};

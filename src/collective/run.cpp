@@ -131,7 +131,7 @@ Part move_planned(const CollectiveCall& call, const Plan& plan, std::span<const 
 
 }  // namespace
 
-Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& mine) {
+Result<CollectiveResult> run_collective(const CollectiveCall& call, const Post& mine) {
   Part part;
   Path path = Path::independent;
   call.channel.begin_transfer();
@@ -150,7 +150,11 @@ Result<std::uint64_t> run_collective(const CollectiveCall& call, const Post& min
   const Status agreed = agree_on(call, part);
   if (call.caches_apart && path != Path::independent) call.file.look_again();
   SHIMA_TRY(agreed);
-  return path == Path::independent ? part.own_bytes : bytes_before(mine.file, part.end_of_file);
+  // All have decoded the posts if all agree.
+  const auto longest = std::ranges::max_element(*posts, {}, &Post::more_rounds);
+  return CollectiveResult{
+      path == Path::independent ? part.own_bytes : bytes_before(mine.file, part.end_of_file),
+      longest->more_rounds};
 }
 
 }  // namespace shima

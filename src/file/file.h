@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "base/result.h"
 #include "base/units.h"
 #include "collective/channel.h"
+#include "device/driver.h"
 #include "file/hints.h"
 #include "layout/master_file.h"
 #include "observe/counters.h"
@@ -46,6 +48,7 @@ struct OpenRequest {
 struct Transfer {
   Slice file;
   Slice memory;
+  std::optional<DevicePlace> device = {};  // where the memory is, if no host memory
 };
 
 class File {

@@ -10,6 +10,7 @@
 #include "file/agreement.h"
 #include "file/independent.h"
 #include "file/striping.h"
+#include "file/transfer_pieces.h"
 #include "observe/stats.h"
 #include "store/master_store.h"
 #include "store/range_lock.h"
@@ -135,9 +136,8 @@ Result<std::uint64_t> JointFile::move(Operation operation, const Transfer& trans
     }
   }
   const auto moved = done ? Result<std::uint64_t>(transfer.file.len_bytes)
-                     : operation == Operation::write
-                         ? move_own(operation, transfer.file, transfer.memory, counters)
-                         : read_own(transfer, counters);
+                     : operation == Operation::write ? move_own(operation, transfer, counters)
+                                                     : read_own(transfer, counters);
   if (moved)
     (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
   count(counters);
@@ -147,7 +147,7 @@ Result<std::uint64_t> JointFile::move(Operation operation, const Transfer& trans
 // Whether the write waits until all members write together.
 Result<bool> JointFile::keep(const Transfer& transfer) {
   if (!facts_.caches_apart || atomic_ || transfer.file.len_bytes == 0) return false;
-  const bool may_wait = request_.hints.shima_combine != Toggle::disable &&
+  const bool may_wait = !transfer.device && request_.hints.shima_combine != Toggle::disable &&
                         PendingWrites::worth_keeping(transfer.file);
   {
     const std::lock_guard lock(pending_mutex_);
@@ -168,9 +168,7 @@ Result<std::uint64_t> JointFile::read_own(const Transfer& transfer, Counters& co
     return beyond ? pending_.end() > bounds.lowest : pending_.touches(bounds);
   };
   if (waits(false)) SHIMA_TRY(flush_alone());
-  const auto read = [&] {
-    return move_own(Operation::read, transfer.file, transfer.memory, counters);
-  };
+  const auto read = [&] { return move_own(Operation::read, transfer, counters); };
   const auto moved = read();
   if (!moved || *moved == transfer.file.len_bytes || !waits(true)) return moved;
   SHIMA_TRY(flush_alone());  // the file does not end where it seemed to
@@ -185,8 +183,7 @@ Status JointFile::flush_alone() {
     batch = pending_.take();
   }
   Counters counters;
-  const Slice &file = batch.transfer.file, &memory = batch.transfer.memory;
-  const auto written = move_own(Operation::write, file, memory, counters);
+  const auto written = move_own(Operation::write, batch.transfer, counters);
   count(counters);
   return written ? Status{} : std::unexpected(written.error());
 }
@@ -206,7 +203,7 @@ Status JointFile::flush_together() {
 
 // Whether the write was done together with those of other members of the node.
 Result<bool> JointFile::combine(const Transfer& transfer, Counters& counters) {
-  if (atomic_ || facts_.caches_apart || transfer.file.pattern.is_contiguous() ||
+  if (atomic_ || facts_.caches_apart || transfer.device || transfer.file.pattern.is_contiguous() ||
       channel_->errands() == nullptr || request_.hints.shima_combine == Toggle::disable)
     return false;
   const Post post = make_post(transfer.file, transfer.memory);
@@ -215,30 +212,48 @@ Result<bool> JointFile::combine(const Transfer& transfer, Counters& counters) {
   if (!alone || !worth_combining(post)) return false;
   const CombinedWrite write{*channel_, file_, counters, request_.hints.cb_buffer_size,
                             [&](const Slice& file, const Slice& memory) {
-                              return move_own(Operation::write, file, memory, counters);
+                              return move_own(Operation::write, {file, memory}, counters);
                             }};
   SHIMA_TRY_ASSIGN(const bool combined, write_combined(write, post));
   if (combined) ++counters.combined_writes;
   return combined;
 }
 
-Result<std::uint64_t> JointFile::move_own(Operation operation, const Slice& file,
-                                          const Slice& memory, Counters& counters) {
-  const IndependentRequest request{operation,
-                                   file,
-                                   memory,
-                                   request_.hints.ind_rd_buffer_size,
-                                   request_.hints.romio_ds_read != Toggle::disable,
-                                   request_.hints.shima_ring,
-                                   facts_.cores_to_spare,
-                                   facts_.wants_stats,
-                                   &read_ahead_};
-  if (!atomic_ || file.len_bytes == 0) return move_independently(request, file_, counters);
+Result<std::uint64_t> JointFile::move_own(Operation operation, const Transfer& transfer,
+                                          Counters& counters) {
+  if (!atomic_ || transfer.file.len_bytes == 0) return move_pieces(operation, transfer, counters);
   const std::lock_guard one_at_a_time(alone_);
-  const Bounds bounds = bounds_of(file);
+  const Bounds bounds = bounds_of(transfer.file);
   SHIMA_TRY_ASSIGN(const auto held, RangeLock::take(file_, {{bounds.lowest}, {bounds.highest}},
                                                     operation == Operation::write));
-  return move_independently(request, file_, counters);
+  return move_pieces(operation, transfer, counters);
+}
+
+Result<std::uint64_t> JointFile::move_pieces(Operation operation, const Transfer& transfer,
+                                             Counters& counters) {
+  const auto move_piece = [&](const Transfer& piece) {
+    const IndependentRequest request{operation,
+                                     piece.file,
+                                     piece.memory,
+                                     request_.hints.ind_rd_buffer_size,
+                                     request_.hints.romio_ds_read != Toggle::disable,
+                                     request_.hints.shima_ring,
+                                     facts_.cores_to_spare,
+                                     facts_.wants_stats,
+                                     &read_ahead_};
+    return move_independently(request, file_, counters);
+  };
+  if (!transfer.device) return move_piece(transfer);
+  const Result<Transfer> whole = transfer;
+  TransferPieces pieces(
+      device_queues_, whole,
+      {.operation = operation, .buffer_bytes = request_.hints.shima_device_buffer_size});
+  do {
+    SHIMA_TRY_ASSIGN(const Transfer piece, pieces.next());
+    SHIMA_TRY_ASSIGN(const std::uint64_t moved, move_piece(piece));
+    pieces.moved(moved);
+  } while (pieces.more() > 0);
+  return pieces.total_moved();
 }
 
 bool JointFile::seems_cached(const Bounds& bounds) {
@@ -250,13 +265,37 @@ Result<std::uint64_t> JointFile::move_all(Operation operation, const Result<Tran
   return move_together(operation, transfer);
 }
 
+// Where each member moves its own bytes in any case it brings them whole, and device memory is
+// staged below the lock of atomic mode.
 Result<std::uint64_t> JointFile::move_together(Operation operation,
                                                const Result<Transfer>& transfer) {
   Counters counters;
   ++(operation == Operation::write ? counters.collective_writes : counters.collective_reads);
+  const bool moves_own = tuning_for(operation).force == Tuning::Force::independent;
+  TransferPieces pieces(device_queues_, transfer,
+                        {.operation = operation,
+                         .staged = !moves_own,
+                         .buffer_bytes = request_.hints.shima_device_buffer_size});
+  Result<CollectiveResult> round;
+  do {
+    const Result<Transfer> piece = caught([&] { return pieces.next(); });
+    round = move_round(operation, piece, pieces.more(), counters);
+    if (round) pieces.moved(round->len_bytes);
+  } while (round && round->more_rounds > 0);
+  if (round)
+    (operation == Operation::write ? counters.bytes_written : counters.bytes_read) +=
+        pieces.total_moved();
+  count(counters);
+  if (!round) return std::unexpected(round.error());
+  return pieces.total_moved();
+}
+
+Result<CollectiveResult> JointFile::move_round(Operation operation, const Result<Transfer>& piece,
+                                               std::uint64_t more_rounds, Counters& counters) {
   Post post;
-  if (transfer) post = make_post(transfer->file, transfer->memory);
-  if (!transfer) post.code = transfer.error().code;
+  if (piece) post = make_post(piece->file, piece->memory);
+  if (!piece) post.code = piece.error().code;
+  post.more_rounds = more_rounds;
   const Hints& hints = request_.hints;
   post.direct = operation == Operation::write ? hints.direct_write : hints.direct_read;
   if (operation == Operation::read && post.len_bytes > 0) post.cached = seems_cached(post.bounds);
@@ -266,18 +305,15 @@ Result<std::uint64_t> JointFile::move_together(Operation operation,
                             *channel_,
                             file_,
                             counters,
-                            operation == Operation::write ? write_tuning_ : read_tuning_,
+                            tuning_for(operation),
                             facts_.caches_apart,
                             [&](const Slice& file, const Slice& memory) {
-                              return move_own(operation, file, memory, counters);
+                              return move_own(operation, {file, memory, piece->device}, counters);
                             }};
-  const auto moved = run_collective(call, post);
-  if (moved)
-    (operation == Operation::write ? counters.bytes_written : counters.bytes_read) += *moved;
-  count(counters);
+  auto moved = run_collective(call, post);
   // This member's own words, unless another member's error is the one that all return.
-  if (!transfer && !moved && transfer.error().code == moved.error().code)
-    return std::unexpected(transfer.error());
+  if (!piece && !moved && piece.error().code == moved.error().code)
+    return std::unexpected(piece.error());
   return moved;
 }
 
@@ -403,6 +439,8 @@ Hints JointFile::hints_in_effect() const {
   Hints hints = request_.hints;
   if (hints.cb_nodes == 0) hints.cb_nodes = agent_count(channel_->members());
   hints.cb_buffer_size = window_size(hints.cb_buffer_size);
+  if (hints.shima_device_buffer_size == 0)
+    hints.shima_device_buffer_size = default_device_buffer_bytes;
   if (hints.ind_rd_buffer_size == 0) hints.ind_rd_buffer_size = default_sieve_bytes;
   if (file_.master() != nullptr) {
     describe_striping(*file_.master(), hints);
@@ -414,6 +452,7 @@ Hints JointFile::hints_in_effect() const {
 }
 
 Status JointFile::close() {
+  device_queues_.clear();
   const Status flushed = flush_together();
   Status status = file_.close();
   if (!flushed) status = flushed;

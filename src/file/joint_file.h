@@ -5,7 +5,9 @@
 #include <tuple>
 
 #include "collective/plan.h"
+#include "collective/run.h"
 #include "collective/shared_pointer.h"
+#include "device/staged_memory.h"
 #include "file/agreement.h"
 #include "file/file.h"
 #include "file/pending_writes.h"
@@ -68,9 +70,13 @@ class JointFile final : public File {
 
  private:
   void tune();
+  [[nodiscard]] const Tuning& tuning_for(Operation operation) const {
+    return operation == Operation::write ? write_tuning_ : read_tuning_;
+  }
   Result<std::uint64_t> move(Operation operation, const Transfer& transfer);
-  Result<std::uint64_t> move_own(Operation operation, const Slice& file, const Slice& memory,
-                                 Counters& counters);
+  Result<std::uint64_t> move_own(Operation operation, const Transfer& transfer, Counters& counters);
+  Result<std::uint64_t> move_pieces(Operation operation, const Transfer& transfer,
+                                    Counters& counters);
   Result<bool> combine(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> read_own(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> move_all(Operation operation, const Result<Transfer>& transfer);
@@ -80,6 +86,8 @@ class JointFile final : public File {
   Result<bool> keep(const Transfer& transfer);
   Status flush_alone();
   Status flush_together();
+  Result<CollectiveResult> move_round(Operation operation, const Result<Transfer>& piece,
+                                      std::uint64_t more_rounds, Counters& counters);
   Status resize(const char* doing, const Result<FileOffset>& size,
                 const std::function<Status()>& action);
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
@@ -96,6 +104,7 @@ class JointFile final : public File {
   std::string removable_;  // what to remove when it is closed
   Facts facts_;
   ReadAhead read_ahead_;
+  QueuePool device_queues_;
   Tuning write_tuning_;
   Tuning read_tuning_;
   std::mutex combining_;

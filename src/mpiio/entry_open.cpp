@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "mpiio/access_mode.h"
 #include "mpiio/communicator.h"
-#include "mpiio/device_memory.h"
 #include "mpiio/entry.h"
 #include "mpiio/info.h"
 #include "mpiio/private_comm.h"
@@ -73,7 +72,6 @@ Status go_to_end(OpenFile& file) {
 }
 
 Status open(MPI_Comm comm, const Result<OpenRequest>& request, int amode, MPI_File* fh) {
-  look_for_gpu_drivers();
   int size = 0;
   PMPI_Comm_size(comm, &size);
   ProgressHold progress(size);
