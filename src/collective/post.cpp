@@ -23,6 +23,7 @@ struct Header {
   std::uint64_t len_bytes;
   std::uint64_t file_pieces;
   std::uint64_t memory_pieces;
+  std::uint64_t more_rounds;
   Bounds bounds;
 };
 
@@ -39,13 +40,9 @@ Post make_post(const Slice& file, const Slice& memory) {
 }
 
 std::vector<std::byte> encode_post(const Post& post) {
-  const Header header{post.ordered ? 1U : 0U,
-                      post.cached ? 1U : 0U,
-                      post.direct ? 1U : 0U,
-                      post.len_bytes,
-                      post.file_pieces,
-                      post.memory_pieces,
-                      post.bounds};
+  const Header header{
+      post.ordered ? 1U : 0U, post.cached ? 1U : 0U, post.direct ? 1U : 0U, post.len_bytes,
+      post.file_pieces,       post.memory_pieces,    post.more_rounds,      post.bounds};
   std::vector<std::byte> bytes(sizeof header);
   std::memcpy(bytes.data(), &header, sizeof header);
   encode(post.file, bytes);
@@ -65,6 +62,7 @@ Result<Post> decode_post(std::span<const std::byte> bytes) {
             .len_bytes = header.len_bytes,
             .file_pieces = header.file_pieces,
             .memory_pieces = header.memory_pieces,
+            .more_rounds = header.more_rounds,
             .bounds = header.bounds,
             .file = {},
             .memory = {}};

@@ -17,7 +17,8 @@ struct Post {
   std::uint64_t len_bytes = 0;
   std::uint64_t file_pieces = 0;  // estimates
   std::uint64_t memory_pieces = 0;
-  Bounds bounds;  // of the file slice
+  std::uint64_t more_rounds = 0;  // in how many more calls the member has to take part at least
+  Bounds bounds;                  // of the file slice
   Slice file;
   Slice memory;
 };

@@ -1,9 +1,11 @@
 #include "collective/run.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/fault_point.h"
-#include "group/agreement.h"
 #include "collective/walk.h"
+#include "group/agreement.h"
 
 namespace shima {
 namespace {
@@ -129,7 +131,7 @@ Status move_planned(const CollectiveCall& call, const Prepared& prepared, Stagin
 
 }  // namespace
 
-Result<std::uint64_t> run_collective(const CollectiveCall& call, const Result<Post>& mine) {
+Result<CollectiveResult> run_collective(const CollectiveCall& call, const Result<Post>& mine) {
   call.channel.begin_transfer();
   const auto letters = exchange_posts(call, mine);
   if (!letters) {
@@ -153,7 +155,10 @@ Result<std::uint64_t> run_collective(const CollectiveCall& call, const Result<Po
   const bool shared = prepared && prepared->plan.path != Path::independent;
   if (call.caches_apart && shared) call.file.look_again();
   SHIMA_TRY(agreed);
-  return shared ? bytes_before(mine->file, part.end_of_file) : part.own_bytes;
+  // All members have decoded the posts if all agree.
+  const auto longest = std::ranges::max_element(prepared->posts, {}, &Post::more_rounds);
+  return CollectiveResult{shared ? bytes_before(mine->file, part.end_of_file) : part.own_bytes,
+                          longest->more_rounds};
 }
 
 }  // namespace shima

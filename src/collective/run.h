@@ -17,9 +17,14 @@ struct CollectiveCall {
   FunctionRef<Result<std::uint64_t>(const Slice& file, const Slice& memory)> move_own;
 };
 
+struct CollectiveResult {
+  std::uint64_t len_bytes = 0;    // data bytes moved
+  std::uint64_t more_rounds = 0;  // the most that any member announced; the same on all
+};
+
 // Moves this member's bytes together with all others'. Collective; an error in place of a post
-// makes every member fail with that code before anything is moved. Returns the data bytes moved.
-[[nodiscard]] Result<std::uint64_t> run_collective(const CollectiveCall& call,
-                                                   const Result<Post>& mine);
+// makes every member fail with that code before anything is moved.
+[[nodiscard]] Result<CollectiveResult> run_collective(const CollectiveCall& call,
+                                                      const Result<Post>& mine);
 
 }  // namespace shima

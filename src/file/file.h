@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "base/function_ref.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "device/driver.h"
 #include "file/hints.h"
 #include "group/channel.h"
 #include "layout/master_file.h"
@@ -46,6 +48,7 @@ struct OpenRequest {
 struct Transfer {
   Slice file;
   Slice memory;
+  std::optional<DevicePlace> device = {};  // where the memory is, if no host memory
 };
 
 class File {

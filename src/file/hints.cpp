@@ -210,6 +210,8 @@ constexpr std::array rules{
     Rule{"shima_close_to_open", toggle_rule, "enable",
          set_word<toggles, &Hints::shima_close_to_open>,
          get_word<toggles, &Hints::shima_close_to_open>},
+    Rule{"shima_device_buffer_size", bytes_rule, "16M", set_bytes<&Hints::shima_device_buffer_size>,
+         get_number<&Hints::shima_device_buffer_size>},
     Rule{"shima_reach", "automatic, pull, pack or message", "automatic",
          set_word<paths, &Hints::shima_reach>, get_word<paths, &Hints::shima_reach>},
 };

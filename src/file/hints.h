@@ -37,8 +37,9 @@ struct Hints {
   Toggle shima_read_ahead = Toggle::automatic;
   Toggle shima_close_to_open = Toggle::automatic;
   std::optional<Path> shima_reach;  // how data moves in a collective; nothing: Shima chooses
-  std::string shima_targets;        // names, in striping order, separated by commas
-  std::string shima_regions;        // "BEGIN:UNIT:TARGETS,..." (see striping.h)
+  std::uint64_t shima_device_buffer_size = 0;  // bytes between a device and a file; 0: automatic
+  std::string shima_targets;                   // names, in striping order, separated by commas
+  std::string shima_regions;                   // "BEGIN:UNIT:TARGETS,..." (see striping.h)
 
   friend bool operator==(const Hints&, const Hints&) = default;
 };

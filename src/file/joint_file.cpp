@@ -8,6 +8,7 @@
 #include "collective/run.h"
 #include "file/exchange_hints.h"
 #include "file/striping.h"
+#include "file/transfer_pieces.h"
 #include "group/agreement.h"
 #include "independent/combine.h"
 #include "independent/independent.h"
@@ -121,9 +122,8 @@ Result<std::uint64_t> JointFile::move(Direction direction, const Transfer& trans
     }
   }
   const auto moved = done ? Result<std::uint64_t>(transfer.file.len_bytes)
-                     : direction == Direction::write
-                         ? move_own(direction, transfer.file, transfer.memory, counters)
-                         : read_own(transfer, counters);
+                     : direction == Direction::write ? move_own(direction, transfer, counters)
+                                                     : read_own(transfer, counters);
   if (moved)
     (direction == Direction::write ? counters.bytes_written : counters.bytes_read) += *moved;
   count(counters);
@@ -133,7 +133,7 @@ Result<std::uint64_t> JointFile::move(Direction direction, const Transfer& trans
 // Whether the write waits until all members write together.
 Result<bool> JointFile::keep(const Transfer& transfer) {
   if (!facts_.caches_apart || atomic_ || transfer.file.len_bytes == 0) return false;
-  const bool may_wait = request_.hints.shima_combine != Toggle::disable &&
+  const bool may_wait = !transfer.device && request_.hints.shima_combine != Toggle::disable &&
                         PendingWrites::worth_keeping(transfer.file);
   {
     const std::lock_guard lock(pending_mutex_);
@@ -154,9 +154,7 @@ Result<std::uint64_t> JointFile::read_own(const Transfer& transfer, Counters& co
     return beyond ? pending_.end() > bounds.lowest : pending_.touches(bounds);
   };
   if (waits(false)) SHIMA_TRY(flush_alone());
-  const auto read = [&] {
-    return move_own(Direction::read, transfer.file, transfer.memory, counters);
-  };
+  const auto read = [&] { return move_own(Direction::read, transfer, counters); };
   const auto moved = read();
   if (!moved || *moved == transfer.file.len_bytes || !waits(true)) return moved;
   SHIMA_TRY(flush_alone());  // the file does not end where it seemed to
@@ -171,8 +169,7 @@ Status JointFile::flush_alone() {
     batch = pending_.take();
   }
   Counters counters;
-  const Slice &file = batch.transfer.file, &memory = batch.transfer.memory;
-  const auto written = move_own(Direction::write, file, memory, counters);
+  const auto written = move_own(Direction::write, batch.transfer, counters);
   count(counters);
   return written ? Status{} : std::unexpected(written.error());
 }
@@ -192,7 +189,7 @@ Status JointFile::flush_together() {
 
 // Whether the write was done together with those of other members of the node.
 Result<bool> JointFile::combine(const Transfer& transfer, Counters& counters) {
-  if (atomic_ || facts_.caches_apart || transfer.file.pattern.is_contiguous() ||
+  if (atomic_ || facts_.caches_apart || transfer.device || transfer.file.pattern.is_contiguous() ||
       channel_->errands() == nullptr || request_.hints.shima_combine == Toggle::disable)
     return false;
   const Post post = make_post(transfer.file, transfer.memory);
@@ -201,30 +198,48 @@ Result<bool> JointFile::combine(const Transfer& transfer, Counters& counters) {
   if (!alone || !worth_combining(post)) return false;
   const CombinedWrite write{*channel_, file_, counters, request_.hints.cb_buffer_size,
                             [&](const Slice& file, const Slice& memory) {
-                              return move_own(Direction::write, file, memory, counters);
+                              return move_own(Direction::write, {file, memory}, counters);
                             }};
   SHIMA_TRY_ASSIGN(const bool combined, write_combined(write, post));
   if (combined) ++counters.combined_writes;
   return combined;
 }
 
-Result<std::uint64_t> JointFile::move_own(Direction direction, const Slice& file,
-                                          const Slice& memory, Counters& counters) {
-  const IndependentRequest request{direction,
-                                   file,
-                                   memory,
-                                   request_.hints.ind_rd_buffer_size,
-                                   request_.hints.romio_ds_read != Toggle::disable,
-                                   request_.hints.shima_ring,
-                                   facts_.cores_to_spare,
-                                   facts_.wants_stats,
-                                   &read_ahead_};
-  if (!atomic_ || file.len_bytes == 0) return move_independently(request, file_, counters);
+Result<std::uint64_t> JointFile::move_own(Direction direction, const Transfer& transfer,
+                                          Counters& counters) {
+  if (!atomic_ || transfer.file.len_bytes == 0) return move_pieces(direction, transfer, counters);
   const std::lock_guard one_at_a_time(alone_);
-  const Bounds bounds = bounds_of(file);
+  const Bounds bounds = bounds_of(transfer.file);
   SHIMA_TRY_ASSIGN(const auto held, RangeLock::take(file_, {{bounds.lowest}, {bounds.highest}},
                                                     direction == Direction::write));
-  return move_independently(request, file_, counters);
+  return move_pieces(direction, transfer, counters);
+}
+
+Result<std::uint64_t> JointFile::move_pieces(Direction direction, const Transfer& transfer,
+                                             Counters& counters) {
+  const auto move_piece = [&](const Transfer& piece) {
+    const IndependentRequest request{direction,
+                                     piece.file,
+                                     piece.memory,
+                                     request_.hints.ind_rd_buffer_size,
+                                     request_.hints.romio_ds_read != Toggle::disable,
+                                     request_.hints.shima_ring,
+                                     facts_.cores_to_spare,
+                                     facts_.wants_stats,
+                                     &read_ahead_};
+    return move_independently(request, file_, counters);
+  };
+  if (!transfer.device) return move_piece(transfer);
+  const Result<Transfer> whole = transfer;
+  TransferPieces pieces(
+      device_queues_, whole,
+      {.direction = direction, .buffer_bytes = request_.hints.shima_device_buffer_size});
+  do {
+    SHIMA_TRY_ASSIGN(const Transfer piece, pieces.next());
+    SHIMA_TRY_ASSIGN(const std::uint64_t moved, move_piece(piece));
+    pieces.moved(moved);
+  } while (pieces.more() > 0);
+  return pieces.total_moved();
 }
 
 bool JointFile::seems_cached(const Bounds& bounds) {
@@ -236,35 +251,58 @@ Result<std::uint64_t> JointFile::move_all(Direction direction, const Result<Tran
   return move_together(direction, transfer);
 }
 
+// Where each member moves its own bytes in any case it brings them whole, and device memory is
+// staged below the lock of atomic mode.
 Result<std::uint64_t> JointFile::move_together(Direction direction,
                                                const Result<Transfer>& transfer) {
   Counters counters;
   ++(direction == Direction::write ? counters.collective_writes : counters.collective_reads);
-  const auto post = caught([&] { return post_of(direction, transfer); });
+  const bool moves_own = tuning_for(direction).path == Path::independent;
+  std::optional<TransferPieces> pieces;
+  const Status made = caught([&]() -> Status {
+    pieces.emplace(device_queues_, transfer,
+                   TransferPieces::How{.direction = direction,
+                                       .staged = !moves_own,
+                                       .buffer_bytes = request_.hints.shima_device_buffer_size});
+    return {};
+  });
+  Result<CollectiveResult> round;
+  do {
+    const Result<Transfer> piece = caught([&]() -> Result<Transfer> {
+      SHIMA_TRY(made);
+      return pieces->next();
+    });
+    round = move_round(direction, piece, made ? pieces->more() : 0, counters);
+    if (round) pieces->moved(round->len_bytes);
+  } while (round && round->more_rounds > 0);
+  if (round)
+    (direction == Direction::write ? counters.bytes_written : counters.bytes_read) +=
+        pieces->total_moved();
+  count(counters);
+  if (!round) return std::unexpected(round.error());
+  return pieces->total_moved();
+}
+
+Result<CollectiveResult> JointFile::move_round(Direction direction, const Result<Transfer>& piece,
+                                               std::uint64_t more_rounds, Counters& counters) {
+  const auto post = caught([&] { return post_of(direction, piece, more_rounds); });
   if (post) {
     counters.file_pieces += post->file_pieces;
     counters.memory_pieces += post->memory_pieces;
   }
   const auto move_mine = [&](const Slice& file, const Slice& memory) {
-    return move_own(direction, file, memory, counters);
+    return move_own(direction, {file, memory, piece->device}, counters);
   };
-  const CollectiveCall call{direction,
-                            *channel_,
-                            file_,
-                            counters,
-                            direction == Direction::write ? write_tuning_ : read_tuning_,
-                            facts_.caches_apart,
-                            move_mine};
-  const auto moved = run_collective(call, post);
-  if (moved)
-    (direction == Direction::write ? counters.bytes_written : counters.bytes_read) += *moved;
-  count(counters);
-  return moved;
+  const CollectiveCall call{direction,           *channel_, file_, counters, tuning_for(direction),
+                            facts_.caches_apart, move_mine};
+  return run_collective(call, post);
 }
 
-Result<Post> JointFile::post_of(Direction direction, const Result<Transfer>& transfer) {
+Result<Post> JointFile::post_of(Direction direction, const Result<Transfer>& transfer,
+                                std::uint64_t more_rounds) {
   SHIMA_TRY(status_of(transfer));
   Post post = make_post(transfer->file, transfer->memory);
+  post.more_rounds = more_rounds;
   const Hints& hints = request_.hints;
   post.direct = direction == Direction::write ? hints.direct_write : hints.direct_read;
   if (direction == Direction::read && post.len_bytes > 0) post.cached = seems_cached(post.bounds);
@@ -378,6 +416,8 @@ Hints JointFile::hints_in_effect() const {
   Hints hints = request_.hints;
   if (hints.cb_nodes == 0) hints.cb_nodes = agent_count(channel_->members());
   hints.cb_buffer_size = window_size(hints.cb_buffer_size);
+  if (hints.shima_device_buffer_size == 0)
+    hints.shima_device_buffer_size = default_device_buffer_bytes;
   if (hints.ind_rd_buffer_size == 0) hints.ind_rd_buffer_size = default_sieve_bytes;
   if (file_.master() != nullptr) {
     describe_striping(*file_.master(), hints);
@@ -389,6 +429,7 @@ Hints JointFile::hints_in_effect() const {
 }
 
 Status JointFile::close() {
+  device_queues_.clear();
   const Status flushed = flush_together();
   Status status = caught([&] { return file_.close(); });
   if (!flushed) status = flushed;

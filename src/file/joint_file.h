@@ -5,6 +5,8 @@
 #include <tuple>
 
 #include "collective/plan.h"
+#include "collective/run.h"
+#include "device/staged_memory.h"
 #include "file/exchange_hints.h"
 #include "file/file.h"
 #include "file/pending_writes.h"
@@ -75,12 +77,17 @@ class JointFile final : public File {
 
  private:
   void tune();
+  [[nodiscard]] const Tuning& tuning_for(Direction direction) const {
+    return direction == Direction::write ? write_tuning_ : read_tuning_;
+  }
   Result<std::uint64_t> move(Direction direction, const Transfer& transfer);
-  Result<std::uint64_t> move_own(Direction direction, const Slice& file, const Slice& memory,
-                                 Counters& counters);
+  Result<std::uint64_t> move_own(Direction direction, const Transfer& transfer, Counters& counters);
+  Result<std::uint64_t> move_pieces(Direction direction, const Transfer& transfer,
+                                    Counters& counters);
   Result<bool> combine(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> read_own(const Transfer& transfer, Counters& counters);
-  Result<Post> post_of(Direction direction, const Result<Transfer>& transfer);
+  Result<Post> post_of(Direction direction, const Result<Transfer>& transfer,
+                       std::uint64_t more_rounds);
   Result<std::uint64_t> move_all(Direction direction, const Result<Transfer>& transfer);
   Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer);
   // Writes that wait (pending_writes.h): adds one if it may wait, and writes them, alone or
@@ -88,6 +95,8 @@ class JointFile final : public File {
   Result<bool> keep(const Transfer& transfer);
   Status flush_alone();
   Status flush_together();
+  Result<CollectiveResult> move_round(Direction direction, const Result<Transfer>& piece,
+                                      std::uint64_t more_rounds, Counters& counters);
   Status resize(const char* doing, const Result<FileOffset>& size, FunctionRef<Status()> action);
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
   void count(const Counters& counters) {
@@ -104,6 +113,7 @@ class JointFile final : public File {
   std::string removable_;  // what to remove when it is closed
   Facts facts_;
   ReadAhead read_ahead_;
+  QueuePool device_queues_;
   Tuning write_tuning_;
   Tuning read_tuning_;
   std::mutex combining_;

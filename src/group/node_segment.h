@@ -94,7 +94,8 @@ struct alignas(64) Slot {
   std::atomic<std::uint32_t> quit;             // the number of the call that a member has quit
   alignas(64) std::atomic<std::uint32_t> led;  // who carries out errands: its index + 1
   Event errands;                               // posted, done, leader gone
-  alignas(64) std::array<std::atomic<std::int64_t>, 2> shared_pointer;  // group/pointer/shared_pointer.h
+  alignas(64)
+      std::array<std::atomic<std::int64_t>, 2> shared_pointer;  // group/pointer/shared_pointer.h
   std::atomic<std::uint32_t> departed;
 };
 

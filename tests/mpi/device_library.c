@@ -1,7 +1,7 @@
-/* A GPU driver that is loaded for a library of its own, as CUDA's runtime loads it, is found by
- * the name of its file.
+/* A GPU driver that a program loads for itself alone, as CUDA's runtime does, and after the file is
+ * open, is found by the name of its file.
  *
- * RANKS: 1 2
+ * RANKS: 2
  * ENV: SHIMA_LOG=error
  * LIBS: -ldl
  */
@@ -14,40 +14,38 @@
 #include "expect.h"
 
 static const char driver_source[] =
-    "char device[4096];\n"
-    "int cuPointerGetAttribute(void* data, int attribute, unsigned long long pointer) {\n"
-    "  unsigned long long begin = (unsigned long long)(unsigned long)device;\n"
-    "  int inside = pointer >= begin && pointer < begin + 4096;\n"
-    "  if (attribute == 2) *(unsigned*)data = inside ? 2 : 1;\n"
-    "  if (attribute == 8) *(unsigned*)data = 0;\n"
-    "  return 0;\n"
-    "}\n";
+    "#include \"simulated_gpu.h\"\n"
+    "char* start(void) { sim_start(); return sim_address(SIM_CUDA, 0); }\n"
+    "char* bytes(void) { return sim_bytes(SIM_CUDA, 0); }\n";
 
-/* Makes a driver and loads it for nobody else; its memory, or NULL. */
-static char* load_driver(void) {
-  char folder[40], path[80], command[200];
-  snprintf(folder, sizeof folder, "./driver-%d", (int)getpid());
-  snprintf(command, sizeof command, "mkdir %s && cc -shared -fPIC -o %s/libcuda.so.1 -xc -", folder,
-           folder);
+/* Compiles a driver and loads it for nobody else. */
+static void* load_driver(void) {
+  char directory[40], path[80], headers[400], command[900];
+  snprintf(headers, sizeof headers, "%s", __FILE__);
+  *strrchr(headers, '/') = 0;
+  snprintf(directory, sizeof directory, "./driver-%d", (int)getpid());
+  snprintf(command, sizeof command, "mkdir %s && cc -shared -fPIC -I%s/.. -o %s/libcuda.so.1 -xc -",
+           directory, headers, directory);
   FILE* compiler = popen(command, "w");
   if (compiler == NULL) return NULL;
   fputs(driver_source, compiler);
   if (pclose(compiler) != 0) return NULL;
-  snprintf(path, sizeof path, "%s/libcuda.so.1", folder);
-  void* driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  return driver == NULL ? NULL : dlsym(driver, "device");
+  snprintf(path, sizeof path, "%s/libcuda.so.1", directory);
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 int main(int argc, char** argv) {
-  MPI_File fh;
-  char* device = load_driver();
+  char host[100] = "host";
   start_test(&argc, &argv, 100);
-  EXPECT_EQ(device != NULL, 1);
-  EXPECT_OK(MPI_File_open(MPI_COMM_WORLD, "device.out",
-                          MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
-                          &fh));
-  EXPECT_CLASS(MPI_File_write_at_all(fh, 100 * here, device, 100, MPI_BYTE, MPI_STATUS_IGNORE),
-               MPI_ERR_ARG);
+  MPI_File fh = open_fresh("device.out");
+  EXPECT_OK(MPI_File_write_at_all(fh, 100 * here, host, 100, MPI_BYTE, MPI_STATUS_IGNORE));
+  void* const driver = load_driver();
+  EXPECT(driver != NULL);
+  char* const device = ((char* (*)(void))dlsym(driver, "start"))();
+  char* const bytes = ((char* (*)(void))dlsym(driver, "bytes"))();
+  for (int i = 0; i < 100; ++i) bytes[i] = (char)value_at(i);
+  EXPECT_OK(MPI_File_write_at_all(fh, 100 * here, device, 100, MPI_BYTE, MPI_STATUS_IGNORE));
+  expect_stored("device.out", 100 * here, bytes, 100);
   EXPECT_OK(MPI_File_close(&fh));
   return end_test();
 }

@@ -1,10 +1,10 @@
 // Server of the shared file pointers of members that share no memory.
 //
 // One member keeps the words of all files of a communicator. A thread of it answers the others over
-// TCP (group/pointer/pointer_protocol.h), so that nobody waits for a member that computes; it sleeps while
-// there are no requests. Descriptors belong to the program, so that connections are few: those that
-// have not shown the secret are closed after a time or when there are too many, and so are clients
-// that have been idle for long. A client that is closed connects again.
+// TCP (group/pointer/pointer_protocol.h), so that nobody waits for a member that computes; it
+// sleeps while there are no requests. Descriptors belong to the program, so that connections are
+// few: those that have not shown the secret are closed after a time or when there are too many, and
+// so are clients that have been idle for long. A client that is closed connects again.
 #pragma once
 
 #include <chrono>

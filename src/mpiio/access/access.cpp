@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "mpiio/access/device_memory.h"
+#include "device/memory.h"
 #include "mpiio/datarep/conversion.h"
 #include "mpiio/datatype/datatypes.h"
 #include "mpiio/file/access_mode.h"
@@ -20,21 +20,22 @@ Status check_access(const AccessMode& mode, const Access& access, MPI_Count coun
 // The buffer as the memory side of a transfer, with what keeps it there.
 struct Memory {
   Slice slice;
+  std::optional<DevicePlace> device;
   std::shared_ptr<Conversion> conversion;  // null where bytes stay as they are
 };
 
 Result<Memory> find_memory(OpenFile& file, const Access& access, const Buffer& buffer) {
   SHIMA_TRY(check_access(file.file().mode(), access, buffer.count));
-  SHIMA_TRY(check_host_memory(buffer.address));
   SHIMA_TRY_ASSIGN(const auto map, type_map_of(buffer.type));
   if (!file.converts()) {
     SHIMA_TRY_ASSIGN(Slice slice, memory_slice(*map, buffer.address, buffer.count));
-    return Memory{std::move(slice), nullptr};
+    const auto device = device_place_of(slice);
+    return Memory{std::move(slice), device, nullptr};
   }
   SHIMA_TRY_ASSIGN(auto conversion, Conversion::make(file.view()->representation(), buffer));
   if (access.direction == Direction::write) SHIMA_TRY(conversion->encode());
   Slice slice = conversion->slice();
-  return Memory{std::move(slice), std::move(conversion)};
+  return Memory{std::move(slice), {}, std::move(conversion)};
 }
 
 // A member that runs out of memory here must still take part in a collective call.
@@ -73,7 +74,7 @@ Result<Transfer> transfer_of(OpenFile& file, const Access& access, const Result<
   if (!memory) return std::unexpected(memory.error());
   SHIMA_TRY_ASSIGN(Slice place,
                    caught([&] { return place_of(file, access, memory->slice.len_bytes); }));
-  return Transfer{.file = std::move(place), .memory = memory->slice};
+  return Transfer{.file = std::move(place), .memory = memory->slice, .device = memory->device};
 }
 
 Outcome64 run(File& file, const Access& access, const Result<Transfer>& transfer) {
@@ -91,14 +92,17 @@ PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffe
   if (memory && !pointer) memory = std::unexpected(pointer.error());
   const Status status = memory ? Status{} : std::unexpected(memory.error());
   // What converts stays with the program's thread; the work is the worker's, who calls no MPI.
-  auto slice = memory ? Result<Slice>(memory->slice) : std::unexpected(memory.error());
-  auto work = [&file, access, slice = std::move(slice), view = file.view()]() -> Outcome64 {
+  auto side =
+      memory ? Result<Transfer>({.file = {}, .memory = memory->slice, .device = memory->device})
+             : std::unexpected(memory.error());
+  auto work = [&file, access, side = std::move(side), view = file.view()]() -> Outcome64 {
     const auto len =
-        slice ? Result<std::uint64_t>(slice->len_bytes) : std::unexpected(slice.error());
+        side ? Result<std::uint64_t>(side->memory.len_bytes) : std::unexpected(side.error());
     SHIMA_TRY_ASSIGN(const std::int64_t begin, file.file().claim_in_order(len));
     const auto transfer = caught([&]() -> Result<Transfer> {
+      SHIMA_TRY(status_of(side));
       SHIMA_TRY_ASSIGN(Slice place, view->slice(ViewOffset{begin}, *len));
-      return Transfer{.file = std::move(place), .memory = *slice};
+      return Transfer{.file = std::move(place), .memory = side->memory, .device = side->device};
     });
     return run(file.file(), access, transfer);
   };

@@ -48,8 +48,8 @@ struct Registry {
     const std::lock_guard hold(lock);
     --promised;
   }
-  // Registers the request whose description is the only entry of `ready`. Allocates nothing: the MPI
-  // knows the request already.
+  // Registers the request whose description is the only entry of `ready`. Allocates nothing: the
+  // MPI knows the request already.
   void add(MPI_Request handle, std::map<MPI_Request, Known>& ready) {
     auto known = ready.extract(ready.begin());
     known.key() = handle;

@@ -22,9 +22,14 @@ namespace {
 using std::chrono::seconds;
 
 constexpr const char* doing = "meeting the members of a communicator";
-constexpr std::uint64_t arrival_mark = 0x5348494d41434152;  // what an MPI's own message does not have
+constexpr std::uint64_t arrival_mark =
+    0x5348494d41434152;  // what an MPI's own message does not have
 
-enum class Verdict : std::uint64_t { none = 0, all_came = arrival_mark + 1, gave_up = arrival_mark + 2 };
+enum class Verdict : std::uint64_t {
+  none = 0,
+  all_came = arrival_mark + 1,
+  gave_up = arrival_mark + 2
+};
 
 // Sends one value to every member and receives one of each. Not an allgather, in which a missing
 // rank would keep back what others sent. Where the wait ends early, the MPI may still write to what

@@ -52,8 +52,8 @@ std::uint64_t child_key(std::uint64_t parent, std::uint64_t serial, std::uint64_
   return x == 0 ? 1 : x;
 }
 
-// Whether this thread duplicates a communicator for a channel, which needs no state: an MPI takes it
-// for fatal if there is no memory for one.
+// Whether this thread duplicates a communicator for a channel, which needs no state: an MPI takes
+// it for fatal if there is no memory for one.
 thread_local bool duplicates_for_channel = false;
 
 int copy_state(MPI_Comm, int, void*, void* from, void* to, int* flag) {
@@ -230,8 +230,8 @@ Status settle_shared_pointers(FirstMeetings& meetings, const Neighbourhood& arou
   PointerAddress address;
   if (around.rank == 0) {
     last = caught([&]() -> Status {
-      auto service = PointerService::start(
-          listening_addresses(own_addresses(), other_nodes(around, all)));
+      auto service =
+          PointerService::start(listening_addresses(own_addresses(), other_nodes(around, all)));
       if (service) {
         ground.pointer_service = *std::move(service);
         address = ground.pointer_service->address();

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/units.h"
+#include "device/memory.h"
 #include "mpiio/datatype/datatypes.h"
 
 namespace shima {
@@ -20,6 +21,11 @@ Result<std::shared_ptr<Conversion>> Conversion::make(
   std::shared_ptr<Conversion> made(
       new Conversion(std::move(representation), buffer, std::move(item)));
   made->file_form_.resize(len);
+  SHIMA_TRY_ASSIGN(const auto map, type_map_of(buffer.type));
+  SHIMA_TRY_ASSIGN(const Slice memory, memory_slice(*map, buffer.address, buffer.count));
+  if (const auto place = device_place_of(memory)) {
+    SHIMA_TRY_ASSIGN(made->image_, HostImage::make({memory, *place}));
+  }
   return made;
 }
 
@@ -39,18 +45,27 @@ Slice Conversion::slice() const {
           .len_bytes = len};
 }
 
+Buffer Conversion::host_buffer(std::uint64_t items) const {
+  const void* const address =
+      image_ != nullptr ? image_->address_of(buffer_.address) : buffer_.address;
+  return {address, as_signed(items), buffer_.type};
+}
+
 Status Conversion::encode() {
-  return representation_->encode(buffer_, Signature::repeat(item_, as_unsigned(buffer_.count)),
-                                 file_form_);
+  if (image_ != nullptr) SHIMA_TRY(image_->copy_from_device());
+  const auto items = as_unsigned(buffer_.count);
+  return representation_->encode(host_buffer(items), Signature::repeat(item_, items), file_form_);
 }
 
 Status Conversion::decode(std::uint64_t len_bytes) {
   if (len_bytes == 0) return {};
   // No more items than have bytes.
   const std::uint64_t items = (len_bytes + item_.file_bytes() - 1) / item_.file_bytes();
-  return representation_->decode(std::span<const std::byte>(file_form_).first(len_bytes),
-                                 Signature::repeat(item_, items),
-                                 {buffer_.address, as_signed(items), buffer_.type});
+  const Signature signature = Signature::repeat(item_, items);
+  if (image_ != nullptr) SHIMA_TRY(image_->copy_from_device());
+  SHIMA_TRY(representation_->decode(std::span<const std::byte>(file_form_).first(len_bytes),
+                                    signature, host_buffer(items)));
+  return image_ != nullptr ? image_->copy_to_device(signature.memory_bytes()) : Status{};
 }
 
 std::uint64_t Conversion::memory_bytes_in(std::uint64_t len_bytes) const {

@@ -2,12 +2,13 @@
 //
 // Data moves through a copy of the whole buffer in file form. Converting may call the program's
 // functions, so it happens in the program's own thread: before the move, or when the program learns
-// of its end.
+// of its end. A buffer in device memory is converted in an image of it in host memory.
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "device/host_image.h"
 #include "file/background.h"
 #include "mpiio/datarep/representations.h"
 #include "pattern/pattern.h"
@@ -35,10 +36,13 @@ class Conversion {
  private:
   Conversion(std::shared_ptr<const Representation> representation, const Buffer& buffer,
              Signature item);
+  // The first items of the buffer as memory that functions of the program may use.
+  [[nodiscard]] Buffer host_buffer(std::uint64_t items) const;
 
   std::shared_ptr<const Representation> representation_;
   Buffer buffer_;
   Signature item_;
+  std::unique_ptr<HostImage> image_;  // null: the buffer is host memory
   std::vector<std::byte> file_form_;
 };
 

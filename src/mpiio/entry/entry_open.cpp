@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "base/log.h"
-#include "mpiio/access/device_memory.h"
 #include "mpiio/comm/communicator.h"
 #include "mpiio/comm/private_comm.h"
 #include "mpiio/entry/entry.h"
@@ -71,7 +70,6 @@ Status look_for_end(OpenFile& file) {
 
 // All that this rank still lacks is made before all agree that the file is open.
 Status open(MPI_Comm comm, const Result<OpenRequest>& request, int amode, MPI_File* fh) {
-  look_for_gpu_drivers();
   int size = 0;
   PMPI_Comm_size(comm, &size);
   ProgressHold progress(size);

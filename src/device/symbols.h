@@ -1,0 +1,39 @@
+// Functions of a library that the program has loaded.
+//
+// GPU drivers are never linked or loaded by Shima: a program that has device memory has loaded its
+// driver. CUDA's runtime loads the driver for itself alone, so its names are not always in global
+// scope.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace shima {
+
+class LoadedLibrary {
+ public:
+  // The library whose file name begins with `name`, or the global scope if `symbol` is there.
+  // A library that is found stays loaded.
+  [[nodiscard]] static std::optional<LoadedLibrary> find(std::string_view name, const char* symbol);
+
+  // Sets `function`, to null where the library has no such symbol.
+  template <class Function>
+  void bind(Function*& function, const char* symbol) {
+    function = reinterpret_cast<Function*>(look_up(symbol));
+  }
+  // A symbol that was not there; null if all were.
+  [[nodiscard]] const char* missing() const { return missing_; }
+
+ private:
+  explicit LoadedLibrary(void* handle) : handle_(handle) {}
+  [[nodiscard]] void* look_up(const char* symbol);
+
+  void* handle_;
+  const char* missing_ = nullptr;
+};
+
+// A number that changes when a library is loaded; cheap.
+[[nodiscard]] std::uint64_t loads_so_far();
+
+}  // namespace shima
