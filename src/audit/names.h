@@ -24,7 +24,8 @@ struct LibraryName {
   if (slash != std::string_view::npos) name.remove_prefix(slash + 1);
   const auto dot = name.find(infix);
   if (dot == std::string_view::npos) return {};
-  LibraryName cut{{name.data(), dot}, name};
+  LibraryName cut{name, name};
+  cut.stem.remove_suffix(name.size() - dot);
   cut.version.remove_prefix(dot + infix.size());
   if (!cut.version.starts_with('.')) return {cut.version.empty() ? cut.stem : "", {}};
   cut.version.remove_prefix(1);

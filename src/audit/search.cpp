@@ -69,7 +69,9 @@ bool is_in_list(std::string_view list, const link_map* origin, std::string_view 
   while (!list.empty()) {
     std::size_t end = 0;
     while (end < list.size() && list[end] != ':' && list[end] != ';') ++end;
-    if (is_in({list.data(), end}, origin, name, found)) return true;
+    std::string_view directory = list;
+    directory.remove_suffix(list.size() - end);
+    if (is_in(directory, origin, name, found)) return true;
     list.remove_prefix(end < list.size() ? end + 1 : end);
   }
   return false;

@@ -171,7 +171,8 @@ int main(int argc, char** argv) {
   std::string mount_point;
   bool as_json = false;
   auto* run = app.add_subcommand("run", "Start an MPI job under Shima");
-  auto* exec = app.add_subcommand("exec", "Put one process under Shima, inside a job");
+  auto* exec =
+      app.add_subcommand("exec", "Put one process, and what it starts, under Shima, inside a job");
   auto* info = app.add_subcommand("info", "Show what is installed and what works here");
   add_job_options(*run, job);
   add_process_options(*exec, process);

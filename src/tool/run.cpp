@@ -97,7 +97,7 @@ Outcome<std::string> make_stats_file() {
 // What each rank is told, so that it needs to find out nothing.
 Command rank_command(const UsedMpi& mpi, const ProcessOptions& process) {
   Command command{own_path().string(), "exec", "--mpi",
-                  mpi.build == nullptr ? any_mpi : std::string(mpi.build->name), "--whole-job"};
+                  std::string(mpi.build == nullptr ? any_mpi : mpi.build->name), "--whole-job"};
   if (process.one_space) command.emplace_back("--one-space");
   command.emplace_back("--");
   command.insert(command.end(), process.program.begin(), process.program.end());

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <random>
 #include <thread>
+#include <tuple>
 
 namespace shima {
 namespace {
@@ -47,6 +48,14 @@ Status FarLock::take(int fd) {
   }
   held_ = true;
   return {};
+}
+
+void FarLock::release(int fd) {
+  if (!held_) return;
+  struct flock wanted = range();
+  wanted.l_type = F_UNLCK;
+  std::ignore = calls_.try_lock(fd, wanted);
+  held_ = false;
 }
 
 std::unexpected<Error> FarLock::failure(int sys_errno) const {

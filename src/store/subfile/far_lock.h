@@ -28,6 +28,8 @@ class FarLock {
   // Takes the lock, whether or not it is held already; the caller sees that one thread does it at a
   // time. Waits while another process holds a lock on the whole file, for a minute at most.
   [[nodiscard]] Status take(int fd);
+  // Does nothing if it is not held.
+  void release(int fd);
 
  private:
   [[nodiscard]] struct flock range();

@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <mutex>
+#include <shared_mutex>
 #include <utility>
 #include <vector>
 
@@ -71,7 +72,7 @@ class PosixSubfile final : public Subfile {
   }
 
   Status write(TargetOffset offset, std::span<const iovec> pieces) override {
-    SHIMA_TRY(guard());
+    SHIMA_TRY_ASSIGN(const auto held, guard());
     SHIMA_TRY(finish_page(offset));
     const auto moved = move_all(offset, pieces, true);
     unpublished_ = close_to_open_;
@@ -86,9 +87,11 @@ class PosixSubfile final : public Subfile {
   }
 
   bool move_apart(std::span<const ApartRun> runs, bool writing) override {
-    if (!(writing ? guard() : renew())) return false;
-    const bool moved = calls_->move_apart(fd_, runs, writing);
-    if (writing) unpublished_ = close_to_open_;
+    if (!writing) return renew() && calls_->move_apart(fd_, runs, false);
+    const auto held = guard();
+    if (!held) return false;
+    const bool moved = calls_->move_apart(fd_, runs, true);
+    unpublished_ = close_to_open_;
     return moved;
   }
 
@@ -128,7 +131,7 @@ class PosixSubfile final : public Subfile {
     if (size_bytes == 0) return {};
     // Where the system cannot, the C library reads, and writes zeros.
     SHIMA_TRY(renew());
-    SHIMA_TRY(guard());
+    SHIMA_TRY_ASSIGN(const auto held, guard());
     int error = EINTR;
     while (error == EINTR) error = ::posix_fallocate(fd_, 0, as_signed(size_bytes));
     unpublished_ = close_to_open_;
@@ -155,11 +158,13 @@ class PosixSubfile final : public Subfile {
   }
 
   Status sync() override {
-    if (calls_->fsync(fd_) != 0) return failure(errno, "syncing");
+    unpublished_ = false;
+    SHIMA_TRY(flush());
+    release_guard();
     return {};
   }
 
-  Status publish() override { return unpublished_.exchange(false) ? sync() : Status{}; }
+  Status publish() override { return unpublished_ ? sync() : Status{}; }
   void look_again() override { stale_ = close_to_open_; }
   bool close_to_open() const override { return close_to_open_; }
   bool locks_stay_on_node() const override { return shima::locks_stay_on_node(fd_); }
@@ -189,12 +194,18 @@ class PosixSubfile final : public Subfile {
     return fail_errno(sys_errno, fmt::format("{} {}", doing, path_));
   }
 
+  Status flush() {
+    if (calls_->fsync(fd_) != 0) return failure(errno, "syncing");
+    return {};
+  }
+
   Status renew() {
     if (!stale_) return {};
-    const std::lock_guard one_at_a_time(renewing_);
+    const std::unique_lock no_write(guarding_);
     if (!stale_) return {};
     SHIMA_TRY(on_nfs_ ? forget() : open_again());
     stale_ = false;
+    if (!unpublished_) far_lock_.release(fd_);
     return {};
   }
 
@@ -221,14 +232,27 @@ class PosixSubfile final : public Subfile {
     const TargetOffset last = last_end_;
     const bool same_page =
         last.value > 0 && (last.value - 1) / page_bytes == next.value / page_bytes;
-    return on_nfs_ && same_page && next != last ? publish() : Status{};
+    return on_nfs_ && unpublished_ && same_page && next != last ? flush() : Status{};
   }
 
-  // Before a write.
-  Status guard() {
-    if (!close_to_open_ || far_lock_.held()) return {};
-    const std::lock_guard one_at_a_time(renewing_);
-    return far_lock_.held() ? Status{} : far_lock_.take(fd_);
+  // As long as the result lives, a write sends nothing to other nodes but its own bytes.
+  Result<std::shared_lock<std::shared_mutex>> guard() {
+    while (close_to_open_) {
+      std::shared_lock writing(guarding_);
+      if (far_lock_.held()) return writing;
+      writing.unlock();
+      const std::unique_lock alone(guarding_);
+      if (!far_lock_.held()) SHIMA_TRY(far_lock_.take(fd_));
+    }
+    return std::shared_lock<std::shared_mutex>();
+  }
+
+  // Once nothing waits to be sent: a lock that a server forgets, or that others wait for, does no
+  // harm.
+  void release_guard() {
+    if (!far_lock_.held()) return;
+    const std::unique_lock no_write(guarding_);
+    if (!unpublished_) far_lock_.release(fd_);
   }
 
   Result<std::uint64_t> move_all(TargetOffset offset, std::span<const iovec> pieces, bool writing) {
@@ -291,7 +315,7 @@ class PosixSubfile final : public Subfile {
   std::atomic<TargetOffset> last_end_ = TargetOffset{0};  // of the last write
   std::atomic<bool> stale_;                               // before it is read it has to be renewed
   FarLock far_lock_;
-  std::mutex renewing_;
+  std::shared_mutex guarding_;  // shared by writes; alone: the lock and the descriptor change
 };
 
 int open_flags(const SubfileOpen& request) {

@@ -148,9 +148,8 @@ Outcome<UsedMpi> detect_mpi(const Command& command) {
   for (const std::string& word : command | std::views::drop(1))
     if (auto started = detect(word, word, 0); started && started->build != nullptr) return started;
   if (!used || kind == ProgramKind::script || command.size() > 1) return used;
-  return refuse(
-      program, "uses no MPI",
-      "start it without shima, or, if it starts MPI programs itself, add --mpi " + any_mpi);
+  return refuse(program, "uses no MPI",
+                "start it without shima, or, if it starts MPI programs itself, add --mpi any");
 }
 
 Outcome<UsedMpi> mpi_from_user(const std::string& name_or_library) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "tool/common/process.h"
 #include "tool/launch/builds.h"
@@ -9,7 +10,7 @@
 namespace shima::tool {
 
 // What --mpi says for "whichever a process loads".
-inline const std::string any_mpi = "any";
+inline constexpr std::string_view any_mpi = "any";
 
 // Finds it out from the program, or from the program among the arguments that it starts (env,
 // numactl, gdb --args).  No build: something that may start MPI programs, and does not show which.
