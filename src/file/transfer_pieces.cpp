@@ -5,7 +5,7 @@
 namespace shima {
 
 TransferPieces::TransferPieces(QueuePool& pool, const Result<Transfer>& whole, const How& how)
-    : whole_(whole), operation_(how.operation) {
+    : whole_(whole), direction_(how.direction) {
   if (!whole || !whole->device || !how.staged) return;
   auto staged = caught([&] {
     return StagedMemory::begin(pool, {whole->memory, *whole->device},

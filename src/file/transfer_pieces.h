@@ -18,7 +18,7 @@ namespace shima {
 class TransferPieces {
  public:
   struct How {
-    Operation operation;
+    Direction direction;
     bool staged = true;              // false: device memory is one piece as well
     std::uint64_t buffer_bytes = 0;  // 0: automatic
   };
@@ -37,10 +37,10 @@ class TransferPieces {
 
  private:
   [[nodiscard]] Result<Transfer> next_staged();
-  [[nodiscard]] bool reads() const { return operation_ == Direction::read; }
+  [[nodiscard]] bool reads() const { return direction_ == Direction::read; }
 
   const Result<Transfer>& whole_;
-  const Operation operation_;
+  const Direction direction_;
   std::unique_ptr<StagedMemory> staged_;  // null: host memory
   Status status_;
   bool ended_ = false;  // the last piece, which may be empty, was given
