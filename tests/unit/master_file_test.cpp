@@ -1,4 +1,4 @@
-// The master file: what is written is read back, and nothing else is taken for one.
+// The master file: decoding returns what was encoded, and other files are not accepted as one.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -44,7 +44,7 @@ TEST(MasterFile, EveryTornOrChangedOneIsRefused) {
   }
 }
 
-// With a checksum that fits: whoever wants to do harm can compute one.
+// With a valid checksum, which an attacker can compute too.
 std::string sealed(const std::string& lines) {
   const std::string valid = encode_master(example());
   const std::string head = valid.substr(0, valid.find('\n') + 1);
