@@ -1,5 +1,5 @@
-/* A GPU driver that is loaded for a library of its own, as CUDA's runtime loads it, is found by
- * the name of its file.
+/* A GPU driver that is loaded with RTLD_LOCAL, as CUDA's runtime loads it, is found by its file
+ * name.
  *
  * RANKS: 1 2
  * ENV: SHIMA_LOG=error
@@ -23,7 +23,7 @@ static const char driver_source[] =
     "  return 0;\n"
     "}\n";
 
-/* Makes a driver and loads it for nobody else; its memory, or NULL. */
+/* Creates a driver and loads it with RTLD_LOCAL; returns its memory, or NULL. */
 static char* load_driver(void) {
   char folder[40], path[80], command[200];
   snprintf(folder, sizeof folder, "./driver-%d", (int)getpid());

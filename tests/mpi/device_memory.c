@@ -1,5 +1,5 @@
-/* A buffer in a GPU's memory gets an error on every path, collective ones on all ranks. The driver
- * is one of ours: a function of the driver's name that calls one page device memory.
+/* A buffer in a GPU's memory is an error on every path, on all ranks in collective calls. The
+ * driver is simulated: a function with the driver's name that reports one page as device memory.
  *
  * RANKS: 1 3
  * CFLAGS: -rdynamic

@@ -1,5 +1,5 @@
-/* Hints: those in effect are told, unknown ones are not, bad values change nothing, and the
- * environment wins over the program.
+/* Hints: those in effect are returned, unknown ones are not, bad values change nothing, and the
+ * environment takes precedence over the program.
  *
  * RANKS: 1 2
  * ENV: SHIMA_HINTS=cb_nodes=3 SHIMA_LOG=error
