@@ -320,7 +320,7 @@ def huge():
 
 
 def owned():
-    """A directory of subfiles has the owner of its parent directory, whoever mounts."""
+    """A directory of subfiles has the owner of its parent directory, for any mounting user."""
     folder = MOUNT / "theirs"
     folder.mkdir()
     os.chown(folder, 12, 34)
