@@ -1,10 +1,10 @@
-# The commands of everyday use; CMake does the building (CMakePresets.json), scripts/setup brings what is missing.
+# Commands for everyday use; CMake builds (CMakePresets.json), scripts/setup installs missing dependencies.
 PRESET ?= release
 JOBS   ?= $(shell nproc)
 PREFIX ?= /usr/local
 BUILD  := build/$(PRESET)
 
-# Always anew, as setup may have brought something; only the first time it has something to tell.
+# Configures each time, because setup may have installed something; prints its output only the first time.
 CONFIGURE = cmake --preset $(PRESET) $(if $(wildcard $(BUILD)/build.ninja),>/dev/null)
 
 .NOTPARALLEL:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Measures Shima against the stock MPIs and against what the machine can do at all.
 
-How figures are taken. Everything runs on one machine in one go. In each repetition the cells come
-in a random order (the seed is printed), and inside a cell all subjects follow each other, in random
-order too, so that a slow minute of the machine hits all alike. Before each, dirty pages are written
-out and free memory is touched. Tables show the median (and the best); verdicts use medians. A job that takes longer than
---slow seconds is not repeated, and its figure says n=1.
+How figures are taken. Everything runs on one machine in one run. In each repetition the cells run
+in a random order (the seed is printed), and inside a cell all subjects run in direct succession, in
+random order too, so that a slow minute of the machine affects all alike. Before each, dirty pages
+are written out and free memory is touched. Tables show the median (and the best); verdicts use
+medians. A job that takes longer than --slow seconds is not repeated, and its figure says n=1.
 
     make bench          everything; half an hour and more
     bench/bench.py --quick --only columns --np 8

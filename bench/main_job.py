@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The main job: two ordinary MPI programs, with their MPI's own MPI-IO and under Shima.
 
-examples/columns.c (an array dealt by columns, three ways) and examples/steps.cpp (a new file every
-step, against the naive way) are compiled with the stock compilers and never changed. Each runs with
-every MPI found here, as it is and under Shima, at 8 ranks. The files must be identical whoever
-wrote them: their SHA-256 sums are compared. It ends with a table of ratios and a picture.
+examples/columns.c (an array distributed by columns, three ways) and examples/steps.cpp (a new file
+every step, against the naive way) are compiled unmodified with the stock compilers. Each runs with
+every MPI found here, alone and under Shima, at 8 ranks. The files must be identical for all writers:
+their SHA-256 sums are compared. It ends with a table of ratios and a picture.
 
-One pass, in a few minutes; `make bench` is the careful measurement.
+One pass, in a few minutes; `make bench` is the thorough measurement.
 """
 
 import argparse
@@ -24,8 +24,8 @@ from lib.table import format_table, number
 
 WAYS, OPS = ("UT", "FV", "COL"), ("write", "read")
 RANKS = 8
-DOUBLES = 100000  # that a rank of steps holds
-FREE_GIB = 4  # three files of the array at a time, and what else is written meanwhile
+DOUBLES = 100000  # per rank of steps
+FREE_GIB = 4  # three files of the array at a time, and the other output meanwhile
 
 
 class Differ(Exception):
@@ -56,7 +56,7 @@ def start(subject, options, directory, program, arguments):
 
 
 def run_columns(subject, options, directory, figures):
-    """Writes and reads the array each way; returns the files, one a way."""
+    """Writes and reads the array each way; returns the files, one per way."""
     files = []
     for way in WAYS:
         path = directory / f"columns-{subject.name.replace('/', '-')}-{way}.dat"
@@ -70,7 +70,7 @@ def run_columns(subject, options, directory, figures):
 
 
 def run_steps(subject, options, directory, figures):
-    """The halves are jobs of their own: the first must not leave the second a worse machine."""
+    """Runs each half as its own job, so that the first does not slow down the second."""
     for half in ("mpi", "naive"):
         record = start(subject, options, directory, "steps", [
             "--steps", options.steps, "--count", DOUBLES, "--dir", directory, "--half", half, "--sync-first", "--json"])
@@ -82,7 +82,7 @@ def run_steps(subject, options, directory, figures):
 
 
 def run_limit(options, directory):
-    """What the machine can do at all."""
+    """Measures the machine's limit."""
     path = directory / "limit.dat"
     outcome = runner.measure(subjects.binary("warm_memory"), directory,
                              [str(subjects.binary("limit")), "--json", "--file", str(path),
@@ -92,7 +92,7 @@ def run_limit(options, directory):
 
 
 def steps_limit(options, figures, limit):
-    """Seconds to draw the numbers, and then to write them as fast as the machine can."""
+    """Seconds to draw the numbers, and then to write them at the machine's limit."""
     written_mib = options.steps * options.ranks * DOUBLES * 8 / 2**20
     return min(figures["steps", "drawing"].values()) + written_mib / limit["write"]
 
@@ -108,7 +108,7 @@ def sha256(path):
 
 
 def hash_and_remove(paths, what):
-    """The sums of files, in parallel (hashing lets go of Python's lock); removes the files."""
+    """The sums of files, in parallel (hashing releases Python's lock); removes the files."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         sums = []
         for done, digest in enumerate(pool.map(sha256, paths), 1):

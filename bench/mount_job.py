@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times cp of a file into a folder and out again: mount_job.py cp|pass-through|shima FOLDER SIZE_MIB.
+"""Times cp of a file into a directory and out again: mount_job.py cp|pass-through|shima FOLDER SIZE_MIB.
 
-The folder is reached as it is, through a file system in user space that only hands calls on
-(passthrough_fs.c, compiled here), or through `shima mount`, where the copy is a striped file. All of
-the program runs in a mount namespace of its own. Both copies are to files that are there already,
-so that each takes the memory that its predecessor has just given back (bench/machine/warm_memory.cpp says why other
-memory may be dear); dirty pages are written out before each. After one that does not count, the
-median of three is told, in a line of JSON.
+FOLDER is used directly, through a file system in user space that only passes calls on
+(passthrough_fs.c, compiled here), or through `shima mount`, where the copy is a striped file. The
+whole program runs in a mount namespace of its own. Both copies are to existing files, so that each
+uses the memory that its predecessor has just freed (see bench/machine/warm_memory.cpp); dirty pages
+are written out before each. After a first copy that does not count, the median of three is printed,
+in a line of JSON.
 """
 
 import filecmp

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 """Two hosts on one machine, for MPI jobs that must cross a network.
 
-The problem: code for several nodes cannot be tested on one, because MPI sees that all ranks share
-a host. Linux can pretend: each "host" is a set of namespaces (network, host name, mounts) held
+The problem: code for several nodes cannot be tested on one, because MPI detects that all ranks share
+a host. Linux can simulate hosts: each "host" is a set of namespaces (network, host name, mounts) held
 open by one sleeping process; a veth pair is the cable between them; /etc/hosts inside maps the
 names; and a stand-in for ssh enters the other host's namespaces instead of logging in. The file
-system stays shared, as on a cluster. What travelled is read from the cable's own counters.
+system stays shared, as on a cluster. The traffic is read from the cable's own counters.
 
-Everything hangs on the two holder processes: when they are gone, the kernel removes namespaces and
-cable. They die with the program that made them, even if that is killed.
+Everything depends on the two holder processes: when they exit, the kernel removes namespaces and
+cable. They exit with the program that created them, even if that is killed.
 
     bench/two_hosts.py run --mpiexec build/deps/mpich/bin/mpiexec -n 8 ./prog args...
     bench/two_hosts.py up            prints a state directory;  enter: nsenter (see its README)
     bench/two_hosts.py down STATE
 
-Needs root, `ip`, `nsenter` and `unshare`; exits 77 where that is not to be had. From Python:
+Needs root, `ip`, `nsenter` and `unshare`; exits with 77 if they are not available. From Python:
 
     with TwoHosts() as hosts:
         hosts.run_mpi(mpiexec, 8, ["./prog"])
@@ -51,12 +51,12 @@ echo $status >>'{state}/{daemons}'
 exit $status
 """
 
-# The file in the state directory where the stand-in for ssh leaves the exit codes of daemons.
+# The file in the state directory to which the stand-in for ssh writes the exit codes of daemons.
 DAEMONS = "daemons"
 # Open MPI 5's daemon (PRTE_ERR_SILENT, -43) when it could not start; no rank has run then.
 DAEMON_DID_NOT_START = "213"
 
-# UCX takes the kernel's boot id for a machine's name and would use shared memory between "hosts"
+# UCX identifies a machine by the kernel's boot id and would use shared memory between "hosts"
 # that have the same one; it finds network devices in /sys, which shows those of the mounter.
 HOLDER = """
 hostname {name} && mount --bind {state}/hosts /etc/hosts &&
@@ -67,7 +67,7 @@ echo ready && exec sleep infinity
 
 
 class Unavailable(Exception):
-    """This machine or user cannot make hosts; says why."""
+    """This machine or user cannot create hosts; the message has the reason."""
 
 
 def why_unavailable():
@@ -86,7 +86,7 @@ def die_with_parent():
 
 
 class TwoHosts:
-    """Makes the hosts on entry, removes all traces on exit. `lasting` hosts outlive the process."""
+    """Creates the hosts on entry, removes all traces on exit. `lasting` hosts outlive the process."""
 
     def __init__(self, lasting=False):
         reason = why_unavailable()
@@ -137,7 +137,7 @@ class TwoHosts:
             raise Unavailable(f"could not set up host {name}")
 
     def _plug_cable(self):
-        # Made inside the first host with its far end in the second: it never shows outside.
+        # Created inside the first host with its far end in the second: it never shows outside.
         peer = str(self.holders[1].pid)
         self.call(0, ["ip", "link", "add", "eth0", "type", "veth",
                       "peer", "name", "eth0", "netns", peer])
@@ -148,7 +148,7 @@ class TwoHosts:
             self._await_carrier(host)
 
     def _await_carrier(self, host):
-        """The kernel takes up to a second to call a cable live; until then MPIs see no network."""
+        """The kernel takes up to a second to enable a cable; until then MPIs see no network."""
         for _ in range(500):
             state = subprocess.run(self.enter(host) + ["cat", "/sys/class/net/eth0/operstate"],
                                    capture_output=True, text=True).stdout
@@ -174,7 +174,7 @@ class TwoHosts:
         raise RuntimeError("the cable is gone")
 
     def bytes_on_wire(self):
-        """Bytes that crossed the cable, both ways, since the hosts were made or last asked."""
+        """Bytes that crossed the cable, both ways, since the hosts were created or the last call."""
         now = self._wire_counter()
         crossed, self._wire_start = now - self._wire_start, now
         return crossed
@@ -196,14 +196,14 @@ class TwoHosts:
         hostfile.write_text("".join(f"{name} slots={count}\n" for name, count in split))
         old = "(Open MPI) 4" in version or "OpenRTE" in version
         agent = (["--mca", "plm_rsh_agent"] if old else ["--prtemca", "plm_ssh_agent"])
-        # One subnet, no way round it: keeps a daemon from announcing an address nobody can reach.
-        # --leave-session-attached: or nobody hears what a daemon has to say.
+        # One subnet, no other route: keeps a daemon from announcing an address that is unreachable.
+        # --leave-session-attached: otherwise the output of daemons is lost.
         return ["--hostfile", str(hostfile), *agent, f"{self.state}/ssh", "--leave-session-attached",
                 "--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
 
     def run_mpi(self, mpiexec, ranks, command, **options):
-        """subprocess.run of mpi_command, again if Open MPI's daemon, as about one in some hundred does,
-        gives up before it has started anything; Open MPI's objection to root is answered."""
+        """subprocess.run of mpi_command, repeated if Open MPI's daemon exits before it has started a
+        rank, as happens about once in some hundred runs; permits Open MPI to run as root."""
         env = dict(options.pop("env", os.environ), **ROOT_ENVIRONMENT, TMPDIR=str(self.state))
         whole = self.mpi_command(mpiexec, ranks, command)
         job = subprocess.run(whole, env=env, **options)
@@ -223,14 +223,14 @@ ROOT_ENVIRONMENT = {name: "1" for name in (
 
 
 def processes_in(network):
-    """Whatever runs in a network namespace: the holder, and daemons a launcher left behind."""
+    """All processes in a network namespace: the holder, and daemons that a launcher left behind."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and os.readlink(entry / "ns/net") == network:
                 found.append(int(entry.name))
         except OSError:
-            pass  # it ended meanwhile
+            pass  # it exited meanwhile
     return found
 
 
@@ -243,7 +243,7 @@ def remove(state):
         except OSError:
             continue
         for _ in range(50):
-            # The holder of a half-made host may still be in our own network: never match that.
+            # The holder of an incomplete host may still be in our own network: never match that.
             victims = processes_in(network) if network != own else [int(pidfile.read_text())]
             for pid in victims:
                 try:
@@ -296,7 +296,7 @@ def parse():
 
 
 def main():
-    # A polite kill must clean up too.
+    # SIGTERM must clean up too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options = parse()
     try:

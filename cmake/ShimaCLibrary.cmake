@@ -1,4 +1,4 @@
-# A library with a C interface for programs that know nothing else of Shima.
+# A library with a C interface for programs that use nothing else of Shima.
 #
 #   shima_c_library(pff ROOM shima_capi EXPORTS exports.map)
 #     -> lib/libshima-pff.so.0, shima-pff.pc, and in the CMake package the target shima::pff

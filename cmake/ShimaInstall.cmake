@@ -1,5 +1,5 @@
-# What `make install` leaves beside the command and the builds: public headers, man
-# pages, a pkg-config file and a CMake package.  Everything finds itself relative to its own place, so
+# Further files of `make install`, besides the command and the builds: public headers, man
+# pages, a pkg-config file and a CMake package.  All paths are relative to the file itself, so
 # the tree may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

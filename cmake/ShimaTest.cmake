@@ -1,16 +1,16 @@
-# Tests: how a source file becomes ctest tests. tests/README.md is the user's side of this file.
+# Tests: how a source file becomes ctest tests. tests/README.md describes it for users.
 #
-#   shima_test_folder(FOLDER LABEL)   registers every source of a folder, by what it is:
+#   shima_test_folder(FOLDER LABEL)   registers every source of a directory, by its kind:
 #     a script, run once per MPI flavour            LABEL.<name>.<flavour>   (ShimaMpiTest.cmake)
 #     a GoogleTest program                          LABEL.<name>
 #     an MPI program, run as product of flavours, rank counts and variants
 #                                                   LABEL.<name>.<flavour>.np<k>[.<variant>]   (ShimaMpiTest.cmake)
 #   shima_add_test(NAME LABEL l COMMAND ...)   registers one test by hand
-#   shima_choose_everyday_set()   after all folders: labels the runs that `make test` leaves out (ShimaMpiTest.cmake)
+#   shima_choose_everyday_set()   after all directories: labels the runs that `make test` leaves out (ShimaMpiTest.cmake)
 #
-# Two labels keep a test out of `make test`: "soak" for what takes minutes, "full" for the runs of the product that
-# the everyday set does not need. Each test runs in an empty directory below <build>/scratch, in a process group that
-# is killed when its time is up. Exit code 77 means skipped; scripts/ci-test fails on skips that tests/known-skips.txt
+# Two labels keep a test out of `make test`: "soak" for tests that take minutes, "full" for the runs of the product
+# outside the everyday set. Each test runs in an empty directory below <build>/scratch, in a process group that
+# is killed at its timeout. Exit code 77 means skipped; scripts/ci-test fails on skips that tests/known-skips.txt
 # does not name. REQUIRED_FILES of a test names the programs it runs, for `make test T=...`.
 
 include(ShimaMpiTest)
@@ -35,17 +35,17 @@ function(shima_test_header file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
 endfunction()
 
-# Sanitized programs cannot be tasks: their shadow memory has one place in an address space.
+# Sanitized programs cannot be tasks: their shadow memory has a fixed place in an address space.
 set(SHIMA_TEST_SPACES ${SHIMA_SPACES})
 if(SHIMA_SANITIZE)
   set(SHIMA_TEST_SPACES OFF)
 endif()
 
-# What a test needs under sanitizers.
+# Settings for tests under sanitizers.
 set(SHIMA_SANITIZER_ENV
   ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:verify_asan_link_order=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
   "TSAN_OPTIONS=halt_on_error=1:suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp"
-  # UCX's memory hooks run in threads that TSan has already left; PMIx wants addresses TSan owns.
+  # UCX's memory hooks run in threads that TSan has already left; PMIx uses addresses that TSan owns.
   UCX_MEM_EVENTS=no UCX_MEM_MMAP_HOOK_MODE=none PMIX_MCA_gds=hash)
 
 # shima_add_test(name LABEL l... COMMAND ... [ENV A=b ...] [TIMEOUT seconds] [PROCESSORS n] [NEEDS program...])
@@ -82,7 +82,7 @@ function(shima_unit_test name)
                  COMMAND $<TARGET_FILE:${target}> ${ARG_ARGS})
 endfunction()
 
-# Registers one source of a folder.
+# Registers one source of a directory.
 function(shima_test_source folder source label)
   shima_test_header(${folder}/${source})
   string(REGEX REPLACE "(_test)?\\.[a-z]+$" "" name ${source})
@@ -109,7 +109,7 @@ endfunction()
 
 function(shima_test_folder folder label)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${folder} ${folder}/*.c ${folder}/*.cpp ${folder}/*.sh ${folder}/*.py)
-  # What tests share is no test itself.
+  # Shared code of tests is no test itself.
   list(FILTER sources EXCLUDE REGEX "(^|/|_)(lib|common|util)\\.[a-z]+$")
   foreach(source ${sources})
     shima_test_source(${folder} ${source} ${label})

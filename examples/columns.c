@@ -1,24 +1,24 @@
-// columns: an array dealt by columns, written to and read from one shared file.
+// columns: an array distributed by columns, written to and read from one shared file.
 //
-// The problem. A two-dimensional array is dealt over np processes by columns. In memory every
+// The problem. A two-dimensional array is distributed over np processes by columns. In memory every
 // process holds its columns as one contiguous block. In the file the array lies row by row, so
-// row r of the file is np pieces of --piece bytes, one per rank, and what a rank owns is a
+// row r of the file is np pieces of --piece bytes, one per rank, and a rank's data are a
 // strided pattern of small pieces:
 //
 //     file:   | rank 0 | rank 1 | ... | rank np-1 | rank 0 | rank 1 | ...
 //             |<-piece>|                          |<- row 1 ...
 //
-// Three ways to say the same thing to MPI-IO:
+// Three equivalent ways in MPI-IO:
 //
-//     UT   as UNIX would: seek and write, row by row, no file view
+//     UT   as on UNIX: seek and write, row by row, no file view
 //     FV   a file view, then one independent call
 //     COL  a file view, then one collective call
 //
 // Every 64-bit word holds a function of its own file offset. A file is therefore the same
-// whichever MPI, way or (for a size that divides) number of ranks wrote it, and a reader can
+// for any MPI, way or (for a size that divides) number of ranks that wrote it, and a reader can
 // check every byte without a second copy. Filling and checking happen outside the timed part.
 //
-// This is an ordinary MPI program: it includes mpi.h and knows nothing of Shima.
+// This is an ordinary MPI program: it includes mpi.h and contains nothing of Shima.
 
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -150,8 +150,8 @@ static void set_columns_view(MPI_File file, const struct share* s) {
   MPI_Type_free(&column);
 }
 
-// A barrier that sleeps. An MPI that spins in its own would take the cores, where there are fewer
-// than ranks, from those that are already (or still) at what is timed.
+// A barrier that sleeps. On a machine with fewer cores than ranks, an MPI barrier that spins would
+// take cores from ranks that are in the timed part.
 static void meet(void) {
   MPI_Request request;
   int done = 0;
@@ -159,8 +159,8 @@ static void meet(void) {
   while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) usleep(50);
 }
 
-// One timed run. The span from open to close is what a user waits for; the data calls alone are
-// timed too, so that the price of opening and closing can be told apart.
+// One timed run. A user waits from open to close; the data calls are also timed alone, to separate
+// the cost of opening and closing.
 static struct seconds transfer(enum way way, enum op op, struct share* s, const char* path) {
   MPI_File file;
   int amode = op == WRITE ? MPI_MODE_WRONLY | MPI_MODE_CREATE : MPI_MODE_RDONLY;
@@ -184,7 +184,7 @@ static struct seconds transfer(enum way way, enum op op, struct share* s, const 
 // --- one cell: prepare, time, check, report ---------------------------------------------------
 
 static void prepare(enum op op, struct share* s, const struct options* o) {
-  // A write makes a new file each time: overwriting pages already cached is another experiment.
+  // A write creates a new file each time: overwriting cached pages is another experiment.
   if (op == WRITE && s->rank == 0) unlink(o->path);
   if (op == WRITE)
     fill(s);

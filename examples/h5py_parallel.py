@@ -5,8 +5,8 @@
     shima run -n 4 python h5py_parallel.py read  field.h5
 
 Every rank holds some columns of a field that changes with time. In the file each row of the field is cut into as
-many pieces as there are ranks, so that a rank's part is many small pieces: what collective calls are for. h5py makes
-them inside `with dataset.collective`, and without it every rank goes its own way. Nothing here knows of Shima.
+many pieces as there are ranks, so that a rank's part is many small pieces, the case for collective calls. h5py makes
+collective calls inside `with dataset.collective`, otherwise independent ones. Nothing here refers to Shima.
 
 Needs h5py built with MPI (Debian: python3-h5py-mpi; by pip: HDF5_MPI=ON CC=mpicc pip install --no-binary h5py h5py).
 """
@@ -20,27 +20,27 @@ import numpy
 STEPS, ROWS, COLUMNS = 5, 240, 360
 comm = MPI.COMM_WORLD
 
-# This rank's columns; they differ in width where the ranks do not divide them evenly.
+# This rank's columns; the widths differ if the columns do not divide evenly.
 first, last = (COLUMNS * rank // comm.size for rank in (comm.rank, comm.rank + 1))
 mine = slice(first, last)
 
 
 def field(step):
-    """What this rank computes: every value tells its place."""
+    """The data that this rank computes: every value identifies its place."""
     rows, columns = numpy.mgrid[0:ROWS, first:last]
     return (step * ROWS + rows) * COLUMNS + columns + 0.5
 
 
 def write(path):
     with h5py.File(path, "w", driver="mpio", comm=comm) as file:
-        # Whatever changes the structure of the file is done by all ranks, with the same arguments.
+        # All ranks make the calls that change the structure of the file, with the same arguments.
         pressure = file.create_dataset("pressure", (STEPS, ROWS, COLUMNS), dtype="f8")
         pressure.attrs["unit"] = "Pa"
         widths = file.create_dataset("width", (comm.size,), dtype="i4")
         for step in range(STEPS):
-            with pressure.collective:  # all ranks together
+            with pressure.collective:  # collective
                 pressure[step, :, mine] = field(step)
-        widths[comm.rank] = last - first  # each rank alone
+        widths[comm.rank] = last - first  # independent
 
 
 def read(path):
@@ -50,7 +50,7 @@ def read(path):
         assert file["width"][...].sum() == COLUMNS
         found = numpy.empty((ROWS, last - first))
         for step in range(STEPS):
-            with pressure.collective:  # `pressure[step, :, mine]` would read alone all the same
+            with pressure.collective:  # without it, `pressure[step, :, mine]` would be an independent read
                 pressure.read_direct(found, numpy.s_[step, :, mine])
             assert (found == field(step)).all(), f"rank {comm.rank}: step {step} is wrong"
 

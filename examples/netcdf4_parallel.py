@@ -4,8 +4,8 @@
     shima run -n 4 python netcdf4_parallel.py write weather.nc
     shima run -n 4 python netcdf4_parallel.py read  weather.nc
 
-Every rank holds some latitudes of each level of a model and appends a record a time step. A variable with an unlimited
-dimension must be written collectively, since the file grows. Nothing here knows of Shima.
+Every rank holds some latitudes of each level of a model and appends a record per time step. A variable with an unlimited
+dimension must be written collectively, because the file grows. Nothing here refers to Shima.
 
 Needs netCDF4 built against a parallel netCDF (Debian: libnetcdf-mpi-dev; by pip with NETCDF4_DIR and HDF5_DIR set to
 the parallel libraries, CC=mpicc and --no-binary netCDF4).
@@ -25,14 +25,14 @@ mine = slice(first, last)
 
 
 def temperature(step):
-    """What this rank computes: every value tells its place."""
+    """The data that this rank computes: every value identifies its place."""
     levels, latitudes, longitudes = numpy.mgrid[0:LEVELS, first:last, 0:LONGITUDES]
     return ((step * LEVELS + levels) * LATITUDES + latitudes) * LONGITUDES + longitudes + 0.25
 
 
 def write(path):
     with netCDF4.Dataset(path, "w", parallel=True, comm=comm, info=MPI.Info()) as data:
-        # Whatever changes the structure of the file is done by all ranks, with the same arguments.
+        # All ranks make the calls that change the structure of the file, with the same arguments.
         sizes = {"time": None, "level": LEVELS, "latitude": LATITUDES, "longitude": LONGITUDES}
         for name, size in sizes.items():
             data.createDimension(name, size)
@@ -40,9 +40,9 @@ def write(path):
         variable.units = "K"
         variable.set_collective(True)
         for step in range(STEPS):
-            variable[step, :, mine, :] = temperature(step)  # all ranks together
+            variable[step, :, mine, :] = temperature(step)  # collective
         latitude = data.createVariable("latitude", "f4", ("latitude",))
-        latitude[mine] = numpy.linspace(-89, 89, LATITUDES)[mine]  # each rank alone
+        latitude[mine] = numpy.linspace(-89, 89, LATITUDES)[mine]  # independent
 
 
 def read(path):

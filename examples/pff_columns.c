@@ -3,7 +3,7 @@
  *   cc pff_columns.c $(pkg-config --cflags --libs shima-pff) && ./a.out columns.dat
  *
  * The array has 256 rows of 1024 doubles.  Its file is striped in blocks of 64 KiB over three
- * subfiles beside it; to everybody it is one file of 2 MiB. */
+ * subfiles beside it; to every program it is one file of 2 MiB. */
 #include <shima/pff.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +41,8 @@ int main(int argc, char** argv) {
     for (column = 0; column < taken; column++) part[row][column] = -part[row][column];
   check(pff_write(file, some_columns, part));
 
-  /* The same columns again, this time into their places in an array of their own: memory may be in
-     strides as well. */
+  /* The same columns again, this time into their places in a whole array: memory may be strided as
+     well. */
   for (row = 0; row < rows; row++)
     for (column = 0; column < columns; column++) array[row][column] = 0;
   check(pff_read_into(file, some_columns, array, some_columns));

@@ -1,9 +1,9 @@
-/* pff_double_buffer: a program that computes the next step while the last one is being written.
+/* pff_double_buffer: a program that computes the next step while the last one is written.
  *
  *   cc pff_double_buffer.c $(pkg-config --cflags --libs shima-pff) && ./a.out steps.dat
  *
- * Two buffers take turns: while one is filled, the other's request is under way.  Before a buffer
- * is filled again its request is waited for. */
+ * Two buffers alternate: while one is filled, the other's request is pending.  The program waits
+ * for the request of a buffer before it fills the buffer again. */
 #include <shima/pff.h>
 #include <stdio.h>
 #include <stdlib.h>

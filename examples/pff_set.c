@@ -2,8 +2,8 @@
  *
  *   cc pff_set.c $(pkg-config --cflags --libs shima-pff) && ./a.out set.dat
  *
- * The processes are children here, because a child is easily told who the others are; any
- * processes of one user on one machine will do.  Each has every fourth block of the file. */
+ * The processes are children here, because a parent can easily pass the IDs to its children; any
+ * processes of one user on one machine can form a set.  Each has every fourth block of the file. */
 #include <shima/pff.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static void work(const pid_t* pids, const char* path) {
   pff_where blocks;
   int me;
 
-  /* Waits until all have come, at most ten seconds.  1 tells this set from others of the same
-     processes. */
+  /* Waits until all have joined, at most ten seconds.  The number 1 distinguishes this set from
+     others of the same processes. */
   check(pff_set_join(pids, members, 1, 10000, &set));
   me = pff_set_member(set);
   memset(mine, 'a' + me, sizeof mine);

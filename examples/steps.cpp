@@ -1,19 +1,19 @@
 // steps: a simulation that writes one new file at every time step, in two ways.
 //
-// The problem. np ranks hold --count doubles each. At each of --steps steps they are to end up in
-// one new file, in rank order. A user who measured this found that MPI-IO took nearly twice as
-// long as the program that he would have written anyway, and gave it up:
+// The problem. np ranks hold --count doubles each. At each of --steps steps they write them to one
+// new file, in rank order. A user who measured this found that MPI-IO took nearly twice as long as
+// the naive program, and did not use it:
 //
 //     MPI half    open, set_view (etype and filetype MPI_INT), write_at at rank * 2 * count ints,
-//                 close; everybody at once
-//     naive half  rank 0 makes the file; then the ranks take turns between barriers to append
+//                 close; all ranks at once
+//     naive half  rank 0 creates the file; then the ranks take turns between barriers to append
 //                 with fopen, fwrite, fclose
 //
-// As in his experiment new random numbers are drawn at each step, inside the timed part. That
-// costs both halves the same; how long it takes alone is measured and printed too. Both halves draw
-// the same numbers, so their files must be identical; --verify checks it.
+// As in that experiment, new random numbers are drawn at each step, inside the timed part. That
+// costs both halves the same; its time alone is measured and printed too. Both halves draw the same
+// numbers, so their files must be identical; --verify checks it.
 //
-// This is an ordinary MPI program: it includes mpi.h and knows nothing of Shima.
+// This is an ordinary MPI program: it includes mpi.h and contains nothing of Shima.
 
 #include <cerrno>
 #include <cstdio>
@@ -43,8 +43,8 @@ struct Options {
 };
 
 struct Seconds {
-  double all = 0;    // the loop as the user timed it, drawing the numbers included
-  double files = 0;  // of it in file calls, and waiting there for ranks that still draw
+  double all = 0;    // the loop as the user timed it, including drawing the numbers
+  double files = 0;  // the part in file calls, including waits for ranks that still draw
 };
 
 int rank, np;

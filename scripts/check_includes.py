@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Checks the direction of every #include against the room table (docs/architecture.md).
 
-Each directory of src/ is a room. A room sees only the rooms below it, so it can be understood, built and tested with
+Each directory of src/ is a room. A room includes only the rooms below it, so it can be understood, built and tested with
 these alone. A large room has sub-rooms with an order of their own. Some system headers belong to one room each.
-Prints file:line and the rule, and exits 1, if an include breaks a rule or a directory holds too many files.
+Prints file:line and the rule, and exits 1, if an include breaks a rule or a directory has too many files.
 """
 import pathlib
 import re
 import sys
 
-# What a room may include. The name of a room stands for its sub-rooms too.
+# The rooms that a room may include. The name of a room includes its sub-rooms.
 CORE = ["base", "pattern", "layout", "observe"]
 STORE = CORE + ["store"]
 GROUP = ["base", "pvas", "ipc", "group"]
@@ -56,7 +56,7 @@ ROOMS_BELOW = {
     "tool/report": ["base", "tool/common", "tool/launch"],
     "tool": ["base", "audit", "file", "pvas/shared", "pvas/launch", "tool"],
 }
-# tool tries io_uring to say whether it works here.
+# tool tests whether io_uring works on this machine.
 OWNERS = {"mpi.h": ["mpiio", "delegate_mpi"], "liburing.h": ["store/subfile", "tool/report"], "CLI/CLI.hpp": ["tool"],
           "fuse3/fuse_lowlevel.h": ["fuse"]}
 MOST_FILES = 24

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Man pages against what they describe.  Usage: check_man.py PATH-OF-SHIMA
+"""Compares man pages with the programs and headers that they describe.  Usage: check_man.py PATH-OF-SHIMA
 
-shima(1) must name every subcommand and option that --help names, and no other option; every function that a
+shima(1) must name every subcommand and option in --help, and no other option; every function that a
 public header declares must have a page of section 3 (or a link to one, ".so man3/NAME.3") with it in its SYNOPSIS, and
-every page a function.  Exits 1 and says what is missing.
+every page a function.  Prints what is missing and exits 1.
 """
 import pathlib
 import re
@@ -19,7 +19,7 @@ def help_of(tool, *subcommand):
 
 
 def documented_options(text):
-    """The options of a --help text: what stands at the start of its option lines."""
+    """The options of a --help text: the words at the start of its option lines."""
     options = set()
     for line in text.splitlines():
         if re.match(r"^ +-", line):
@@ -44,7 +44,7 @@ def check_tool_page(tool):
 
 
 def page_of(name):
-    """The text of a page of section 3, by way of the page that stands for it; "" if there is none."""
+    """The text of a page of section 3, through its link if it is one; "" if there is none."""
     page = ROOT / "man" / f"{name}.3"
     text = page.read_text() if page.exists() else ""
     link = re.fullmatch(r"\.so man3/(\w+)\.3\n", text)

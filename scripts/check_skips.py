@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which tests were skipped, and whether they may.  Usage: check_skips.py JUNIT-FILE KNOWN-SKIPS
 
-A test that cannot run on a machine (no root, no second host) says so with exit code 77.  That must be
+A test that cannot run on a machine (no root, no second host) exits with code 77.  That must be
 expected: each line of the known skips is a regular expression for test names and a reason.  Any other skip, and
 a run without a single test, exits 1.
 """

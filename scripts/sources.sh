@@ -1,4 +1,4 @@
-# Sourced by check and format: the files of this repository that are ours, tracked or about to be.
+# Sourced by check and format: the source files of this repository, tracked or to be added.
 
 # list_sources SUFFIX...: e.g. list_sources h cpp c
 list_sources() {
@@ -9,7 +9,7 @@ list_sources() {
   done
 }
 
-# list_shell_scripts: whatever starts with a shell's #! line.
+# list_shell_scripts: all files with a shell's #! line.
 list_shell_scripts() {
   git ls-files --cached --others --exclude-standard | while read -r file; do
     [ -f "$file" ] && head -c 30 "$file" | head -n 1 | grep -aqE '^#!.*\b(ba)?sh\b' && echo "$file"

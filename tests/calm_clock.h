@@ -1,8 +1,8 @@
-// A clock for limits on time that hold on a busy machine too.
+// A clock for time limits that hold on a busy machine too.
 //
-// It stands still while any process of the machine waits for a processor (the kernel's pressure
-// stall information). So "within five seconds" means five seconds in which nothing but the code
-// under test could delay it. Where the kernel does not tell, it is an ordinary clock.
+// It stops while any process of the machine waits for a processor (the kernel's pressure stall
+// information). So "within five seconds" means five seconds in which only the code under test
+// could cause a delay. Without that information it is an ordinary clock.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace shima {
 
 class CalmClock {
  public:
-  // Starts when it is made.
+  // Starts at construction.
   CalmClock() : began_(Steady::now()), starved_before_(starved()) {}
 
   [[nodiscard]] std::chrono::microseconds elapsed() const {
@@ -24,7 +24,7 @@ class CalmClock {
  private:
   using Steady = std::chrono::steady_clock;
 
-  // Since the machine's start: how long some process waited for a processor.
+  // The total time since boot in which some process waited for a processor.
   static std::chrono::microseconds starved() {
     long long total_us = 0;
     if (std::FILE* pressure = std::fopen("/proc/pressure/cpu", "re")) {

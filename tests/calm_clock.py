@@ -1,8 +1,8 @@
-"""A clock for limits on time that hold on a busy machine too.
+"""A clock for time limits that hold on a busy machine too.
 
-It stands still while any process of the machine waits for a processor (the kernel's pressure stall information). So
-"within ten seconds" means ten seconds in which nothing but the job itself could delay it. Where the kernel does not
-tell, it is an ordinary clock.
+It stops while any process of the machine waits for a processor (the kernel's pressure stall information). So "within ten
+seconds" means ten seconds in which only the job itself could cause a delay. Without that information it is an ordinary
+clock.
 """
 
 import time
@@ -11,7 +11,7 @@ PRESSURE = "/proc/pressure/cpu"
 
 
 def starved_s():
-    """Seconds since the machine's start in which some process waited for a processor."""
+    """The total time since boot in which some process waited for a processor."""
     try:
         with open(PRESSURE, encoding="ascii") as pressure:
             some = pressure.readline()
@@ -21,7 +21,7 @@ def starved_s():
 
 
 class CalmClock:
-    """Starts when it is made."""
+    """Starts at construction."""
 
     def __init__(self):
         self.began_s, self.starved_before_s = time.monotonic(), starved_s()
@@ -33,5 +33,5 @@ class CalmClock:
         return time.monotonic() - self.began_s
 
     def past(self, limit_s):
-        """Whether that much time is over; on a machine that is never calm, ten times as much."""
+        """Whether that much time is over; on a machine that is always busy, ten times as much."""
         return self.elapsed_s() > limit_s or self.wall_s() > 10 * limit_s

@@ -1,7 +1,7 @@
 #!/bin/bash
-# in_scratch.sh FOLDER SECONDS command...: runs a test's command in an empty folder of its own.  When its time is
-# up the whole job gets SIGTERM, so that a launcher can end its ranks, and SIGKILL five seconds later.  Where that is
-# allowed it also has a /dev/shm of its own: an MPI whose ranks are killed leaves its segments there, gigabytes in all.
+# in_scratch.sh DIRECTORY SECONDS command...: runs a test's command in an empty directory of its own.  At the time
+# limit the whole job gets SIGTERM, so that a launcher can end its ranks, and SIGKILL five seconds later.  If permitted,
+# the command has its own /dev/shm: an MPI whose ranks are killed leaves its segments there, gigabytes in all.
 set -euo pipefail
 folder=$1
 seconds=$2

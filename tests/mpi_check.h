@@ -1,4 +1,4 @@
-// What the MPI test programs in C share: checks that end the whole job, and a value for every byte
+// Shared by the MPI test programs in C: checks that end the whole job, and a value for every byte
 // of a file.
 #ifndef SHIMA_TESTS_MPI_CHECK_H
 #define SHIMA_TESTS_MPI_CHECK_H
@@ -14,7 +14,7 @@
 #include "stored.h"
 
 static int here;   // this rank
-static int ranks;  // how many there are
+static int ranks;  // the number of ranks
 
 #define CHECK(call)        check_code((call), #call, __LINE__)
 #define REQUIRE(condition) ((condition) ? (void)0 : give_up(#condition " does not hold", __LINE__))
@@ -55,12 +55,12 @@ static inline int class_of(int code) {
   return class;
 }
 
-// The byte that belongs at `offset` of a file; never 0, which is what a hole reads as.
+// The byte that belongs at `offset` of a file; never 0, the value of a hole.
 static inline unsigned char value_at(long long offset) {
   return (unsigned char)(((unsigned long long)offset * 0x9e3779b97f4a7c15ULL) >> 56 | 1);
 }
 
-// The whole of a file, as other programs see it; *size is its length.
+// The whole contents of a file, as other programs see it; *size is its length.
 static inline unsigned char* contents_of(const char* path, long long* size) {
   *size = stored_size(path);
   unsigned char* bytes = malloc((size_t)*size + 1);

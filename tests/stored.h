@@ -1,6 +1,6 @@
-// What is stored under a name, read without MPI and without Shima's code: a plain file by pread, a
-// striped one by following docs/format.md. So the layout of striped files is checked against a
-// second implementation. Knows subfiles beside the file only.
+// Reads a stored file without MPI and without Shima's code: a plain file by pread, a striped one by
+// following docs/format.md. So the layout of striped files is checked against a second
+// implementation. Supports only subfiles beside the file.
 #ifndef SHIMA_TESTS_STORED_H
 #define SHIMA_TESTS_STORED_H
 
@@ -71,7 +71,7 @@ static inline long long stored_length(const char* path) {
   return (long long)facts.st_size;
 }
 
-// Where the byte at `offset` lies; how many follow it there.
+// The location of the byte at `offset`, and the number of bytes that follow it there.
 static inline long long stored_place(const struct stored_file* file, long long offset, int* subfile,
                                      long long* follow) {
   int r = file->region_count - 1;
@@ -86,7 +86,7 @@ static inline long long stored_place(const struct stored_file* file, long long o
   return block / region->count * region->unit + within;
 }
 
-// The logical size: the end of the last byte that any subfile has.
+// The logical size: the end of the last byte in any subfile.
 static inline long long stored_size(const char* path) {
   const struct stored_file file = stored_open(path);
   long long size = 0;
@@ -113,7 +113,7 @@ static inline long long stored_read(const char* path, void* buffer, long long le
   const long long size = stored_size(path);
   long long done = 0;
   if (offset + len > size) len = size > offset ? size - offset : 0;
-  memset(buffer, 0, (size_t)len);  // what no subfile holds was never written
+  memset(buffer, 0, (size_t)len);  // bytes in no subfile were never written
   while (done < len) {
     char name[4200];
     int subfile = 0;

@@ -1,4 +1,4 @@
-// A small world of striped files: three targets and two folders, in the folder that a test runs in.
+// Striped files for tests: three targets and two directories, in the test's working directory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ class StripedWorld : public testing::Test {
     return bytes;
   }
 
-  // Findings that are left, in words.
+  // Findings that remain, as text.
   std::string findings(bool repair) {
     const auto report = check_files({path("."), repair, repair});
     if (!report) return describe(report.error());
@@ -93,7 +93,7 @@ class StripedWorld : public testing::Test {
     const std::string again = findings(false);
     EXPECT_EQ(again, left);
     std::set<std::string> ids;
-    std::set<std::string> beside_files;  // folder and id
+    std::set<std::string> beside_files;  // directory and id
     for (const char* folder : {"d", "e"})
       for (const auto& entry : std::filesystem::directory_iterator(root_ / folder)) {
         if (entry.path().filename() == ".shima") continue;
@@ -121,7 +121,7 @@ class StripedWorld : public testing::Test {
   }
 
   std::filesystem::path root_;
-  bool may_be_left_ = false;  // by repair: an unfinished restripe
+  bool may_be_left_ = false;  // after a repair: an unfinished restripe
 };
 
 }  // namespace shima

@@ -1,8 +1,8 @@
-// list_io: what is the cheapest way to move many separate pieces of one file?
+// list_io: the cost of moving many separate pieces of one file, by method.
 //
-// A piece every eighth place, from and to contiguous memory: one pwrite (pread) a piece, or batches
-// of 128 through io_uring, submitted and awaited together. The data stay in the page cache, so that
-// it is the calls that are compared. Prints a JSON object a method.
+// A piece at every eighth place, from and to contiguous memory: one pwrite (pread) per piece, or
+// batches of 128 through io_uring, submitted and awaited together. The data stay in the page cache,
+// so that the calls are compared. Prints a JSON object per method.
 
 #include <fcntl.h>
 #include <liburing.h>
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
   Job job{open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600), true, piece_bytes, pieces,
           memory.data()};
   if (job.fd < 0) fail(argv[1]);
-  one_call_each(job);  // the pages of the file come into being before the clock runs
+  one_call_each(job);  // allocates the pages of the file before the clock starts
   for (const bool write : {true, false}) {
     job.write = write;
     measure(job, "one call each", one_call_each);

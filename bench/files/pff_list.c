@@ -1,12 +1,11 @@
-// pff_list: one pff.h call with many requests against one system call a request.
+// pff_list: one pff.h call with many requests against one system call per request.
 //
 //   pff_list list PATH REQUESTS BYTES SPREAD     random requests, SPREAD times as many places
-//   pff_list once PATH REQUESTS BYTES SPREAD METHOD    one read, for who counts system calls
-//   pff_list build REQUESTS                      what making and understanding a request costs
+//   pff_list once PATH REQUESTS BYTES SPREAD METHOD    one read, for counting system calls
+//   pff_list build REQUESTS                      the cost of building and parsing a request
 //
-// The data stay in the page cache, so that it is the calls that are compared; both ways move the
-// same bytes in the same order of requests, and what is read is compared. Prints a JSON object a
-// figure.
+// The data stay in the page cache, so that the calls are compared; both ways move the same bytes in
+// the same order of requests, and the bytes read are compared. Prints a JSON object per figure.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -134,7 +133,7 @@ static void make_file(struct job* job, size_t spread) {
   draw_pieces(job, spread);
   int fd = open(job->path, O_RDWR | O_CREAT | O_TRUNC, 0600);
   memset(job->memory, 'x', len);
-  for (size_t i = 0; i < spread; i++)  // every page of the file has come into being
+  for (size_t i = 0; i < spread; i++)  // allocates every page of the file
     if (pwrite(fd, job->memory, len, (off_t)(i * len)) != (ssize_t)len) die("pwrite");
   for (size_t i = 0; i < len; i++) job->memory[i] = (char)(i * 2654435761u >> 13);
   close(fd);
@@ -153,7 +152,7 @@ static void compare(struct job* job, size_t spread) {
   }
 }
 
-// What a request costs that moves nothing: its memory is refused after it has been understood.
+// The cost of a request that moves no data: its memory is refused after the request was parsed.
 static void build(const char* form, size_t requests) {
   pff_file* file;
   char path[] = "/tmp/pff_list.XXXXXX", byte = 0;

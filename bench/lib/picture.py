@@ -1,8 +1,8 @@
 """A self-contained HTML page with horizontal bar charts, drawn as inline SVG.
 
-A chart has groups (a cell: one way and operation), a group has one bar a subject. Colours follow
-the reader's light or dark setting; every bar carries its figure, so that nothing depends on colour
-alone. Bars of one chart share a scale, unless each group has a scale of its own.
+A chart has groups (a cell: one way and operation), a group has one bar per subject. Colours follow
+the reader's light or dark setting; every bar shows its figure, so that no information depends on
+colour alone. Bars of one chart share a scale, unless each group has its own scale.
 """
 
 import dataclasses
@@ -42,18 +42,18 @@ td:first-child, th:first-child { text-align: left; }
 
 @dataclasses.dataclass
 class Bar:
-    series: int          # which colour
+    series: int          # selects the colour
     value: float | None
     text: str            # the figure with its unit
-    ratio: str = ""      # an annotation: how it compares with its stock
-    better: bool | None = None  # how the annotation is coloured: good, bad, or neutral
+    ratio: str = ""      # an annotation: the ratio to its stock MPI
+    better: bool | None = None  # the colour of the annotation: good, bad, or neutral
 
 
 @dataclasses.dataclass
 class Group:
     label: str
     bars: list
-    limit: float | None = None  # a dashed line: what the machine can do at all
+    limit: float | None = None  # a dashed line: the machine's limit
 
 
 @dataclasses.dataclass
@@ -97,7 +97,7 @@ def largest(groups):
 def draw_limit(group, top, bottom, scale):
     x = LABEL_WIDTH + (group.limit or 0) * scale
     if not group.limit or x > LABEL_WIDTH + PLOT_WIDTH + 60:
-        return []  # off the chart: the legend still names it
+        return []  # outside the chart: the legend still names it
     return [f'<line class="limit" x1="{x:.1f}" x2="{x:.1f}" y1="{top:.1f}" y2="{bottom:.1f}"/>']
 
 

@@ -1,7 +1,7 @@
-"""What was measured, and whether it reaches what it should.
+"""The samples of a run, and whether they reach their targets.
 
-A Sample is one figure of one subject in one row of one section. Results keeps all samples and
-answers with medians and bests. A Verdict compares one median of Shima's with a reference.
+A Sample is one figure of one subject in one row of one section. Results stores all samples and
+computes medians and bests. A Verdict compares one median of Shima's with a reference.
 """
 
 import dataclasses
@@ -19,8 +19,8 @@ class Sample:
     unit: str = "MiB/s"
     better: str = HIGHER
     problem: str = ""  # why the row fails although there is a figure, or why there is none
-    note: str = ""     # worth telling, but no failure
-    subject: str = ""  # whose figure it is, if not that of the job
+    note: str = ""     # worth printing, but no failure
+    subject: str = ""  # the subject of the figure, if not that of the job
 
 
 @dataclasses.dataclass
@@ -31,7 +31,7 @@ class Verdict:
     ratio: float
     needed: float
     better: str
-    # Missed, but the samples of both sides overlap where it counts: this run cannot tell them apart.
+    # Missed, but the samples of both sides overlap near the target: this run cannot separate them.
     even: bool = False
 
     def reached(self):
@@ -59,7 +59,7 @@ class Results:
             self.samples.setdefault(sample.row, {}).setdefault(column, []).append(sample)
 
     def arrange(self, names):
-        """Puts the rows into this order; jobs ran in a random one."""
+        """Sorts the rows into this order; jobs ran in a random one."""
         place = {name: i for i, name in enumerate(names)}
         self.samples = dict(sorted(self.samples.items(), key=lambda item: place[item[0]]))
 

@@ -1,8 +1,9 @@
 """Runs one program as a measurement: on a quiet machine, within a time limit, leaving nothing.
 
 Dirty pages of earlier runs disturb every later figure, so measure() writes them out first. It also
-has memory ready that is not dear to its next user (bench/machine/warm_memory.cpp says why). A job that exceeds its time is ended with all its processes, also those that a launcher moved out of its
-process group: they still share the session that was made for the job.
+provides memory that is cheap to allocate (bench/machine/warm_memory.cpp). A job that exceeds its time
+is ended with all its processes, also those that a launcher moved out of its process group: they still
+share the session that was created for the job.
 """
 
 import dataclasses
@@ -24,9 +25,9 @@ REAL_FILE_SYSTEMS_NOT = {"tmpfs", "ramfs", "devtmpfs", "proc", "sysfs"}
 @dataclasses.dataclass
 class Outcome:
     records: list      # the JSON objects that the program printed
-    stats: list        # the JSON objects that Shima wrote, one a closed file
+    stats: list        # the JSON objects that Shima wrote, one per closed file
     seconds: float     # of the whole job, its start included
-    problem: str = ""  # why it is no measurement: a time-out, an exit code
+    problem: str = ""  # why it is no measurement: a timeout, an exit code
 
 
 def say(text):
@@ -42,7 +43,7 @@ def unwritten_mib():
 
 
 def drain(limit_mib=16, patience_s=60):
-    """Writes dirty pages out and waits until hardly any are left; others may keep dirtying."""
+    """Writes dirty pages out and waits until hardly any are left; other programs may create new ones."""
     os.sync()
     deadline = time.monotonic() + patience_s
     while unwritten_mib() > limit_mib and time.monotonic() < deadline:
@@ -65,12 +66,12 @@ def session_members(session):
             if entry.name.isdigit() and os.getsid(int(entry.name)) == session:
                 members.append(int(entry.name))
         except OSError:
-            pass  # it ended meanwhile
+            pass  # it exited meanwhile
     return members
 
 
 def end_job(process):
-    """Asks the launcher to end its ranks, then ends what is left of the job's session."""
+    """Sends the launcher SIGTERM to end its ranks, then kills the processes left in the job's session."""
     process.terminate()
     try:
         process.wait(10)
@@ -91,13 +92,13 @@ def json_lines(text):
             if line.startswith("{"):
                 objects.append(json.loads(line))
         except json.JSONDecodeError:
-            pass  # a line of somebody else's
+            pass  # a line of another program
     return objects
 
 
 def run(command, environment=None, timeout_s=600):
-    """Runs a command in a session of its own; Shima, if it is in there, reports into a file, unless the
-    environment sets SHIMA_STATS to nothing."""
+    """Runs a command in a session of its own; Shima, if the command uses it, writes its statistics to a
+    file, unless the environment sets SHIMA_STATS to an empty string."""
     with tempfile.TemporaryDirectory(prefix="shima-bench-") as scratch:
         stats = pathlib.Path(scratch, "stats.jsonl")
         environment = {"SHIMA_STATS": str(stats)} | dict(environment or os.environ)
@@ -139,7 +140,7 @@ def measure(warmer, directory, command, environment=None, timeout_s=600):
 # --- which path Shima took --------------------------------------------------------------------
 
 def paths_taken(stats):
-    """Shima's counters path_*, summed over the files closed: how many calls each path served."""
+    """Shima's counters path_*, summed over the files closed: the number of calls on each path."""
     taken = {}
     for record in stats:
         for name, count in record.get("counters", {}).items():
@@ -150,7 +151,7 @@ def paths_taken(stats):
 
 
 def wrong_path(stats, expected):
-    """What to complain of, if calls were served by a path that the row is not about."""
+    """A message if calls were served by a path that the row does not measure."""
     taken = paths_taken(stats)
     strange = {path: count for path, count in taken.items() if path not in expected}
     if not expected:
@@ -163,7 +164,7 @@ def wrong_path(stats, expected):
 
 
 def not_combined(stats):
-    """What to complain of, if no independent write was done by a sweep (independent/combine.h)."""
+    """A message if no independent write was done by a sweep (independent/combine.h)."""
     counters = [record.get("counters", {}) for record in stats]
     writes = sum(counter.get("writes", 0) for counter in counters)
     combined = sum(counter.get("combined_writes", 0) for counter in counters)
@@ -173,7 +174,7 @@ def not_combined(stats):
 # --- where ------------------------------------------------------------------------------------
 
 def file_system_of(directory):
-    """The type of the file system a directory lies on: the longest mount point above it."""
+    """The type of a directory's file system: that of the longest mount point above it."""
     path, best = str(pathlib.Path(directory).resolve()), ("", "unknown")
     for line in pathlib.Path("/proc/mounts").read_text().splitlines():
         _, mount, kind = line.split()[:3]
@@ -184,7 +185,7 @@ def file_system_of(directory):
 
 
 def working_directory(wanted, parent, free_gib):
-    """A directory for the big files, on a real file system with room; ends the program if none."""
+    """A directory for the big files, on a disk file system with free space; ends the program if there is none."""
     base = pathlib.Path(wanted or parent)
     base.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(base).free / 2**30

@@ -1,10 +1,10 @@
-"""What every section of the benchmark is made of.
+"""Base of the sections of the benchmark.
 
-A section makes jobs. A job belongs to a group (the cells that are to be compared and therefore run
-next to each other) and to one subject, and gives samples. It also knows its targets.
+A section creates jobs. A job belongs to a group (the cells to compare, which therefore run in direct
+succession) and to one subject, and returns samples. A section also defines its targets.
 
-`expected` names the paths through Shima that a row is about; a row fails if Shima's counters say
-that its calls went another way. An empty set means that any way is right.
+`expected` names the paths through Shima that a row measures; a row fails if Shima's counters show
+calls on another path. An empty set means that any path is right.
 """
 
 import dataclasses
@@ -79,7 +79,7 @@ def limit_job(context, group, size_mib, rows):
 
 
 class Section:
-    """Defaults; a section gives name, title, jobs and targets."""
+    """Defaults; a section defines name, title, jobs and targets."""
 
     limit = True
     lead = ""  # a line above the table
@@ -88,7 +88,7 @@ class Section:
         return None
 
     def charts(self, results, context):
-        """What to draw of it (lib/picture.py); with charts goes series(), which names the colours."""
+        """The charts to draw (lib/picture.py); with them goes series(), which names the colours."""
         return []
 
     def columns(self, context):

@@ -1,8 +1,8 @@
-"""Who is measured: the stock MPIs found on this machine, and Shima under each.
+"""The subjects of measurements: the stock MPIs found on this machine, and Shima under each.
 
 A Flavour is one installed MPI with its compilers and launcher. The environments that scripts/setup
-makes come first, the distribution's packages where those are missing. A Subject is a way to start
-a program: with a flavour as it is, or with the same flavour's program under Shima.
+creates come first; the distribution's packages are used where those are missing. A Subject is a way
+to start a program: with a flavour alone, or the same flavour's program under Shima.
 """
 
 import dataclasses
@@ -39,8 +39,8 @@ SOURCES = {
 }
 LIBRARIES = ROOT / "build/release/lib"
 PVAS = [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pvas"]
-LINKED = {"delegate_net": [*PVAS, "-lshima-delegate-{family}"]}  # programs with MPI that link more
-PLAIN = {  # programs without MPI: what they link
+LINKED = {"delegate_net": [*PVAS, "-lshima-delegate-{family}"]}  # programs with MPI and further libraries
+PLAIN = {  # programs without MPI: their libraries
     "limit": [], "warm_memory": [], "list_io": ["-luring"],
     "pff_list": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pff"],
     "delegate": PVAS, "delegate_net_task": PVAS, "task_copy": PVAS, "many_tasks": PVAS,
@@ -60,7 +60,7 @@ class Flavour:
         return {"mpich": "MPICH", "openmpi": "Open MPI"}[self.family]
 
     def launch(self, ranks):
-        # Open MPI refuses more ranks than cores unless told; MPICH never asks.
+        # Open MPI refuses more ranks than cores without these settings; MPICH does not.
         more = ["--map-by", ":OVERSUBSCRIBE"] if self.family == "openmpi" else []
         return [self.mpiexec, *more, "-n", str(ranks)]
 
@@ -135,14 +135,14 @@ def compile_command(program, flavour):
     else:
         compiler = [os.environ.get("CXX", "c++") if cxx else os.environ.get("CC", "cc"), "-pthread"]
     standard = "-std=c++17" if cxx else "-std=c11"
-    optimize = ["-O3", "-march=native"]  # or a program's own work hides its I/O
+    optimize = ["-O3", "-march=native"]  # otherwise a program's own work hides its I/O
     return [*compiler, standard, *optimize, "-o", str(binary(program, flavour)), *map(str, sources),
             *PLAIN.get(program, []),
             *(option.format(family=flavour.family) for option in LINKED.get(program, []))]
 
 
 def compile_program(program, flavour=None):
-    """Compiles with the stock compiler wrapper, unless what is there is newer and made by it."""
+    """Compiles with the stock compiler wrapper, unless the existing program is newer and built by it."""
     target = binary(program, flavour)
     command = compile_command(program, flavour)
     maker = target.with_suffix(".command")

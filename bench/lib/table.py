@@ -2,7 +2,7 @@
 
 
 def format_table(header, rows):
-    """The first column to the left, all others to the right, as wide as their widest cell."""
+    """Aligns the first column left, all others right, each as wide as its widest cell."""
     cells = [header, *rows]
     widths = [max(len(str(row[i])) for row in cells) for i in range(len(header))]
 
@@ -15,7 +15,7 @@ def format_table(header, rows):
 
 
 def number(value):
-    """Three or four digits that count, no more."""
+    """Three or four significant digits."""
     if value is None:
         return "-"
     if value >= 100:

@@ -1,8 +1,8 @@
 """Disks of a known speed on one machine: images of ext4 behind loop devices, slowed by a cgroup.
 
-The kernel's block throttle holds the transfers of a group of processes to so many bytes and requests
-a second and device. It sees only what a process hands to the disk itself, so what is measured must
-use O_DIRECT. Needs root, losetup and the cgroup controller blkio (v1) or io (v2).
+The kernel's block throttle limits a group of processes to a number of bytes and requests per second
+and device. It applies only to a process's own requests to the disk, so a measured program must use
+O_DIRECT. Needs root, losetup and the cgroup controller blkio (v1) or io (v2).
 
     with ThrottledDisks(parent, count=2, mib_s=100, iops=400) as disks:
         run(disks.inside([command...]))   # works in disks.directories
@@ -18,7 +18,7 @@ V1 = CGROUP / "blkio"
 
 
 class NotHere(Exception):
-    """Why this machine cannot have such disks."""
+    """The reason why this machine cannot have such disks."""
 
 
 def run_tool(*command):
@@ -29,7 +29,7 @@ def run_tool(*command):
 
 
 def reason_why_not():
-    """A sentence, or None where such disks can be had (as far as can be told without making one)."""
+    """A sentence, or None if such disks are possible (as far as can be checked without creating one)."""
     if os.geteuid() != 0:
         return "making disks needs root"
     missing = [tool for tool in ("losetup", "mkfs.ext4", "mount") if not shutil.which(tool)]
@@ -97,7 +97,7 @@ class ThrottledDisks:
         return [f"{os.major(number)}:{os.minor(number)}" for number in ids]
 
     def inside(self, command):
-        """The command, put into the group that is slowed."""
+        """The command, run in the throttled group."""
         return ["sh", "-c", f'echo $$ >"{self.group}/cgroup.procs" && exec "$@"', "sh",
                 *map(str, command)]
 

@@ -1,15 +1,15 @@
-// limit: how fast can this machine take file data at all, without MPI and without a pattern?
+// limit: the machine's file bandwidth, without MPI and without a pattern.
 //
 // Threads write (then read) --size-mib in blocks of 4 MiB, each thread its own contiguous part,
-// over --files files. With two threads and one file this is the limit that the benchmarks hold
-// collective calls against: one inode has one write lock, so more cores hardly help. With as many
-// files as threads every thread has an inode to itself.
+// over --files files. With two threads and one file this is the limit for collective calls in the
+// benchmarks: one inode has one write lock, so more cores hardly help. With as many files as
+// threads every thread has its own inode.
 //
 // --memory cold (the default) moves the data from and to one buffer as big as the file, as a
 // program with real data must; --memory malloc has that buffer from malloc, which puts a big block
-// 16 bytes behind the start of a page (the kernel's copy to such an address takes twice the time on
-// some processors); --memory hot uses the same 4 MiB again and again, so that the caches of the
-// processor flatter the figure.
+// 16 bytes after the start of a page (the kernel's copy to such an address takes twice the time on
+// some processors); --memory hot uses the same 4 MiB again and again, so that the processor's
+// caches improve the figure.
 
 #include <algorithm>
 #include <array>
@@ -71,7 +71,7 @@ void move_block(bool write, int fd, char* memory, std::size_t offset) {
   }
 }
 
-// The blocks of all files stand in one row, and every thread takes an equal part of the row.
+// The blocks of all files form one sequence, and every thread takes an equal part of it.
 void move_part(const Options& o, bool write, const std::vector<int>& fds, char* memory,
                std::size_t thread) {
   std::size_t blocks = o.size_mib * (1 << 20) / block_bytes;

@@ -1,9 +1,9 @@
-// A file system in user space that does nothing but hand calls on: passthrough_fs FOLDER
-// MOUNT_POINT shows FOLDER, until it is unmounted.
+// A file system in user space that only passes calls on: passthrough_fs DIRECTORY MOUNT_POINT shows
+// DIRECTORY, until it is unmounted.
 //
-// What `shima mount` is measured against: the least that the same libfuse and kernel do for a copy.
-// Data go by splice, as libfuse has it for its own examples; attributes are kept as long as those
-// do (a second).
+// The reference for `shima mount`: the minimum that the same libfuse and kernel need for a copy.
+// Data go by splice, as in libfuse's own examples; attributes are cached as long as there (a
+// second).
 #define FUSE_USE_VERSION 312
 #define _GNU_SOURCE
 #include <errno.h>

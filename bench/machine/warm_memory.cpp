@@ -1,11 +1,11 @@
-// warm_memory: memory that is dear to nobody who is measured.
+// warm_memory: provides physical memory that is cheap to allocate for a measured program.
 //
-// The host of a virtual machine may take back what has been free for two seconds or so (free page
-// reporting), and whoever uses such a page next waits for the host: a file's first write drops to a
-// tenth. This program owns SIZE_MIB of memory that has been used, waits until somebody creates a
-// file in DIRECTORY, and ends. The kernel hands out the huge pages freed last first, so the page
-// cache of that file comes from them. It says "ready" when all is touched, and also ends when
-// its standard input does.
+// The host of a virtual machine may take back memory that has been free for about two seconds (free
+// page reporting). The next user of such a page waits for the host: the first write of a file then
+// has a tenth of the speed. This program uses SIZE_MIB of memory, waits until a file is created in
+// DIRECTORY, and exits. The kernel allocates the huge pages freed last first, so the page cache of
+// that file comes from them. It prints "ready" when all memory has been touched, and also exits at
+// the end of its standard input.
 
 #include <poll.h>
 #include <sys/inotify.h>

@@ -1,8 +1,8 @@
-// measure: what the benchmark programs in C share: data that can be checked, timing, reporting.
+// measure: shared by the benchmark programs in C: data that can be checked, timing, reporting.
 //
 // A byte of a file is a function of its offset and a seed, so that any reader can check any byte.
 // A timed transfer is open, set_view, one collective call, close; the slowest rank counts. Dirty
-// pages of whatever came before are written out first, since they would disturb it.
+// pages of earlier programs are written out first, because they would disturb it.
 
 #ifndef SHIMA_BENCH_MEASURE_H
 #define SHIMA_BENCH_MEASURE_H
@@ -23,7 +23,7 @@ struct seconds {
   double io;
 };
 
-// What one rank moves in one collective call.
+// The data of one rank in one collective call.
 struct transfer {
   MPI_Offset displacement;
   MPI_Datatype etype, filetype, memtype;
@@ -61,8 +61,8 @@ static inline long sum_over_ranks(long mine) {
   return all;
 }
 
-// A barrier that sleeps. An MPI that spins in its own would take the cores, where there are fewer
-// than ranks, from those that are already (or still) at what is timed.
+// A barrier that sleeps. On a machine with fewer cores than ranks, an MPI barrier that spins would
+// take cores from ranks that are in the timed part.
 static inline void meet(void) {
   MPI_Request request;
   int done = 0;

@@ -1,13 +1,14 @@
-// overlap: does a nonblocking transfer go on while the caller computes?
+// overlap: whether a nonblocking transfer makes progress while the caller computes.
 //
 // First the transfer alone is timed, then computing alone, sized to take about as long, then both:
-// start the transfer, compute, wait. Full overlap takes as long as the longer of the two, none at
-// all the sum. All ranks compute at the same time, without memory traffic. In the way "threads" a
-// plain thread does the rank's part with pwrite or pread, which is what a program could do by hand.
+// start the transfer, compute, wait. Full overlap takes as long as the longer of the two, no
+// overlap the sum. All ranks compute at the same time, without memory traffic. In the way "threads"
+// a plain thread does the rank's part with pwrite or pread, which is what a program could do by
+// hand.
 //
 //     overlap --way at|at_all|threads --op write|read --mib MIB --file FILE [--direct]
 //
-// "at": each rank its own half; "at_all": pieces of 16 KiB in turn, in one collective call;
+// "at": each rank its own half; "at_all": interleaved pieces of 16 KiB, in one collective call;
 // "threads" moves the same as "at". --direct: O_DIRECT for the threads; MPI-IO gets hints instead.
 
 #define _GNU_SOURCE
@@ -67,7 +68,7 @@ static void compute(long steps) {
   sink = x;
 }
 
-// --- one round: the transfer and computing, either of them or both ------------------------------
+// --- one round: the transfer, computing, or both ------------------------------------------------
 
 static double round_of(struct job* job, bool transfers, long steps) {
   pthread_t thread;
@@ -127,7 +128,7 @@ static void close_file(struct job* job) {
     check(MPI_File_close(&job->file), "close");
 }
 
-// Every byte of the file is there before anything is timed.
+// Writes every byte of the file before anything is timed.
 static void prepare(struct job* job) {
   if (posix_memalign((void**)&job->buffer, 4096, job->rank_bytes) != 0) fail("no memory");
   memset(job->buffer, 'a' + job->rank, job->rank_bytes);

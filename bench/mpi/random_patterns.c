@@ -1,11 +1,11 @@
 // random_patterns: random file types and random memory types, written, read back, all checked.
 //
-// A layout that nobody tuned for. For each seed the ranks draw one way to deal a file and each
+// The layouts are not tuned for. For each seed the ranks draw one distribution of a file and each
 // rank a layout of its own memory, write everything with one collective call, and read it back with
-// another. Three checks, all outside the timed parts: what was read is what should be there; the
-// file, read with plain pread, holds every rank's data; and the holes between are still zero. Data
-// in a hole is reported but is no failure by itself: MPI leaves what lies between writes in a new
-// file undefined, and some implementations do write stale memory there.
+// another. Three checks, all outside the timed parts: the bytes read are the expected ones; the
+// file, read with plain pread, contains every rank's data; and the holes between are still zero.
+// Data in a hole is reported but is no failure by itself: MPI leaves bytes between writes in a new
+// file undefined, and some implementations write stale memory there.
 
 #include "random_patterns.h"
 #include "measure.h"
@@ -53,7 +53,7 @@ static void advance(struct walker* w, long units) {
   }
 }
 
-// Fills the buffer with what belongs into the file, or counts the bytes that differ from it.
+// Fills the buffer with the bytes for the file, or counts the bytes that differ from them.
 static long walk(const struct job* j, bool fill) {
   const struct pieces* mine = &j->pattern.owned[j->rank];
   struct walker file = {mine, j->pattern.tile_units, 0, 0, 0};
@@ -77,7 +77,7 @@ static long walk(const struct job* j, bool fill) {
 
 // --- the file, checked without MPI-IO ---------------------------------------------------------
 
-// One tile, byte by unit: 1 where somebody owns it. Two owners would be our own mistake.
+// One tile, byte by unit: 1 if a rank owns it. Two owners would be an error of this program.
 static unsigned char* covered_units(const struct pattern* p, int np) {
   unsigned char* covered = calloc((size_t)p->tile_units, 1);
   for (int r = 0; r < np; r++)

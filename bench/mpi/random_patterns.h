@@ -1,11 +1,11 @@
-// random_patterns.h: a random way to deal a file over ranks, and a random layout of memory.
+// random_patterns.h: a random distribution of a file over ranks, and a random layout of memory.
 //
-// A pattern is drawn from its seed alone, so every rank can draw it, know what all ranks own, and
-// check the file without trusting any MPI datatype. It is kept twice: as an MPI datatype, which is
-// what the MPI-IO under test sees, and as a plain list of pieces, which is what the check uses.
+// A pattern is drawn from its seed alone, so every rank can draw it, know the data of all ranks,
+// and check the file without trusting any MPI datatype. It has two forms: an MPI datatype, which
+// the MPI-IO under test uses, and a plain list of pieces, which the check uses.
 //
-// Everything counts in units: the etype (1, 4 or 8 bytes). One tile of the file type covers
-// tile_units; the file is tiles of it, one behind another.
+// All numbers count units: the etype (1, 4 or 8 bytes). One tile of the file type covers
+// tile_units; the file is a sequence of tiles.
 
 #ifndef SHIMA_BENCH_RANDOM_PATTERNS_H
 #define SHIMA_BENCH_RANDOM_PATTERNS_H

@@ -1,6 +1,6 @@
 // random_types: draws the file and memory types of random_patterns.
 //
-// Five families of file type, each a construction that programs really use:
+// Five families of file type, each a construction that real programs use:
 //
 //     nested vectors   runs within groups within the tile, ranks interleaved at the innermost level
 //     indexed          the tile cut into chunks of random length, each given to a random rank
@@ -8,9 +8,9 @@
 //     subarray         a block of a random three-dimensional array, C or Fortran order
 //     struct           zones of different kinds: contiguous, strided, indexed
 //
-// No two ranks own the same unit. Holes, which nobody owns and nobody may write, lie between
-// groups, chunks or zones. Each family adds the same pieces to its list that it gives to MPI; the
-// caller checks the lists for overlap.
+// No two ranks own the same unit. Holes, which no rank owns or may write, lie between groups,
+// chunks or zones. Each family adds the same pieces to its list that it passes to MPI; the caller
+// checks the lists for overlap.
 
 #include "random_patterns.h"
 
@@ -76,14 +76,14 @@ static MPI_Datatype nested_vectors(struct dice* d, struct pattern* p, int rank, 
   return shifted;
 }
 
-// Deals [start, start + chunks) at random; one chunk in ten stays a hole.
+// Distributes [start, start + chunks) at random; one chunk in ten stays a hole.
 static long deal_chunks(struct dice* d, struct pattern* p, int np, long start, long low,
                         long high) {
   long chunks = roll_between(d, 4, 40) * np, at = start;
   for (long c = 0; c < chunks; c++) {
     long length = low == high ? low : roll_size(d, low, high);
     bool hole = roll(d) % 10 == 0;
-    int owner = c < np ? (int)c : (int)(roll(d) % (uint64_t)np);  // nobody goes without
+    int owner = c < np ? (int)c : (int)(roll(d) % (uint64_t)np);  // every rank gets at least one
     if (!hole || c < np) add_piece(&p->owned[owner], at, length);
     at += length;
   }
@@ -142,7 +142,7 @@ static MPI_Datatype subarray(struct dice* d, struct pattern* p, int rank, int np
     for (int i = 0; i < 3; i++) start[i] = place[i] * (sub[i] = size[i] / grid[i]);
     own_block(&p->owned[r], size, sub, start);
     if (r != rank) continue;
-    // The same block, told in the other order: dimensions reversed.
+    // The same block in the other order: dimensions reversed.
     int s[3] = {size[2], size[1], size[0]}, b[3] = {sub[2], sub[1], sub[0]};
     int o[3] = {start[2], start[1], start[0]};
     MPI_Type_create_subarray(3, fortran ? s : size, fortran ? b : sub, fortran ? o : start,

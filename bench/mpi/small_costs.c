@@ -1,10 +1,10 @@
-// small_costs: what small things cost, one at a time, in nanoseconds a call.
+// small_costs: the cost of small operations, one at a time, in nanoseconds per call.
 //
 // Every rank does the same at its own place of one file; local calls are timed by the slowest rank,
-// collective ones by all. Each figure is the median of several rounds, since one interruption
+// collective ones by all. Each figure is the median of several rounds, because one interruption
 // outweighs a thousand calls.
 //
-//     small_costs FILE    prints one JSON object a line
+//     small_costs FILE    prints one JSON object per line
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // strided_read: one process reads pieces of a file at a constant distance, none of them cached.
 //
-// The file is written, synced and dropped from the page cache; then each piece is read by a call of
-// its own, from the first to the last, and checked. What is measured is how well the disk is kept
-// busy for a caller who asks for one thing at a time.
+// The file is written, synced and dropped from the page cache; then each piece is read by its own
+// call, from the first to the last, and checked. This measures how busy the disk is with a caller
+// that makes one request at a time.
 //
 //     strided_read FILE PIECE_BYTES STRIDE_BYTES MIB    prints one JSON object
 

@@ -1,4 +1,4 @@
-"""What is measured: one class a section of the benchmark (lib/section.py says what that is)."""
+"""The sections of the benchmark, one class each (see lib/section.py)."""
 
 import dataclasses
 import filecmp
@@ -20,8 +20,8 @@ from lib.subjects import TOOL, binary
 
 WAYS = ("UT", "FV", "COL")
 
-# Large pieces are pulled by agents out of the ranks' memory, small ones packed by the ranks; reads
-# of cached data may be left to each rank. Between hosts data must travel in messages.
+# Large pieces are pulled by agents out of the ranks' memory, small ones packed by the ranks; each
+# rank may read cached data itself. Between hosts data must go by messages.
 COLLECTIVE_PATHS = {
     ("large", "write"): {"pull"},
     ("large", "read"): {"pull", "independent"},
@@ -32,7 +32,7 @@ COLLECTIVE_PATHS = {
 }
 
 
-# Sizes from which pieces of a file are pulled, and cached ones read by their owners
+# Sizes from which pieces of a file are pulled, and cached pieces read by the ranks that need them
 # (src/collective/plan.cpp).
 PULL_PIECE_BYTES, OWN_READ_PIECE_BYTES = 2048, 4096
 
@@ -107,7 +107,7 @@ class Steps(Section):
                           lambda n=np, s=subject: self.measure(context, s, n))
 
     def measure(self, context, subject, np):
-        """The halves are jobs of their own: the first must not leave the second a worse machine."""
+        """Runs each half as its own job, so that the first does not slow down the second."""
         mpi, problem = self.half(context, subject, np, "mpi")
         naive, other_problem = self.half(context, subject, np, "naive")
         problem = problem or other_problem or self.difference(context)
@@ -242,13 +242,13 @@ class Random(Section):
         path.unlink(missing_ok=True)
         by_row = {(record["seed"], record["op"]): record for record in outcome.records}
         # A job that broke off keeps the figures of the patterns that it finished.
-        # One file is closed a record, in the same order.
+        # One file is closed per record, in the same order.
         stats_of = dict(zip(by_row, outcome.stats))
         return [self.sample(row, by_row.get((seed, op)), outcome, subject, stats_of.get((seed, op)))
                 for seed, op, row in self.rows(context, np)]
 
     def expected(self, op, stats):
-        """What follows from the sizes of the pieces, adjacent ones taken as one, as Shima counts them."""
+        """The path for these sizes of pieces; Shima counts adjacent pieces as one."""
         counters = stats["counters"]
         moved = counters["bytes_written" if op == "write" else "bytes_read"]
         if op == "read" and moved >= OWN_READ_PIECE_BYTES * counters["file_pieces"]:
@@ -321,8 +321,8 @@ class TwoHosts(Section):
             return runner.Outcome([], [], 0.0, str(reason)), None
 
     def targets(self, results, context):
-        # Every host's disk agent owns half the file, and half of that half comes from each host:
-        # of the whole, one half has to move.
+            # Every host's disk agent owns half the file, and half of that half comes from each host:
+            # half of the whole has to cross.
         moved_mib = context.size_mib(1024) / 2
         for np in context.nps([8]):
             for op in OPS:
@@ -387,7 +387,7 @@ class SmallCosts(Section):
                           lambda n=np, s=subject: self.measure(context, s, n))
 
     def measure(self, context, subject, np):
-        # As without --stats: counting and timing each access would be measured too.
+        # No statistics: they would count and time each access, which would be measured too.
         environment = subject.flavour.environment() | {"SHIMA_STATS": ""}
         command = subject.command(np, "small_costs", [context.directory / "small.dat"])
         outcome = context.measure(command, environment)

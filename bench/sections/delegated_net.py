@@ -1,7 +1,7 @@
-"""What it costs to have another task call MPI: the experiment of the paper about Multiple PVAS.
+"""The cost of MPI calls by another task: the experiment of the paper about Multiple PVAS.
 
-A rank calls MPI for a requester that is no MPI process. Below which size does the conversation
-between the two outweigh the message? And what of one request that stands for many transfers, a
+A rank calls MPI for a requester that is no MPI process. Below which size does the delegation cost
+more than the message? And what is the cost of one request that stands for many transfers, a
 collective call? The other rank answers by itself; both are on one machine.
 """
 
@@ -17,7 +17,7 @@ NEAR = 1.25
 
 
 def tell_crossover(results, row, pattern, sizes, own, other):
-    """A row: the least size from which on `other` takes no longer than NEAR times `own`."""
+    """A row: the smallest size from which on `other` takes no longer than NEAR times `own`."""
     found = None
     for size in sorted(sizes, reverse=True):
         name = pattern.format(size)
@@ -83,7 +83,7 @@ class DelegatedNet(Section):
                 "spinning": "everybody has a core and spins"}[record["waiting"]]
 
     def targets(self, results, context):
-        """No target: what is told is where the two meet, by the best figures of all jobs."""
+        """No target: the section reports where the two are equal, by the best figures of all jobs."""
         for flavour in self.flavours(context):
             for thing, sizes in THINGS.items():
                 tell_crossover(results, crossover_row(thing), f"{thing} {{}} B", sizes,

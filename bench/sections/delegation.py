@@ -1,9 +1,9 @@
-"""What it costs to have another task of the same address space do something.
+"""The cost of an operation by another task of the same address space.
 
 The experiment of a requester on one core and a delegatee on another, with writes to a cached file
-in place of messages: below which size is the conversation dearer than the work? And from which size
-on is a payload better left where it is, for the delegatee to work on by its address, than carried
-along in the request?
+in place of messages: below which size does the delegation cost more than the work? And from which
+size on is a payload better passed by address, for the delegatee to use in place, than inside the
+request?
 """
 
 from lib import picture
@@ -58,7 +58,7 @@ class Delegation(Section):
             yield Job(disk, "own", lambda d=disk: self.overlap(context, d))
 
     def overlap(self, context, disk):
-        """Own: by a thread of each task's own."""
+        """Own: by a thread of each task."""
         path, row = context.directory / "overlap.dat", self.overlap_row(disk)
         outcome = context.measure([str(TOOL), "pvas", "run", "-n", "3",
                                    str(binary("delegated_overlap")), str(path), *OVERLAPS[disk]])
@@ -107,7 +107,7 @@ class Delegation(Section):
                                [size for size in SIZES if way != "inline" or size <= MOST_INLINE],
                                "own", way)
         row = self.row("spinning", "round trip", 0)
-        # Others at work only add to it: the best job's median of rounds.
+        # Other processes only add to the time: the best job's median of rounds.
         value = results.best(row, "inline") if row in results.samples else None
         if value:
             results.verdicts.append(Verdict(row, "inline", f"{ROUND_TRIP_NS} ns",

@@ -1,5 +1,5 @@
-"""How fast cp is through `shima mount`, beside cp on the file system beneath it and cp through a file
-system in user space that only hands calls on (bench/mount_job.py)."""
+"""The speed of cp through `shima mount`, beside cp on the file system beneath it and cp through a file
+system in user space that only passes calls on (bench/mount_job.py)."""
 
 import os
 import shutil

@@ -1,8 +1,8 @@
 """S1's array with all ranks in one address space: each byte is copied once, by the agents' calls.
 
 The limits are two threads that write and read contiguously: one file for the plain file, two files
-where there are subfiles, since two cores cannot copy to more inodes at once than two. 'limit' has
-its data at the start of a page; 'limit, malloc' has them where malloc puts them, as the program has.
+if there are subfiles, because two cores copy to at most two inodes at once. 'limit' has its data at
+the start of a page; 'limit, malloc' has them at an address from malloc, like the program.
 """
 from lib.results import Sample
 from lib.section import OPS, Job, Section, rate
@@ -45,7 +45,7 @@ class OneSpace(Section):
                           m(context, s, w, size_mib))
 
     def limit(self, context, name, files, size_mib):
-        """One measurement for all the rows that it limits."""
+        """One measurement for all rows with the same limit."""
         path, samples = context.directory / "limit.dat", []
         counts = [count for count in COUNTS if bool(count) == (files == 2)]
         for op in OPS:

@@ -1,8 +1,8 @@
-"""Whether nonblocking transfers go on while their callers compute.
+"""Whether nonblocking transfers make progress while their callers compute.
 
-On a disk that is slow and takes no computing core (throttled, O_DIRECT) both together should take
-as long as the longer one. In the page cache a transfer is copying, and copying needs the cores that
-compute: there the figure says how much is lost, beside threads that a program would start itself.
+On a slow disk that needs no computing core (throttled, O_DIRECT) both together should take as long
+as the longer one. In the page cache a transfer is copying, and copying needs the cores that compute:
+there the figure is the loss, compared with threads that a program would start itself.
 """
 
 from lib.results import LOWER, Sample
@@ -38,7 +38,7 @@ class Overlap(Section):
                 yield from self.cells(context, way, op)
 
     def cells(self, context, way, op):
-        """Stock MPIs have no way past the page cache, so that on the disk there is none to compare."""
+        """Stock MPIs cannot bypass the page cache, so there are none to compare on the disk."""
         for place in ("disk", "page cache"):
             row = self.row(place, way, op)
             run = self.on_disk if place == "disk" else self.in_cache

@@ -1,8 +1,8 @@
-"""PFF's list and stride requests against what a program would do without them.
+"""PFF's list and stride requests against a program's own system calls.
 
-One call with 100 000 random requests of 4 KiB, beside a loop of pread or pwrite: how long, and how
-many system calls. And what making a request and understanding it costs, where nothing is moved: a
-list by the number of its pieces, a stride the same whatever it names.
+One call with 100 000 random requests of 4 KiB, against a loop of pread or pwrite: the time, and the
+number of system calls. And the cost of building and parsing a request that moves no data: for a list
+proportional to the number of pieces, for a stride constant.
 """
 
 import shutil
@@ -51,7 +51,7 @@ class PffList(Section):
         return outcome
 
     def calls(self, context):
-        """Of one read by each method, as strace counts them."""
+        """The system calls of one read by each method, counted by strace."""
         row = "read, system calls"
         if not shutil.which("strace"):
             return [Sample(row, None, "", LOWER, note="needs strace")]

@@ -1,4 +1,4 @@
-"""What a space is good for, and what it costs: reading another task's memory, and starting many."""
+"""Benefits and costs of a space: reading another task's memory, and starting many tasks."""
 
 from lib.results import HIGHER, LOWER, Sample, Verdict
 from lib.section import Job, Section

@@ -1,4 +1,4 @@
-"""One process reads at a constant stride what is not cached: does anybody read ahead for it?"""
+"""One process reads uncached data at a constant stride: the effect of read-ahead."""
 
 from lib.results import Sample
 from lib.section import Job, Section, problem_of

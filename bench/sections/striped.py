@@ -1,8 +1,8 @@
 """Striped files: several inodes on one disk, and several disks.
 
-On one disk in the page cache the question is whether several subfiles lift the limit of one inode's
-lock. Several disks are images of a known speed (lib/throttled_disk.py), taken with O_DIRECT: there
-the question is how near to the sum of the disks the ways of S1 come, seeks and all.
+On one disk in the page cache the question is whether several subfiles avoid the limit of one inode's
+lock. Several disks are images of a known speed (lib/throttled_disk.py), used with O_DIRECT: there
+the question is how close the ways of S1 come to the sum of the disks, seeks included.
 """
 
 from lib.results import Sample
@@ -120,7 +120,7 @@ class Disks(Section):
 
 
 def remove(path):
-    """A file and the subfiles beside it; the benchmark's folder holds no other striped file."""
+    """A file and the subfiles beside it; the benchmark's directory contains no other striped file."""
     path.unlink(missing_ok=True)
     for subfile in (path.parent / ".shima").glob("*.*"):
         subfile.unlink()

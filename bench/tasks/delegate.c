@@ -1,11 +1,11 @@
-// delegate: what it costs to have another task do something, and from which size on it matters.
+// delegate: the cost of an operation by another task, and the size from which it is small.
 //
 //   shima pvas run -n 2 delegate spin|sleep apart|together PATH
 //
-// Task 0 serves, task 1 asks and prints a JSON object a figure: the round trip of an empty request;
-// copying a payload of some size into the delegatee's memory, inline and by address; and writing to
-// a file in the page cache, by itself and by the delegatee, inline and by address. `apart`: each on
-// a core of its own. What was written is compared.
+// Task 0 serves. Task 1 sends requests and prints a JSON object per figure: the round trip of an
+// empty request; copying a payload of some size into the delegatee's memory, inline and by address;
+// and writing to a file in the page cache, by itself and by the delegatee, inline and by address.
+// `apart`: each on its own core. The bytes written are compared.
 #include "tasks.h"
 
 #include <fcntl.h>
@@ -68,8 +68,7 @@ static void nothing(enum way way, size_t bytes, int64_t offset) {
   if (ask(way, op_nothing, bytes) < 0) die("nothing");
 }
 
-// Of a payload that was just made: it is in the requester's cache, which is what the ways differ
-// by.
+// The payload was just written, so it is in the requester's cache; that is where the ways differ.
 static void copy(enum way way, size_t bytes, int64_t offset) {
   (void)offset;
   for (size_t i = 0; i < bytes; i += 64) payload[i]++;
@@ -82,8 +81,8 @@ static void write_file(enum way way, size_t bytes, int64_t offset) {
   if (n != (int64_t)bytes) die("write");
 }
 
-// As many calls a round as take a fraction of a millisecond, so that most rounds pass without
-// others getting the core; the median round.
+// Each round has so many calls that it takes a fraction of a millisecond, so that most rounds are
+// not interrupted; returns the median round.
 static double measure(void (*call)(enum way, size_t, int64_t), enum way way, size_t bytes) {
   double ns[rounds], started = now_ns();
   int64_t count = 0, slots = file_bytes / (int64_t)(bytes ? bytes : 1);
@@ -103,7 +102,7 @@ static void report(const char* thing, enum way way, size_t bytes, double ns, int
       thing, way_names[way], bytes, ns, waiting, place, wrong);
 }
 
-// The first bytes of the file, after a write of theirs that nobody else would have made.
+// Writes new bytes at the start of the file and counts the wrong ones there.
 static int wrong_bytes(enum way way, size_t bytes) {
   static unsigned char there[largest];
   int wrong = 0;

@@ -1,13 +1,13 @@
-// delegate_net: what it costs to have another task call MPI, and from which size on it does not
-// matter.
+// delegate_net: the cost of MPI calls by another task, and the size from which it is negligible.
 //
 //   shima run --one-space -n 2 delegate_net REQUESTER FILE
 //
 // First the ranks measure their own calls: a message to the other rank and back, a put, an
 // allreduce, and writing 256 pieces of a file by one collective call. Then each starts REQUESTER
-// (delegate_net_task.c) in its space and serves it, and that one measures the same. With four cores
-// or more everybody has one and looks without sleeping; with fewer a requester shares its rank's
-// and sleeps. Rank 0 and its requester print a JSON object a figure. What came back is compared.
+// (delegate_net_task.c) in its space and serves it, and the requester measures the same. With four
+// cores or more every process has its own and polls without sleeping; with fewer a requester shares
+// its rank's core and sleeps. Rank 0 and its requester print a JSON object per figure. The bytes
+// received are compared.
 #include "delegate_net.h"
 
 #include "shima/delegate_mpi.h"
@@ -31,7 +31,7 @@ static void reduce(size_t bytes) {
   MPI_Allreduce(MPI_IN_PLACE, in, (int)(bytes / reduced_bytes), MPI_INT64_T, MPI_MAX, net->rounds);
 }
 
-// Pieces of both ranks in turn.
+// Interleaved pieces of both ranks.
 static void write_pieces(size_t bytes) {
   MPI_Datatype view;
   MPI_Type_vector(file_pieces, (int)bytes, (int)(2 * bytes), MPI_BYTE, &view);
@@ -42,7 +42,7 @@ static void write_pieces(size_t bytes) {
   MPI_Type_free(&view);
 }
 
-// Sends back what comes until it is told to end; others' puts need it to be in MPI.
+// Sends messages back until the end message; puts of other ranks need this rank to be in MPI.
 static void echo(void) {
   for (;;) {
     MPI_Status status;

@@ -1,4 +1,4 @@
-// delegate_net: what the rank and its requesters measure in the same way.
+// delegate_net: the measurements that the rank and its requesters share.
 
 #ifndef SHIMA_BENCH_DELEGATE_NET_H
 #define SHIMA_BENCH_DELEGATE_NET_H
@@ -11,14 +11,14 @@
 enum { largest = 1 << 20, rounds = 7, echo_tag = 1, end_tag = 2, reduced_bytes = 8 };
 enum { first_file_piece = 64, file_pieces = 256 };
 
-// Of a task's that serves, for its requester: where the other rank's memory is for puts.
+// From a serving task to its requester: the other rank's memory for puts.
 struct targets {
   uint64_t address;
 };
 
 static unsigned char out[largest], in[largest];
 
-// A figure is the median of some rounds; how many calls a round has is known to all who take part.
+// A figure is the median of some rounds; all participants know the number of calls of a round.
 static inline int calls_of(size_t bytes) { return bytes > 65536 ? 5 : bytes > 4096 ? 30 : 100; }
 
 static inline double measure(void (*call)(size_t), size_t bytes) {

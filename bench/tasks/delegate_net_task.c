@@ -1,4 +1,4 @@
-// delegate_net_task: a requester of delegate_net.c, which knows no MPI.
+// delegate_net_task: a requester of delegate_net.c, without MPI.
 //
 //   delegate_net_task RANK spinning|sleeping
 #include "delegate_net.h"

@@ -1,11 +1,11 @@
-// delegated_overlap: does a delegatee carry a transfer on better than a thread of one's own does?
+// delegated_overlap: compares transfers by a delegatee with transfers by the task's own thread.
 //
 //   shima pvas run -n 3 delegated_overlap FILE [direct]
 //
-// Tasks 1 and 2 each have 32 MiB to write, in calls of 2 MiB, and something to compute that takes
-// about as long: first each alone, then both at once, the writing being done by a thread of the
-// task's own or by task 0, whom they share. Task 1 prints a JSON object a way: the least of some
-// rounds, from when both have begun until both have ended. `direct`: past the page cache.
+// Tasks 1 and 2 each have 32 MiB to write, in calls of 2 MiB, and a computation that takes about as
+// long: first each alone, then both at once, with the writing done by a thread of the task or by
+// task 0, which both share. Task 1 prints a JSON object per way: the minimum of some rounds, from
+// when both have begun until both have ended. `direct`: without the page cache.
 #include "tasks.h"
 
 #include <fcntl.h>

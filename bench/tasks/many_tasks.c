@@ -1,11 +1,11 @@
-// many_tasks: starting many programs, as tasks of one space and as processes, and what each costs.
+// many_tasks: the cost of starting many programs, as tasks of one space and as processes.
 //
 //   many_tasks tasks|processes COUNT
 //
-// Each one says that it runs and waits for its input to end; the times are from the call that
-// starts it until it says so, and of that call alone. When all run, the page tables and the
-// resident memory are counted: of the space once, of the processes each ("Pss", a page's share
-// where several have it). Prints a JSON object.
+// Each one reports that it runs and waits for the end of its input; the times are from the call
+// that starts it until its report, and of that call alone. When all run, the page tables and the
+// resident memory are measured: once for the space, for each of the processes ("Pss": the
+// proportional share of shared pages). Prints a JSON object.
 #include "tasks.h"
 
 #include <fcntl.h>
@@ -67,7 +67,7 @@ static void start_all(pvas_space* space, int count) {
   }
 }
 
-// Of all tasks of a space together, whose memory is one.
+// The memory of the whole space, divided by its tasks; or the mean of the processes.
 static double kb_of_each(pvas_space* space, int count, const char* name, const char* word) {
   double all = 0;
   for (int i = 0; i < (space ? 1 : count); i++) all += kb_of(pids[i], name, word);

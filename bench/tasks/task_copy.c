@@ -6,7 +6,7 @@
 //
 // The owner is on one core and the reader on another. 'kept': the owner has written the data once,
 // so that they come into the reader's cache; 'new': it writes them before each copy. The reader
-// prints a JSON object a figure: the median and the least of single copies. What was read is
+// prints a JSON object per figure: the median and the minimum of single copies. The bytes read are
 // compared.
 #include "tasks.h"
 
@@ -20,9 +20,9 @@
 enum { largest = 1 << 20, most_copies = 2000 };
 static const size_t sizes[] = {16 << 10, largest};
 
-// What the two tell each other: the owner fills the data with the number of the turn.
+// Shared by the two: the owner fills the data with the number of the turn.
 struct meeting {
-  _Atomic int wanted, filled;  // turns; wanted < 0: it is over
+  _Atomic int wanted, filled;  // turns; wanted < 0: the end
   unsigned char* data;
   int owner;
 };
@@ -70,7 +70,7 @@ static void measure(struct meeting* meeting, int is_task, size_t bytes, int is_n
     if (is_new) have_filled(meeting, ++turn);
     double begun = now_ns();
     fetch(meeting, is_task, to, bytes);
-    ns[i < 10 ? 0 : i - 10] = now_ns() - begun;  // the first ones fault in what they touch
+    ns[i < 10 ? 0 : i - 10] = now_ns() - begun;  // the first ones take page faults
     wrong += to[0] != (turn & 0xff) || to[bytes - 1] != (turn & 0xff);
   }
   double median = median_of(ns, copies);

@@ -1,4 +1,4 @@
-// tasks: what the benchmark programs share that are tasks of a space: clock, cores, medians.
+// tasks: shared by the benchmark programs that are tasks of a space: clock, cores, medians.
 
 #ifndef SHIMA_BENCH_TASKS_H
 #define SHIMA_BENCH_TASKS_H
@@ -32,7 +32,7 @@ static inline int count_cores(void) {
   return CPU_COUNT(&usable);
 }
 
-// To the n-th of the cores that this process may use; launchers may have left it only one.
+// Binds to the n-th core that this process may use; a launcher may have left it only one.
 static inline void pin(int n) {
   cpu_set_t usable, one;
   CPU_ZERO(&one);

@@ -1,15 +1,15 @@
 // fmt, compiled once.
 //
-// The distributions ship fmt as a shared library, which a build must not need, and as
-// headers, which cost three to four seconds in every source that formats one number.  So this one
-// source takes the header-only form, and the compiler is told (-fkeep-inline-functions,
-// -fno-inline) to keep what is inline in it as functions for the others to link with.
-// cmake/ShimaOptions.cmake tries whether that works with the fmt at hand, and goes back to
-// header-only everywhere where it does not.
+// The distributions ship fmt as a shared library, which a build must not need, and as headers,
+// which cost three to four seconds in every source that formats one number.  So this one source
+// includes the header-only form, and compiler options (-fkeep-inline-functions, -fno-inline) keep
+// its inline functions as symbols for the other sources to link with. cmake/ShimaOptions.cmake
+// tests whether that works with the installed fmt, and otherwise uses the header-only form in every
+// source.
 #define FMT_HEADER_ONLY
 #include <fmt/format.h>
 
-// Templates are kept only where they are used.
+// The compiler emits templates only if they are used.
 namespace shima::fmt_once {
 [[gnu::used]] void use_everything(std::string& out, double number, float small_number) {
   out += fmt::format("{} {:.3f} {:x} {:>8} {}", number, number, 42, "text", small_number);

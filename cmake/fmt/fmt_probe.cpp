@@ -1,4 +1,4 @@
-// Does a source that uses fmt link with cmake/fmt/fmt_once.cpp.  See there.
+// Tests whether a source that uses fmt links with cmake/fmt/fmt_once.cpp.
 #include <fmt/format.h>
 
 #include <cstdint>

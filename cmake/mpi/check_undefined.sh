@@ -1,7 +1,7 @@
 #!/bin/bash
-# check_undefined.sh LIBRARY: what a build may leave undefined. MPI's calls, but none of our own: those would only
-# be missed when they are called, since it is bound lazily. A call that came with MPI-4 must be weak: an older MPI of
-# the same soname lacks it, and a program that binds at once (Python, LD_BIND_NOW) could not start.
+# check_undefined.sh LIBRARY: checks the undefined symbols of a build. Calls of MPI are legal, Shima's own are not: with
+# lazy binding they would only fail when called. A call that MPI-4 introduced must be weak: an older MPI of the same
+# soname lacks it, and a program that binds at once (Python, LD_BIND_NOW) could not start.
 set -euo pipefail
 late='PMPI_(Session_.*|.*_from_session.*|.*_from_group|.*_c|Type_get_value_index|Comm_idup_with_info)'
 if missing=$(nm -D --undefined-only -C "$1" | grep -E " (shima|fmt|spdlog)::| U $late\$"); then

@@ -1,5 +1,5 @@
 #!/bin/bash
-# probe_mpi.sh FOLDER MPICC MPIEXEC: can this MPI compile a program and run it as one job of two ranks here?
+# probe_mpi.sh DIRECTORY MPICC MPIEXEC: can this MPI compile a program and run it as one job of two ranks here?
 set -euo pipefail
 mkdir -p "$1"
 cd "$1"

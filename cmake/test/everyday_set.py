@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Chooses the runs of the tests that `make test` makes: all pairs instead of the whole product.
+"""Chooses the runs of the tests for `make test`: all pairs instead of the whole product.
 
 The product of a test program is every MPI flavour x every rank count x every variant. Faults show in one value or in
-two that meet (a rank count under one MPI, a variant with few ranks), rarely only in three. So the everyday set holds,
-for each folder of tests, every pair of values that the product holds, and for each source every value.
+two that meet (a rank count under one MPI, a variant with few ranks), rarely only in three. So the everyday set contains,
+for each directory of tests, every pair of values in the product, and for each source every value.
 
-pairs_of() says which pairs a run meets; choose() takes runs until every pair of the product is met: first what is
-pinned, then source by source the run that meets most pairs that are still open. Ties go to the run with fewer ranks,
-then to the flavour with the fewest runs so far, then to the first name, so that equal input gives equal output.
+pairs_of() returns the pairs that a run covers; choose() takes runs until every pair of the product is covered: first the
+pinned runs, then source by source the run that covers most open pairs. Ties go to the run with fewer ranks, then to the
+flavour with the fewest runs so far, then to the first name, so that equal input gives equal output.
 
 Usage: everyday_set.py PRODUCT, a file of lines "name folder source flavour family ranks variant pin", where ranks and
-variant are "-" for a script, and pin is "pinned" for a run that is in the set in any case and "-" for others.
+variant are "-" for a script, and pin is "pinned" for a run that is always in the set and "-" for others.
 Prints the names of the runs in the set.
 """
 
@@ -48,7 +48,7 @@ def own_pairs_of(run):
 
 
 def pairs_of(run):
-    """Every pair that this run meets: those with its source, and those of its values within its folder."""
+    """Every pair that this run covers: those with its source, and those of its values within its directory."""
     values = {"flavour": run.flavour, "ranks": run.ranks, "variant": run.variant}
     shared = {(run.folder, one, values[one], other, values[other]) for one in values for other in values if one < other}
     return own_pairs_of(run) | shared
@@ -59,7 +59,7 @@ def ranks_in(run):
 
 
 class Chooser:
-    """Takes runs one by one and knows which pairs are open."""
+    """Takes runs one by one and stores the open pairs."""
 
     def __init__(self, runs):
         self.open = set().union(*map(pairs_of, runs)) if runs else set()
@@ -80,7 +80,7 @@ class Chooser:
         self.take(min(runs, key=worth))
 
     def cover(self, runs, pairs_of_run):
-        """Takes from these runs until no pair that one of them could meet is open."""
+        """Takes runs until none of them could cover another open pair."""
         while useful := [run for run in runs if pairs_of_run(run) & self.open]:
             self.take_best(useful)
 

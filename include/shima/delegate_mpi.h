@@ -1,5 +1,5 @@
 /*
- * delegate_mpi.h: the delegatee's side of delegate_net.h: it makes MPI calls for its requesters.
+ * delegate_mpi.h: the delegatee's side of delegate_net.h: makes MPI calls for its requesters.
  *
  * For an MPI program, which is compiled by its MPI's own compiler and linked with libshima-pvas and
  * the library of its MPI's family: libshima-delegate-mpich (every MPI with MPICH's ABI),
@@ -15,12 +15,12 @@
  *   delegate_mpi_close(net);
  *   delegate_close(desk);
  *
- * Every request becomes a nonblocking MPI call, on the requester's own memory, and is answered once
- * that is complete, so that one thread serves many requesters; it is the only one that calls MPI.
+ * Every request becomes a nonblocking MPI call, on the requester's own memory, and is answered when
+ * that call completes, so that one thread serves many requesters; only this thread calls MPI.
  * Requesters' collective calls become one collective call of the delegatees.
  *
- * An MPI library that registers memory with a network does not see that a requester unmaps some:
- * there, it is to be told not to remember registrations.  Manual page: delegate_mpi_open(3).
+ * An MPI library that registers memory with a network does not detect that a requester unmaps
+ * memory: there, disable its cache of registrations.  Manual page: delegate_mpi_open(3).
  */
 #ifndef SHIMA_DELEGATE_MPI_H
 #define SHIMA_DELEGATE_MPI_H
@@ -36,10 +36,10 @@ extern "C" {
 typedef struct delegate_mpi delegate_mpi;
 
 typedef struct delegate_mpi_options {
-  int members;      /* how many requesters of this desk take part in collective calls; of no desk,
-                       or of each at least one */
-  int puts;         /* 1: delegate_expose and delegate_put are wanted; all ranks say the same */
-  unsigned spin_us; /* look for so long, since there was something to do, before sleeping */
+  int members;      /* number of requesters of this desk in collective calls; 0 at all desks,
+                       or at least 1 at each */
+  int puts;         /* 1: enables delegate_expose and delegate_put; the same on all ranks */
+  unsigned spin_us; /* poll for so long after the last activity before sleeping */
 } delegate_mpi_options;
 
 /* Offers the operations of delegate_net.h at a desk, for ranks of `comm`.  Collective.  Returns 0
@@ -48,9 +48,9 @@ PVAS_API int delegate_mpi_open(delegate_desk* desk, MPI_Comm comm,
                                const delegate_mpi_options* options,
                                delegate_mpi** net) PVAS_NOEXCEPT;
 
-/* Gives an open file of all of `comm` a number, for delegate_read_all and delegate_write_all.  To
-   be called before serving, for the same files in the same order on all ranks.  From then on its
-   view belongs to the delegatee. */
+/* Assigns a number to a file that all of `comm` have open, for delegate_read_all and
+   delegate_write_all.  Must be called before serving, for the same files in the same order on all
+   ranks.  From then on the delegatee controls the file's view. */
 PVAS_API int delegate_mpi_file(delegate_mpi* net, MPI_File file) PVAS_NOEXCEPT;
 
 /* Serves the desk until delegate_mpi_stop, or until as many requesters have left as there are
@@ -60,7 +60,7 @@ PVAS_API int delegate_mpi_serve(delegate_mpi* net) PVAS_NOEXCEPT;
 /* Ends delegate_mpi_serve, or its next call.  From any thread, or an operation. */
 PVAS_API void delegate_mpi_stop(delegate_mpi* net) PVAS_NOEXCEPT;
 
-/* Ends what is under way: receives are cancelled.  Collective; the desk is still open after it. */
+/* Ends pending operations: receives are cancelled.  Collective; the desk stays open. */
 PVAS_API void delegate_mpi_close(delegate_mpi* net) PVAS_NOEXCEPT;
 
 #ifdef __cplusplus

@@ -3,8 +3,8 @@
  *
  * A file is opened alone (pff_open) or together with other processes of the same user and node
  * (pff_set_join, pff_open_in).  It may be striped over several directories; to the program it is
- * one run of bytes.  There is no file pointer: every call says WHICH bytes it moves by a pff_where,
- * which one of four short calls makes:
+ * one sequence of bytes.  There is no file pointer: every call selects its bytes by a pff_where,
+ * which one of four short calls creates:
  *
  *   pff_span(offset, size)                         consecutive bytes
  *   pff_stride(offset, element, stride, size)      equal elements at equal distances
@@ -14,17 +14,16 @@
  *   int64_t n = pff_write(file, pff_stride(me * 4096, 4096, members * 4096, sizeof rows), rows);
  *   if (n < 0) fprintf(stderr, "%s\n", pff_error_message());
  *
- * What is written or read lies in memory one byte after the other, or, with the calls that end in
- * _from and _into, as a second pff_where says.  Calls that end in _all, or have _all_ in their
- * names, are collective: every member of the set makes them, in one order, and the pieces of all
- * are merged into long transfers.  pff_start_... is any of these calls, carried out while the
- * program goes on.
+ * The data lie contiguously in memory or, with the calls that end in _from and _into, as a second
+ * pff_where selects.  Calls that end in _all, or have _all_ in their names, are collective: every
+ * member of the set makes them, in one order, and the pieces of all are merged into long transfers.
+ * pff_start_... is any of these calls, executed while the program continues.
  *
- * Calls return 0 or a number of bytes (or whatever else they say), or a negative PFF_ERR_ code;
- * then pff_error_message() has words for it.  Outputs are set only on success.  Lengths and offsets
- * are in bytes.  Calls on different files may be made by different threads at once; so may pff_read
- * and pff_write, their kin and their pff_start_ forms on one file.  Nothing made here survives
- * fork() in the child.  Manual pages: pff(3) and one for every call.
+ * Calls return 0 or a number of bytes (unless documented otherwise), or a negative PFF_ERR_ code;
+ * then pff_error_message() has a text for it.  Outputs are set only on success.  Lengths and
+ * offsets are in bytes.  Different threads may make calls on different files at once, and also
+ * pff_read, pff_write, their variants and their pff_start_ forms on one file.  Objects of this
+ * library do not survive fork() in the child.  Manual pages: pff(3) and one for every call.
  */
 #ifndef SHIMA_PFF_H
 #define SHIMA_PFF_H
@@ -49,8 +48,8 @@ enum pff_error {
   PFF_ERR_MODE = -2,      /* the file was not opened for this */
   PFF_ERR_NAME = -3,      /* a name that cannot be a file's */
   PFF_ERR_FILE = -4,      /* a striped file's description is damaged */
-  PFF_ERR_NOT_SAME = -5,  /* members gave values that must be the same */
-  PFF_ERR_CANCELLED = -6, /* the request was taken back, here or at another member */
+  PFF_ERR_NOT_SAME = -5,  /* members passed different values that must be the same */
+  PFF_ERR_CANCELLED = -6, /* the request was cancelled, here or at another member */
   PFF_ERR_NO_SUCH_FILE = -7,
   PFF_ERR_EXISTS = -8,
   PFF_ERR_IN_USE = -9,
@@ -60,14 +59,14 @@ enum pff_error {
   PFF_ERR_NO_MEMORY = -13,
   PFF_ERR_NO_SPACE = -14,
   PFF_ERR_QUOTA = -15,
-  PFF_ERR_IO = -16,        /* anything else that the disk or the system says */
-  PFF_ERR_TIMEOUT = -17,   /* a member of the set did not come in time */
+  PFF_ERR_IO = -16,        /* any other error of the disk or the system */
+  PFF_ERR_TIMEOUT = -17,   /* a member of the set did not join in time */
   PFF_ERR_PEER_LOST = -18, /* a member's process has ended */
   PFF_ERR_INTERNAL = -19
 };
 
-/* The words for the last error of a call in this thread; "" if there was none.  Valid until the
-   next call of this library in this thread that fails. */
+/* The text of the last error of a call in this thread; "" if there was none.  Valid until the next
+   call of this library in this thread that fails. */
 PFF_API const char* pff_error_message(void) PFF_NOEXCEPT;
 
 /* ---- which bytes -------------------------------------------------------------------------- */
@@ -77,14 +76,14 @@ typedef struct pff_piece {
   uint64_t size;
 } pff_piece;
 
-/* `count` times what the levels after this one say, `stride` apart; strides may be negative. */
+/* `count` repetitions of the following levels, `stride` apart; strides may be negative. */
 typedef struct pff_level {
   uint64_t count;
   int64_t stride;
 } pff_level;
 
-/* Which bytes of a file, counted from its beginning, or of memory, counted from the address that is
-   given beside it.  A value: made by the calls below, copied, never freed. */
+/* A selection of bytes of a file, counted from its beginning, or of memory, counted from the
+   address passed with it.  A value: created by the calls below, copied, never freed. */
 typedef struct pff_where {
   int32_t kind; /* 0 span, 1 stride, 2 nested, 3 list */
   int32_t reserved;
@@ -103,7 +102,7 @@ static inline pff_where pff_span(int64_t offset, uint64_t size) PFF_NOEXCEPT {
 }
 
 /* `size` bytes in all, in elements of `element` bytes; the first begins at `offset`, each next one
-   `stride` after the beginning of the one before.  The last element may be a part of one. */
+   `stride` after the beginning of the one before.  The last element may be incomplete. */
 static inline pff_where pff_stride(int64_t offset, uint64_t element, int64_t stride,
                                    uint64_t size) PFF_NOEXCEPT {
   pff_where where = {1, 0, offset, element, stride, size, 0, NULL};
@@ -112,15 +111,15 @@ static inline pff_where pff_stride(int64_t offset, uint64_t element, int64_t str
 
 /* Strides within strides, the outermost level first: a block of nz x ny rows of an array is
    pff_nested(begin, row_bytes, (pff_level[]){{nz, plane_stride}, {ny, row_stride}}, 2).  `levels`
-   is read by the calls that get the result, and may go when they return. */
+   is read by the calls that get the result, and may be freed when they return. */
 static inline pff_where pff_nested(int64_t offset, uint64_t element, const pff_level* levels,
                                    size_t count) PFF_NOEXCEPT {
   pff_where where = {2, 0, offset, element, 0, 0, count, levels};
   return where;
 }
 
-/* Pieces, in the order in which their bytes stand on the other side; of `pieces` the same holds as
-   of levels.  Equal pieces at equal distances are cheaper as a stride. */
+/* Pieces, in the order of their bytes on the other side; `pieces` has the same lifetime as
+   `levels`.  Equal pieces at equal distances are cheaper as a stride. */
 static inline pff_where pff_list(const pff_piece* pieces, size_t count) PFF_NOEXCEPT {
   pff_where where = {3, 0, 0, 0, 0, 0, count, pieces};
   return where;
@@ -128,14 +127,14 @@ static inline pff_where pff_list(const pff_piece* pieces, size_t count) PFF_NOEX
 
 /* ---- striping ----------------------------------------------------------------------------- */
 
-/* A region of a striped file, up to where the next one begins: blocks of `unit` bytes are dealt
-   over `subfiles` subfiles in the order of `targets`. */
+/* A region of a striped file, up to the beginning of the next one: blocks of `unit` bytes are
+   distributed round-robin over `subfiles` subfiles in the order of `targets`. */
 typedef struct pff_region {
   int64_t begin;
   uint64_t unit;
   int32_t subfiles;    /* 0: as many as targets are named */
-  const char* targets; /* names, separated by commas, taken in turn; "beside" is a folder beside the
-                          file; NULL: the targets configured (SHIMA_TARGETS) */
+  const char* targets; /* names, separated by commas, used in turn; "beside" is a directory beside
+                          the file; NULL: the targets configured (SHIMA_TARGETS) */
 } pff_region;
 
 typedef struct pff_striping {
@@ -143,11 +142,11 @@ typedef struct pff_striping {
   const pff_region* regions;
 } pff_striping;
 
-/* Makes a striping of text: "BEGIN:UNIT:TARGETS" for each region, separated by commas, where
+/* Creates a striping from text: "BEGIN:UNIT:TARGETS" for each region, separated by commas, where
    TARGETS is a number or names joined by '+', as in "0:64K:1,64K:1M:4" or "0:1M:disk0+disk1". */
 PFF_API int pff_striping_parse(const char* text, pff_striping** striping) PFF_NOEXCEPT;
 
-/* Frees what pff_striping_parse or pff_striping_of made; NULL is nothing. */
+/* Frees the result of pff_striping_parse or pff_striping_of; NULL: does nothing. */
 PFF_API void pff_striping_free(pff_striping* striping) PFF_NOEXCEPT;
 
 /* ---- process sets ------------------------------------------------------------------------- */
@@ -155,12 +154,12 @@ PFF_API void pff_striping_free(pff_striping* striping) PFF_NOEXCEPT;
 /* Processes of one user on one node that move data together. */
 typedef struct pff_set pff_set;
 
-/* Meets the processes `pids`, of which the caller is one; each passes the same array, in the same
-   order, and the same `number`, which tells sets of the same processes apart.  They may have been
-   started in any way.  Returns when all have come, or with the same error at all who did: a process
-   that does not exist, has ended (PFF_ERR_PEER_LOST), is another user's (PFF_ERR_ACCESS), or did
-   not come within `timeout_ms` (PFF_ERR_TIMEOUT; negative: no limit).  From then on the members may
-   read and write the memory of each other. */
+/* Joins the processes `pids`, of which the caller is one; each passes the same array, in the same
+   order, and the same `number`, which distinguishes sets of the same processes.  They may have been
+   started in any way.  Returns when all have joined, or with the same error at all that did: a
+   process that does not exist, has ended (PFF_ERR_PEER_LOST), is another user's (PFF_ERR_ACCESS),
+   or did not join within `timeout_ms` (PFF_ERR_TIMEOUT; negative: no limit).  From then on the
+   members may read and write the memory of each other. */
 PFF_API int pff_set_join(const pid_t* pids, int count, uint64_t number, int timeout_ms,
                          pff_set** set) PFF_NOEXCEPT;
 
@@ -181,22 +180,22 @@ typedef struct pff_file pff_file;
 enum pff_open_flag {
   PFF_READ = 1,
   PFF_WRITE = 2,
-  PFF_CREATE = 4,   /* if there is no such file */
-  PFF_EXCLUSIVE = 8 /* with PFF_CREATE: an error if there is */
+  PFF_CREATE = 4,   /* creates the file if it does not exist */
+  PFF_EXCLUSIVE = 8 /* with PFF_CREATE: an error if the file exists */
 };
 
-/* Opens a file alone.  `striping` is that of a file which this call creates (NULL: plain, or as the
-   hints, SHIMA_HINTS and the folder's default say); a file that exists keeps its own.  `hints` is
+/* Opens a file alone.  `striping` is for a file that this call creates (NULL: from the hints,
+   SHIMA_HINTS and the directory's default, else plain); an existing file keeps its own.  `hints` is
    NULL or "key=value;key=value", see pff_open(3). */
 PFF_API int pff_open(const char* path, int flags, const pff_striping* striping, const char* hints,
                      pff_file** file) PFF_NOEXCEPT;
 
-/* The same together with all members of a set; flags and path are the same at all, the first
-   member's striping and hints hold.  Collective. */
+/* The same together with all members of a set; flags and path are the same at all members, the
+   first member's striping and hints are used.  Collective. */
 PFF_API int pff_open_in(pff_set* set, const char* path, int flags, const pff_striping* striping,
                         const char* hints, pff_file** file) PFF_NOEXCEPT;
 
-/* Waits for what is under way, closes the file and frees it, also where it returns an error (what
+/* Waits for pending transfers, closes the file and frees it, also if it returns an error (one that
    the disk reported late).  Requests must still be waited for.  Collective if the file was opened
    in a set. */
 PFF_API int pff_close(pff_file* file) PFF_NOEXCEPT;
@@ -204,18 +203,18 @@ PFF_API int pff_close(pff_file* file) PFF_NOEXCEPT;
 /* The size in bytes. */
 PFF_API int64_t pff_size(pff_file* file) PFF_NOEXCEPT;
 
-/* Cuts the file or lengthens it by zeros.  Collective, as the next two.  This and pff_reserve need
-   PFF_WRITE. */
+/* Truncates the file or extends it with zeros.  Collective, like the next two.  This and
+   pff_reserve need PFF_WRITE. */
 PFF_API int pff_resize(pff_file* file, int64_t size) PFF_NOEXCEPT;
-/* Has the disk set aside room up to `size`; never shortens the file. */
+/* Allocates disk space up to `size`; never shortens the file. */
 PFF_API int pff_reserve(pff_file* file, int64_t size) PFF_NOEXCEPT;
-/* Returns when everything written is on the disk. */
+/* Returns when all written bytes are on the disk. */
 PFF_API int pff_sync(pff_file* file) PFF_NOEXCEPT;
 
-/* How the file is striped; `region_count` 0: it is plain.  To be freed by pff_striping_free. */
+/* The striping of the file; `region_count` 0: it is plain.  Free it with pff_striping_free. */
 PFF_API int pff_striping_of(pff_file* file, pff_striping** striping) PFF_NOEXCEPT;
 
-/* Removes a file by name, a striped one with its subfiles; nobody may have it open. */
+/* Removes a file by name, a striped one with its subfiles; no process may have it open. */
 PFF_API int pff_remove(const char* path) PFF_NOEXCEPT;
 
 /* ---- reading and writing ------------------------------------------------------------------ */
@@ -225,15 +224,15 @@ PFF_API int pff_remove(const char* path) PFF_NOEXCEPT;
 PFF_API int64_t pff_read(pff_file* file, pff_where where, void* buffer) PFF_NOEXCEPT;
 PFF_API int64_t pff_write(pff_file* file, pff_where where, const void* buffer) PFF_NOEXCEPT;
 
-/* The same with memory that is not consecutive either: the bytes `memory`, counted from `base`.
-   Both name the same number of bytes. */
+/* The same with memory that is not contiguous either: the bytes `memory`, counted from `base`.
+   Both select the same number of bytes. */
 PFF_API int64_t pff_read_into(pff_file* file, pff_where where, void* base,
                               pff_where memory) PFF_NOEXCEPT;
 PFF_API int64_t pff_write_from(pff_file* file, pff_where where, const void* base,
                                pff_where memory) PFF_NOEXCEPT;
 
 /* The same together: every member of the file's set calls it, with bytes of its own (or none), and
-   all return the same error if one fails.  Where two members write the same byte, one of them wins.
+   all return the same error if one fails.  If two members write the same byte, one of them wins.
    Collective calls on one file come from one thread at a time. */
 PFF_API int64_t pff_read_all(pff_file* file, pff_where where, void* buffer) PFF_NOEXCEPT;
 PFF_API int64_t pff_write_all(pff_file* file, pff_where where, const void* buffer) PFF_NOEXCEPT;
@@ -242,15 +241,15 @@ PFF_API int64_t pff_read_all_into(pff_file* file, pff_where where, void* base,
 PFF_API int64_t pff_write_all_from(pff_file* file, pff_where where, const void* base,
                                    pff_where memory) PFF_NOEXCEPT;
 
-/* ---- the same, while the program goes on -------------------------------------------------- */
+/* ---- nonblocking forms of the same --------------------------------------------------------- */
 
-/* A read or write under way.  Every request is waited for once, which frees it. */
+/* A pending read or write.  Every request is waited for once, which frees it. */
 typedef struct pff_request pff_request;
 
-/* Each starts what the call of that name does, and returns.  The buffer must stay until the request
-   has been waited for; levels and pieces may go at once.  What is started on one file is carried
-   out in that order, the collective and the others each by themselves; files do not wait for each
-   other. A blocking collective call waits for the collective requests before it. */
+/* Each starts the call of that name, and returns.  The buffer must stay until the request has been
+   waited for; levels and pieces may be freed at once.  Requests on one file are executed in order,
+   the collective and the others each in their own queue; files do not wait for each other.  A
+   blocking collective call waits for the collective requests before it. */
 PFF_API int pff_start_read(pff_file* file, pff_where where, void* buffer,
                            pff_request** request) PFF_NOEXCEPT;
 PFF_API int pff_start_write(pff_file* file, pff_where where, const void* buffer,
@@ -268,17 +267,17 @@ PFF_API int pff_start_read_all_into(pff_file* file, pff_where where, void* base,
 PFF_API int pff_start_write_all_from(pff_file* file, pff_where where, const void* base,
                                      pff_where memory, pff_request** request) PFF_NOEXCEPT;
 
-/* Sleeps until the request is over, frees it, and returns what the call of its kind would have. */
+/* Sleeps until the request is complete, frees it, and returns the result of its call. */
 PFF_API int64_t pff_wait(pff_request* request) PFF_NOEXCEPT;
 
-/* Sleeps until one of `count` requests is over, and returns its place in the array; pff_wait(3)
-   then frees it.  NULL is passed over. */
+/* Sleeps until one of `count` requests is complete, and returns its place in the array; pff_wait(3)
+   then frees it.  NULL entries are ignored. */
 PFF_API int pff_wait_any(pff_request* const* requests, int count) PFF_NOEXCEPT;
 
 /* 1 if pff_wait would not sleep, else 0. */
 PFF_API int pff_test(pff_request* request) PFF_NOEXCEPT;
 
-/* Takes back a request that has not begun: 1, and pff_wait returns PFF_ERR_CANCELLED.  0 if it is
+/* Cancels a request that has not started: 1, and pff_wait returns PFF_ERR_CANCELLED.  0 if it is
    too late.  A collective request still takes part, as an error that all members get. */
 PFF_API int pff_cancel(pff_request* request) PFF_NOEXCEPT;
 

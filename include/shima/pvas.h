@@ -3,10 +3,10 @@
  *
  * A *space* is an address space that belongs to several *tasks*.  A task is a process: it runs a
  * program of its own, with its own libc and globals, its own process ID, files and signals; but its
- * memory is a part (its *partition*) of the space, and an address means the same in all of its
- * tasks.  So a task follows pointers into another task's heap, stack, or globals, and nothing has
- * to be shared beforehand.  Programs are ordinary position-independent executables; nothing in
- * them, in libc, or in the kernel is changed on disk.
+ * memory is a part (its *partition*) of the space, and an address refers to the same memory in all
+ * of its tasks.  So a task follows pointers into another task's heap, stack, or globals, without
+ * prior sharing.  Programs are ordinary position-independent executables; nothing in them, in libc,
+ * or in the kernel is changed on disk.
  *
  *   pvas_space* space;
  *   int task, status;
@@ -22,9 +22,9 @@
  *   pvas_import("table", -1, &address, &size, NULL);   and in another: address == &mine of the
  * first
  *
- * Calls return 0 or a number (or whatever else they say), or a negative PVAS_ERR_ code; then
- * pvas_error_message() has words for it.  Outputs are set only on success.  All calls may be made
- * by several threads at once; a pvas_space is for the process that made it, not for its children.
+ * Calls return 0 or a number (unless documented otherwise), or a negative PVAS_ERR_ code; then
+ * pvas_error_message() has a text for it.  Outputs are set only on success.  Several threads may
+ * make any calls at once; a pvas_space is for the process that created it, not for its children.
  * Manual pages: pvas(3) and one for every call.
  */
 #ifndef SHIMA_PVAS_H
@@ -52,52 +52,52 @@ enum pvas_error {
   PVAS_ERR_NO_SUCH_FILE = -4,
   PVAS_ERR_EXISTS = -5, /* the name is taken */
   PVAS_ERR_ACCESS = -6,
-  PVAS_ERR_NO_MEMORY = -7, /* also: no place in the space for another task */
-  PVAS_ERR_IO = -8,        /* anything else that the system says */
+  PVAS_ERR_NO_MEMORY = -7, /* also: the space has no room for another task */
+  PVAS_ERR_IO = -8,        /* any other error of the system */
   PVAS_ERR_TIMEOUT = -9,
   PVAS_ERR_LOST = -10, /* there is no such task (any more), or the space has ended */
   PVAS_ERR_INTERNAL = -11
 };
 
-/* The words for the last error of a call in this thread; "" if there was none.  Valid until the
-   next call of this library in this thread that fails. */
+/* The text of the last error of a call in this thread; "" if there was none.  Valid until the next
+   call of this library in this thread that fails. */
 PVAS_API const char* pvas_error_message(void) PVAS_NOEXCEPT;
 
 /* ---- spaces and their tasks, from outside ------------------------------------------------- */
 
 typedef struct pvas_space pvas_space;
 
-/* What a space is to be like; all zero, or no options at all, is a good choice. */
+/* The properties of a space; all zero, or NULL instead of options, is a good choice. */
 typedef struct pvas_options {
   int slice;        /* with slices > 1: which of that many equal parts of the addresses to use */
   int slices;       /* at most 8 */
-  const int* cores; /* the only ones for its tasks, unless a program names others; NULL: as they
-                       come */
+  const int* cores; /* the only ones for its tasks, unless a program names others; NULL: the
+                       caller's */
   size_t core_count;
   const char* group; /* of spaces of this user that share memory (pvas_share_alloc): a name of at
                         most 63 bytes; they have the same `slices` and different ones; NULL: none */
-  int eager;         /* map all memory of the group at once, not where it is touched */
+  int eager;         /* map all memory of the group at once, not at the first access */
 } pvas_options;
 
-/* Makes a space without tasks.  A process called pvas-root owns it, which is no child of the
-   caller.  With a group whose slice has a space already, the handle is of that one. */
+/* Creates a space without tasks.  A process called pvas-root owns it, which is no child of the
+   caller.  If the group's slice has a space already, the handle refers to that one. */
 PVAS_API int pvas_create(const pvas_options* options, pvas_space** space) PVAS_NOEXCEPT;
 
-/* The space that the caller is a task of, to start further tasks in it. */
+/* The space of which the caller is a task, to start further tasks in it. */
 PVAS_API int pvas_own(pvas_space** space) PVAS_NOEXCEPT;
 
-/* A file of the caller's, and its number in the task. */
+/* A file descriptor of the caller, and its number in the task. */
 typedef struct pvas_file {
   int here;
   int there;
 } pvas_file;
 
-/* A program, and what it begins with.  What is zero is the caller's: environment, working
-   directory, cores, and all files that exec(2) would leave open. */
+/* A program and its initial state.  Fields that are zero are inherited from the caller:
+   environment, working directory, cores, and all files that exec(2) would leave open. */
 typedef struct pvas_program {
-  const char* file;         /* a path, or a name to look for in PATH; scripts are run by their
-                               interpreter */
-  char* const* arguments;   /* ended by NULL; the first is the program's name; NULL: just that */
+  const char* file;       /* a path, or a name to look for in PATH; scripts are run by their
+                             interpreter */
+  char* const* arguments; /* ended by NULL; the first is the program's name; NULL: only the name */
   char* const* environment; /* ended by NULL */
   const char* folder;
   const pvas_file* files; /* with file_count: these and no others */
@@ -106,13 +106,13 @@ typedef struct pvas_program {
   size_t core_count;
 } pvas_program;
 
-/* Starts a program as a task and gives its number, which is the smallest that is free.  The limits
+/* Starts a program as a task and returns its number, the smallest that is free.  The limits
    (getrlimit(2)), umask, signals that are ignored or blocked, and niceness are the caller's.
-   PVAS_ERR_PROGRAM: this one cannot be a task, and the message says why. */
+   PVAS_ERR_PROGRAM: the program cannot be a task, and the message has the reason. */
 PVAS_API int pvas_spawn(pvas_space* space, const pvas_program* program, int* task) PVAS_NOEXCEPT;
 
 /* Waits until a task that was started through `space` has ended, at most `timeout_ms` (negative: no
-   limit), and gives its status as waitpid(2) does.  Its number is then free.  Several threads may
+   limit), and returns its status like waitpid(2).  Its number is then free.  Several threads may
    wait for one task; each that waits when it ends gets its status. */
 PVAS_API int pvas_wait(pvas_space* space, int task, int timeout_ms, int* status) PVAS_NOEXCEPT;
 
@@ -128,56 +128,56 @@ PVAS_API void pvas_destroy(pvas_space* space) PVAS_NOEXCEPT;
 
 /* ---- from inside of a task ---------------------------------------------------------------- */
 
-/* The caller's number in its space.  A child that it made by fork(2) is no task. */
+/* The caller's number in its space.  A child that it created by fork(2) is no task. */
 PVAS_API int pvas_self(void) PVAS_NOEXCEPT;
 
-/* How many tasks there are, and the numbers of the first `room` of them, in order. */
+/* The number of tasks; stores the numbers of the first `room` of them, in order. */
 PVAS_API int pvas_tasks(int* tasks, int room) PVAS_NOEXCEPT;
 
-/* The addresses that belong to a task, whether it is there or not.  What is mapped there is the
-   task's affair. */
+/* The addresses that belong to a task, whether it exists or not.  The task decides what is mapped
+   there. */
 PVAS_API int pvas_partition(int task, void** begin, size_t* size) PVAS_NOEXCEPT;
 
-/* The task in whose partition an address lies; PVAS_ERR_LOST where it is no task's. */
+/* The task whose partition contains an address; PVAS_ERR_LOST if it is no task's. */
 PVAS_API int pvas_owner(const void* address) PVAS_NOEXCEPT;
 
-/* Gives memory a name of at most 63 bytes, for pvas_import; until the task ends, or takes it back
-   with pvas_withdraw.  The name is for the tasks of the space; if the memory is pvas_share_alloc's,
-   for those of all spaces of the group. */
+/* Gives memory a name of at most 63 bytes, for pvas_import; until the task ends, or removes it with
+   pvas_withdraw.  The name is for the tasks of the space; if the memory is pvas_share_alloc's, for
+   those of all spaces of the group. */
 PVAS_API int pvas_export(const char* name, void* address, size_t size) PVAS_NOEXCEPT;
 PVAS_API int pvas_withdraw(const char* name) PVAS_NOEXCEPT;
 
 /* Finds memory by its name; waits for it at most `timeout_ms` (negative: no limit).  `size` and
-   `owner` may be NULL; the owner is -1 where it is a task of another space. */
+   `owner` may be NULL; the owner is -1 if it is a task of another space. */
 PVAS_API int pvas_import(const char* name, int timeout_ms, void** address, size_t* size,
                          int* owner) PVAS_NOEXCEPT;
 
-/* Keeps another task's memory where it is, even if that task ends, until pvas_release.  To be
-   called before a system call is made on addresses of a task that may be killed: its memory could
-   by then be a later task's.  PVAS_ERR_LOST: it has ended already. */
+/* Keeps another task's memory mapped, even if that task ends, until pvas_release.  Call it before a
+   system call on addresses of a task that may be killed: otherwise the memory could by then belong
+   to a later task.  PVAS_ERR_LOST: it has ended already. */
 PVAS_API int pvas_hold(int task) PVAS_NOEXCEPT;
 PVAS_API int pvas_release(int task) PVAS_NOEXCEPT;
 
 /* ---- several spaces ----------------------------------------------------------------------- */
 
 /* Memory that has one address in all spaces of the caller's group, aligned to the power of two that
-   holds `size`, at most 64 KiB.  What it contains is not said.  It stays until somebody frees it,
-   or until the last space of the group ends. */
+   holds `size`, at most 64 KiB.  Its contents are undefined.  It stays until a task frees it, or
+   until the last space of the group ends. */
 PVAS_API int pvas_share_alloc(size_t size, void** address) PVAS_NOEXCEPT;
 
 /* Frees it; any task of any space of the group may.  NULL: does nothing. */
 PVAS_API int pvas_share_free(void* address) PVAS_NOEXCEPT;
 
-/* How such memory comes into the caller's space, which was decided when the space was made. */
+/* The mapping of such memory in the caller's space, decided when the space was created. */
 enum pvas_sharing_mode {
   PVAS_SHARING_NONE = 0, /* the space is in no group */
-  PVAS_SHARING_LAZY = 1, /* each part is mapped when it is touched first (userfaultfd(2)) */
+  PVAS_SHARING_LAZY = 1, /* each part is mapped at the first access (userfaultfd(2)) */
   PVAS_SHARING_EAGER =
-      2, /* all of it is mapped: it was asked for, or the system refuses the other */
+      2, /* all of it is mapped: on request, or because the system refuses the other */
 };
 PVAS_API int pvas_sharing(void) PVAS_NOEXCEPT;
 
-/* How many spaces there are in the caller's group, its own among them, and the slices of the first
+/* The number of spaces in the caller's group, including its own; stores the slices of the first
    `room` of them, in order. */
 PVAS_API int pvas_spaces(int* slices, int room) PVAS_NOEXCEPT;
 

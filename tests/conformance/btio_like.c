@@ -1,6 +1,6 @@
 /* The access pattern of NAS BT-IO: a cube of five-vectors by diagonal multi-partitioning. q * q
- * ranks own q cells each, so that every rank has one in each slab of the cube; the file holds the
- * cube plainly, a new one appended at each step by one collective call. Memory has ghost layers.
+ * ranks own q cells each, so that every rank has one in each slab of the cube. The file holds the
+ * cubes in row order; each step appends one by a collective call. Memory has ghost layers.
  *
  * RANKS: 1 4
  * VARIANTS: striped
@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
       EXPECT(memcmp(memory[c], expected[c], doubles_of(&cells[c]) * sizeof(double)) == 0);
   }
 
-  /* The file as one cube after the other. */
+  /* One cube after another. */
   EXPECT_OK(MPI_File_set_view(fh, 0, MPI_DOUBLE, MPI_DOUBLE, "native", MPI_INFO_NULL));
   static double cube[side * side * side * components];
   for (int step = 0; step < steps; ++step) {

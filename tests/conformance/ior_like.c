@@ -1,6 +1,6 @@
-/* The access patterns of IOR: segments of one block a rank in transfers of fixed size, into one
- * shared file or a file for each rank, by offset or by view, alone or together, in order or not;
- * read back by another rank than wrote.
+/* The access patterns of IOR: segments of one block per rank in transfers of fixed size, into one
+ * shared file or one file per rank, by offset or by view, independent or collective, in order or
+ * not; each block is read back by another rank than its writer.
  *
  * RANKS: 1 4 7
  * VARIANTS: striped
@@ -14,7 +14,7 @@ enum { block_bytes = transfer_bytes * transfers };
 
 static unsigned char buffer[transfer_bytes], found[transfer_bytes];
 
-/* What rank `owner` writes as its n-th transfer. */
+/* The data of rank `owner` in its n-th transfer. */
 static void fill(unsigned char* to, int owner, int n) {
   for (int i = 0; i < transfer_bytes; ++i) to[i] = (unsigned char)(owner * 31 + n * 7 + i % 251);
 }

@@ -3,15 +3,15 @@
 # TIMEOUT: 900
 # PROCESSORS: 2
 # mpi4py's own tests of files, generalized requests and statuses under Shima, with plain files, and with striped ones by ranks that
-# are tasks of one space; and as such tasks whatever of the rest does not take long (tests/soak/mpi4py.sh runs all of it).
+# are tasks of one space; and in such tasks the short ones of the other tests (tests/soak/mpi4py.sh runs all of them).
 set -euo pipefail
 # shellcheck source=tests/python/mpi4py_suite.sh
 . "$SHIMA_SOURCE_DIR/tests/python/mpi4py_suite.sh"
 files=(-i test_io -i test_file -i test_grequest -i test_status)
-# The last is a test that MPICH alone does not pass.
+# The last is a test that fails with MPICH alone.
 rest=(-e test_io -e test_spawn -e test_util_dtlib -e test_datatype -e test_rma -x testGetFortranInfo)
 
-# served [REGEX]: that Shima counted something, and a file of which the text is true.
+# served [REGEX]: checks that Shima has statistics, and those of a file that match.
 served() {
   [ -s stats.json ] || { echo "Shima did not serve the files"; exit 1; }
   grep -q "${1:-.}" stats.json || { echo "not one file has $1"; exit 1; }

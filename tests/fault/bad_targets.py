@@ -3,9 +3,10 @@
 # TIMEOUT: 180
 """A target that is missing, full, read-only, foreign or unknown is named before a byte is written.
 
-Nothing of the file may be left then: no name, no subfile on the good targets. File systems that are
-full or read-only are small tmpfs mounts in a mount namespace of the test's own; where that is not to
-be had, these two cases say so and are left out. At the end several programs create one file at once.
+Afterwards the file must have left nothing: no name, no subfile on the good targets. Full and
+read-only file systems are small tmpfs mounts in a mount namespace of the test's own; if the test
+cannot create one, it reports and skips these two cases. At the end several programs create one file
+at once.
 """
 
 import os
@@ -45,7 +46,7 @@ def mount(folder, options):
     return True
 
 
-# --- each makes the bad target and returns (its directory, what must be said) or None ------------
+# --- each makes the bad target and returns (its directory, the expected message) or None ---------
 
 def missing():
     folder = fresh("bad")
@@ -104,7 +105,7 @@ def check_case(name, make):
 
 
 def check_uncounted():
-    """A file system that counts no blocks (ramfs) is not a full one."""
+    """A file system that reports no blocks (ramfs) is not a full one."""
     folder, place = fresh("bad"), fresh("files")
     if not os.environ.get(INSIDE):
         return []
@@ -123,7 +124,7 @@ def check_unknown():
 
 
 def check_vanished():
-    """A file whose target is not there any more is an error, never a shorter file."""
+    """A file whose target has vanished is an error, never a shorter file."""
     good, other, place = fresh("good"), fresh("other"), fresh("files")
     targets = f"good={good}:other={other}"
     if run(place / "data", targets, "striping_factor=2;striping_unit=10K").returncode != 0:

@@ -1,6 +1,6 @@
 // TIMEOUT: 240
-// SIGKILL of a requester or of the delegatee at any moment. Who lives gets right answers or an
-// error, and does not wait for ever; no seat is lost.
+// SIGKILL of a requester or of the delegatee at any moment. The survivors get right answers or an
+// error, and do not wait forever; no seat is lost.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What is counted by children.
+// Counted by children.
 struct Counters {
   std::atomic<std::uint64_t> bursts;
   std::atomic<std::uint32_t> finish;
@@ -53,7 +53,7 @@ int serve_for_ever(const World& world, std::uint32_t seats, std::uint32_t spin_u
 
 constexpr std::size_t shares = 8;
 
-// Bursts until told to finish; 0, or a number for what was wrong.
+// Sends bursts until told to finish; returns 0, or a number that identifies the failure.
 int ask(const World& world, std::size_t share, std::uint32_t seed, Counters& counters,
         Code good_end) {
   const std::size_t bytes = World::arena_bytes / shares;
@@ -95,7 +95,7 @@ TEST_P(Kill, OfRequestersIsNotNoticedByTheOthers) {
     ::usleep(std::uniform_int_distribution<unsigned>(0, 3000)(dice));
     for (const pid_t victim : victims) kill_child(victim);
     const std::uint64_t seen = counters.bursts;
-    while (counters.bursts < seen + 2) ::usleep(100);  // the steady one goes on
+    while (counters.bursts < seen + 2) ::usleep(100);  // the surviving requester continues
   }
   counters.finish = 1;
   EXPECT_EQ(status_of(steady), 0);
@@ -134,7 +134,7 @@ TEST_P(Kill, OfTheDelegateeIsAnErrorOfAllItsRequesters) {
   EXPECT_GT(counters.bursts, rounds) << "nothing was under way when the delegatees were killed";
 }
 
-// A requester that has gone while its answer is still being worked on keeps its seat until then.
+// A requester that exits while its answer is pending keeps its seat until the answer.
 TEST(KillOfOne, ARequesterWhoseAnswerComesLater) {
   World world(1);
   auto delegatee =
@@ -151,7 +151,7 @@ TEST(KillOfOne, ARequesterWhoseAnswerComesLater) {
   });
   while (kept.empty()) ASSERT_TRUE(delegatee->serve(10ms));
   kill_child(requester);
-  ASSERT_TRUE(delegatee->serve(60ms));  // looks after its seats meanwhile
+  ASSERT_TRUE(delegatee->serve(60ms));  // checks its seats
   const auto none = Requester::join(world.desk(), {}, 1ms);
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().code, Code::timed_out);

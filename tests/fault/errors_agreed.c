@@ -1,10 +1,10 @@
 // RANKS: 2 4
 // VARIANTS: onespace
-// What the disk of one rank does wrong is everybody's error, and only what is wrong is one.
+// An I/O error on one rank is an error on every rank, and only real failures are errors.
 //
-// SHIMA_FAULT makes the system calls of one rank fail, or take less than they were given; it is set
-// on that rank alone, for one open. Each case is tried on every way that bytes can take: all ranks
-// must return the expected class, none may hang, and what was reported as written must be there.
+// SHIMA_FAULT makes the system calls of one rank fail or transfer fewer bytes; it is set on that
+// rank alone, for one open. Each case runs on every data path: all ranks must return the expected
+// class, none may hang, and bytes reported as written must be in the file.
 #include "mpi_check.h"
 
 enum { piece_bytes = 16 << 10, piece_count = 48, bytes = piece_bytes * piece_count };
@@ -33,13 +33,13 @@ static const Case cases[] = {
     {"sync:EIO", do_sync, MPI_ERR_IO},
 };
 
-// Ways to move bytes. The rank with the fault must be one that does I/O there: the first always is
-// an agent; where all do their own, the last will do.
+// Data paths. The rank with the fault must do I/O on the path: the first rank is always an agent;
+// if every rank does its own I/O, the last rank is used.
 typedef struct {
   const char *key, *value;
 } Way;
 
-static const Way ways[] = {{"shima_reach", "single_copy"},  // in one address space, else automatic
+static const Way ways[] = {{"shima_reach", "single_copy"},  // in one space, else automatic
                            {"shima_reach", "pull"},
                            {"shima_reach", "pack"},
                            {"shima_reach", "message"},
@@ -118,7 +118,7 @@ static void run(const Way* way, const Case* c) {
   }
   if (found == MPI_SUCCESS && c->operation == do_read) check_data();
   if (found == MPI_SUCCESS && c->operation == do_write) check_file();
-  if (found != MPI_SUCCESS && c->operation == do_write) {  // and it stays an error
+  if (found != MPI_SUCCESS && c->operation == do_write) {  // the error persists
     fill();
     REQUIRE(class_of(act(file, c->operation)) == c->expected);
   }
@@ -134,7 +134,7 @@ static void check_own_bytes(void) {
   free(found);
 }
 
-// A rank that writes alone fails alone; and only if nobody else could write its bytes.
+// An independent write fails on its own rank only, and only if no other rank could write its bytes.
 static void independent_calls(const Way* way) {
   const int combining = strcmp(way->value, "disable") != 0;
   prepare(way, do_write);

@@ -1,6 +1,6 @@
 // RANKS: 1 4
-// An open that fails does so on every rank, with the class that says why, and leaves nothing
-// behind.
+// An open that fails does so on every rank, with the error class of the cause, and leaves no file
+// or descriptor.
 #include <sys/fsuid.h>
 #include <sys/resource.h>
 
@@ -48,7 +48,7 @@ static void wrong_names(void) {
   if (here == 0) REQUIRE(access("missing", F_OK) != 0);
 }
 
-// Root may do everything; as the file system sees this thread, it is nobody for a while.
+// Root bypasses permission checks, so this thread uses the file system as user nobody meanwhile.
 static void without_rights(void) {
   const int root = getuid() == 0;
   if (root) setfsuid(nobody);
@@ -59,7 +59,7 @@ static void without_rights(void) {
   if (root) setfsuid(0);
 }
 
-// One rank has no descriptor left; all others could open the file.
+// One rank has no free descriptor; all others could open the file.
 static void one_rank_alone(void) {
   struct rlimit before, none;
   REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -77,7 +77,7 @@ static void one_rank_alone(void) {
 static void ranks_disagree(void) {
   if (ranks == 1) return;
   expect(MPI_ERR_NOT_SAME, "there", here == 0 ? MPI_MODE_RDWR : MPI_MODE_RDONLY, __LINE__);
-  MPI_File file;  // one rank brings an error of its own
+  MPI_File file;  // one rank's mode is invalid in itself
   const int amode = here == 0 ? MPI_MODE_RDONLY | MPI_MODE_WRONLY : MPI_MODE_RDONLY;
   REQUIRE(class_of(MPI_File_open(MPI_COMM_WORLD, "there", amode, MPI_INFO_NULL, &file)) ==
           MPI_ERR_AMODE);

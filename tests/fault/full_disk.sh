@@ -1,6 +1,6 @@
 #!/bin/bash
-# A file system that really is full, as ranks see it: see full_disk.c.  The small tmpfs is mounted in a mount
-# namespace of this script's own and goes with it.
+# A file system that is really full, as ranks see it: see full_disk.c.  The small tmpfs is mounted in a mount
+# namespace of this script and disappears with it.
 set -euo pipefail
 if [ "${1:-}" != inside ]; then
   if ! unshare --mount --propagation private true 2>/dev/null; then

@@ -1,8 +1,8 @@
 // RANKS: none
-// (compiled by kill_rank.py) Goes through the same calls again and again; one rank is killed: as
-// the first argument says, rank 1 by itself "before" a call that the others go into, or "during"
-// one, by a thread that sleeps first, or "in" a phase of a call, by SHIMA_FAULT. The second
-// argument names the calls. A rank that lives on and gets an error from one of them leaves a file
+// (compiled by kill_rank.py) Repeats the same calls; one rank is killed at the moment named by the
+// first argument: "before" (rank 1 kills itself before a call that the others enter), "during" (a
+// thread kills it after a delay), or "in" (SHIMA_FAULT kills it in a phase of a call). The second
+// argument names the calls. A surviving rank that gets an error from one of them creates a file
 // "told.RANK".
 #include <pthread.h>
 #include <signal.h>
@@ -22,8 +22,8 @@ static void* killer(void* ignored) {
   return ignored;
 }
 
-// Ends this rank if a call failed; it can close the file still, as far as nobody needs the MPI's
-// messages for that, and learns again that not all is well.
+// Ends this rank if a call failed. It can still close the file if closing needs no messages of the
+// MPI; the close reports the error again.
 static void stop_if(int code) {
   char told[32];
   if (code == MPI_SUCCESS) return;
@@ -72,14 +72,14 @@ static void ordered(void) {
   stop_if(MPI_File_write_ordered(file, data, bytes / 16, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
-// Alone at the shared pointer; on one node nobody misses anybody before the seek.
+// Independent calls at the shared pointer; on one node no rank needs another before the seek.
 static void shared(void) {
   stop_if(MPI_File_write_shared(file, data, bytes / 16, MPI_BYTE, MPI_STATUS_IGNORE));
   stop_if(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
 }
 
-// The same, where somebody keeps the pointer whom all miss; once all have left the meetings of the
-// calls before, whose messages are the MPI's.
+// The same where the killed rank owns the pointer, which all others need; after a delay, so that
+// all ranks have left the earlier calls, which use messages of the MPI.
 static void pointer(void) {
   static int calls;
   shares_a_node = 0;
@@ -87,8 +87,8 @@ static void pointer(void) {
   stop_if(MPI_File_write_shared(file, data, 16, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
-// Small pieces of all ranks at once, which some carry out for others; nobody misses anybody before
-// the sync, and nobody who lives may fail before.
+// Small independent writes of all ranks at once, which some ranks perform for others. No rank needs
+// another before the sync, and no surviving rank may fail before it.
 static void alone(void) {
   for (int call = 0; call < 3; ++call)
     CHECK(MPI_File_write_at(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
@@ -100,8 +100,8 @@ static void atomic(void) {
   blocking();
 }
 
-// Reads much. Who gets an error because another is lost has its buffer back: nobody who still reads
-// may change it.
+// A large read. A rank that gets an error because another was lost owns its buffer again: no rank
+// that still reads may change it.
 static void buffers(void) {
   const size_t much = (size_t)bytes * 64;
   unsigned char* const buffer = malloc(much);
@@ -115,7 +115,7 @@ static void buffers(void) {
   stop_if(code);
 }
 
-// The calls that move no data, and opening a file again and again.
+// The calls that move no data, and repeated opens of a file.
 static void whole(void) {
   stop_if(MPI_File_set_size(file, 0));
   stop_if(MPI_File_preallocate(file, bytes));
@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
   void (*calls)(void) = NULL;
   pthread_t thread;
   start_test(&argc, &argv, 40);
-  // The launcher of MPICH tells the others so, or goes and leaves their output without a reader.
+  // MPICH's launcher sends this signal to the other ranks, or exits and closes their output pipe.
   signal(SIGUSR1, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   const char* moment = argc > 1 ? argv[1] : "before";

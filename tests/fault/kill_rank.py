@@ -3,10 +3,10 @@
 # PROCESSORS: 2
 """A rank that is killed in or before a call ends the job soon, and leaves nothing behind.
 
-The job must end within seconds, and not with success; afterwards no process of it may be left, no
-name of ours in /dev/shm, and in the folder nothing but the data file. What it does is in
-kill_rank.c. The same is tried with ranks whose launcher cannot see their end and so lets the others
-live: these must be told by Shima, every one of them, and end by themselves.
+The job must end within seconds, and not with success; afterwards none of its processes may run,
+/dev/shm may have no name of Shima, and the directory only the data file. kill_rank.c is the program.
+The same cases run with ranks whose launcher cannot see their end and so does not end the others:
+each of these must get an error from Shima and end by itself.
 
 Each phase of each call has a case, in which SHIMA_FAULT kills a rank there (src/base/fault_point.h).
 """
@@ -24,12 +24,12 @@ from calm_clock import CalmClock
 
 LIMIT_S = 10  # of calm; a job that hangs is killed after a minute and a half
 HANGS_S = 90
-LEAVE_S = 5  # of calm, for what is left of a job
+LEAVE_S = 5  # of calm, for the job's last processes to exit
 PROGRAM = pathlib.Path("kill_rank").absolute()
-AT_ONCE = 4  # they mostly wait, for launchers above all
+AT_ONCE = 4  # they mostly wait, above all for launchers
 
-# Two agents, ranks 0 and 2, where there are cores for them, with four windows each; on one core
-# rank 0 has all eight.
+# Two agents, ranks 0 and 2, if there are cores for them, with four windows each; on one core rank 0
+# has all eight.
 HINTS = "cb_nodes=2;cb_buffer_size=1048576"
 AGENT, OTHER = 0, 1
 
@@ -38,7 +38,7 @@ SEEN, SHIELDED = False, True
 
 
 class Case(NamedTuple):
-    """What the ranks do, how data moves, and when a rank dies: "before", "during", or a fault."""
+    """The calls of the ranks, the data path, and the moment of the kill: "before", "during", or a fault."""
 
     way: str
     hints: str
@@ -61,13 +61,13 @@ SINGLE_COPY = "shima_reach=single_copy"
 PULL, PACK = "shima_reach=pull", "shima_reach=pack"
 INDEPENDENT = "romio_cb_read=disable;romio_cb_write=disable"
 
-# Entries are counted over the whole run: the first four windows of an agent are a write's, the
-# next four a read's.
+# Entries are counted over the whole run: the first four windows of an agent belong to a write, the
+# next four to a read.
 CASES = [
     *(Case(way, hints, moment, shielded)
       for way, hints in (("blocking", PULL), ("blocking", PACK), ("nonblocking", PULL), ("split", PACK))
       for moment in ("before", "during") for shielded in (SEEN, SHIELDED)),
-    # Before the ranks know each other's processes, only a launcher can know who is missing.
+    # Before the ranks know each other's processes, only a launcher can detect a missing rank.
     Case("blocking", PULL, f"open.enter:{OTHER}", SEEN),
     *at("blocking", PULL, "open.introduced:1", "open.made:0", "open.joined:1", "open.agree:0", "open.agree:1",
         "lock:1", "lock:0", "arrive:1", "arrive:0:3", "view:1", "view:0"),
@@ -85,7 +85,7 @@ CASES = [
     *at("alone", PULL, "errand:1:2", "lead:1:2", "lead:0", "disk:0:3", "gather:0:4", "sync:1"),
     *at("nonblocking", PULL, "work:1", "work:0:2", f"gather:{AGENT}:3", "agree:1"),
     *at("split", PACK, "split:1", "split:0:2", "work:0:2", f"disk:{AGENT}:3"),
-    # Ranks in one address space, whose memory others' system calls use.
+    # Ranks in one address space: system calls of other ranks use their memory.
     *(Case("blocking", hints, "during", shielded, one_space=True)
       for hints in (SINGLE_COPY, PULL) for shielded in (SEEN, SHIELDED)),
     *at("blocking", SINGLE_COPY, "open.introduced:1", "open.agree:1", "lock:1", "post:1", "plan:0", f"gather:{AGENT}:3",
@@ -93,11 +93,11 @@ CASES = [
     *at("blocking", PULL, f"gather:{AGENT}:3", f"disk:{AGENT}:3", one_space=True),
     *at("alone", PULL, "lead:0", "gather:0:4", one_space=True),
     *at("nonblocking", SINGLE_COPY, "work:1", f"disk:{AGENT}:3", one_space=True),
-    # Open MPI's launcher ends the others too soon to be looked at.
+    # Open MPI's launcher ends the other ranks too soon to check their buffers.
     *(Case("buffers", hints, "agree:3", one_space=one_space)
       for hints, one_space in ((SINGLE_COPY, True), (PULL, True), (PULL, False))
       if os.environ.get("MPI_FAMILY") == "mpich"),
-    # That launchers deal with the rest too needs no more than some of it.
+    # A few cases suffice to show that launchers end the job in the other ways too.
     *(Case(way, PULL, moment, SEEN)
       for way, moment in (("blocking", "open.joined:1"), ("blocking", "disk:0:3"), ("whole", "close:1"),
                           ("ordered", "claim:0"), ("nonblocking", "work:1"))),
@@ -111,14 +111,14 @@ def compile_program():
 
 
 def survivors(folder):
-    """Processes of the job that still run: those whose current folder is the job's."""
+    """Processes of the job that still run: those whose working directory is the job's."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and os.readlink(entry / "cwd") == str(folder):
                 found.append(f"{entry.name} {(entry / 'cmdline').read_bytes()!r}")
         except OSError:
-            pass  # ended meanwhile, or somebody else's
+            pass  # exited meanwhile, or another user's
     return found
 
 
@@ -132,7 +132,7 @@ def wait_for_no_survivors(folder):
 
 
 def shared_names():
-    """Those of Shima: it makes none. The MPIs' own have a host's name inside, which may be like ours."""
+    """Shima's own names, of which there must be none. The MPIs' names contain a host name, which may look like ours."""
     return {name for name in os.listdir("/dev/shm") if name.startswith("shima")}
 
 
@@ -141,7 +141,7 @@ def arguments_for(case):
 
 
 def behind_shield(command):
-    """In a session of its own, below a shell that ends well whatever happens."""
+    """In a session of its own, below a shell that always exits with success."""
     return ["setsid", "--wait", "sh", "-c", '"$0" "$@"; exit 0', *command]
 
 

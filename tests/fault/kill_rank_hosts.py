@@ -4,14 +4,14 @@
 # PROCESSORS: 2
 """A rank that is killed in or before a call over two hosts ends the job within seconds.
 
-As kill_rank.py, over the two hosts of bench/two_hosts.py: afterwards neither host runs anything of
-the job, no name of ours is in /dev/shm, and in the folder is nothing but the data file. Between
-hosts messages are the MPI's, and whether somebody is missing is the launcher's to know; only the
-keeper of the shared pointer is one whose loss the others notice by themselves.
+Like kill_rank.py, over the two hosts of bench/two_hosts.py: afterwards neither host runs a process of
+the job, /dev/shm has no name of Shima, and the directory only the data file. Between hosts messages
+are the MPI's, and only the launcher can detect a missing rank; the exception is the owner of the
+shared pointer, whose loss the other ranks detect themselves.
 
-Open MPI 5's launcher sometimes sleeps on when the last of its ranks are gone, whatever these did (a
-job that knows nothing of Shima and loses a rank in MPI_Alltoall too: docs/semantics.md). So what
-must end in time are the ranks; a launcher without any is ended here, and said.
+Open MPI 5's launcher sometimes keeps sleeping after the last of its ranks has exited, also without
+Shima (for example if a rank dies in MPI_Alltoall: docs/semantics.md). So the time limit applies to
+the ranks; the test ends a launcher without ranks, and reports it.
 """
 
 import concurrent.futures
@@ -34,10 +34,10 @@ LIMIT_S = 15
 AT_ONCE = 2
 SKIP = 77
 MESSAGE = "shima_reach=message"
-# What Open MPI's launcher consists of, with the stand-in for ssh.
+# The processes of Open MPI's launcher, with the stand-in for ssh.
 LAUNCHER = {"prterun", "prted", "mpiexec", "ssh", "sh"}
 
-# Ranks 0 and 1 are on the first host, 2 and 3 on the second; 0 and 2 are agents, and 0 keeps the
+# Ranks 0 and 1 are on the first host, 2 and 3 on the second; 0 and 2 are agents, and 0 owns the
 # shared pointer.
 CASES = [Case(way, MESSAGE, moment, shielded) for way, moment, shielded in (
     ("blocking", "before", SEEN),
@@ -57,7 +57,7 @@ CASES = [Case(way, MESSAGE, moment, shielded) for way, moment, shielded in (
 
 
 def processes_on(hosts):
-    """Pairs (pid, name) of what runs on the hosts, but for those that hold the hosts open."""
+    """Pairs (pid, name) of the hosts' processes, without those that hold the hosts open."""
     holders = {holder.pid for holder in hosts.holders}
     found = []
     for holder in hosts.holders:
@@ -65,7 +65,7 @@ def processes_on(hosts):
             try:
                 name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
             except OSError:
-                continue  # ended meanwhile
+                continue  # exited meanwhile
             if pid not in holders and name != "sleep":
                 found.append((pid, name))
     return found
@@ -76,7 +76,7 @@ def left_on(hosts):
 
 
 class LauncherEnded(threading.Thread):
-    """Ends a launcher whose ranks have been gone for LIMIT_S; with ranks, or before any, it is left alone."""
+    """Ends a launcher whose last rank exited LIMIT_S ago; never one with ranks, or before its first rank."""
 
     def __init__(self, hosts):
         super().__init__(daemon=True)
@@ -117,7 +117,7 @@ def wait_for_quiet(hosts):
 
 
 def command_for(case):
-    """What a launcher starts; it need not hand the environment on to other hosts."""
+    """The command for a launcher, which need not pass the environment on to other hosts."""
     fault = [f"SHIMA_FAULT=kill:{case.moment}"] if ":" in case.moment else []
     program = ["env", f"SHIMA_HINTS={HINTS};{case.hints}", *fault, os.environ["SHIMA"], "exec", *arguments_for(case)]
     return behind_shield(program) if case.shielded else program
@@ -160,7 +160,7 @@ def main():
     compile_program()
     cases = [case for case in CASES if all(word in case.name for word in sys.argv[1:])]
     try:
-        # In processes: each has a current folder of its own, and hosts that end with it.
+        # In processes: each has its own working directory, and hosts that end with it.
         with concurrent.futures.ProcessPoolExecutor(AT_ONCE) as pool:
             complaints = sum(pool.map(complaints_about, cases), [])
     except Unavailable as reason:

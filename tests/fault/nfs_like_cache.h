@@ -1,16 +1,15 @@
-// What an NFS client keeps of one file, as nfs_like_fs.c plays it.
+// The cache that an NFS client has of one file, as simulated by nfs_like_fs.c.
 //
 // The rules (nfs(5), "Data and metadata coherence", and Linux's fs/nfs), each in its strictest
 // reading:
-//   - a write stays with the client until it closes or syncs any of its descriptors of the file;
-//   - a read fetches whole pages once and answers from them until the first open of the file, or a
-//     lock, finds that the file has changed on the server meanwhile. Size and times are kept as
-//     long;
-//   - a write to a part of a page fetches the page, and all of it goes back up to the end of the
-//   file
-//     that the client knows, unless the client holds a lock. Under a lock only what was written
-//     does.
-// Real clients look again after some seconds; here none does, so that nothing works by luck.
+//   - written bytes stay in the client's cache until it closes or syncs any of its descriptors of
+//     the file;
+//   - a read fetches whole pages once. They are valid until the first open of the file, or a lock,
+//     finds that the file has changed on the server. Size and times are cached in the same way;
+//   - a write to a part of a page fetches the page, and the whole page is written back, up to the
+//     end of the file that the client knows, unless the client holds a lock. Under a lock only the
+//     written bytes are written back.
+// Real clients revalidate after some seconds; this one does not, so that no test passes by luck.
 #ifndef SHIMA_TESTS_NFS_LIKE_CACHE_H
 #define SHIMA_TESTS_NFS_LIKE_CACHE_H
 
@@ -23,7 +22,7 @@
 enum { page_bytes = 4096 };
 enum byte_state { absent, clean, dirty };
 
-// A file on the server: a number for its contents, and what the clients have of it.
+// A file on the server: the version of its contents, and the clients' caches of it.
 struct server_file {
   ino_t inode;
   unsigned long version;
@@ -34,9 +33,9 @@ struct server_file {
 struct client_file {
   unsigned long client;
   struct server_file* server;
-  unsigned long version;  // of the server's contents that the clean bytes belong to
+  unsigned long version;  // of the server's contents when the clean bytes were read
   int opens;
-  int locks;  // descriptors that hold one
+  int locks;  // descriptors with a lock
   off_t size;
   unsigned char *data, *state;
   size_t capacity;
@@ -87,21 +86,21 @@ static int grow(struct client_file* file, size_t bytes) {
   return 0;
 }
 
-// The end of the run of bytes that are as the one at `begin`.
+// The end of the run of bytes in the same state as the one at `begin`.
 static size_t run_end(const struct client_file* file, size_t begin, size_t end) {
   const unsigned char state = file->state[begin];
   while (begin < end && file->state[begin] == state) ++begin;
   return begin;
 }
 
-// A change that this client makes on the server does not spoil what it has, unless that was spoilt.
+// A client's own change on the server does not invalidate its cache, unless it was stale before.
 static void server_changed_by(struct client_file* file) {
   const int was_current = file->version == file->server->version;
   ++file->server->version;
   if (was_current) file->version = file->server->version;
 }
 
-// What was written goes to the server, and nothing else. Returns 0 or -errno.
+// Writes the dirty bytes to the server, and no others. Returns 0 or -errno.
 static int write_back(struct client_file* file, int fd) {
   int changed = 0;
   for (size_t begin = 0, end; begin < file->capacity; begin = end) {
@@ -116,8 +115,8 @@ static int write_back(struct client_file* file, int fd) {
   return 0;
 }
 
-// What the first open and a lock do: bytes of older contents are forgotten, those not yet written
-// back are kept.
+// Revalidation at the first open and at a lock: clean bytes of an older version are dropped, dirty
+// bytes stay.
 static int revalidate(struct client_file* file, int fd) {
   struct stat facts;
   if (fstat(fd, &facts) != 0) return -errno;
@@ -132,7 +131,7 @@ static int revalidate(struct client_file* file, int fd) {
   return 0;
 }
 
-// Brings the pages of [begin, end) except for what this client has of them.
+// Fetches the absent bytes of the pages of [begin, end).
 static int fetch(struct client_file* file, int fd, size_t begin, size_t end) {
   static unsigned char page[page_bytes];
   for (size_t at = begin / page_bytes * page_bytes; at < end; at += page_bytes) {
@@ -159,7 +158,7 @@ static int read_cached(struct client_file* file, int fd, char* buffer, size_t le
   return (int)len;
 }
 
-// Marks what goes back of one page in which [begin, end) is written.
+// Marks the bytes of one page that are dirty after a write to [begin, end) in it.
 static int soil_page(struct client_file* file, int fd, size_t begin, size_t end) {
   const size_t page = begin / page_bytes * page_bytes, size = (size_t)file->size;
   const size_t known_end = size < page + page_bytes ? size : page + page_bytes;
@@ -188,7 +187,7 @@ static int write_cached(struct client_file* file, int fd, const char* buffer, si
   return (int)len;
 }
 
-// Setting a size is a call to the server, before which the client writes back what it has.
+// Setting the size is a call to the server; the client writes back its dirty bytes first.
 static int truncate_cached(struct client_file* file, int fd, off_t size) {
   const int code = write_back(file, fd);
   if (code != 0) return code;

@@ -1,13 +1,13 @@
 // RANKS: none
-// (compiled by nfs_like.py) A file system in user space that keeps data as Linux's NFS client does:
-// nfs_like_fs FOLDER MOUNT_POINT [process|host] shows FOLDER.
+// (compiled by nfs_like.py) A file system in user space that caches data like Linux's NFS client:
+// nfs_like_fs DIRECTORY MOUNT_POINT [process|host] shows DIRECTORY.
 //
-// Every process that opens a file (or every host: every network namespace) is a client with a cache
-// of its own (nfs_like_cache.h), although all live on one kernel: files are opened for direct
-// access, so that the kernel keeps nothing that clients could share, and each call is answered from
-// the cache of the client that opened the descriptor. Shared locks are granted, which nobody has to
-// wait for, others refused. The file system serves one call at a time and runs in the foreground
-// until it is unmounted.
+// Every process that opens a file (or every host: every network namespace) is a client with its own
+// cache (nfs_like_cache.h), although all run on one kernel: files are opened for direct access, so
+// that the kernel caches nothing that clients could share, and each call is answered from the cache
+// of the client that opened the descriptor. Shared locks are granted at once, exclusive locks are
+// refused. The file system serves one call at a time and runs in the foreground until it is
+// unmounted.
 #define FUSE_USE_VERSION 31
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #include "nfs_like_cache.h"
 
-static int folder;  // what is shown
+static int folder;  // the directory shown
 static int by_host;
 
 struct opened {
@@ -63,8 +63,7 @@ static int attach(struct fuse_file_info* info, int fd) {
   return opened->file->opens++ == 0 ? revalidate(opened->file, fd) : 0;
 }
 
-// Clients read the pages that they write to, so whatever the program asked for, it is opened for
-// both.
+// A write may read its pages first, so every file is opened for reading and writing.
 static int nfs_open(const char* path, struct fuse_file_info* info) {
   return attach(info, openat(folder, relative(path), O_RDWR | O_CLOEXEC));
 }
@@ -106,7 +105,7 @@ static int nfs_release(const char* path, struct fuse_file_info* info) {
   return code;
 }
 
-// A client with the file open believes in the size that it knows.
+// A client with the file open reports the size in its cache.
 static int nfs_getattr(const char* path, struct stat* facts, struct fuse_file_info* info) {
   (void)info;
   if (fstatat(folder, relative(path), facts, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
@@ -129,7 +128,7 @@ static int nfs_unlink(const char* path) {
   struct stat facts;
   if (fstatat(folder, relative(path), &facts, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
   if (unlinkat(folder, relative(path), 0) != 0) return -errno;
-  ++server_file_of(facts.st_ino)->version;  // the number may be given to another file
+  ++server_file_of(facts.st_ino)->version;  // the inode number may be reused
   return 0;
 }
 
@@ -137,8 +136,8 @@ static int nfs_rename(const char* from, const char* to, unsigned flags) {
   return renameat2(folder, relative(from), folder, relative(to), flags) == 0 ? 0 : -errno;
 }
 
-// A lock and its release write back; a lock looks for what others wrote. At every close libfuse
-// releases the locks that belong to the process, and not to the open file description.
+// A lock and its release write back; a lock also revalidates. At every close libfuse releases the
+// locks of the process, but not those of the open file description.
 static int nfs_lock(const char* path, struct fuse_file_info* info, int command,
                     struct flock* lock) {
   struct opened* opened = opened_in(info);

@@ -1,5 +1,5 @@
-/* A file system without locks (NFS without its lock service, many FUSE ones): everything works that
- * is not atomic mode, which says on every rank that it cannot, and writes nothing.
+/* A file system without locks (NFS without its lock service, many FUSE ones): everything works
+ * except atomic mode, which is an error on every rank and writes no byte.
  *
  * RANKS: 1 3
  * ENV: SHIMA_LOG=error SHIMA_FAULT=lock:ENOLCK

@@ -1,5 +1,5 @@
 // RANKS: none
-// (compiled by no_process_vm.sh) Runs its arguments as a command for which process_vm_readv and
+// (compiled by no_process_vm.sh) Runs its arguments as a command in which process_vm_readv and
 // process_vm_writev are forbidden, as in many containers.
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,11 +1,11 @@
 #!/bin/bash
 # PROGRAMS: mpi/random_access
 # Where process_vm_readv and process_vm_writev are forbidden, ranks must pack into shared windows instead: the
-# right bytes, a line in the log that says so, and counters that agree.
+# right bytes, a line in the log, and counters that agree.
 set -euo pipefail
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-# The MPIs use the same calls between ranks; they must do without as well.
+# The MPIs use the same calls between ranks and must do without them as well.
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_smsc=^cma UCX_TLS=^cma MPIR_CVAR_CH4_CMA_ENABLE=0
 export SHIMA_LOG=info SHIMA_STATS=$PWD/stats.json
 

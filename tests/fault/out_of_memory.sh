@@ -1,13 +1,13 @@
 #!/bin/bash
-# The kernel ends all who share memory with the one that takes the last of it: the whole space. Whoever waits for the
-# tasks says so, with the exit code of a killed program, and nothing is left.
+# The kernel's OOM killer kills all processes that share memory, that is the whole space. The process that waits for the
+# tasks reports this, with the exit code of a killed program, and nothing is left.
 # FLAVOURS: none
 # TIMEOUT: 120
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
 . "$SHIMA_SOURCE_DIR/tests/tool/common.sh"
 
-# A memory cgroup of this test's own, below the one that it runs in.
+# A memory cgroup of this test, below its current one.
 make_group() {
   local path
   if path=$(grep -E '^[0-9]+:([^:]*,)?memory(,[^:]*)?:' /proc/self/cgroup | cut -d: -f3) && [ -n "$path" ]; then

@@ -1,5 +1,5 @@
 // TIMEOUT: 300
-// A process that restripes may be killed at any moment, or meet others that write.
+// A restriping process may be killed at any moment, or run beside writers.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ class RestripeKill : public StripedKill {
   }
   void check(const Bytes& bytes, const Regions& to) {
     EXPECT_EQ(contents("d/f"), bytes);
-    if (!findings(false).empty()) {  // goes on
+    if (!findings(false).empty()) {  // resumes
       const Status again = restripe({path("d/f"), to, 1}, {});
       EXPECT_TRUE(again.has_value()) << describe(again.error());
       EXPECT_EQ(read_master(path("d/f")).value()->regions, to);
@@ -66,7 +66,7 @@ TEST_F(RestripeKill, WritersAreSeen) {
     if (!refused) {
       EXPECT_EQ(refused.error().code, Code::file_in_use);
     }
-    // Without leases a writer is seen when it writes.
+    // Without leases a writer is detected when it writes.
     EXPECT_FALSE(refused.has_value());
   }
   require(restripe({path("d/f"), cut, 1}, {}));
@@ -74,8 +74,8 @@ TEST_F(RestripeKill, WritersAreSeen) {
   expect_tidy();
 }
 
-// Somebody opens the file for writing, writes a number, and closes it, again and again, while it is
-// restriped: no number that was written may be lost.
+// A process opens the file for writing, writes a number, and closes it, again and again, while it
+// is restriped: no number that was written may be lost.
 TEST_F(RestripeKill, WritersThatComeLoseNothing) {
   new_world();
   make("d/f", three, x);

@@ -1,9 +1,9 @@
-// A child process does one thing to a small world of files, and is killed by SIGKILL before its
-// first system call that changes something, in the next round before its second, and so on until it
-// lives to the end; then again at random moments. Afterwards the metadata must be the old or the
-// new, bytes outside a write's range unchanged, and fsck --repair must leave nothing behind.
+// A child process performs one operation on striped files, and is killed by SIGKILL before its
+// first modifying system call, in the next round before its second, and so on until it completes;
+// then again at random moments. Afterwards the metadata must be the old or the new, bytes outside a
+// write's range unchanged, and fsck --repair must leave no stray file.
 //
-// Defines system calls: for one source of a program.
+// Defines system calls: include it in one source of a program.
 #pragma once
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 namespace {
 
-long calls_to_live = -1;  // -1: nobody counts
+long calls_to_live = -1;  // -1: not counted
 
 void come_to_call() {
   if (calls_to_live == 0) ::kill(::getpid(), SIGKILL);
@@ -101,7 +101,7 @@ namespace shima {
 class StripedKill : public StripedWorld {
  protected:
   enum class End { killed, lived };
-  // `moment`: the number of calls to live, or a time.
+  // The child is killed after `calls` modifying calls, or after `time`.
   End in_child(const std::function<Status()>& work, long calls,
                std::optional<std::chrono::microseconds> time = {}) {
     const pid_t child = ::fork();
@@ -124,7 +124,7 @@ class StripedKill : public StripedWorld {
   struct Case {
     std::function<void()> prepare;
     std::function<Status()> work;
-    std::function<void()> check;  // after the kill: the old or the new
+    std::function<void()> check;  // after the kill: the old state or the new
   };
   void at_every_call(const Case& one) {
     End end = End::killed;
@@ -152,7 +152,7 @@ class StripedKill : public StripedWorld {
       round(one, i, [&] { in_child(one.work, -1, time); });
     }
   }
-  // Whether an opener or fsck comes first must make no difference.
+  // The result must not depend on whether an open or fsck comes first.
   void round(const Case& one, long number, const std::function<void()>& run) {
     new_world();
     one.prepare();

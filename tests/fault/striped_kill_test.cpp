@@ -1,6 +1,6 @@
 // TIMEOUT: 300
-// Whatever is done to striped files but restripe, a process that does it may be killed at any
-// moment.
+// A process may be killed at any moment of any operation on striped files (restripe:
+// restripe_kill_test.cpp).
 #include <gtest/gtest.h>
 
 #include <fstream>

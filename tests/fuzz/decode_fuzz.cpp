@@ -1,7 +1,7 @@
 // Damaged descriptions: decode() returns an error, or a slice that can be walked within its bounds.
 //
-// Deterministic mutations of good descriptions; most useful in the sanitizer builds.
-// SHIMA_FUZZ_ROUNDS makes a longer run.
+// Deterministic mutations of valid descriptions; most useful in the sanitizer builds.
+// SHIMA_FUZZ_ROUNDS sets the number of rounds.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -25,7 +25,7 @@ void set_word(Wire& wire, std::size_t at, std::uint64_t word) {
   std::memcpy(wire.data() + at * sizeof word, &word, sizeof word);
 }
 
-// Numbers near the edges of what is accepted, and of what the machine can add.
+// Numbers near the limits of what is accepted, and of 64-bit addition.
 std::uint64_t edge(Random& random) {
   constexpr std::array<int, 8> bits{0, 1, 8, 32, 61, 62, 63, 64};
   const int bit = bits[random.upto(bits.size() - 1)];
@@ -54,7 +54,7 @@ void mutate(Wire& wire, Random& random) {
     case 4:
       set_word(wire, at, random.upto(8));
       break;
-    case 5: {  // a stretch of words stands twice
+    case 5: {  // repeats a run of words
       const Wire stretch(wire.begin() + as_signed(at * sizeof(std::uint64_t)), wire.end());
       wire.insert(wire.begin() + as_signed(at * sizeof(std::uint64_t)), stretch.begin(),
                   stretch.end());
@@ -66,7 +66,7 @@ void mutate(Wire& wire, Random& random) {
   }
 }
 
-// A slice to damage: a tree, a view without end, or a pattern whose numbers are near the limits.
+// A slice to damage: a tree, an unbounded view, or a pattern whose numbers are near the limits.
 Slice good_slice(Random& random) {
   const Modelled made = random_pattern(random);
   if (random.one_in(2)) return random_slice(random, made).slice;
@@ -88,7 +88,7 @@ void expect_within(const Strip& strip, std::int64_t lowest, std::int64_t highest
   ASSERT_LE(as_signed(strip.len_bytes), highest - std::max(strip.offset, last));
 }
 
-// Walks some strips from here on; each moves on.
+// Walks some strips from here on; each advances the cursor.
 void expect_walk(Cursor& cursor, const Slice& slice) {
   const std::int64_t lowest = slice.base + slice.pattern.lowest();
   const std::int64_t highest = slice.base + slice.pattern.highest();
@@ -122,7 +122,7 @@ void expect_sound(const Slice& slice, Random& random) {
   expect_walk(cursor, slice);
 }
 
-// What was accepted can be sent on, unless it spans more than a file can.
+// An accepted slice can be encoded again, unless it spans more than a file can.
 void expect_sendable(const Slice& slice) {
   const auto limit = std::uint64_t{1} << 61;
   const auto near = [&](std::int64_t offset) { return as_unsigned(std::abs(offset)) < limit; };
@@ -152,7 +152,7 @@ TEST(DecodeFuzz, DamageIsRefusedOrHarmless) {
     expect_sound(*slice, random);
     expect_sendable(*slice);
   });
-  // Were it less, the mutations would only ever hit the first checks.
+  // With fewer, the mutations would only reach the first checks.
   EXPECT_TRUE(HasFailure() || accepted > rounds() / 10) << accepted;
 }
 

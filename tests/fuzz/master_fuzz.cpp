@@ -1,7 +1,7 @@
-// Hostile master files with checksums that fit: decode_master refuses them, or gives a description
-// that leads nowhere but to targets, has a layout, and is written back as it was read.
+// Hostile master files with valid checksums: decode_master refuses them, or returns a description
+// that refers to nothing but targets, has a layout, and is encoded to the same bytes.
 //
-// SHIMA_FUZZ_ROUNDS makes a longer run.
+// SHIMA_FUZZ_ROUNDS sets the number of rounds.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +17,7 @@ using Random = std::mt19937_64;
 
 std::size_t pick(Random& random, std::size_t count) { return random() % count; }
 
-// The last line as docs/format.md defines it, computed apart from the code under test.
+// The last line as docs/format.md defines it, computed independently of the code under test.
 std::string sealed(const std::string& body) {
   std::uint64_t sum = 0xcbf29ce484222325U;
   for (const char c : body) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
@@ -98,7 +98,7 @@ TEST(MasterFuzz, EverySealedTextIsRefusedOrHarmless) {
     check(text);
     if (HasFailure()) return;
   }
-  EXPECT_GT(accepted, rounds / 100);  // or the texts are too bad to test anything
+  EXPECT_GT(accepted, rounds / 100);  // otherwise the texts are too damaged to test anything
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # TIMEOUT: 240
 # FLAVOURS: mpich-wheel
-"""Random operations on a striped file through `shima mount`, each done to a plain file too (like fsx).
+"""Random operations on a striped file through `shima mount`, each repeated on a plain file (like fsx).
 
 Both must give the same bytes, sizes and errors after every step: reads, writes, appends, truncation up and down, mapped reads
-and writes, opening anew in another mode, renaming, preallocating, what another descriptor sees, and removal while open. A
-failure names the seed and the last steps; MOUNT_FSX_SEEDS=7,8 repeats some, MOUNT_FSX_STEPS says how many steps each takes.
+and writes, reopening in another mode, renaming, preallocating, reads by another descriptor, and removal while open. A failure
+prints the seed and the last steps. MOUNT_FSX_SEEDS=7,8 selects seeds, MOUNT_FSX_STEPS the number of steps of each.
 """
 
 import mmap
@@ -33,7 +33,7 @@ class Twins:
         self.reopen()
 
     def both(self, action):
-        """The outcomes must be equal, errors included."""
+        """Both outcomes must be equal, errors included."""
         outcomes = []
         for file, path in zip(self.files, self.paths):
             try:
@@ -73,7 +73,7 @@ class Twins:
         offset, count = self.span()
         data = self.dice.randbytes(count)
         self.both(lambda file, path: os.pwrite(file, data, offset))
-        if self.size() > 2 * LARGEST:  # appended again and again
+        if self.size() > 2 * LARGEST:  # after many appends
             self.both(lambda file, path: os.ftruncate(file, LARGEST))
         return f"{count} at {offset}"
 
@@ -147,7 +147,7 @@ class Twins:
 
 
 def remove_while_open(twins):
-    """Without a name, a file goes on until it is closed."""
+    """A file without a name stays usable until it is closed."""
     for path in twins.paths:
         os.unlink(path)
     for action in (twins.read, twins.write, twins.size, twins.read):

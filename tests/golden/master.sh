@@ -1,5 +1,5 @@
 #!/bin/bash
-# Files of format 1, as they were first written, stay readable for ever; so does what a killed operation leaves in them.
+# Files of format 1, in their first form, stay readable forever; so does the state that a killed operation leaves.
 # FLAVOURS: none
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh

@@ -1,5 +1,5 @@
-/* Atomic mode: ranks that write and read the same strided bytes at once never see a mixture, alone
- * or together; the mode has to be the same on all.
+/* Atomic mode: ranks that write and read the same strided bytes at once never see a mixture, by
+ * independent or collective calls; the mode must be the same on all ranks.
  *
  * RANKS: 2 4
  * VARIANTS: striped

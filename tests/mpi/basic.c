@@ -1,4 +1,4 @@
-/* Open, write, read, size, sync, close, delete; what the file holds is checked with POSIX calls.
+/* Open, write, read, size, sync, close, delete; the contents are checked with POSIX calls.
  *
  * RANKS: 1 2 4 7
  * VARIANTS: striped
@@ -129,7 +129,7 @@ static void test_sizes(const char* name) {
   EXPECT(access(name, F_OK) != 0);
 }
 
-/* Reads stop at the end of the file, and say so by their count. */
+/* Reads stop at the end of the file, and return the count. */
 static void test_short_reads(const char* name) {
   MPI_File fh;
   MPI_Status status;
@@ -198,7 +198,7 @@ static void test_prefix_and_absolute_buffer(void) {
   if (here == 1) unlink("plain:name");
 }
 
-#ifdef MPI_ABI /* leaves integers for handles to Fortran's library */
+#ifdef MPI_ABI /* leaves c2f and f2c to Fortran's library */
 #define MPI_File_c2f MPI_File_toint
 #define MPI_File_f2c MPI_File_fromint
 #endif

@@ -1,5 +1,5 @@
 /* Data representations: external32 against bytes written out by hand, registered ones whose
- * functions are really called, extents, errors, and every kind of call.
+ * functions must be called, extents, errors, and every kind of call.
  *
  * RANKS: 1 2 4
  * VARIANTS: striped
@@ -31,7 +31,7 @@ static void remove_file(void) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* One element of a type by every rank; what lies in the file; back again. */
+/* Writes one element of a type from every rank, checks its bytes in the file, and reads it back. */
 static void check_element(MPI_Datatype type, const void* value, size_t memory_bytes,
                           const char* in_file, int file_bytes) {
   char raw[64], back[64];
@@ -138,7 +138,7 @@ static void check_too_large(void) {
   open_as("external32", MPI_LONG, MPI_LONG);
   EXPECT_CLASS(MPI_File_write_at(fh, 0, &large, 1, MPI_LONG, MPI_STATUS_IGNORE),
                MPI_ERR_CONVERSION);
-  /* One rank's error is everybody's. */
+  /* An error of one rank is an error on all. */
   const long value = here == ranks - 1 ? large : 1;
   EXPECT_CLASS(MPI_File_write_at_all(fh, here, &value, 1, MPI_LONG, MPI_STATUS_IGNORE),
                MPI_ERR_CONVERSION);
@@ -185,7 +185,7 @@ static void check_end_of_file(void) {
   MPI_Type_free(&memory_type);
 }
 
-/* A representation of our own: an int is ten decimal digits. */
+/* A representation of the test: an int is ten decimal digits. */
 static int reads, writes;
 
 static int extent_of(MPI_Datatype type, MPI_Aint* bytes, void* extra) {

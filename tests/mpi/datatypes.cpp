@@ -6,9 +6,9 @@
 // TIMEOUT: 300
 // ENV: SHIMA_LOG=error
 //
-// What Shima wrote is read with POSIX calls and compared byte by byte, gaps included, with what the
-// types' lists of addresses say; then it is read back through MPI into memory that is checked
-// alike. Usage: datatypes [seed [batches]]
+// Data written by Shima is read with POSIX calls and compared byte by byte, gaps included, with the
+// types' lists of addresses; then it is read back through MPI into memory that is checked in the
+// same way. Usage: datatypes [seed [batches]]
 #include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -31,11 +31,11 @@ using random_types::chance;
 using random_types::pick;
 using random_types::Type;
 
-constexpr int region_bytes = 1 << 18;  // of the file, for one transfer of one rank
+constexpr int region_bytes = 1 << 18;  // of the file, per transfer and rank
 constexpr int batch_transfers = 48;
 constexpr unsigned char untouched = 0xA5;
 
-std::string place;  // what is being tested, for failures
+std::string place;  // the current case, for failure messages
 
 [[noreturn]] void die(const std::string& why) {
   std::fprintf(stderr, "FAILED: %s\n  %s\n", why.c_str(), place.c_str());
@@ -57,8 +57,8 @@ bool is_legal_for_writing(const Type& type) {
   return strictly_increasing(type.bytes) && (type.bytes.empty() || type.bytes[0] >= 0);
 }
 
-// A legal file type; every illegal one met on the way must be refused. `probe` is a file of this
-// rank alone, because ranks meet different numbers of illegal types and set_view is collective.
+// A legal file type; every illegal one drawn before it must be refused. `probe` is a file of this
+// rank alone, because ranks draw different numbers of illegal types and set_view is collective.
 Type random_file_type(MPI_File probe) {
   for (;;) {
     Type type = committed_random_type(pick(1, 4), chance(85));
@@ -77,8 +77,8 @@ Type random_file_type(MPI_File probe) {
   }
 }
 
-// Where view bytes first, first + 1, ... are, relative to the displacement; empty if they leave the
-// region or meet twice.
+// The offsets of view bytes first, first + 1, ..., relative to the displacement; empty if they
+// leave the region or overlap.
 std::vector<long> file_bytes(const Type& type, long first, std::size_t len) {
   std::vector<long> bytes(len);
   const long size = static_cast<long>(type.bytes.size());
@@ -94,8 +94,8 @@ std::vector<long> file_bytes(const Type& type, long first, std::size_t len) {
   return bytes;
 }
 
-// The addresses of `count` elements; overlapping ones are left out, as what a read leaves there is
-// undefined.
+// The addresses of `count` elements; without overlapping ones, because their bytes are undefined
+// after a read.
 std::vector<long> memory_bytes(const Type& type, int count) {
   Type all;
   append(all, type, 0, count);
@@ -132,7 +132,7 @@ void check_count(MPI_Status* status, std::size_t expected) {
     die("the status tells of " + std::to_string(bytes) + " bytes, not " + std::to_string(expected));
 }
 
-// Reads into fresh memory; exactly the bytes of the memory type change.
+// Reads into fresh memory; only the bytes of the memory type may change.
 void check_read_back(MPI_File fh, int how, long first, const std::vector<long>& memory, int count,
                      const Type& type, const std::vector<unsigned char>& written) {
   std::vector<unsigned char> buffer(2 * memory_origin, untouched);
@@ -147,7 +147,7 @@ void check_read_back(MPI_File fh, int how, long first, const std::vector<long>& 
   if (buffer != expected) die("memory differs after reading");
 }
 
-// `how` is alike on all ranks; only a `busy` one moves anything.
+// `how` is the same on all ranks; only a `busy` rank moves bytes.
 void one_transfer(MPI_File fh, MPI_File probe, int how, bool busy, long displacement,
                   std::vector<unsigned char>& expected) {
   Type file_type = random_file_type(probe);

@@ -1,4 +1,4 @@
-/* Errors: each mistake gives its class, through the right error handler, on every rank that took
+/* Errors: each mistake returns its class, through the right error handler, on every rank that takes
  * part.
  *
  * RANKS: 1 2 4
@@ -50,7 +50,7 @@ static void test_open(void) {
          MPI_SUCCESS);
   if (ranks > 1) {
     expect_open(here == 0 ? MPI_MODE_RDONLY : MPI_MODE_RDWR, MPI_ERR_NOT_SAME);
-    /* one rank's mistake fails all of them, and nobody hangs */
+    /* one rank's mistake fails all of them, and no rank hangs */
     EXPECT(class_of(MPI_File_open(MPI_COMM_WORLD, name, here == 1 ? 0 : MPI_MODE_RDWR,
                                   MPI_INFO_NULL, &fh)) != MPI_SUCCESS);
   }
@@ -140,7 +140,7 @@ static void test_views(void) {
   EXPECT_OK(MPI_File_close(&fh));
   fh = open_as(MPI_MODE_RDONLY);
   EXPECT_CLASS(set_view(fh, 0, MPI_INT, decreasing), MPI_ERR_TYPE);
-  EXPECT_OK(set_view(fh, 0, MPI_INT, overlapping)); /* reading twice harms nobody */
+  EXPECT_OK(set_view(fh, 0, MPI_INT, overlapping)); /* legal for reading */
   EXPECT_OK(MPI_File_close(&fh));
   MPI_Type_free(&decreasing);
   MPI_Type_free(&overlapping);
@@ -164,7 +164,7 @@ static void test_error_handlers(void) {
   MPI_File failed;
   EXPECT_OK(MPI_File_get_errhandler(fh, &got));
   EXPECT(got == MPI_ERRORS_RETURN);
-  for (int i = 0; i < 100; ++i) { /* what is got is freed, predefined or not */
+  for (int i = 0; i < 100; ++i) { /* every handle returned is freed, predefined or not */
     EXPECT_OK(MPI_File_get_errhandler(fh, &got));
     EXPECT_OK(MPI_File_set_errhandler(fh, got));
     EXPECT_OK(MPI_Errhandler_free(&got));
@@ -188,7 +188,7 @@ static void test_error_handlers(void) {
   EXPECT_EQ(called_class, MPI_ERR_IO);
   EXPECT_OK(MPI_File_close(&fh));
 
-  /* MPI_FILE_NULL's handler hears of failed opens, and later files start with it */
+  /* MPI_FILE_NULL's handler is called for failed opens, and is the default of later files */
   EXPECT_OK(MPI_File_get_errhandler(MPI_FILE_NULL, &original));
   EXPECT(original == MPI_ERRORS_RETURN);
   EXPECT_OK(MPI_File_set_errhandler(MPI_FILE_NULL, got));

@@ -1,4 +1,4 @@
-// Checks that tell both values, and checks of error classes.
+// Checks that print both values, and checks of error classes.
 #ifndef SHIMA_TESTS_EXPECT_H
 #define SHIMA_TESTS_EXPECT_H
 
@@ -9,7 +9,7 @@
 #define EXPECT_EQ(actual, expected) \
   expect_equal((long long)(actual), (long long)(expected), #actual, __LINE__)
 
-// Calls and checks the class of what comes back.
+// Makes a call and checks the class of the error that it returns.
 #define EXPECT_CLASS(call, expected) EXPECT_EQ(class_of(call), expected)
 #define EXPECT_OK(call)              CHECK(call)
 
@@ -20,7 +20,7 @@ static inline void expect_equal(long long actual, long long expected, const char
   give_up(text, line);
 }
 
-// What programs of many small cases repeat.
+// Helpers for programs of many small cases.
 
 static inline MPI_File open_world(const char* name, int amode) {
   MPI_File fh;
@@ -34,7 +34,7 @@ static inline MPI_File open_self(const char* name, int amode) {
   return fh;
 }
 
-// A new and empty file for all.
+// A new, empty file for all ranks.
 static inline MPI_File open_fresh(const char* name) {
   MPI_File fh = open_world(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
   EXPECT_OK(MPI_File_set_size(fh, 0));
@@ -46,7 +46,7 @@ static inline void view_native(MPI_File fh, MPI_Offset at, MPI_Datatype etype,
   EXPECT_OK(MPI_File_set_view(fh, at, etype, filetype, "native", MPI_INFO_NULL));
 }
 
-// What all have written is there for all to read (MPI-4.1, section 14.6.1).
+// Makes the writes of all ranks visible to all ranks (MPI-4.1, section 14.6.1).
 static inline void sync_barrier_sync(MPI_File fh) {
   EXPECT_OK(MPI_File_sync(fh));
   MPI_Barrier(MPI_COMM_WORLD);
@@ -80,7 +80,7 @@ static inline MPI_Offset file_size_of(MPI_File fh) {
   return size;
 }
 
-// The bytes that another program finds in the file at `offset`.
+// Checks the bytes that another program finds in the file at `offset`.
 static inline void expect_stored(const char* name, long long offset, const void* expected,
                                  size_t len) {
   unsigned char* found = malloc(len + 1);

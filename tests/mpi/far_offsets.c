@@ -1,5 +1,5 @@
 /* Offsets beyond 2^40 in sparse files, with the regions and units that need large numbers: views
- * whose pieces lie far apart, collective and independent, sizes, and what was never written between
+ * whose pieces lie far apart, collective and independent, sizes, and the unwritten bytes between
  * them.
  *
  * RANKS: 1 4
@@ -15,7 +15,7 @@ enum { piece = 3000, pieces = 5 };
 
 static char value(MPI_Offset at) { return (char)(at / 7 + (at >> 37) + 1); }
 
-/* Each rank's pieces lie between the others', and `pitch` after its own. */
+/* Each rank's pieces lie between the others', `pitch` apart. */
 static void move_far(MPI_File fh, MPI_Offset from, MPI_Aint pitch, int together) {
   MPI_Datatype row, rows;
   char bytes[piece * pieces], back[piece * pieces];

@@ -17,7 +17,7 @@ for source in mpif.f use_mpi.f90 use_mpi_f08.f90; do
   "$compiler" -O1 -Wall -Wno-unused-dummy-argument -o "$program" "$SHIMA_SOURCE_DIR/tests/mpi/fortran/$source"
   SHIMA_STATS=$PWD/$program.json "$SHIMA" run -n 3 --mpiexec "$MPIEXEC" "./$program"
   [ -s "$program.json" ] || { echo "Shima did not serve $program"; exit 1; }
-  # All bindings write the same file: the letters 'a' + 10 * rank, in turns of ten, twice.
+  # All bindings write the same file: the letters 'a' + 10 * rank, interleaved in groups of ten, twice.
   perl -e 'print chr(97 + 10 * $_) x 40 for 0..2' >expected
   cmp expected "$program.out" || { echo "$program wrote other bytes"; exit 1; }
 done

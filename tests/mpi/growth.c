@@ -1,7 +1,7 @@
-/* Nothing grows: after a hundred thousand opens, views, types, and requests a process has the
- * memory, the open files and the mappings that it had after the first few hundred.
+/* Nothing grows: after a hundred thousand opens, views, types, and requests a process has the same
+ * memory, open files and mappings as after the first few hundred.
  *
- * Not with Debian's MPICH (4.0.2), which loses 55 bytes of its own for every type made or
+ * Not with Debian's MPICH (4.0.2), which leaks 55 bytes of its own for every type created or
  * duplicated.
  *
  * RANKS: 2
@@ -20,7 +20,7 @@ struct usage {
   long memory_kib, files, mappings;
 };
 
-/* AddressSanitizer keeps 256 MiB of what is freed, beside its own notes on it. */
+/* AddressSanitizer keeps 256 MiB of freed memory, and its own data about it. */
 static long most_kib(void) { return getenv("ASAN_OPTIONS") ? 512 << 10 : 1 << 10; }
 
 static long line_count(const char* path) {

@@ -1,8 +1,8 @@
 // RANKS: none
 // (compiled by hdf5.sh) Parallel HDF5 on top of MPI-IO:  hdf5 write FILE | hdf5 read FILE.
 // Three data sets of one three-dimensional field: by collective hyperslabs, by independent ones,
-// and with strides in all dimensions. Nothing in the file depends on the time or on what memory
-// held before.
+// and with strides in all dimensions. The bytes of the file do not depend on the time or on
+// uninitialized memory.
 #include <hdf5.h>
 
 #include "mpi_check.h"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # FLAVOURS: mpich-debian openmpi-debian
-# Debian's parallel HDF5, unchanged, under Shima and on the MPI's own MPI-IO: both write the same file, byte for
-# byte, and each reads what the other wrote.  See hdf5.c.
+# Debian's parallel HDF5, unmodified, under Shima and on the MPI's own MPI-IO: both write the same file, byte for
+# byte, and each reads the other's.  See hdf5.c.
 set -euo pipefail
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe

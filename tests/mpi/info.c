@@ -1,5 +1,5 @@
-/* Hints: those in effect are told, unknown ones are not, bad values change nothing, and the
- * environment wins over the program.
+/* Hints: those in effect are returned, unknown ones are not, bad values change nothing, and the
+ * environment takes precedence over the program.
  *
  * RANKS: 1 2
  * ENV: SHIMA_HINTS=cb_nodes=3 SHIMA_LOG=error
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   MPI_Info_free(&info);
   EXPECT_OK(MPI_File_close(&fh));
 
-  // What nobody gave is what Shima chose, not "automatic".
+  // For a hint that was not given, the value is Shima's choice, not "automatic".
   char own[40];
   snprintf(own, sizeof own, "chosen.%d.out", here);
   EXPECT_OK(MPI_File_open(MPI_COMM_SELF, own,

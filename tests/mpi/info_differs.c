@@ -1,4 +1,4 @@
-/* Ranks that give different hints: the open may refuse, or settle on one; never may bytes get lost.
+/* Ranks with different hints: the open may refuse, or agree on one value; no bytes may be lost.
  *
  * RANKS: 2 4
  * ENV: SHIMA_LOG=error
@@ -18,7 +18,7 @@ static MPI_Info hints_of_rank(void) {
   return info;
 }
 
-/* Interleaved pieces by all ranks, read back by each rank on its own. */
+/* Interleaved pieces by all ranks, read back by each rank independently. */
 static void write_and_check(MPI_File fh) {
   static char mine[piece * pieces], found[piece];
   MPI_Datatype mine_of_all;

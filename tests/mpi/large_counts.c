@@ -1,6 +1,6 @@
-/* Offsets and counts beyond 2 GiB. The file is sparse; the one transfer of more than 2 GiB goes
- * from and to one small buffer that the memory type repeats in place, so it needs disk but hardly
- * any memory.
+/* Offsets and counts beyond 2 GiB. The file is sparse; the one transfer of more than 2 GiB uses one
+ * small buffer that the memory type repeats in place, so it needs disk space but hardly any
+ * memory.
  *
  * RANKS: 1 2
  * VARIANTS: striped
@@ -71,7 +71,7 @@ static int room_for(double bytes) {
   return statvfs(".", &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize > 2 * bytes;
 }
 
-/* One call of more than 2 GiB by rank 0; the others take part with nothing. */
+/* One call of more than 2 GiB by rank 0; the others take part without data. */
 static void test_long_transfer(void) {
   enum { block = 1 << 20 };
   const long long blocks = 2051;
@@ -134,7 +134,7 @@ static void test_large_calls(void) {
   MPI_Type_commit(&huge);
   EXPECT_OK(MPI_File_get_type_extent_c(fh, huge, &extent));
   EXPECT_EQ(extent, (MPI_Count)5 << 30);
-  /* reads end with the file, however much was asked for */
+  /* reads end at the end of the file, for any requested count */
   EXPECT_OK(MPI_File_set_view(fh, 4 * (MPI_Offset)here, MPI_BYTE, huge, "native", MPI_INFO_NULL));
   EXPECT_OK(MPI_File_read_c(fh, &back, 4, MPI_BYTE, &status));
   EXPECT_EQ(back, value);

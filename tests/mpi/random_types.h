@@ -1,9 +1,9 @@
-// Random nested datatypes that know what they mean.
+// Random nested datatypes with the list of their bytes.
 //
 // Each type carries the addresses of its data bytes in data order, found by walking the definition
-// of its constructor. (MPI_Pack would be a shorter model, but where a block of nothing is inside,
-// Open MPI's packing contradicts its own extent and MPICH's divides by zero; elsewhere it confirms
-// the list, see confirm_by_packing.)
+// of its constructor. (MPI_Pack would be a shorter model, but with an empty block inside, Open
+// MPI's packing contradicts its own extent and MPICH's divides by zero; elsewhere it confirms the
+// list, see confirm_by_packing.)
 #pragma once
 
 #include <mpi.h>
@@ -25,7 +25,7 @@ struct Type {
   std::string text;
   std::vector<long> bytes;
   bool named = false;
-  bool has_nothing = false;  // somewhere in it is a block of nothing
+  bool has_nothing = false;  // contains an empty block
 };
 
 using Ints = std::vector<int>;
@@ -71,7 +71,7 @@ inline bool is_small(const Type& type) {
 }
 
 inline Type random_named() {
-  // Not long double: MPICH packs its value, without the bytes that pad it.
+  // Not long double: MPICH packs its value without its padding bytes.
   static const std::pair<MPI_Datatype, const char*> named[] = {{MPI_BYTE, "byte"},
                                                                {MPI_CHAR, "char"},
                                                                {MPI_SHORT, "short"},
@@ -155,7 +155,7 @@ inline Type make_indexed(const Type& child, int kind, bool ascending) {
   return made;
 }
 
-// The elements of an array that are chosen in each dimension, slowest dimension outermost.
+// The selected elements of an array in each dimension, slowest dimension outermost.
 inline void append_grid(Type& made, const Type& child, const Ints& sizes,
                         const std::vector<Ints>& chosen, int order) {
   const std::size_t dimensions = sizes.size();
@@ -235,7 +235,7 @@ inline Type make_darray(const Type& child) {
 
 inline Type make_resized(const Type& child, bool ascending) {
   long lb = pick(-30, 30);
-  // Not negative: MPICH's packing contradicts its own extent of a contiguous run of such.
+  // Not negative: then MPICH's packing of a contiguous run contradicts its own extent.
   long extent = std::max(0L, extent_of(child) + pick(-10, 30));
   if (ascending) {
     lb = 0;
@@ -251,7 +251,7 @@ inline Type make_resized(const Type& child, bool ascending) {
 }
 
 #if MPI_VERSION >= 4
-// Constructors with large counts record their arguments elsewhere.
+// Constructors with large counts store their arguments elsewhere.
 inline Type make_large(const Type& child) {
   const MPI_Count count = pick(1, 3);
   const MPI_Count len = pick(1, 3);
@@ -359,7 +359,7 @@ inline Type make_struct(int depth, bool ascending) {
   return made;
 }
 
-// A type of at most `depth` levels; `ascending` ones tend to be legal file types.
+// A type of at most `depth` levels; an `ascending` one is more often a legal file type.
 inline Type random_type(int depth, bool ascending) {
   if (depth == 0 || chance(10)) return random_named();
   if (chance(20)) {
@@ -375,8 +375,8 @@ inline Type random_type(int depth, bool ascending) {
   return small ? made : child;
 }
 
-// Whether MPI_Pack takes the bytes from where the type says; true where it cannot be asked. Open
-// MPI cannot: its packing disagrees with its own extents where bytes overlap or are out of order.
+// Whether MPI_Pack takes the bytes that the type lists; true where MPI_Pack is no reference. Open
+// MPI is none: its packing disagrees with its own extents where bytes overlap or are out of order.
 inline bool confirm_by_packing(const Type& type) {
 #ifdef OPEN_MPI
   return true;

@@ -1,5 +1,5 @@
-/* The shared pointer: records of unlike lengths that neither overlap nor leave gaps, ordered access
- * in rank order, seeking, and a fresh start with every view.
+/* The shared pointer: records of different lengths that neither overlap nor leave gaps, ordered
+ * access in rank order, seeking, and a reset by every set_view.
  *
  * RANKS: 1 2 4 7
  * VARIANTS: striped
@@ -16,7 +16,7 @@ static MPI_File open_file(int extra) {
   return fh;
 }
 
-/* A record: its length, its writer, then numbers that follow from both. */
+/* A record: its length, its writer, then numbers derived from both. */
 static int fill(int* record, int n) {
   int length = 2 + (here * 7 + n * 3) % (longest - 2);
   record[0] = length, record[1] = here;
@@ -89,7 +89,7 @@ static void test_ordered_and_seek(void) {
   EXPECT_CLASS(MPI_File_seek_shared(fh, -1, MPI_SEEK_SET), MPI_ERR_ARG);
   if (ranks > 1) EXPECT_CLASS(MPI_File_seek_shared(fh, here, MPI_SEEK_SET), MPI_ERR_NOT_SAME);
 
-  /* The individual pointer never moved; a view resets the shared one. */
+  /* The individual pointer has not moved; set_view resets the shared one. */
   EXPECT_OK(MPI_File_get_position(fh, &position));
   EXPECT_EQ(position, 0);
   EXPECT_OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));

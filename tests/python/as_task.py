@@ -1,7 +1,7 @@
-"""as_task.py script args: runs a script as Python does, in a rank that has made sure that all ranks are tasks of one space.
+"""as_task.py script args: runs a script like Python, after a check that all ranks are tasks of one space.
 
-An entry of the auxiliary vector says that a process is a task. That its space is also the others' is seen by reading the next
-rank's memory by its address. Either lacking ends the job before the script begins.
+An entry of the auxiliary vector marks a process as a task. Reading the next rank's memory by its address shows that both have the
+same space. If either check fails, the job ends before the script begins.
 """
 import ctypes
 import os
@@ -24,7 +24,7 @@ def next_one_can_be_read(comm):
     mine = ctypes.create_string_buffer(b"memory of rank %d" % rank)
     address = comm.sendrecv(ctypes.addressof(mine), dest=(rank - 1) % size, source=(rank + 1) % size)
     read = ctypes.string_at(address)
-    comm.Barrier()  # before anybody's memory goes
+    comm.Barrier()  # before any rank frees its memory
     return read == b"memory of rank %d" % ((rank + 1) % size)
 
 

@@ -1,5 +1,5 @@
-# Sourced by the tests that run mpi4py's suite, as it comes from its source package.  Options of the suite: -i PATTERN takes
-# modules, -e PATTERN leaves them out.
+# Sourced by the tests that run mpi4py's suite, unmodified from its source package.  Options of the suite: -i PATTERN includes
+# modules, -e PATTERN excludes them.
 # shellcheck shell=bash
 # shellcheck source=tests/python/task_python.sh
 . "$SHIMA_SOURCE_DIR/tests/python/task_python.sh"
@@ -18,7 +18,7 @@ task_python "$python"
 # The names of the tests that did not pass, from the output of all ranks.
 not_passed() { sed -n 's/^\(FAIL\|ERROR\): //p' "$1" | sort -u; }
 
-# ran_at_least RANKS TESTS: each rank says how many it ran; few would mean that the suite was not found.
+# ran_at_least RANKS TESTS: each rank prints how many it ran; few would mean that the suite was not found.
 ran_at_least() {
   local counts
   counts=$(grep -o 'Ran [0-9]* tests' out | cut -d' ' -f2 | sort -n)  # anywhere: other ranks' dots may be on that line

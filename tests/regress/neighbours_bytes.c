@@ -1,10 +1,10 @@
 // RANKS: 4
 // VARIANTS: striped
-// Bytes between the pieces of a view belong to somebody else and may change at any time.
+// Bytes between the pieces of a view belong to another writer and may change at any time.
 //
-// The last rank is that somebody: through POSIX calls, without any lock, it writes the even pieces
-// of the file while all others write the odd ones through MPI-IO. A writer that reads a block,
-// changes its pieces and writes the block back would bring old even pieces back sooner or later.
+// The last rank is that writer: through POSIX calls, without any lock, it writes the even pieces of
+// the file while all others write the odd ones through MPI-IO. A writer that reads a block, changes
+// its pieces and writes the block back would restore old even pieces sooner or later.
 #include "mpi_check.h"
 
 enum { piece_bytes = 500, piece_count = 2000, rounds = 8 };
@@ -12,7 +12,7 @@ enum { piece_bytes = 500, piece_count = 2000, rounds = 8 };
 static const char* const path = "neighbours.bin";
 static MPI_Comm writers;  // all but the last rank
 
-// Writes each even piece several times; what counts is the round's own value, written last.
+// Writes each even piece several times; the round's own value is written last and counts.
 static void write_even(int fd, int round) {
   unsigned char piece[piece_bytes];
   const int pieces = piece_count * (ranks - 1);

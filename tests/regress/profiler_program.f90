@@ -1,4 +1,4 @@
-! As profiler_program.c, and an error handler, whose call is Shima's own in Fortran.
+! Like profiler_program.c, and an error handler, which Shima itself calls in Fortran.
 module handling
   implicit none
   integer :: handled = 0

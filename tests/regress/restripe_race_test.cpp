@@ -1,4 +1,4 @@
-// What a restripe leaves behind when others rename or write the file while it is being copied.
+// The state after a restripe during which others rename or write the file.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -21,7 +21,7 @@ class RestripeRace : public StripedWorld {
     make("d/f", three, large);
   }
 
-  // `meddle` comes in between once, after the first window.
+  // `meddle` runs once, after the first window.
   Status restripe_beside(const std::function<Status()>& meddle, std::uint64_t record_bytes) {
     bool came = false;
     return restripe({path("d/f"), cut, record_bytes}, [&](FileOffset, FileOffset) -> Status {
@@ -29,12 +29,12 @@ class RestripeRace : public StripedWorld {
     });
   }
 
-  // Like a writer's open(2), but does not wait until the restripe has given up.
+  // Like a writer's open(2), but does not wait until the restripe has released its lease.
   Status begin_to_write() {
     const auto master = read_master(path("d/f"));
     const std::string subfile = path("target-b/") + subfile_name(master.value()->id, 1);
     const UniqueFd fd(::open(subfile.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
-    // Where there are no leases, a writer is known by the time of change.
+    // Without leases a writer is detected by the modification time.
     if (fd) ::futimens(fd.get(), nullptr);
     return {};
   }

@@ -1,14 +1,13 @@
-/* A program that knows sessions only has neither MPI_COMM_WORLD nor MPI_COMM_SELF. Views of derived
- * datatypes and error handlers of files once asked for the latter, and the MPI aborted. Not with
- * one rank: there MPICH 4.0 has not started its network when MPI_Test asks for progress, and
- * crashes.
+/* A program that uses only sessions has neither MPI_COMM_WORLD nor MPI_COMM_SELF. Views of derived
+ * datatypes and error handlers of files must not use the latter, or the MPI aborts. Not with one
+ * rank: there MPICH 4.0 has not started its network when MPI_Test asks for progress, and crashes.
  *
  * RANKS: 2 3
  * ENV: SHIMA_LOG=error
  */
 #include "mpi/expect.h"
 
-/* Open MPI 5 has sessions and calls itself MPI-3.1. */
+/* Open MPI 5 has sessions but reports MPI-3.1. */
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 
 static MPI_Comm comm_of(MPI_Session session) {

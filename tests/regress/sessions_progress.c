@@ -1,13 +1,13 @@
-/* A program that knows sessions only has no MPI_COMM_WORLD to ask for progress. The first rank of
- * each pair receives without waiting and sleeps in write_at_all; the second can write only after
- * its synchronous send, which needs the sleeping rank's MPI to handle messages.
+/* A program that uses only sessions has no MPI_COMM_WORLD for progress. The first rank of each pair
+ * starts a nonblocking receive and sleeps in write_at_all; the second can write only after its
+ * synchronous send, for which the sleeping rank's MPI must make progress.
  *
  * RANKS: 2
  * ENV: SHIMA_LOG=error
  */
 #include "mpi/expect.h"
 
-/* Open MPI 5 has sessions and calls itself MPI-3.1. */
+/* Open MPI 5 has sessions but reports MPI-3.1. */
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 
 enum { message_bytes = 8 << 20, block_bytes = 64 << 10 };

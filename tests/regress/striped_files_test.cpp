@@ -1,5 +1,5 @@
 // TIMEOUT: 120
-// What went wrong with striped files once.
+// Regressions of striped files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 namespace {
 
-// Called once, before somebody creates a file by open(2).
+// Called once, before the next open(2) that creates a file.
 std::function<void()> before_creating;
 
 }  // namespace
@@ -53,7 +53,7 @@ class StripedFiles : public StripedWorld {
     new_world();
   }
 
-  // In a process of a user who is not root; false: `work` said so, or did not come to its end.
+  // Runs `work` in a process of a user who is not root; false if `work` fails or does not finish.
   bool as_nobody(const std::function<bool()>& work) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -83,7 +83,7 @@ class StripedFiles : public StripedWorld {
 };
 
 TEST_F(StripedFiles, ASizeThatCannotBeLeavesTheFileAsItWas) {
-  // The first region's subfile can have its share; the other's cannot.
+  // The first region's subfile can reach the new size, the other's cannot.
   const Bytes little(text.begin(), text.begin() + 100);
   make("d/f", {{{0}, 512, {"b"}}, {{8192}, std::uint64_t{1} << 40, {"c"}}}, little);
   const Status status = truncate_striped(path("d/f"), INT64_MAX);
@@ -121,7 +121,7 @@ TEST_F(StripedFiles, WhatMayNotBeReadIsNotWrittenOver) {
   }));
   ASSERT_EQ(::chmod(path("d/f").c_str(), 0600), 0);
   EXPECT_EQ(contents("d/f"), text);
-  // What cannot be a master file is no business of ours.
+  // Files that cannot be master files are left alone.
   std::ofstream(path("d/empty"));
   std::filesystem::resize_file((std::ofstream(path("d/large")), path("d/large")), 1 << 20);
   give_world_to_nobody();
@@ -161,7 +161,7 @@ TEST_F(StripedFiles, PartsWhoseFileMayNotBeReadAreNoOrphans) {
   EXPECT_EQ(contents("d/f"), text);
 }
 
-// The copy that vouches for another user's parts must lie where these lie.
+// The copy that vouches for another user's parts must be in the same directory as the parts.
 TEST_F(StripedFiles, AForgedCopyBesideAForgedFileOpensNothing) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a second user";
   make("d/victim", {{{0}, 4096, {"a", "b"}}}, text);
@@ -207,7 +207,7 @@ TEST_F(StripedFiles, AStripedFileThatAppearsMeanwhileIsNotOpenedAsAPlainOne) {
 
 TEST_F(StripedFiles, WhatARestripeHasMadeIsNoMoreOpenThanTheFile) {
   make("d/f", three, text);
-  int calls = 0;  // before the second, something is recorded
+  int calls = 0;  // progress is recorded before the second
   const auto stop = [&](FileOffset, FileOffset) -> Status {
     return ++calls < 2 ? Status{} : fail(Code::io, "enough");
   };
@@ -218,7 +218,7 @@ TEST_F(StripedFiles, WhatARestripeHasMadeIsNoMoreOpenThanTheFile) {
   ASSERT_TRUE(unfinished.has_value() && unfinished->has_value());
   const std::string first = path("target-b/") + subfile_name((*unfinished)->goal.id, 0);
   EXPECT_EQ(mode_of(first), 0600U);
-  // By chmod(1), which knows nothing of parts.
+  // chmod(1) changes only the master file.
   ASSERT_EQ(::chmod(path("d/f").c_str(), 0400), 0);
   require(restripe({path("d/f"), cut}, {}));
   EXPECT_EQ(mode_of(first), 0400U);
@@ -244,7 +244,7 @@ TEST_F(StripedFiles, TheFolderOfSubfilesIsAsOpenAsTheOneItIsIn) {
       [&] { return create_striped({.path = path("e/g"), .regions = beside}).has_value(); }));
 }
 
-// Whoever has the folder's lock waits in open(2) for the restripe to let go.
+// A process with the directory's lock waits in open(2) for the restripe to release its lease.
 TEST_F(StripedFiles, ARestripeDoesNotWaitForAFolderWhoseUserWaitsForIt) {
   make("d/f", three, text);
   const std::string first = subfile("d/f", "target-a", 0);
@@ -263,7 +263,7 @@ TEST_F(StripedFiles, ARestripeDoesNotWaitForAFolderWhoseUserWaitsForIt) {
     const UniqueFd fd(::open(first.c_str(), O_WRONLY | O_CLOEXEC));
   }
   EXPECT_LT(clock.elapsed(), std::chrono::seconds(10));
-  folder = fail(Code::internal, "");  // gives it back
+  folder = fail(Code::internal, "");  // releases the lock
   other.join();
   if (!restriped) {
     EXPECT_EQ(restriped.error().code, Code::file_in_use);
@@ -271,7 +271,7 @@ TEST_F(StripedFiles, ARestripeDoesNotWaitForAFolderWhoseUserWaitsForIt) {
   EXPECT_EQ(contents("d/f"), text);
 }
 
-// A rename or restripe that cannot be finished now has its bytes where the master file says.
+// The bytes of a file whose rename or restripe cannot be completed are where the master file says.
 TEST_F(StripedFiles, WhatOnlyLacksTidyingUpCanBeRead) {
   make("d/f", three, text);
   MasterFile master = master_of("d/f");
@@ -299,7 +299,7 @@ TEST_F(StripedFiles, TheTargetsOfAnotherUserAreNotTaken) {
   EXPECT_TRUE(std::filesystem::is_empty(path("d")));
 }
 
-// Its subfiles are no longer where they were, which is no damage.
+// Its subfiles have moved, which is no damage.
 TEST_F(StripedFiles, AFileThatIsMovedWhileItIsRestripedIsInUse) {
   make("d/f", beside, some_bytes(20'000'000, 2));
   const auto move = [&](FileOffset, FileOffset) -> Status {

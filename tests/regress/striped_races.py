@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # FLAVOURS: none
 # TIMEOUT: 100
-"""Unrelated processes rename, restripe, resize, check and read one striped file all the time: nobody ever reads other bytes, or is told
-of damage, and nothing is left behind."""
+"""Unrelated processes rename, restripe, resize, check and read one striped file all the time: no process ever reads other bytes or
+gets a report of damage, and nothing is left behind."""
 
 import ctypes
 import os
@@ -26,7 +26,7 @@ def shima(*words):
 
 
 def said_only(done, *known):
-    """Nothing, if that is all that a command that failed has said."""
+    """The error output of a failed command, unless it contains one of the known errors; otherwise None."""
     return None if done.returncode == 0 or any(word in done.stderr for word in known) else done.stderr
 
 
@@ -35,7 +35,7 @@ def rename(dice):
 
 
 def restripe(dice):
-    # A subfile is missing if the file was elsewhere for a moment and is back.
+    # A subfile is missing if the file was moved away and back meanwhile.
     done = shima("restripe", "--stripe", f"unit={dice.randint(1, 50)}K", "--order", dice.choice(ORDERS), dice.choice(NAMES))
     return said_only(done, b"in use", b"no such file", b"is no striped file", b"is missing")
 
@@ -48,7 +48,7 @@ def read(dice):
 
 
 def resize(dice):
-    """To the size that it has, which rewrites the master file."""
+    """Sets the current size again, which rewrites the master file."""
     pff = ctypes.CDLL(os.path.join(os.environ["SHIMA_BUILD_DIR"], "lib/libshima-pff.so"))
     pff.pff_error_message.restype = ctypes.c_char_p
     file = ctypes.c_void_p()
@@ -82,7 +82,7 @@ def main():
                 complaints.append(f"{action.__name__}: {wrong}")
 
     actions = [rename, restripe, read, check]
-    if not os.environ["SHIMA_SANITIZE"]:  # whose libraries Python cannot load
+    if not os.environ["SHIMA_SANITIZE"]:  # Python cannot load sanitized libraries
         actions.append(resize)
     threads = [threading.Thread(target=again_and_again, args=(action,)) for action in actions]
     for thread in threads:

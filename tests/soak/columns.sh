@@ -1,8 +1,8 @@
 #!/bin/bash
 # TIMEOUT: 3600
 # PROCESSORS: 2
-# An array dealt by columns, written and read by eight ranks that are tasks of one space, 200 times in a row.  Each file is the
-# one that the MPI writes by itself, and no run may fail: a race of starting, ending or placing shows here, if anywhere.
+# An array distributed by columns, written and read by eight ranks that are tasks of one space, 200 times.  Each file must equal
+# the one that the MPI writes, and no run may fail. This finds races in the start, end and placement of tasks.
 set -euo pipefail
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe

@@ -2,7 +2,7 @@
 # FLAVOURS: mpich-wheel
 # TIMEOUT: 1200
 # PROCESSORS: 2
-# 256 ranks of one node write and read one file of 1 MiB by columns; it is the one that the MPI writes by itself.
+# 256 ranks of one node write and read one file of 1 MiB by columns; it must equal the one that the MPI writes.
 set -euo pipefail
 ranks=256
 arguments=(--size-mib 1 --piece 64 --op both --way COL)

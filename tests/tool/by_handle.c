@@ -1,5 +1,5 @@
-/* A program as Julia or ctypes make it: MPI is opened by its path, each call is looked up by its
- * name. MPICH's handles, so that no mpi.h is needed.  RANKS: none */
+/* A program like those of Julia or ctypes: it opens MPI by path and looks up each call by name.
+ * Uses MPICH's handles, so that no mpi.h is needed.  RANKS: none */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

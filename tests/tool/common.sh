@@ -1,4 +1,4 @@
-# Sourced by the tests of the command: what they expect, and how they say that it was otherwise.
+# Sourced by the tests of the command: checks, and the reports of their failures.
 # shellcheck shell=bash
 
 failures=0
@@ -36,7 +36,7 @@ expect_refusal() {
   [ "$(wc -l <out)" = 1 ] || fail "$what: more than one line"
 }
 
-# eventually COMMAND...: tries it until it succeeds; fails after a minute, which is enough on a busy machine.
+# eventually COMMAND...: retries it until it succeeds; fails after a minute, which is enough on a busy machine.
 eventually() {
   local i
   for ((i = 0; i < 600; i++)); do

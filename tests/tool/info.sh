@@ -1,5 +1,5 @@
 #!/bin/bash
-# `shima info`: as text and as JSON the same things, and the kernel's features with what follows from each.
+# `shima info`: the same content as text and as JSON, and the kernel's features with their consequences.
 # FLAVOURS: none
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What passes through `shima run` and `shima exec`: ranks, exit codes, stdin, signals, settings, and what is preloaded.
+# What `shima run` and `shima exec` pass through: ranks, exit codes, stdin, signals, settings, and preloaded libraries.
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
 . "$SHIMA_SOURCE_DIR/tests/tool/common.sh"
@@ -27,7 +27,7 @@ expect_output 'SHIMA_HINTS=a=b;cb_nodes=2;c=d$' 'hints'
 expect_status 0 'log' "$SHIMA" run -n 1 --log warn ./rank getenv SHIMA_LOG
 expect_output 'SHIMA_LOG=warn$' 'log'
 
-# PnetCDF's own driver would pass Shima by; other hints, and a driver of the user's choice, stay.
+# PnetCDF's own driver would bypass Shima; other hints, and a driver of the user's choice, stay.
 for starter in 'run -n 1' exec; do
   # shellcheck disable=SC2086
   expect_status 0 'PnetCDF' "$SHIMA" $starter --log info ./rank getenv PNETCDF_HINTS
@@ -45,7 +45,7 @@ done
 expect_status 0 'inside a launcher' "$MPIEXEC" -n 1 "$SHIMA" exec ./rank
 expect_output "rank 0 has libshima-$MPI_FAMILY" 'inside a launcher'
 
-# Other tools stay where they are, and we come once.
+# Other tools keep their place, and Shima's library appears once.
 echo 'int other_tool;' >other.c
 cc -shared -fPIC -o libother.so other.c
 libmpi=$(ldd ./rank | sed -n 's/.* => \(.*libmpi\(ch\|_abi\)\?\.so\.[0-9]*\) .*/\1/p' | head -n 1)
@@ -63,8 +63,8 @@ both_began() { grep -q 'rank 1 of 2' out && grep -q 'rank 0 of 2' out; }
 # shellcheck disable=SC2317
 none_left() { [ -z "$(ranks_left)" ]; }
 
-# SIGTERM to the command ends the ranks, with and without a report to wait for.  (Which status the launcher
-# then gives is its own affair: MPICH's gives 15 or, by chance, 0.)
+# SIGTERM to the command ends the ranks, with and without a report to wait for.  (The launcher's status is not
+# checked: MPICH's is 15 or, at random, 0.)
 for stats in '' --stats; do
   "$SHIMA" run -n 2 $stats ./rank sleep 300 >out 2>&1 </dev/null &
   job=$!

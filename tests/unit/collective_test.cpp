@@ -1,8 +1,8 @@
 // TIMEOUT: 300
 // Collective transfers of random patterns against a byte-array model, over every path.
 //
-// What is written is a function of the file offset, so overlapping writes do not matter; the file
-// is filled with a background first, so that a byte nobody asked to write and that changed is seen.
+// Written values are a function of the file offset, so overlapping writes do not matter; the file
+// is filled with a background first, so that a changed byte outside all requests is detected.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

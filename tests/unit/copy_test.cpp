@@ -1,4 +1,4 @@
-// Copying between two patterned places in memory, against a byte by byte copy.
+// Copying between two patterned places in memory, against a byte-by-byte copy.
 #include "pattern/copy.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST(CopyBetween, PacksAndUnpacks) {
   });
 }
 
-// Every piece length, since some have loops of their own.
+// Every piece length, because some have specialized loops.
 TEST(CopyBetween, HandlesEveryPieceLength) {
   for (std::uint64_t len = 1; len <= 300; ++len) {
     Memory from(len * 2 * 10);

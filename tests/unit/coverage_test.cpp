@@ -1,5 +1,4 @@
-// The bitmap of a window against an array of bools: whatever was marked comes out as runs, in
-// order.
+// The bitmap of a window against an array of bools: all marked bytes come out as runs, in order.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -66,7 +65,7 @@ Strip random_strip(Random& random, const Model& model, std::int64_t granule) {
 }
 
 TEST(Coverage, RunsAreWhatWasMarked) {
-  Coverage coverage;  // one for all: reset must forget
+  Coverage coverage;  // reused: reset must clear it
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);

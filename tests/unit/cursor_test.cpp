@@ -10,7 +10,7 @@
 namespace shima::test {
 namespace {
 
-// The strip at the cursor is what the list holds from `at` on, and is within the slice.
+// The strip at the cursor equals the list from `at` on, and is within the slice.
 void expect_strip_at(const Cursor& cursor, const Bytes& bytes, std::size_t at) {
   ASSERT_EQ(cursor.byte(), at);
   ASSERT_EQ(cursor.bytes_left(), bytes.size() - at);
@@ -111,7 +111,7 @@ TEST(Cursor, ReportsManyPiecesAtOnce) {
   cursor.seek_byte(796);
   EXPECT_EQ(cursor.strip().count, 12U);  // whole pieces only
   cursor.advance(96);
-  EXPECT_EQ(cursor.strip().len_bytes, 4U);  // what the slice leaves of the last
+  EXPECT_EQ(cursor.strip().len_bytes, 4U);  // the part of the last piece within the slice
 }
 
 // A step of 2^50 bytes over a tree of 2^57 pieces takes no longer than the depth.

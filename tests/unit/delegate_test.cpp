@@ -1,4 +1,4 @@
-// Requesters and a delegatee on shared memory: answers, errors, seats, sleeping and waking.
+// Requesters and a delegatee on shared memory: answers, errors, seats, sleep and wake-up.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A delegatee that serves in a thread of its own for as long as this lives.
+// A delegatee that serves in its own thread for the lifetime of the object.
 class Serving {
  public:
   explicit Serving(World& world, DelegateeOptions options = {})
@@ -86,7 +86,7 @@ TEST_P(Delegation, ManyRequestersGetTheModelsAnswers) {
                                           .spin_us = spin_us,
                                           .reachable = reaches ? world.reachable() : Reachable{},
                                           .task = -1});
-      // Out of reach a request can be as large as a slot.
+      // Memory out of reach limits a request to the size of a slot.
       const std::size_t share =
           reaches ? World::arena_bytes / requesters : ring_depth * most_inline;
       Asker asker(*requester, world.arena().subspan(i * share, share),

@@ -1,4 +1,4 @@
-// How a folder's default is read, and what wins over it; paths as words; names of drafts.
+// How a directory's default is read, and the precedence over it; paths as words; names of drafts.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

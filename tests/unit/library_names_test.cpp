@@ -1,4 +1,4 @@
-// Which library names are an MPI's (audit/names.h).
+// Which library names belong to an MPI (audit/names.h).
 #include <gtest/gtest.h>
 
 #include "audit/names.h"

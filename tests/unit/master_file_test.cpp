@@ -1,4 +1,4 @@
-// The master file: what is written is read back, and nothing else is taken for one.
+// The master file: decoding returns what was encoded, and other files are not accepted as one.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,7 +1,7 @@
 // Threads that act as the members of a communicator, for tests of everything below MPI.
 //
-// They share a real node segment. Where a test wants several nodes, members are told to live on
-// different ones and send messages through queues in memory.
+// They share a real node segment. For a test of several nodes, members get different node numbers
+// and send messages through queues in memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ class QueueMessenger final : public Messenger {
   std::map<Ticket, Pending> pending_;
 };
 
-// A node channel that claims its members live on several nodes.
+// A node channel that reports several nodes.
 class SeveralNodesChannel final : public Channel {
  public:
   SeveralNodesChannel(std::unique_ptr<NodeChannel> inner, std::vector<Member> members,
@@ -116,8 +116,8 @@ struct World {
   int members = 1;
   int cores = 2;
   int nodes = 1;
-  bool can_pull_across = true;  // only where nodes > 1
-  bool one_space = false;       // they use the one that they are in
+  bool can_pull_across = true;  // used only if nodes > 1
+  bool one_space = false;       // whether they use the address space that they share
 };
 
 // Runs `body` as each member in a thread of its own, with a channel of its own.

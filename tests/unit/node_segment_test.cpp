@@ -1,5 +1,5 @@
-// What members of a node share: the barrier that carries an outcome, the slots, the word of a
-// death.
+// The shared state of a node's members: the barrier that carries an outcome, the slots, the mark of
+// a member's death.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -63,7 +63,7 @@ TEST(Rendezvous, NobodyLeavesBeforeTheLastArrives) {
   });
 }
 
-// The last one to come would otherwise find all others counted, and go on alone.
+// Otherwise the last member to arrive would find all others counted, and continue alone.
 TEST(Rendezvous, WhoComesLaterFindsItBroken) {
   Rendezvous meeting{};
   const auto lost = [] { return Status(fail(Code::peer_lost, "the third has ended")); };
@@ -92,7 +92,7 @@ TEST(NodeSegment, MembersMeetInTheSlotOfAKey) {
   });
 }
 
-// Several slots at once, entered and left by each member in an order of its own, by a thread a
+// Several slots at once, entered and left by the members in different orders, by one thread per
 // slot.
 TEST(NodeSegment, SlotsDoNotMeetEachOther) {
   constexpr int count = 3;
@@ -120,7 +120,7 @@ TEST(NodeSegment, AFullTableIsAnErrorAndPlacesAreUsedAgain) {
     ASSERT_TRUE(segment->open_members(slots.back()));
     segment->member(slots.back(), 0).transfer = static_cast<std::uint32_t>(key);
   }
-  for (std::uint64_t key = 1; key <= most; ++key)  // none lies in another's place
+  for (std::uint64_t key = 1; key <= most; ++key)  // no two slots share state
     ASSERT_EQ(segment->member(slots[key - 1], 0).transfer, key);
   EXPECT_EQ(std::set<Slot*>(slots.begin(), slots.end()).size(), most);
   const auto refused = segment->enter(most + 1);
@@ -132,7 +132,7 @@ TEST(NodeSegment, AFullTableIsAnErrorAndPlacesAreUsedAgain) {
   EXPECT_FALSE(segment->enter(most + 2).has_value());
 }
 
-// Two processes; one arrives once and dies, the other is told when it waits for it again.
+// Two processes; one arrives once and exits, the other gets an error at the next wait.
 TEST(NodeSegment, TheDeathOfAMemberIsNoticed) {
   const auto memory = NodeSegment::make(2).value();
   const pid_t child = fork();
@@ -151,7 +151,7 @@ TEST(NodeSegment, TheDeathOfAMemberIsNoticed) {
   EXPECT_EQ(status, 0);
 }
 
-// Runs body(member) in a process each; how many of them did not return true.
+// Runs body(member) in one process each; returns how many did not return true.
 template <class Body>
 int failures_in_processes(int count, Body body) {
   std::vector<pid_t> children;
@@ -181,7 +181,7 @@ std::shared_ptr<NodeGround> ground_of(const SharedBuffer& memory, int count, int
   return ground;
 }
 
-// Whether each member's number, in `len_bytes` bytes, comes to all.
+// Whether all members receive each member's number, in `len_bytes` bytes.
 bool exchanges(NodeChannel& channel, std::size_t len_bytes) {
   const std::vector<std::byte> mine(len_bytes, static_cast<std::byte>(channel.rank()));
   const auto letters = channel.exchange(mine);
@@ -192,7 +192,7 @@ bool exchanges(NodeChannel& channel, std::size_t len_bytes) {
   return channel.agree({}).code == Code::ok;
 }
 
-// A process may not size files at all, the files of shared memory included: it would be killed.
+// A process that exceeds the limit is killed, also by sizing shared memory.
 void limit_file_sizes(rlim_t most_bytes) {
   const rlimit limit{most_bytes, most_bytes};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -229,7 +229,7 @@ TEST(NodeSegment, HoldsManyMembersAndWorksUnderALimitOfFileSizes) {
   }
 }
 
-// Memory that one member alone cannot have is an error of all.
+// Memory that a single member cannot map is an error for all.
 TEST(NodeChannel, AMemberWithoutDescriptorsFailsTheExchangeOfAll) {
   constexpr int count = 3;
   EXPECT_EQ(
@@ -257,8 +257,8 @@ TEST(NodeChannel, AMemberWithoutDescriptorsFailsTheExchangeOfAll) {
       0);
 }
 
-// A member that gave up in one meeting must not be counted in the next, or those who still wait
-// would take it for the dead one and go on.
+// A member that gave up in one rendezvous must not be counted in the next, or the members that
+// still wait would count it in place of the dead one and continue.
 TEST(NodeChannel, WhoHasGivenUpIsNotCountedAgain) {
   constexpr int count = 3;
   const auto memory = NodeSegment::make(count).value();
@@ -273,7 +273,7 @@ TEST(NodeChannel, WhoHasGivenUpIsNotCountedAgain) {
     ground->staging = std::make_shared<StagingPool>();
     ground->members.resize(count);
     ground->hooks.peers = [segment = ground->segment, me]() -> Status {
-      if (me == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // notices later
+      if (me == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // detects it later
       return segment->check_peers();
     };
     const auto channel = NodeChannel::make(ground, 5).value();

@@ -1,7 +1,7 @@
-// Random patterns beside the plain list of their bytes, for tests that compare the two.
+// Random patterns with the plain list of their bytes, for tests that compare the two.
 //
-// Rounds are numbered by seed: a failure prints SHIMA_SEED=n, and running with that in the
-// environment begins with the round that failed.
+// Rounds are numbered by seed: a failure prints SHIMA_SEED=n, and with that variable in the
+// environment a run begins with the round that failed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ inline Modelled together(const std::vector<Modelled>& children) {
   return made;
 }
 
-// Makes random trees whose numbers are all multiples of `unit`.
+// Creates random trees whose numbers are all multiples of `unit`.
 class Maker {
  public:
   Maker(Random& random, bool ordered)
@@ -190,7 +190,7 @@ inline void append(Bytes& to, const Strip& strip) {
   }
 }
 
-// Everything from the cursor's place on.
+// All bytes from the cursor's position on.
 inline Bytes walk(Cursor cursor) {
   Bytes bytes;
   while (!cursor.done()) {

@@ -1,4 +1,4 @@
-// What a Pattern says of itself, against the plain list of its bytes; and its normal form.
+// The properties of a Pattern against the plain list of its bytes; and its normal form.
 #include "pattern/pattern.h"
 
 #include <gtest/gtest.h>
@@ -173,7 +173,7 @@ TEST(BoundsOf, HoldAllBytesOfASlice) {
   });
 }
 
-// A view whose tiles overlap, as a reader may set.
+// A view whose tiles overlap, which is legal for reading.
 TEST(BoundsOf, LittleOfAnEndlessPatternIsLittle) {
   const Pattern tile =
       Pattern::list(std::vector<std::int64_t>{0, 20}, std::vector<std::uint64_t>{10, 10});

@@ -1,4 +1,4 @@
-// The plan of a collective call: a pure function of what was exchanged, sane for any input.
+// The plan of a collective call: a pure function of the exchanged posts, valid for any input.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -27,7 +27,7 @@ Post post_of(std::uint64_t count, std::uint64_t len, std::uint64_t stride, std::
   return make_post(file, {Pattern::contiguous(bytes), 0, 0, bytes});
 }
 
-// The pieces of all members in turn.
+// The interleaved pieces of all members.
 std::vector<Post> interleaved(std::uint64_t members, std::uint64_t count, std::uint64_t len) {
   std::vector<Post> posts;
   for (std::uint64_t i = 0; i < members; ++i)
@@ -115,7 +115,7 @@ void expect_same(const Plan& a, const Plan& b) {
   }
 }
 
-// Of every subfile what lies in the span, without gaps or overlaps.
+// The domains cover the span in every subfile, without gaps or overlaps.
 void expect_domains_tile(const Plan& plan, const Layout& layout, FileRange span) {
   std::vector<TargetOffset> at;
   for (int i = 0; i < layout.subfile_count(); ++i) at.push_back(layout.below(i, span.begin));
@@ -179,7 +179,7 @@ TEST(Plan, IsSaneForAnyInput) {
   }
 }
 
-// Ranks see each other's posts as they were sent; the sender must plan with the same values.
+// A rank has the others' posts in decoded form; the sender must plan with the same values.
 TEST(Plan, IsTheSameFromPostsThatTravelled) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -223,7 +223,7 @@ TEST(Plan, CopiesOnceInOneSpace) {
   situation.tuning.max_agents = 0;
   situation.layout = Layout::striped(1U << 20, 2);
   EXPECT_EQ(situation.plan().path, Path::single_copy);
-  situation.posts.back().direct = true;  // which wants aligned memory
+  situation.posts.back().direct = true;  // direct I/O needs aligned memory
   EXPECT_EQ(situation.plan().path, Path::pull);
   situation.posts = interleaved(4, 10000, 64);
   EXPECT_EQ(situation.plan().path, Path::pull);
@@ -238,7 +238,7 @@ TEST(Plan, CachedPiecesAreReadByTheirOwners) {
   EXPECT_EQ(situation.plan(Direction::read).path, Path::pull);
   for (Post& post : situation.posts) post.cached = true;
   EXPECT_EQ(situation.plan(Direction::read).path, Path::independent);
-  situation.posts.back().cached = false;  // one that must wait for the disk
+  situation.posts.back().cached = false;  // must wait for the disk
   EXPECT_EQ(situation.plan(Direction::read).path, Path::pull);
 }
 
@@ -248,7 +248,7 @@ TEST(Plan, WishesAreHonouredWherePossible) {
   EXPECT_EQ(situation.plan().path, Path::pack);
   situation.tuning.path = Path::independent;
   EXPECT_EQ(situation.plan().path, Path::independent);
-  situation.tuning.path = Path::message;  // there are none on one node
+  situation.tuning.path = Path::message;  // not available on one node
   EXPECT_EQ(situation.plan().path, Path::pull);
   situation.tuning.path = Path::pull;
   situation.can_pull = false;

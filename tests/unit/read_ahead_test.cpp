@@ -1,4 +1,4 @@
-// Reads at a constant distance are seen as such, and only then are bytes asked for beforehand.
+// Reads at a constant distance are detected, and only those cause read-ahead.
 #include "independent/read_ahead.h"
 
 #include <fcntl.h>
@@ -32,10 +32,10 @@ TEST(StrideWatch, ForgetsItAtTheFirstReadElsewhere) {
 }
 
 constexpr std::int64_t piece_bytes = 4096;
-constexpr std::int64_t stride_bytes = 4 << 20;  // farther apart than the kernel reads ahead
+constexpr std::int64_t stride_bytes = 4 << 20;  // beyond the kernel's own read-ahead
 constexpr int piece_count = 16;
 
-// A file of which no page is in the page cache.
+// A file without pages in the page cache.
 class Uncached : public testing::Test {
  protected:
   void SetUp() override {
@@ -55,7 +55,7 @@ class Uncached : public testing::Test {
 
   [[nodiscard]] bool cached(int piece) { return file_->cached(FileOffset{piece * stride_bytes}); }
 
-  // What was asked for comes in its own time.
+  // Read-ahead is asynchronous.
   [[nodiscard]] bool comes(int piece) {
     for (int i = 0; i < 1000 && !cached(piece); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));

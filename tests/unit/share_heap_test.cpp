@@ -1,5 +1,5 @@
 // The allocator of memory that several address spaces share: against a model, by threads, and by
-// processes that are killed in the middle.
+// processes that are killed during a call.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t chunks = 2048;
 
-// A heap of its own in a file in memory, as a group of spaces has one.
+// A heap in an anonymous file, as a group of spaces has one.
 class ShareHeaps : public testing::Test {
  protected:
   struct Head {
@@ -48,7 +48,7 @@ class ShareHeaps : public testing::Test {
 
   ShareHeap heap() { return {head_->head, head_->states, head_->bits.data(), memory_}; }
 
-  // How many chunks an empty heap can give as one piece.
+  // The number of chunks that an empty heap can allocate as one piece.
   std::size_t largest_run() {
     for (std::size_t run = chunks; run > 0; --run)
       if (const auto got = heap().take(run * chunk_bytes)) {
@@ -69,7 +69,7 @@ class ShareHeaps : public testing::Test {
   std::byte* memory_ = nullptr;
 };
 
-// Takes and gives at random; what is taken is filled, and must be as it was when it is given back.
+// Allocates and frees at random; an allocation is filled, and must be unchanged when it is freed.
 class Trader {
  public:
   Trader(ShareHeap heap, unsigned seed) : heap_(heap), random_(seed) {}
@@ -99,7 +99,7 @@ class Trader {
     const std::size_t size = random_() % 10 == 0 ? 1 + random_() % (5 * chunk_bytes)
                                                  : std::size_t{1} << (random_() % 12);
     const auto got = heap_.take(size);
-    if (!got) return;  // full for now
+    if (!got) return;  // full at present
     const auto filling = static_cast<unsigned char>(random_());
     std::memset(*got, filling, size);
     held_.push_back({static_cast<unsigned char*>(*got), size, filling});
@@ -149,7 +149,7 @@ TEST_F(ShareHeaps, IsAsLargeAsItIsAndNoLarger) {
   ASSERT_TRUE(all);
   EXPECT_EQ(heap().take(1).error().code, Code::no_memory);
   EXPECT_TRUE(heap().give(*all));
-  // The same in the smallest slots: every one of them is found.
+  // The same with the smallest slots: every one of them is allocated.
   std::vector<void*> slots;
   for (std::size_t i = 0; i < 3 * chunk_bytes / smallest_slot; ++i) {
     const auto slot = heap().take(smallest_slot);

@@ -1,4 +1,4 @@
-// Counters add up, reach the statistics file under their names, and lead to advice.
+// Counters add up, appear in the statistics file under their names, and lead to advice.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -94,13 +94,13 @@ TEST(Advice, IsNotGivenWhereThereIsNothingToGain) {
   FileStats stats;
   EXPECT_TRUE(advice_for(stats).empty());
   stats.sum.writes = 100000;
-  stats.sum.bytes_written = 100000 * (1ULL << 20);  // large
+  stats.sum.bytes_written = 100000 * (1ULL << 20);  // large writes
   EXPECT_TRUE(advice_for(stats).empty());
   stats.sum.bytes_written = 100000;
-  stats.sum.collective_writes = 1;  // knows how to
+  stats.sum.collective_writes = 1;  // the program uses collective writes already
   EXPECT_TRUE(advice_for(stats).empty());
   stats.sum = {};
-  stats.sum.reads = 10;  // few
+  stats.sum.reads = 10;  // too few
   stats.sum.bytes_read = 100;
   EXPECT_TRUE(advice_for(stats).empty());
 }

@@ -1,4 +1,4 @@
-// A subfile moves all bytes or says why not, whatever the system calls below it do.
+// A subfile moves all bytes or returns an error, whatever the system calls below it do.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ Bytes counting(std::size_t count) {
   return bytes;
 }
 
-// Cuts bytes into pieces whose lengths repeat 1, 2, ... `longest`; one piece where those are all.
+// Cuts bytes into pieces of lengths 1, 2, ... `longest`, repeated; or one piece of them all.
 std::vector<iovec> pieces_of(std::span<unsigned char> bytes, std::size_t longest) {
   if (longest >= bytes.size()) return {{bytes.data(), bytes.size()}};
   std::vector<iovec> pieces;
@@ -35,7 +35,7 @@ std::vector<iovec> pieces_of(std::span<unsigned char> bytes, std::size_t longest
   return pieces;
 }
 
-// Calls that are interrupted, take a few bytes, and at the `stuck_at`th call take none at all.
+// Calls that are interrupted, transfer a few bytes, and at the `stuck_at`th call none at all.
 class Reluctant final : public FileSystemCalls {
  public:
   explicit Reluctant(int stuck_at = -1) : stuck_at_(stuck_at) {}
@@ -86,7 +86,7 @@ class StoreTest : public testing::Test {
           .string();
 };
 
-// Calls that count what goes to the disk's other users.
+// Counts the calls of fsync.
 class Counting final : public FileSystemCalls {
  public:
   explicit Counting(int& syncs) : syncs_(syncs) {}
@@ -201,7 +201,7 @@ TEST_F(StoreTest, AReadStopsAtTheEndOfTheFile) {
   EXPECT_EQ(file->read(TargetOffset{5000}, found.data(), found.size()).value(), 0U);
 }
 
-// Where the file system takes no O_DIRECT, the same bytes go through the page cache.
+// If the file system refuses O_DIRECT, the same bytes go through the page cache.
 TEST_F(StoreTest, TransfersPastThePageCacheAreTheSame) {
   alignas(4096) static std::array<unsigned char, 200000> memory;
   const auto file = open_subfile({.path = path_,
@@ -238,7 +238,7 @@ TEST_F(StoreTest, TransfersPastThePageCacheAreTheSame) {
   EXPECT_EQ(contents(), model);
 }
 
-// Many direct transfers in one system call; where one cannot be direct, none is made by the ring.
+// Many direct transfers in one system call; if one of them cannot be direct, the ring makes none.
 TEST_F(StoreTest, ManyTransfersPastThePageCacheAtOnce) {
   constexpr std::size_t block = 4096;
   constexpr std::size_t count = 600;
@@ -257,7 +257,7 @@ TEST_F(StoreTest, ManyTransfersPastThePageCacheAtOnce) {
   std::vector<iovec> pieces;
   std::vector<ApartRun> runs;
   for (std::size_t i = 0; i < count; ++i) pieces.push_back({memory.data() + i * block, block});
-  for (std::size_t i = 0; i < count; ++i)  // in an order of their own
+  for (std::size_t i = 0; i < count; ++i)  // in permuted order
     runs.push_back({TargetOffset{static_cast<std::int64_t>((i * 7 % count) * 2 * block)},
                     {&pieces[i], 1},
                     block});

@@ -1,4 +1,4 @@
-// From hints and lists of targets to the regions of a file.
+// The regions of a file from hints and lists of targets.
 #include <gtest/gtest.h>
 
 #include "file/striping.h"

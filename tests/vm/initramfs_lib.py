@@ -1,4 +1,4 @@
-"""The initramfs of a guest: busybox, the kernel modules that it needs in their order, guest/init."""
+"""The initramfs of a guest: busybox, the kernel modules that it needs in load order, guest/init."""
 
 import pathlib
 import shutil
@@ -14,7 +14,7 @@ def module_name(file):
 
 
 class Modules:
-    """The modules of a kernel and what each needs, from its modules.dep."""
+    """The modules of a kernel and their dependencies, from its modules.dep."""
 
     def __init__(self, directory):
         self.path, self.needs = {}, {}
@@ -24,7 +24,7 @@ class Modules:
             self.needs[module_name(file)] = [module_name(other) for other in needed.split()]
 
     def in_order(self, wanted):
-        """The wanted modules, each behind those that it needs; one that is not there is built in."""
+        """The wanted modules, each after its dependencies; a missing one is built in."""
         order = []
 
         def add(name):

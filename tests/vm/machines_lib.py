@@ -1,8 +1,8 @@
-"""Several machines on one, for what namespaces cannot pretend: kernels and page caches of their own, and power cuts.
+"""Several machines on one, for tests that namespaces cannot simulate: separate kernels and page caches, and power cuts.
 
-Each machine is a QEMU guest. Its root is the host's, read-only by virtiofs, under a tmpfs of its own, so every program of
-the host is there under its own path. All guests hang on one bridge in a network namespace that nobody else sees; the host
-reaches the guests' agents (guest/agent) by sockets made inside it. Every process dies with the one that made the machines.
+Each machine is a QEMU guest. Its root is the host's, read-only by virtiofs, under its own tmpfs, so every program of the
+host has the same path. All guests share one bridge in a private network namespace; the host reaches the guests' agents
+(guest/agent) by sockets created inside it. Every process exits with the process that created the machines.
 
     with Machines(3) as machines:
         print(machines.run(1, "uname -a").output)
@@ -35,7 +35,7 @@ TOOLS = ("qemu-system-x86_64", "busybox", "ip", "nsenter", "unshare", "mkfs.ext4
 MEMORY_MIB = 768
 DISK_BYTES = 2 << 30
 BOOT_LIMIT_S = 180
-# Without hardware each of these costs a guest that is emulated half a second or more.
+# Without virtualization hardware each of these costs an emulated guest half a second or more.
 KERNEL_WORDS = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on " \
                "cryptomgr.notests nowatchdog"
 
@@ -43,7 +43,7 @@ Done = collections.namedtuple("Done", "code output")
 
 
 class Unavailable(Exception):
-    """This host or user cannot run machines; says why."""
+    """This host or user cannot run machines; the message has the reason."""
 
 
 def die_with_parent():
@@ -103,7 +103,7 @@ class Machines:
     # --- power
 
     def cut_power(self, machine):
-        """What the machine has not sent to its disk or to another machine is lost."""
+        """Bytes not yet sent to the disk or to another machine are lost."""
         self._kill(f"vm{machine}")
         self._kill(f"fs{machine}")
 
@@ -115,7 +115,7 @@ class Machines:
     # --- commands
 
     def run(self, machine, command, directory="/", limit_s=300):
-        """Runs a shell command; code 124: no end in time, 255: the machine went away."""
+        """Runs a shell command; code 124: timeout, 255: the connection was lost."""
         with self._connect(machine) as line:
             line.sendall(f"{directory}\0{command}\0".encode())
             line.settimeout(limit_s)
@@ -138,7 +138,7 @@ class Machines:
         return done.output
 
     def _connect(self, machine):
-        """A socket that is made in the machines' network namespace stays in it."""
+        """A socket created in the machines' network namespace stays in it."""
         libc = ctypes.CDLL(None, use_errno=True)
         network = self.processes["network"].pid
         with open("/proc/self/ns/net") as own, open(f"/proc/{network}/ns/net") as theirs:
@@ -168,7 +168,7 @@ class Machines:
         for i in range(self.count):
             lines += [f"ip tuntap add tap{i} mode tap", f"ip link set tap{i} mtu 9000 master br0 up"]
         script = " && ".join([*lines, "echo ready", "exec sleep infinity"])
-        # A log file, not our own output: whoever waits for the end of that would wait for this process.
+        # A log file, not our own output: a reader that waits for its end would wait for this process.
         with open(self.state / "network.log", "w") as log:
             network = subprocess.Popen(["unshare", "--net", "sh", "-c", script], stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,

@@ -8,9 +8,9 @@
     nfs.py [SEED [all]]     `all`: both versions, plain and striped, and a mount without locks between clients; else each
                             MPI has one half of the first four
 
-The machines are guests (nfs_lib.py). The server's own look at its disk must agree with what the ranks wrote; a client
-finds its bytes in its own cache even if the server lost them. The same cases without Shima tell how often the clients may
-ask the server: Shima asks no more often.
+The machines are guests (nfs_lib.py). The bytes on the server's disk must agree with those that the ranks wrote, because a
+client finds its bytes in its own cache even if the server lost them. The same cases without Shima set the limit on the
+number of requests to the server: Shima must not send more.
 """
 
 import os
@@ -32,7 +32,7 @@ MODELS = "/tmp/models"
 SHIMA = os.environ["SHIMA"]
 SOURCE = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"])
 PROGRAM = pathlib.Path("nfs_bytes").absolute()
-# Name: where its files lie, and how they are made.
+# Name: the directory of its files, and how they are created.
 AREAS = {"plain": (MOUNT, "plain"), "striped": (MOUNT, "striped"), "plain3": (MOUNT_3, "plain"),
          "striped3": (MOUNT_3, "striped"), "nolock": (MOUNT_NOLOCK, "nolock")}
 AREAS_OF = {"mpich": ("plain3", "striped"), "openmpi": ("plain", "striped3")}
@@ -58,7 +58,7 @@ def run(cluster, prefix, seed, cases, areas):
 
 
 def counts_in(output, prefix):
-    """By (area, case): how often the clients asked for each operation."""
+    """By (area, case): the number of requests of each operation."""
     counts = {}
     for area, case, numbers in re.findall(rf"^counts: \S*/{prefix}(\S+) (\S+) (.*)$", output, re.MULTILINE):
         counts[area, case] = {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", numbers)}
@@ -70,7 +70,7 @@ def sums_of(text):
 
 
 def complaints_of_bytes(cluster, prefix, areas):
-    """What the server has, against the models."""
+    """The server's files against the models."""
     for area in areas:
         read = f"{SHIMA} cat" if AREAS[area][1] == "striped" else "cat"
         sums = 'for file in $(ls); do echo $(%s $file | md5sum | cut -d" " -f1) $file; done'

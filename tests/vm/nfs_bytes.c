@@ -2,12 +2,12 @@
 // (started by nfs.py on machines of its own) Ranks on two NFS clients write parts of the same
 // pages: nfs_bytes DIRECTORY MODELS SEED [striped].
 //
-// Every rank knows the whole file that should come out (the model). Each case is a file of its own
-// in DIRECTORY. A case is some rounds; in a round each rank writes its blocks, in one of several
-// ways, and then either all sync or reopen and everybody reads the whole file, or each reads its
-// own bytes. At the end rank 0 leaves the model in the directory MODELS, outside NFS, for a
-// comparison with what the server has: a client may see in its own cache what the server lost. Each
-// case prints what its clients asked of the server.
+// Every rank knows the expected contents of the whole file (the model). Each case is a file of its
+// own in DIRECTORY. A case has several rounds. In a round each rank writes its blocks, in one of
+// several ways; then either all sync or reopen and every rank reads the whole file, or each reads
+// its own bytes. At the end rank 0 writes the model to the directory MODELS, outside NFS, for a
+// comparison with the server's file, because a client may have bytes in its own cache that the
+// server lost. Each case prints the number of requests that its clients sent to the server.
 #include <stdbool.h>
 
 #include "mpi/expect.h"
@@ -16,7 +16,7 @@ enum { most_bytes = 4 << 20, most_blocks = 4096 };
 
 struct block {
   long long offset;
-  int len, owner;  // -1: nobody
+  int len, owner;  // -1: no rank
 };
 
 enum way { together, alone, later_together, later_alone, one_by_one, one_by_one_later, ways };
@@ -58,7 +58,7 @@ static void note_wrong(const char* what, long long at, int is, int should) {
   fflush(stdout);
 }
 
-// --- what the clients ask of the server
+// --- requests of the clients to the server
 
 enum { operations = 4 };
 static const char* const operation[operations] = {"READ", "WRITE", "COMMIT", "LOCK"};
@@ -108,7 +108,7 @@ static void add_block(long long offset, int len, int owner) {
 }
 
 // Cuts [begin, end) at random into blocks of at most `most` bytes, each of a random rank or, with
-// `holes`, of nobody.
+// `holes`, of no rank.
 static void add_random_blocks(long long begin, long long end, int most, bool holes) {
   while (begin < end) {
     int len = 1 + throw_below(most);
@@ -121,7 +121,7 @@ static void add_random_blocks(long long begin, long long end, int most, bool hol
 
 static unsigned char new_value(long long at) { return value_at(at * 31 + value_round); }
 
-// New values for all blocks in the model; this rank's, one after the other, in `mine`.
+// New values for all blocks in the model; this rank's, contiguously, in `mine`.
 static int fill_blocks(void) {
   int used = 0;
   ++value_round;
@@ -213,7 +213,7 @@ static void check_all(const char* what) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// Before any sync a rank finds what it has written itself.
+// Before any sync a rank finds its own writes.
 static void check_own(void) {
   int used = 0, bytes = 0;
   for (int b = 0; b < block_count; ++b) bytes += blocks[b].owner == here ? blocks[b].len : 0;
@@ -299,7 +299,7 @@ static void columns(const char* name, enum way way, int rows) {
   end_case(name);
 }
 
-// In rank order, and in any order: each rank's piece has its letter.
+// In rank order, and in any order: each rank's piece has its own letter.
 static void shared_pointer(const char* name) {
   enum { piece = 777 };
   begin_case(name);

@@ -1,10 +1,10 @@
 // RANKS: none
 // (started by soak/nfs_power.py on machines of its own) Ranks on NFS clients write, while one
-// machine after the other loses its power: nfs_cut FILE ROUNDS.
+// machine after another loses its power: nfs_cut FILE ROUNDS.
 //
-// In each round every rank writes its pieces of the whole file, together, alone, or later, and all
-// sync. A value tells its round. Rank 0 says "synced ROUND" when all have synced; what the server
-// has after that must be of this round or of a later one.
+// In each round every rank writes its pieces of the whole file, by collective or by independent
+// calls, and all sync. A value identifies its round. Rank 0 prints "synced ROUND" when all have
+// synced; after that, the server's bytes must be of this round or of a later one.
 #include "mpi/expect.h"
 
 enum { piece_bytes = 1000, pieces = 120 };

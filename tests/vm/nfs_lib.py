@@ -58,7 +58,7 @@ class NfsCluster(Machines):
             f"mount --bind {EXPORT}/.server/v4recovery /var/lib/nfs/v4recovery",
             "touch /var/lib/nfs/etab /var/lib/nfs/rmtab", f"chmod 1777 {EXPORT}",
             "mount -t nfsd nfsd /proc/fs/nfsd", "echo 10 >/proc/fs/nfsd/nfsv4gracetime",
-            # Clients on a busy host may be late.
+            # Clients on a busy host may be slow.
             "echo 600 >/proc/fs/nfsd/nfsv4leasetime", self._start_rpc(),
             f"{self.programs}/exportfs -i -o rw,sync,no_root_squash,no_subtree_check,insecure,fsid=0 {NETWORK}0/24:{EXPORT}",
             f"{self.programs}/rpc.mountd >/dev/null 2>&1", f"{self.programs}/rpc.nfsd -V 4.2 --grace-time 10 4",
@@ -74,7 +74,7 @@ class NfsCluster(Machines):
 
     @staticmethod
     def _start_rpc():
-        """Version 3 needs these on both sides, or else its locks fail."""
+        """Version 3 needs these on both sides for its locks."""
         return "mkdir -p /run/rpcbind /run/sendsigs.omit.d; pgrep rpcbind >/dev/null || rpcbind -w; " \
                "pgrep rpc.statd >/dev/null || rpc.statd --no-notify"
 

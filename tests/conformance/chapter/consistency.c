@@ -1,6 +1,6 @@
-/* MPI-4.1, section 14.6: consistency and semantics. What a rank sees of its own and of others'
- * writes, in both modes and through the paths that the section names; nonblocking collective calls
- * beside other communication; what is said of sizes.
+/* MPI-4.1, section 14.6: consistency and semantics. Which writes of its own and of others a rank
+ * sees, in both modes and through the paths that the section names; nonblocking collective calls
+ * beside other communication; file sizes.
  *
  * RANKS: 1 2 4
  * VARIANTS: striped
@@ -20,7 +20,7 @@ static void expect_all(int value) {
   for (int i = 0; i < ints; ++i) EXPECT_EQ(found[i], value);
 }
 
-/* 14.6.1: in nonatomic mode a rank sees its own writes, by whatever kind of call on one handle. */
+/* 14.6.1: in nonatomic mode a rank sees its own writes, by any kind of call on one handle. */
 static void own_writes_are_seen(void) {
   MPI_Request request;
   MPI_Status status;
@@ -50,7 +50,7 @@ static void sync_shows_writes(void) {
     EXPECT_OK(MPI_File_read_at_all(fh, 0, found, ints, MPI_INT, &status));
     expect_all(writer + 1);
     found[0] = -1;
-    EXPECT_OK(MPI_File_sync(reader)); /* nothing forbids it on a file open for reading */
+    EXPECT_OK(MPI_File_sync(reader)); /* legal on a file open for reading */
     EXPECT_OK(MPI_File_read_at(reader, 0, found, ints, MPI_INT, &status));
     expect_all(writer + 1);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -105,7 +105,7 @@ static void atomic_accesses_are_whole(int together, MPI_Datatype filetype) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* 14.6.1: atomic mode needs no sync: what is written before a barrier is seen after it. */
+/* 14.6.1: atomic mode needs no sync: bytes written before a barrier are visible after it. */
 static void atomic_mode_needs_no_sync(void) {
   int value = here, other = (here + 1) % ranks, got = -1;
   MPI_File fh = open_fresh("nosync.out");
@@ -118,8 +118,8 @@ static void atomic_mode_needs_no_sync(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* 14.6.4: nonblocking collective I/O goes on beside other nonblocking collectives, in one waitall;
- * and 14.6.3: ranks that wait for a message do not hold up the file. */
+/* 14.6.4: nonblocking collective I/O makes progress beside other nonblocking collectives, in one
+ * waitall; and 14.6.3: ranks that wait for a message do not block the file. */
 static void progress_beside_communication(void) {
   enum { rounds = 8 };
   int sums[rounds], ones = 1, token = 0;
@@ -164,8 +164,8 @@ static void files_have_their_own_order(void) {
   }
 }
 
-/* 14.6.8: sizes: set by the last byte written, not by nothing written nor by reading; set_size and
- * preallocate order themselves as writes do. */
+/* 14.6.8: sizes are set by the last byte written, not by empty writes or reads; set_size and
+ * preallocate are ordered like writes. */
 static void sizes(void) {
   char byte = 'b';
   MPI_File fh = open_fresh("sizes.out");

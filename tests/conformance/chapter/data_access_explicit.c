@@ -1,6 +1,6 @@
 /* MPI-4.1, sections 14.4.1 and 14.4.2: data access with explicit offsets. Every call of the table,
- * in both widths of counts: the right bytes at the right place, a true status, both pointers left
- * alone; memory with gaps and bounds; reads that meet the end of the file; ranks with nothing.
+ * with both types of counts: the right bytes at the right place, a correct status, both pointers
+ * unchanged; memory with gaps and bounds; reads that reach the end of the file; ranks without data.
  *
  * RANKS: 1 2 4 7
  * VARIANTS: striped
@@ -12,7 +12,7 @@ enum { each = 40, way_count = 8 };
 
 static MPI_Status status;
 
-/* One way to access; those that do not return the status at once are waited for. */
+/* One kind of access; nonblocking ones are waited for. */
 static void write_by(int way, MPI_File fh, MPI_Offset at, const void* data, int n,
                      MPI_Datatype type) {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -86,7 +86,8 @@ static void read_by(int way, MPI_File fh, MPI_Offset at, void* data, int n, MPI_
   if (way % 4 >= 2) EXPECT_OK(MPI_Wait(&request, &status));
 }
 
-/* Offsets count etypes of the view; no pointer moves; the status tells items, not cancelled. */
+/* Offsets count etypes of the view; no pointer moves; the status has the item count, uncancelled.
+ */
 static void offsets_are_of_the_view(MPI_File fh, int way) {
   const int other = (here + 1) % ranks;
   int data[each], found[each], flag = 1;
@@ -119,7 +120,7 @@ static MPI_Datatype gappy(void) {
   return type;
 }
 
-/* The datatype says which bytes of memory are meant; the others are neither written nor changed. */
+/* The datatype selects the bytes of memory; the others are neither written nor changed. */
 static void memory_may_have_gaps(MPI_File fh, int way) {
   enum { items = 4, room = 60 };
   short memory[room], found[room], packed[3 * items];
@@ -142,7 +143,7 @@ static void memory_may_have_gaps(MPI_File fh, int way) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* A read stops at the end of the file: the status says where, the rest of the buffer stays. */
+/* A read stops at the end of the file: the status has the count, the rest of the buffer stays. */
 static void reads_stop_at_the_end(MPI_File fh, int way) {
   struct {
     double first;
@@ -172,7 +173,7 @@ static void reads_stop_at_the_end(MPI_File fh, int way) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Some ranks have nothing, in each of the ways to say so; nothing changes no size. */
+/* Some ranks have no data, in each form of an empty access, which changes no size. */
 static void some_have_nothing(MPI_File fh, int way) {
   int value = 100 + here;
   MPI_Datatype nothing;
@@ -197,7 +198,7 @@ static void some_have_nothing(MPI_File fh, int way) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Offsets beyond what 32 bits hold; MPI_BOTTOM; no status wanted. */
+/* Offsets beyond 32 bits; MPI_BOTTOM; MPI_STATUS_IGNORE. */
 static void far_away_and_from_bottom(MPI_File fh) {
   const MPI_Offset far = 5000000000;
   int value = 4711 + here, found = 0, one = 1;
@@ -214,7 +215,7 @@ static void far_away_and_from_bottom(MPI_File fh) {
   MPI_Type_free(&absolute);
 }
 
-/* Negative offsets, and modes that exclude the call. */
+/* Negative offsets, and modes that forbid the call. */
 static void erroneous_accesses(void) {
   int value = 1;
   MPI_File fh = open_world("explicit.out", MPI_MODE_RDONLY);

@@ -1,5 +1,5 @@
 /* MPI-4.1, section 14.4.3: individual file pointers. Every call of the table moves the pointer of
- * its own rank and handle by the etypes it asks for, at once; seeking goes by the three rules and
+ * its own rank and handle by the requested etypes, at once; seeking follows the three rules and
  * refuses to leave the view.
  *
  * RANKS: 1 2 4 7
@@ -12,7 +12,8 @@ enum { each = 12, way_count = 8 };
 
 static MPI_Status status;
 
-/* Starts an access; the pointer must have moved when this returns, whether it is over or not. */
+/* Starts an access; the pointer must have moved when this returns, even if the access is pending.
+ */
 static MPI_Request write_by(int way, MPI_File fh, const void* data, int n, MPI_Datatype type) {
   MPI_Request request = MPI_REQUEST_NULL;
   switch (way) {
@@ -125,7 +126,7 @@ static void accesses_move_the_pointer(int way) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* Nothing moves nothing; a short read moves by what was asked for. */
+/* An empty access does not move the pointer; a short read moves it by the requested count. */
 static void pointers_follow_the_request(int way) {
   int found[10];
   MPI_File fh = open_fresh("individual.out");
@@ -174,7 +175,7 @@ static void seeking(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* A byte offset written to makes the file that long, whatever lies before. */
+/* A write at a byte offset extends the file to its end, whatever lies before. */
 static void writing_beyond_the_end(void) {
   char name[40], byte = 'x';
   snprintf(name, sizeof name, "beyond.%d.out", here);
@@ -185,7 +186,7 @@ static void writing_beyond_the_end(void) {
   EXPECT_OK(MPI_File_close(&fh));
   fh = open_self(name, MPI_MODE_WRONLY | MPI_MODE_APPEND);
   EXPECT_OK(MPI_File_write(fh, "end", 3, MPI_CHAR, MPI_STATUS_IGNORE));
-  EXPECT_OK(MPI_File_seek(fh, 0, MPI_SEEK_SET)); /* appending is where it starts, no more */
+  EXPECT_OK(MPI_File_seek(fh, 0, MPI_SEEK_SET)); /* append mode sets only the first position */
   EXPECT_OK(MPI_File_write(fh, "start", 5, MPI_CHAR, MPI_STATUS_IGNORE));
   EXPECT_OK(MPI_File_close(&fh));
   expect_stored(name, 99, "xend", 4);
@@ -210,7 +211,7 @@ static void other_accesses_leave_it(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* None of this section's calls is for sequential files. */
+/* The calls of this section are errors on sequential files. */
 static void not_for_sequential_files(void) {
   int value = 0;
   MPI_Offset position;

@@ -1,5 +1,5 @@
-/* MPI-4.1, section 14.4.4: the shared file pointer. One for all ranks of an open; accesses take
- * their places one after the other, ordered ones by rank; seeking is collective.
+/* MPI-4.1, section 14.4.4: the shared file pointer. One for all ranks of an open; accesses are
+ * serialized, ordered ones by rank; seeking is collective.
  *
  * RANKS: 1 2 4 7
  * VARIANTS: striped
@@ -59,7 +59,7 @@ static void read_by(int way, MPI_File fh, int* data, int n) {
   if (way % 2) EXPECT_OK(MPI_Wait(&request, &status));
 }
 
-/* Every other int from byte 4 on: all ranks have one view, as the section asks. */
+/* Every other int from byte 4 on: all ranks have one view, as the section requires. */
 static void view_every_other(MPI_File fh) {
   MPI_Datatype type;
   MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &type);
@@ -75,8 +75,7 @@ static void count_each_once(MPI_File fh, const int* seen, int all) {
   EXPECT_EQ(shared_position_of(fh), all);
 }
 
-/* Accesses behave as one after the other: every record lies somewhere, whole, once; likewise each
- * is read once. */
+/* Accesses are serialized: every record is in the file once, whole; likewise each is read once. */
 static void accesses_take_turns(int way) {
   const int all = each * ranks;
   int record[2], seen[8 * each] = {0};
@@ -103,7 +102,7 @@ static void accesses_take_turns(int way) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* What starts first has its place first, even if neither is over yet. */
+/* The access that starts first has the first place, even if both are pending. */
 static void starting_takes_the_place(void) {
   char name[40];
   int data[4] = {1, 2, 3, 4};
@@ -123,7 +122,7 @@ static void starting_takes_the_place(void) {
 
 static int ints_of(int rank, int round) { return (rank + round) % 3 * 5; }
 
-/* Ordered accesses lie by rank, without gaps, with different counts and none. */
+/* Ordered accesses lie by rank, without gaps, with different counts and with none. */
 static void ordered_goes_by_rank(int way) {
   int data[10], found[10], expected = 0, before = 0;
   MPI_File fh = open_fresh("shared.out");
@@ -142,7 +141,7 @@ static void ordered_goes_by_rank(int way) {
     EXPECT_EQ(shared_position_of(fh), expected);
     EXPECT_OK(MPI_File_read_at(fh, before, found, n, MPI_INT, MPI_STATUS_IGNORE));
     for (int i = 0; i < n; ++i) EXPECT_EQ(found[i], data[i]);
-    MPI_Barrier(MPI_COMM_WORLD); /* nobody moves the pointer before all have looked */
+    MPI_Barrier(MPI_COMM_WORLD); /* all ranks read the position before one of them moves it */
   }
   EXPECT_OK(MPI_File_seek_shared(fh, 0, MPI_SEEK_SET));
   EXPECT_OK(MPI_File_read_ordered(fh, found, ints_of(here, 0), MPI_INT, &status));
@@ -151,10 +150,10 @@ static void ordered_goes_by_rank(int way) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* Seeking is collective and all give the same; there is no way before the view. */
+/* Seeking is collective with equal arguments; positions before the view are errors. */
 static void seeking_together(void) {
   MPI_File fh = open_fresh("shared.out");
-  EXPECT_OK(MPI_File_set_size(fh, 4 + 8 * 10)); /* the view's int 9 is the last in it */
+  EXPECT_OK(MPI_File_set_size(fh, 4 + 8 * 10)); /* int 9 of the view is the last one */
   view_every_other(fh);
   EXPECT_OK(MPI_File_seek_shared(fh, 7, MPI_SEEK_SET));
   EXPECT_OK(MPI_File_seek_shared(fh, -3, MPI_SEEK_CUR));
@@ -174,8 +173,8 @@ static void seeking_together(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* The pointer belongs to one collective open; other accesses leave it; reads beyond the end move
- * it. */
+/* The pointer belongs to one collective open; other accesses do not change it; reads beyond the end
+ * move it. */
 static void whose_pointer_it_is(void) {
   int values[3] = {1, 2, 3};
   MPI_File fh = open_fresh("shared.out"), other = open_world("shared.out", MPI_MODE_RDONLY);
@@ -196,7 +195,7 @@ static void whose_pointer_it_is(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* Sequential files are used through this pointer alone, and it cannot be put anywhere. */
+/* Sequential files use only this pointer, and it cannot be set. */
 static void sequential_files(void) {
   int value = here, found = -1;
   MPI_Offset position;

@@ -1,6 +1,6 @@
-/* MPI-4.1, section 14.1: what the words mean. A view is a displacement, an etype and a filetype
- * that tiles the file from there on; offsets count etypes of the view; the end of the file is where
- * the view's first etype after the last byte starts. The bytes are compared with a model of ints.
+/* MPI-4.1, section 14.1: definitions. A view is a displacement, an etype and a filetype that tiles
+ * the file from there on; offsets count etypes of the view; the end of the file is the start of the
+ * view's first etype after the last byte. The bytes are compared with a model of ints.
  *
  * RANKS: 1 2 4 7
  * VARIANTS: striped
@@ -21,7 +21,7 @@ static MPI_Datatype two_of_six(void) {
   return type;
 }
 
-/* Where etype n of two_of_six is. */
+/* The file offset of etype n of two_of_six. */
 static long long place_in_tiles(long long n) {
   return n / 2 * in_tile * (long long)sizeof(int) + (n % 2 ? 4 : 1) * (long long)sizeof(int);
 }

@@ -1,6 +1,6 @@
-/* MPI-4.1, section 14.8: every class of I/O error that can be brought about without a special
- * machine, by one program: the class comes back, it has words, and the file is usable afterwards.
- * MPI_ERR_QUOTA is left out, and MPI_ERR_ACCESS where the user may do everything.
+/* MPI-4.1, section 14.8: every class of I/O error that can be provoked without a special machine,
+ * in one program: the class is returned, it has a text, and the file is usable afterwards.
+ * MPI_ERR_QUOTA is left out, and MPI_ERR_ACCESS for users who bypass permission checks.
  *
  * RANKS: 1 2 4
  * VARIANTS: striped
@@ -11,7 +11,7 @@
 static const char* const name = "classes.out";
 static char own[40];
 
-/* Calls, compares the class, and asks for the words of the code. */
+/* Makes a call, compares the class, and gets the text of the code. */
 #define EXPECT_ERROR(call, expected) expect_error((call), expected, #call, __LINE__)
 
 static void expect_error(int code, int expected, const char* what, int line) {
@@ -148,8 +148,7 @@ static void no_space(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* Address 0 of a process is not there to be read; a program that runs is not there to be written,
- * on most kernels. */
+/* Address 0 of a process is not readable; a running program is not writable on most kernels. */
 static void from_the_disk(const char* program) {
   int value = 1;
   MPI_Status status;

@@ -1,6 +1,6 @@
-/* MPI-4.1, section 14.7 (and 9.3.3 for the calls): error handlers of files. By default errors come
- * back, whatever the communicator's handler does; MPI_FILE_NULL's handler is for calls without a
- * file and the start of files opened later; a program's own is called with the handle and the code.
+/* MPI-4.1, section 14.7 (and 9.3.3 for the calls): error handlers of files. By default errors are
+ * returned, whatever the communicator's handler is. MPI_FILE_NULL's handler is for calls without a
+ * file and the default for new files; a program's own is called with the handle and the code.
  *
  * RANKS: 1 2 4
  * VARIANTS: striped
@@ -25,7 +25,7 @@ static void second_handler(MPI_File* file, int* code, ...) {
 
 static MPI_Errhandler first, second;
 
-/* What does not exist cannot be opened; each rank by itself. */
+/* Opens a missing file, each rank independently. */
 static int fail_to_open(void) {
   MPI_File fh;
   return MPI_File_open(MPI_COMM_SELF, "no.such.file", MPI_MODE_RDONLY, MPI_INFO_NULL, &fh);
@@ -37,7 +37,7 @@ static void expect_handler(MPI_File fh, MPI_Errhandler expected) {
   MPI_Errhandler got = MPI_ERRHANDLER_NULL;
   EXPECT_OK(MPI_File_get_errhandler(fh, &got));
   EXPECT(got == expected);
-  MPI_Errhandler_free(&got); /* as the standard asks; the file keeps its own */
+  MPI_Errhandler_free(&got); /* as the standard requires; the file keeps its own reference */
 }
 
 /* The default is MPI_ERRORS_RETURN, although that of communicators is MPI_ERRORS_ARE_FATAL. */
@@ -56,7 +56,7 @@ static void errors_return_by_default(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* Codes have a class and words. */
+/* Codes have a class and a text. */
 static void codes_can_be_told(void) {
   char text[MPI_MAX_ERROR_STRING];
   int length = 0, class = 0;
@@ -65,7 +65,7 @@ static void codes_can_be_told(void) {
   EXPECT(MPI_Error_string(code, text, &length) == MPI_SUCCESS && length > 0);
 }
 
-/* Each file has its own handler, called once for each error with the file and what is returned. */
+/* Each file has its own handler, called once per error with the file and the returned code. */
 static void handlers_are_per_file(void) {
   MPI_File one = open_fresh("handlers.out"), two = open_world("handlers.out", MPI_MODE_RDWR);
   EXPECT_OK(MPI_File_set_errhandler(one, first));
@@ -77,7 +77,7 @@ static void handlers_are_per_file(void) {
   EXPECT(first_calls == 1 && second_calls == 0 && last_file == one && last_code == code);
   code = fail_to_seek(two);
   EXPECT(first_calls == 1 && second_calls == 1 && last_file == two && last_code == code);
-  EXPECT(fail_to_open() != MPI_SUCCESS); /* MPI_FILE_NULL has kept its own */
+  EXPECT(fail_to_open() != MPI_SUCCESS); /* MPI_FILE_NULL still has its own handler */
   EXPECT(first_calls == 1 && second_calls == 1);
   EXPECT_OK(MPI_File_set_errhandler(one, MPI_ERRORS_RETURN));
   EXPECT(fail_to_seek(one) != MPI_SUCCESS);
@@ -86,7 +86,7 @@ static void handlers_are_per_file(void) {
   EXPECT_OK(MPI_File_close(&two));
 }
 
-/* The handler outlives its handle for as long as files have it. */
+/* The handler outlives its handle for as long as a file uses it. */
 static void freed_handlers_stay(void) {
   MPI_Errhandler mine;
   MPI_File fh = open_fresh("handlers.out");
@@ -115,7 +115,7 @@ static void the_default_is_inherited(void) {
   EXPECT_CLASS(MPI_File_close(&null), MPI_ERR_FILE);
   EXPECT_EQ(first_calls, 3);
   EXPECT(fail_to_seek(before) != MPI_SUCCESS);
-  EXPECT_EQ(first_calls, 3); /* opened when the default was another */
+  EXPECT_EQ(first_calls, 3); /* the default was another handler when the file was opened */
   MPI_File after = open_world("handlers.out", MPI_MODE_RDWR);
   expect_handler(after, first);
   EXPECT_OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
@@ -126,7 +126,7 @@ static void the_default_is_inherited(void) {
   EXPECT_OK(MPI_File_close(&after));
 }
 
-/* Fatal handlers may be set and asked for; nothing happens until there is an error. */
+/* Fatal handlers may be set and queried; they have no effect without an error. */
 static void fatal_handlers_can_be_set(void) {
   MPI_File fh = open_fresh("handlers.out");
   EXPECT_OK(MPI_File_set_errhandler(fh, MPI_ERRORS_ARE_FATAL));
@@ -141,13 +141,13 @@ static void fatal_handlers_can_be_set(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* MPI_File_call_errhandler calls whatever handler there is, with any code, and succeeds. */
+/* MPI_File_call_errhandler calls the current handler, with any code, and succeeds. */
 static void calling_the_handler(void) {
   int class = 0, code = 0;
   MPI_File fh = open_fresh("handlers.out");
   MPI_Add_error_class(&class);
   MPI_Add_error_code(class, &code);
-  EXPECT_OK(MPI_File_call_errhandler(fh, code)); /* returns errors: nothing to see */
+  EXPECT_OK(MPI_File_call_errhandler(fh, code)); /* MPI_ERRORS_RETURN: no visible effect */
   EXPECT_OK(MPI_File_set_errhandler(fh, first));
   first_calls = 0;
   EXPECT_OK(MPI_File_call_errhandler(fh, code));
@@ -162,7 +162,7 @@ static void calling_the_handler(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* An error of a collective call is seen by every rank's own handler, once. */
+/* An error of a collective call reaches every rank's own handler, once. */
 static void collective_errors(void) {
   int value = 0;
   MPI_Status status;
@@ -186,7 +186,7 @@ static void using_handler(MPI_File* file, int* code, ...) {
   last_code = *code;
 }
 
-/* A handler may use the file that it is called for, even take itself away. */
+/* A handler may use the file that it is called for, and even remove itself. */
 static void handlers_may_use_the_file(void) {
   MPI_Errhandler mine;
   MPI_File fh = open_fresh("handlers.out");

@@ -1,5 +1,5 @@
 /* MPI-4.1, section 14.9 and the examples before it: double buffering by split collective writes, a
- * matrix by subarrays, reading until the end of the file, portable places in a file of headers and
+ * matrix by subarrays, reading until the end of the file, portable offsets in a file of headers and
  * arrays, a log that all ranks write.
  *
  * RANKS: 1 2 4 7
@@ -43,7 +43,7 @@ static void double_buffering(void) {
   MPI_Type_free(&type);
 }
 
-/* 14.9.2: a matrix of floats in the file, its columns dealt out in blocks, each rank's part with a
+/* 14.9.2: a matrix of floats in the file, its columns distributed in blocks; each rank's part has a
  * margin around it in memory. */
 static void subarrays(void) {
   enum { rows = 40, width = 6, margin = 2, held = width + 2 * margin };
@@ -79,7 +79,7 @@ static void subarrays(void) {
   MPI_Type_free(&memory_type);
 }
 
-/* 14.4.3: the last read is the one that brings less than it asked for. */
+/* 14.4.3: the last read returns fewer items than requested. */
 static void reading_until_the_end(void) {
   enum { all = 1234, at_once = 100 };
   char name[40];
@@ -100,8 +100,8 @@ static void reading_until_the_end(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* 14.5.1: a header and an array for each rank, at places made of extents in the file, so that the
- * program is right in every representation. */
+/* 14.5.1: a header and an array for each rank, at offsets computed from extents in the file, so
+ * that the program is right in every representation. */
 static void portable_places(const char* datarep) {
   enum { each = 25 };
   const int header[2] = {ranks, each};
@@ -123,7 +123,7 @@ static void portable_places(const char* datarep) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* 14.4.4: lines of unlike lengths from everybody, into one log that is only appended to. */
+/* 14.4.4: lines of different lengths from all ranks, in one log that is only appended to. */
 static void a_log_of_all(void) {
   enum { lines = 20 };
   char line[60];

@@ -1,12 +1,12 @@
-/* MPI-4.1, section 14.2.8: hints. They never change what a file holds, unknown ones and bad values
- * are ignored, what is not named stays, and every info that is handed out is the caller's own.
+/* MPI-4.1, section 14.2.8: hints. They never change the bytes of a file, unknown ones and bad
+ * values are ignored, hints that are not named stay, and every info returned is the caller's own.
  *
  * RANKS: 1 2 4
  * ENV: SHIMA_LOG=error
  */
 #include "mpi/expect.h"
 
-/* What get_info tells, as text: "key=value\n" for each key. */
+/* The hints from get_info as text: "key=value\n" for each key. */
 static void tell_hints(MPI_File fh, char* text, size_t room) {
   MPI_Info info = MPI_INFO_NULL;
   char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
@@ -43,7 +43,7 @@ static void get_info_is_new(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* The hints in effect, given back, change nothing; neither does an empty info or none. */
+/* Setting the hints in effect again changes nothing; neither does an empty info or none. */
 static void hints_given_back_stay(void) {
   char before[4000], after[4000];
   MPI_Info info;
@@ -64,7 +64,7 @@ static void hints_given_back_stay(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* The reserved hints with values of their kinds, and things that are no hints. */
+/* The reserved hints with values of their types, and keys that are no hints. */
 static const char* const reserved[][2] = {
     {"access_style", "read_once,write_mostly"},
     {"collective_buffering", "true"},
@@ -102,7 +102,7 @@ static MPI_Info info_of(const char* const (*hints)[2], size_t count) {
   return info;
 }
 
-/* Hints are advice: whatever they say, the calls succeed. Reserved ones are never errors. */
+/* Hints are advice: for any value, the calls succeed. Reserved ones are never errors. */
 static void any_hint_is_accepted(void) {
   char before[4000], after[4000];
   MPI_File fh;
@@ -124,7 +124,8 @@ static void any_hint_is_accepted(void) {
   EXPECT(access("other.out", F_OK) != 0);
 }
 
-/* Ranks may differ in hints that the standard does not want the same, or have none. */
+/* Hints that the standard does not require to be the same may differ or be missing on some ranks.
+ */
 static void ranks_may_differ(void) {
   MPI_File fh;
   MPI_Info info = here % 2 ? MPI_INFO_NULL : info_with("access_style", "sequential");
@@ -142,7 +143,7 @@ enum { each = 300 };
 
 static int value_of(int rank, int i) { return rank * each + i + 1; }
 
-/* Interleaved pieces of three ints, together and alone, through a view and back. */
+/* Interleaved pieces of three ints, collectively and independently, through a view and back. */
 static void write_with(MPI_Info info) {
   int data[each], found[each];
   MPI_Datatype piece, type;
@@ -164,7 +165,7 @@ static void write_with(MPI_Info info) {
   MPI_Type_free(&type);
 }
 
-/* Hints do not change the semantics: the same bytes by all of them. */
+/* Hints do not change the semantics: the bytes are the same with each of them. */
 static void hints_do_not_change_the_file(void) {
   const char* const hints[][2] = {
       {"collective_buffering", "true"},
@@ -182,7 +183,7 @@ static void hints_do_not_change_the_file(void) {
   for (size_t h = 0; h < sizeof hints / sizeof hints[0]; ++h) {
     MPI_Info info = info_with(hints[h][0], hints[h][1]);
     write_with(info);
-    MPI_Info_free(&info); /* the file needs it no more, here or before */
+    MPI_Info_free(&info); /* the file keeps no reference to it */
     if (here == 0) {
       long long size;
       unsigned char* bytes = contents_of("same.out", &size);

@@ -1,5 +1,5 @@
-/* MPI-4.1, sections 14.2.1 to 14.2.7: opening (every access mode there is), closing, deleting,
- * resizing, preallocating, asking. Sizes and contents are looked at with POSIX calls.
+/* MPI-4.1, sections 14.2.1 to 14.2.7: opening (every access mode), closing, deleting, resizing,
+ * preallocating, and queries. Sizes and contents are checked with POSIX calls.
  *
  * RANKS: 1 2 4
  * ENV: SHIMA_LOG=error
@@ -25,8 +25,7 @@ static int expected_class(int amode, int there) {
   return amode & MPI_MODE_CREATE ? MPI_SUCCESS : MPI_ERR_NO_SUCH_FILE;
 }
 
-/* What an open file of this mode is like; its five bytes are kept, by whatever mode it is opened.
- */
+/* Checks an open file of this mode; its five bytes stay, whatever the mode. */
 static void check_opened(MPI_File fh, int amode, int size) {
   int got = 0;
   MPI_Group group;
@@ -55,7 +54,7 @@ static void every_access_mode(void) {
     int amode = 0;
     MPI_File fh;
     for (int b = 0; b < 9; ++b) amode |= choice >> b & 1 ? bits[b] : 0;
-    /* Only with MPI_MODE_CREATE is it said what MPI_MODE_EXCL does. */
+    /* MPI_MODE_EXCL is defined only with MPI_MODE_CREATE. */
     if ((amode & MPI_MODE_EXCL) && !(amode & MPI_MODE_CREATE)) continue;
     unlink(own);
     if (there) make_file(own, "bytes");
@@ -66,7 +65,7 @@ static void every_access_mode(void) {
   unlink(own);
 }
 
-/* 14.2.1: all ranks give the same mode and the same file; one that exists only once. */
+/* 14.2.1: all ranks pass the same mode and the same file; MPI_MODE_EXCL creates it once. */
 static void open_is_collective(void) {
   MPI_File fh;
   MPI_Comm comm;
@@ -79,7 +78,7 @@ static void open_is_collective(void) {
   EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, "excl.out",
                              MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY, MPI_INFO_NULL, &fh),
                MPI_ERR_FILE_EXISTS);
-  /* Names may differ as long as they mean one file; the communicator may go. */
+  /* Names may differ if they mean one file; the communicator may be freed. */
   MPI_Comm_split(MPI_COMM_WORLD, 0, ranks - here, &comm);
   EXPECT_OK(MPI_File_open(comm, here % 2 ? "excl.out" : "./excl.out",
                           MPI_MODE_RDWR | MPI_MODE_UNIQUE_OPEN, MPI_INFO_NULL, &fh));
@@ -111,7 +110,7 @@ static void bad_names(void) {
   EXPECT(!exists(own));
 }
 
-/* 14.2.2: MPI_MODE_DELETE_ON_CLOSE takes the name away, when the last rank has closed. */
+/* 14.2.2: MPI_MODE_DELETE_ON_CLOSE removes the name when the last rank has closed. */
 static void delete_on_close(void) {
   MPI_File fh = open_world("gone.out", MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -122,7 +121,7 @@ static void delete_on_close(void) {
   EXPECT(!exists("gone.out"));
 }
 
-/* 14.2.2: it is the file that was opened that goes, wherever the program is by then. */
+/* 14.2.2: it removes the file that was opened, whatever the working directory at the close. */
 static void delete_on_close_from_elsewhere(void) {
   char before[4096];
   EXPECT(getcwd(before, sizeof before) != NULL);
@@ -133,8 +132,7 @@ static void delete_on_close_from_elsewhere(void) {
   EXPECT(!exists(own));
 }
 
-/* 14.2.4: set_size counts bytes whatever the view is, keeps what lies before and moves no pointer.
- */
+/* 14.2.4: set_size counts bytes in every view, keeps the bytes before and moves no pointer. */
 static void set_size_cuts_and_grows(void) {
   MPI_File fh = open_fresh("size.out");
   EXPECT_OK(MPI_File_write_ordered(fh, "abcdefgh", here == 0 ? 8 : 0, MPI_CHAR, MPI_STATUS_IGNORE));
@@ -155,8 +153,7 @@ static void set_size_cuts_and_grows(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* 14.2.5: preallocate never shortens, keeps what was written, and makes the file at least as long.
- */
+/* 14.2.5: preallocate never shortens, keeps written bytes, and sets at least the given size. */
 static void preallocate_only_grows(void) {
   struct stat facts;
   MPI_File fh = open_fresh("room.out");
@@ -175,7 +172,7 @@ static void preallocate_only_grows(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* 14.2.4, 14.2.5: not for files open for reading only, nor for sequential ones. */
+/* 14.2.4, 14.2.5: errors on read-only and on sequential files. */
 static void resizing_needs_the_right_mode(void) {
   make_file(own, "bytes");
   MPI_File fh = open_self(own, MPI_MODE_RDONLY);
@@ -189,7 +186,7 @@ static void resizing_needs_the_right_mode(void) {
   expect_stored(own, 0, "bytes", 5);
 }
 
-/* 14.2.7: the group is a new one each time, for the caller to free, and the communicator's. */
+/* 14.2.7: get_group returns a new group of the communicator each time, which the caller frees. */
 static void groups_are_new(void) {
   MPI_Comm half;
   MPI_File fh;

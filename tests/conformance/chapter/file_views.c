@@ -1,5 +1,5 @@
-/* MPI-4.1, section 14.3: views. What set_view takes and refuses, what get_view gives back, what
- * happens to the pointers, and types with holes, bounds of their own and distributions.
+/* MPI-4.1, section 14.3: views. The arguments that set_view accepts and refuses, the results of
+ * get_view, the pointers, and types with holes, bounds of their own and distributions.
  *
  * RANKS: 1 2 4
  * VARIANTS: striped
@@ -39,13 +39,13 @@ static void expect_view(MPI_File fh, MPI_Offset at, MPI_Datatype etype, MPI_Data
   EXPECT(strcmp(name, datarep) == 0);
   expect_same_layout(got_etype, etype);
   expect_same_layout(got_filetype, filetype);
-  /* What was got is fit to be set again. */
+  /* The types returned can be set again. */
   EXPECT_OK(MPI_File_set_view(fh, at, got_etype, got_filetype, name, MPI_INFO_NULL));
   free_unless_named(&got_etype);
   free_unless_named(&got_filetype);
 }
 
-/* The view of a new file is bytes; get_view tells what was set, whoever has freed it since. */
+/* The view of a new file is bytes; get_view returns the current view, even of freed types. */
 static void get_view_tells_the_view(void) {
   MPI_Datatype type, kept, contiguous;
   MPI_File fh = open_fresh("views.out");
@@ -112,7 +112,7 @@ static void filetypes_are_checked(void) {
   MPI_Type_free(&uncommitted);
 }
 
-/* Displacement and filetype may differ between ranks; etype extent and representation may not. */
+/* Displacement and filetype may differ between ranks; etype extent and representation must not. */
 static void what_ranks_must_share(void) {
   MPI_File fh = open_fresh("views.out");
   EXPECT_OK(set_view(fh, 1000 * here, MPI_INT, here % 2 ? MPI_2INT : MPI_INT));
@@ -129,7 +129,7 @@ static void what_ranks_must_share(void) {
 
 static char own[40];
 
-/* Writes ints 1.. through a view of a file of this rank and looks for each where it belongs. */
+/* Writes ints 1.. through a view of a file of this rank and checks the place of each. */
 static void check_places(MPI_Offset at, MPI_Datatype filetype, int count, const int* places) {
   enum { most = 16 };
   int data[most];
@@ -161,7 +161,7 @@ static void resized_places(MPI_Aint lower, MPI_Aint extent, const int* places) {
   MPI_Type_free(&type);
 }
 
-/* The extent of a filetype, with bounds wherever they are, is the distance of its tiles. */
+/* The extent of a filetype, whatever its bounds, is the distance of its tiles. */
 static void bounds_set_the_tiling(void) {
   const int wide[6] = {8, 12, 108, 112, 208, 212}, tight[6] = {8, 12, 16, 20, 24, 28};
   const int natural[6] = {8, 12, 16, 20, 24, 28}, odd[6] = {8, 12, 17, 21, 26, 30};
@@ -206,7 +206,7 @@ static void distributed_arrays_partition(void) {
   MPI_Type_free(&type);
 }
 
-/* MPI_DISPLACEMENT_CURRENT: where the shared pointer is, and all that a sequential file takes. */
+/* MPI_DISPLACEMENT_CURRENT: the place of the shared pointer, and required for sequential files. */
 static void sequential_files_go_on_from_here(void) {
   int value = here + 1;
   char datarep[MPI_MAX_DATAREP_STRING];

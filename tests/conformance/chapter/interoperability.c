@@ -1,6 +1,6 @@
-/* MPI-4.1, section 14.5: data representations. Native is memory, internal comes back, external32 is
- * big-endian whatever the machine; extents and displacements in the file; views with
- * holes. user_representation.c has those of the program's own.
+/* MPI-4.1, section 14.5: data representations. Native is as in memory, internal can be read back,
+ * external32 is big-endian on every machine; extents and displacements in the file; views with
+ * holes. user_representation.c tests representations that a program registers.
  *
  * RANKS: 1 2 4
  * VARIANTS: striped
@@ -22,7 +22,7 @@ struct item {
   float small;
 };
 
-/* Its memory has gaps; in external32 every element is at its own byte, without any. */
+/* Memory has gaps; in external32 the elements are contiguous. */
 static MPI_Datatype item_type(void) {
   const int parts[4] = {1, 1, 1, 1};
   const MPI_Aint places[4] = {offsetof(struct item, letter), offsetof(struct item, real),
@@ -42,7 +42,7 @@ static MPI_File open_view(const char* datarep, MPI_Datatype etype, MPI_Datatype 
   return fh;
 }
 
-/* 14.5: what is written in a representation is read back by it, whatever the memory looks like. */
+/* 14.5: bytes written in a representation can be read back by it, whatever the layout in memory. */
 static void representations_come_back(const char* datarep) {
   struct item items[10], found[10];
   MPI_Datatype type = item_type();
@@ -78,8 +78,9 @@ static char* put_big_endian(char* to, const void* value, int bytes) {
   return to + bytes;
 }
 
-/* 14.5.2: external32 is big-endian IEEE and two's complement, without gaps. MPI_Pack_external is to
- * make the same of it, but MPICH's ends in an illegal instruction for a struct like this. */
+/* 14.5.2: external32 is big-endian IEEE and two's complement, without gaps. The result could be
+ * compared with MPI_Pack_external, but MPICH's executes an illegal instruction for such a struct.
+ */
 static void external32_is_big_endian(void) {
   struct item items[3];
   char expected[45], *to = expected;
@@ -111,7 +112,7 @@ static void expect_extent(MPI_File fh, MPI_Datatype type, MPI_Aint expected) {
 #endif
 }
 
-/* 14.5.1: extents in the file, which portable displacements are made of. */
+/* 14.5.1: extents in the file, from which programs compute portable displacements. */
 static void extents_are_of_the_file(void) {
   MPI_Datatype many, spread;
   MPI_Type_contiguous(5, MPI_LONG, &many);
@@ -135,7 +136,7 @@ static void extents_are_of_the_file(void) {
   MPI_Type_free(&spread);
 }
 
-/* Views, pointers and offsets go by the file's sizes: every other long, four bytes each. */
+/* Views, pointers and offsets use the sizes in the file: every other long, four bytes each. */
 static void views_scale(void) {
   long values[6], found[6] = {0};
   MPI_Offset place = -1;

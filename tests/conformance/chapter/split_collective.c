@@ -1,6 +1,6 @@
-/* MPI-4.1, section 14.4.5: split collective calls. The six pairs in both widths of counts: bytes,
- * statuses, pointers that move at the begin; one under way for each handle; what may and may not
- * happen in between; ends that fit their begins.
+/* MPI-4.1, section 14.4.5: split collective calls. The six pairs with both types of counts: bytes,
+ * statuses, pointers that move at the begin; one pending pair per handle; the calls that are legal
+ * between begin and end; ends that match their begins.
  *
  * RANKS: 1 2 4 7
  * VARIANTS: striped
@@ -58,7 +58,7 @@ static MPI_File open_ints(const char* name) {
   return fh;
 }
 
-/* Each pair does what its one-call form does; one rank has nothing to do. */
+/* Each pair does the same as its blocking form; one rank has no data. */
 static void pairs_move_data(int kind, int wide) {
   const int n = here == 1 ? 0 : each;
   int data[each], found[each];
@@ -82,7 +82,7 @@ static void pairs_move_data(int kind, int wide) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* Any end but the right one is an error, and so is an end without a begin. */
+/* An end of another kind is an error, and so is an end without a begin. */
 static void ends_fit_their_begins(void) {
   int data[each] = {0};
   MPI_File fh = open_ints("split.out");
@@ -102,7 +102,7 @@ static void ends_fit_their_begins(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* At most one under way on a handle, and no other collective access beside it. */
+/* At most one pending on a handle, and no other collective access beside it. */
 static void one_at_a_time(void) {
   int data[each] = {0}, found[each];
   MPI_Request request;
@@ -114,12 +114,12 @@ static void one_at_a_time(void) {
   EXPECT(MPI_File_read_ordered(fh, found, each, MPI_INT, &status) != MPI_SUCCESS);
   EXPECT(MPI_File_iread_all(fh, found, each, MPI_INT, &request) != MPI_SUCCESS);
   EXPECT_OK(end_write(individual, fh, data));
-  EXPECT_EQ(position_of(fh), each); /* of all these, one call has moved it */
+  EXPECT_EQ(position_of(fh), each); /* only one of these calls has moved it */
   EXPECT_OK(MPI_File_write_all(fh, data, each, MPI_INT, &status));
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* Independent access to other parts, questions and seeks are allowed between begin and end. */
+/* Independent access to other parts, queries and seeks are legal between begin and end. */
 static void others_go_on_in_between(void) {
   int data[each], own = 777 + here, found = 0, amode;
   MPI_Request request;
@@ -144,14 +144,14 @@ static void others_go_on_in_between(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* Handles are independent: one access on each of several files, ended in another order. */
+/* Handles are independent: one pending access on each of several files, ended in another order. */
 static void one_for_each_handle(void) {
   enum { files = 5 };
   MPI_File fhs[files];
   int data[files][each];
   char name[40];
   for (int f = 0; f < files; ++f) {
-    snprintf(name, sizeof name, "many.%d.out", f / 2); /* two handles of one file as well */
+    snprintf(name, sizeof name, "many.%d.out", f / 2); /* also two handles of one file */
     fhs[f] = open_ints(name);
   }
   for (int f = 0; f < files; ++f) {
@@ -168,7 +168,7 @@ static void one_for_each_handle(void) {
   }
 }
 
-/* The datatype may be freed after the begin; the end's status counts in items of it. */
+/* The datatype may be freed after the begin; the end's status counts its items. */
 static void datatypes_may_go(void) {
   short found[4 * each];
   MPI_Datatype type, kept;
@@ -187,7 +187,7 @@ static void datatypes_may_go(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* An error of one rank is everybody's by the end, and the handle is good for the next. */
+/* An error of one rank reaches all ranks by the end, and the handle stays usable. */
 static void errors_reach_all(void) {
   int data[each] = {0};
   MPI_File fh = open_ints("split.out");

@@ -1,5 +1,5 @@
-/* MPI-4.1, section 14.5.3: data representations of the program's own. Its functions are called for
- * every access, with its state; names are registered once; what fails in them fails the call.
+/* MPI-4.1, section 14.5.3: representations that a program registers. Its functions are called for
+ * every access, with its state; a name can be registered once; their errors fail the call.
  *
  * RANKS: 1 2 4
  * VARIANTS: striped
@@ -43,7 +43,7 @@ static int bad_extent(MPI_Datatype type, MPI_Aint* extent, void* extra) {
   return MPI_ERR_OTHER;
 }
 
-/* A representation that keeps every byte twice. The program's buffers are contiguous. */
+/* A representation that stores every byte twice. The program's buffers are contiguous. */
 static int copy_out(void* buffer, MPI_Datatype type, MPI_Count count, void* file, MPI_Offset at) {
   int size;
   MPI_Type_size(type, &size);
@@ -110,7 +110,7 @@ static void own_representation(const char* datarep) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* names are registered once and have a longest length; a failing extent fails the view. */
+/* A name can be registered once and has a maximum length; an error of the extent fails set_view. */
 static void registering(void) {
   char long_name[MPI_MAX_DATAREP_STRING + 10];
   memset(long_name, 'x', sizeof long_name - 1);

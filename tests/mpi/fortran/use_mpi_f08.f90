@@ -1,6 +1,6 @@
-! What the other two bindings do in their own words: letters written by a nonblocking collective
-! call and read back, an error that reaches a Fortran procedure, a data representation made of
-! Fortran procedures.
+! The same program as for the other two bindings: letters written by a nonblocking collective call
+! and read back, an error that reaches a Fortran procedure, a data representation made of Fortran
+! procedures.
 module callbacks
   use mpi_f08
   implicit none
