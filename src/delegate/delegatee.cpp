@@ -23,7 +23,7 @@ Result<std::unique_ptr<Delegatee>> Delegatee::open(std::span<std::byte> memory,
                                         " seats, in memory that is large enough and aligned");
   Desk& desk = *reinterpret_cast<Desk*>(memory.data());
   desk.seat_count = options.seats;
-  desk.pid = ::getpid();
+  desk.process = ProcessIdentity::own();
   return std::unique_ptr<Delegatee>(new Delegatee(desk, std::move(options)));
 }
 
@@ -186,7 +186,7 @@ void Delegatee::look_at_seats(bool and_lives) {
 // be about to post a request.
 void Delegatee::admit(std::uint32_t number, std::uint64_t holder) {
   const Holder who = Holder::of(holder);
-  auto life = Life::of(who.pid);
+  auto life = ProcessHandle::of(who.pid);
   const bool is_gone = !life && life.error().code == Code::peer_lost;
   if (is_gone || (holder & Holder::leaving) != 0) {
     tell_of_leaving(number, holder);
@@ -213,7 +213,7 @@ void Delegatee::dismiss(std::uint32_t number) {
   if (guest.under_way.load(std::memory_order_acquire) != 0) return;
   if (options_.dismiss) options_.dismiss(Holder::of(guest.holder));
   guest.holder = 0;
-  guest.life = Life();
+  guest.life = ProcessHandle();
   free_seat(number);
 }
 

@@ -15,8 +15,8 @@
 #include <span>
 #include <vector>
 
+#include "base/process_handle.h"
 #include "delegate/desk.h"
-#include "delegate/life.h"
 
 namespace shima::delegate {
 
@@ -73,7 +73,7 @@ class Delegatee {
  private:
   struct Guest {
     std::uint64_t holder = 0;  // 0: free
-    Life life;
+    ProcessHandle life;
     bool is_leaving = false;                  // the requester left or died
     std::size_t next = 0;                     // the slot of its next request
     std::atomic<std::uint32_t> under_way{0};  // a bit for each slot with an unanswered request

@@ -14,12 +14,13 @@
 #include <cstdint>
 #include <span>
 
+#include "base/process_handle.h"
 #include "base/result.h"
 #include "delegate/bell.h"
 
 namespace shima::delegate {
 
-inline constexpr std::uint64_t desk_magic = 0x53'44'45'53'4b'00'00'01;  // "SDESK", version 1
+inline constexpr std::uint64_t desk_magic = 0x53'44'45'53'4b'00'00'02;  // "SDESK", version 2
 inline constexpr std::size_t most_inline = 4096;  // bytes of a payload in its slot
 inline constexpr std::size_t ring_depth = 16;     // pending requests of one requester
 inline constexpr std::uint32_t most_seats = 512;
@@ -70,7 +71,7 @@ struct alignas(64) Seat {
 struct alignas(64) Desk {
   std::atomic<std::uint64_t> magic;  // written last
   std::uint32_t seat_count;
-  std::int32_t pid;  // the delegatee's
+  ProcessIdentity process;  // the delegatee's
   std::atomic<std::uint32_t> closed;
   alignas(64) std::atomic<std::uint32_t> changes;  // counts seats taken and left
   alignas(64) Bell bell;                           // the delegatee's

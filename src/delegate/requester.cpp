@@ -45,7 +45,7 @@ Result<std::unique_ptr<Requester>> Requester::join(std::span<std::byte> memory,
     if (is_late()) return fail(Code::timed_out, "no delegatee has opened its desk");
   if (memory.size() < Desk::len_bytes(desk.seat_count))
     return fail(Code::bad_argument, "a desk is larger than the memory it is to lie in");
-  SHIMA_TRY_ASSIGN(Life life, Life::of(desk.pid));
+  SHIMA_TRY_ASSIGN(ProcessHandle life, ProcessHandle::of(desk.process));
   const std::uint64_t holder = Holder{::getpid(), options.task}.word();
   for (;; std::this_thread::sleep_for(look_again)) {
     if (desk.closed.load() != 0 || life.has_ended()) return has_left();
@@ -57,7 +57,7 @@ Result<std::unique_ptr<Requester>> Requester::join(std::span<std::byte> memory,
   }
 }
 
-Requester::Requester(Desk& desk, Seat& seat, RequesterOptions options, Life life)
+Requester::Requester(Desk& desk, Seat& seat, RequesterOptions options, ProcessHandle life)
     : desk_(desk), seat_(seat), options_(std::move(options)), delegatee_(std::move(life)) {}
 
 Requester::~Requester() {

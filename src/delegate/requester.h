@@ -14,8 +14,8 @@
 #include <optional>
 #include <span>
 
+#include "base/process_handle.h"
 #include "delegate/desk.h"
-#include "delegate/life.h"
 
 namespace shima::delegate {
 
@@ -101,7 +101,7 @@ class Requester {
     bool by_value = false;  // copy as many bytes as the answer's value
   };
 
-  Requester(Desk& desk, Seat& seat, RequesterOptions options, Life life);
+  Requester(Desk& desk, Seat& seat, RequesterOptions options, ProcessHandle life);
   [[nodiscard]] Status check() const;
   [[nodiscard]] Result<Pending*> pending_of(Ticket ticket);
   [[nodiscard]] bool travels_inline(std::span<const std::byte> payload) const;
@@ -114,7 +114,7 @@ class Requester {
   Desk& desk_;
   Seat& seat_;
   RequesterOptions options_;
-  Life delegatee_;
+  ProcessHandle delegatee_;
   std::optional<Error> lost_;
   Ticket next_ = 0;
   std::array<Pending, ring_depth> pending_;

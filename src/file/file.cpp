@@ -6,11 +6,11 @@
 #include "file/file.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <optional>
 
+#include "base/cpu_mask.h"
 #include "base/fault_point.h"
 #include "file/exchange_hints.h"
 #include "file/folder_default.h"
@@ -42,11 +42,7 @@ unsigned bits_of(const AccessMode& mode) {
 }
 
 // Of this process.
-int usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-}
+int usable_cores() { return std::max(1, CpuMask::own().count()); }
 
 unsigned permissions_of(const Hints& hints) {
   return hints.file_perm >= 0 ? static_cast<unsigned>(hints.file_perm) : 0666U;

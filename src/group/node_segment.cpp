@@ -122,18 +122,16 @@ Status NodeSegment::introduce(const WaitHooks& hooks) {
     nonce = static_cast<std::uint64_t>(::getpid());
   nonce_ = nonce;
   Peer& me = peer(index_);
-  me.pid = ::getpid();
+  me.process = ProcessIdentity::own();
   me.place = own_space_place();
   me.nonce_address = reinterpret_cast<std::uintptr_t>(&nonce_);
   me.nonce.store(nonce);
-  CPU_ZERO(&me.cores);
-  ::sched_getaffinity(0, sizeof me.cores, &me.cores);
+  me.cores = CpuMask::own();
 
   Rendezvous& meeting = header().introduction;
   const auto count = static_cast<std::uint32_t>(member_count_);
   SHIMA_TRY(meeting.arrive({}, count, hooks));
-  for (int i = 0; i < member_count_; ++i) CPU_OR(&cores_, &cores_, &peer(i).cores);
-  if (usable_cores() == 0) CPU_SET(0, &cores_);
+  for (int i = 0; i < member_count_; ++i) cores_.add(peer(i).cores);
   SHIMA_TRY_ASSIGN(const Rendezvous::Maxima unreachable,
                    meeting.arrive({reach_all() ? 0U : 1U, hold_all() ? 0U : 1U}, count, hooks));
   one_space_ = unreachable.second == 0;
@@ -142,12 +140,12 @@ Status NodeSegment::introduce(const WaitHooks& hooks) {
   return {};
 }
 
-void NodeSegment::use_all_cores() const { ::sched_setaffinity(0, sizeof cores_, &cores_); }
+void NodeSegment::use_all_cores() const { cores_.bind_thread(); }
 
 bool NodeSegment::reach_all() const {
   for (int i = 0; i < member_count_; ++i) {
     const Peer& other = peer(i);
-    if (i != index_ && !prove_reach(other.pid, other.nonce_address, other.nonce.load()))
+    if (i != index_ && !prove_reach(other.process.pid, other.nonce_address, other.nonce.load()))
       return false;
   }
   return true;
@@ -156,19 +154,23 @@ bool NodeSegment::reach_all() const {
 bool NodeSegment::hold_all() {
   for (int i = 0; i < member_count_; ++i) {
     const Peer& other = peer(i);
-    if (!held_.hold(other.place, other.pid) || *reinterpret_cast<const std::atomic<std::uint64_t>*>(
-                                                   other.nonce_address) != other.nonce.load())
+    if (!held_.hold(other.place, other.process.pid) ||
+        *reinterpret_cast<const std::atomic<std::uint64_t>*>(other.nonce_address) !=
+            other.nonce.load())
       return false;
   }
   return true;
 }
 
 Status NodeSegment::check_peer(int index) const {
-  return index == index_ ? Status{} : check_alive(peer(index).pid);
+  return index == index_ ? Status{} : check_alive(peer(index).process);
 }
 
 Status NodeSegment::check_peers() const {
-  for (int i = 0; i < member_count_; ++i) SHIMA_TRY(check_peer(i));
+  constexpr int most_checks = 64;
+  for (int i = 0; i < std::min(member_count_, most_checks); ++i)
+    SHIMA_TRY(check_peer(
+        static_cast<int>(next_check_.fetch_add(1) % static_cast<unsigned>(member_count_))));
   return {};
 }
 

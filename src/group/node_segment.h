@@ -9,8 +9,7 @@
 // them. All structs below lie in shared memory; zero bytes are their valid initial state.
 #pragma once
 
-#include <sched.h>
-
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -19,6 +18,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/cpu_mask.h"
 #include "ipc/one_space.h"
 #include "ipc/shared_buffer.h"
 #include "ipc/wait.h"
@@ -118,11 +118,12 @@ class NodeSegment {
   // Whether all members live in one address space.
   [[nodiscard]] bool one_space() const { return one_space_; }
   // Cores that the members together may use.
-  [[nodiscard]] int usable_cores() const { return CPU_COUNT(&cores_); }
+  [[nodiscard]] int usable_cores() const { return std::max(1, cores_.count()); }
   // Lets the calling thread run on every core that a member may use. A rank may be bound to one
   // core; a thread that helps it is to take that of a rank that sleeps.
   void use_all_cores() const;
-  // An error once one of the members' processes is gone.
+  // An error once a member's process has ended. Each call checks up to 64 of them in turn, because
+  // a check costs three system calls.
   [[nodiscard]] Status check_peers() const;
   [[nodiscard]] Status check_peer(int index) const;
 
@@ -139,9 +140,9 @@ class NodeSegment {
   struct Peer {
     std::atomic<std::uint64_t> nonce;
     std::uint64_t nonce_address;
-    std::int32_t pid;
+    ProcessIdentity process;
     SpacePlace place;
-    cpu_set_t cores;
+    CpuMask cores;
   };
   static constexpr std::size_t slot_count = 1024;
   // Chunk 0 has the members of slot 0, chunk c those of slots 2^(c-1) to 2^c - 1.
@@ -192,7 +193,8 @@ class NodeSegment {
   bool can_pull_ = false;
   bool one_space_ = false;
   HeldTasks held_;
-  cpu_set_t cores_{};  // of all members
+  CpuMask cores_;  // of all members
+  mutable std::atomic<unsigned> next_check_{0};
   std::atomic<std::size_t> entered_{0};
   std::atomic<std::uint64_t> nonce_{0};
   PeerBuffers peer_buffers_;

@@ -2,9 +2,7 @@
 
 #include <dirent.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/process_handle.h"
 
 namespace shima {
 namespace {
@@ -56,14 +54,12 @@ class Watch {
   [[nodiscard]] static Result<Watch> begin(std::span<const pid_t> pids) {
     Watch watch(pids);
     for (std::size_t i = 0; i < pids.size(); ++i) {
-      UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pids[i], 0)));
-      if (!fd && errno == ESRCH)
-        return fail(Code::peer_lost,
-                    fmt::format("a set of processes: there is no process {}", pids[i]));
-      if (!fd)
-        return fail_errno(errno, fmt::format("a set of processes: {} is no process", pids[i]));
+      auto handle = ProcessHandle::of(pids[i]);
+      if (!handle)
+        return fail(handle.error().code, "a set of processes: " + handle.error().what,
+                    handle.error().sys_errno);
       SHIMA_TRY(check_user(pids[i]));
-      watch.fds_.push_back(std::move(fd));
+      watch.handles_.push_back(*std::move(handle));
     }
     SHIMA_TRY(watch.check());
     return watch;
@@ -71,12 +67,9 @@ class Watch {
 
   // An error once one of them has ended; sets `gone` to which.
   [[nodiscard]] Status check(std::size_t* gone = nullptr) const {
-    std::vector<pollfd> exits;
-    exits.reserve(fds_.size());
-    for (const UniqueFd& fd : fds_) exits.push_back({fd.get(), POLLIN, 0});
-    if (::poll(exits.data(), exits.size(), 0) <= 0) return {};
-    const auto first = std::ranges::find_if(exits, [](const pollfd& p) { return p.revents != 0; });
-    const auto index = static_cast<std::size_t>(first - exits.begin());
+    const auto first = std::ranges::find_if(handles_, &ProcessHandle::has_ended);
+    if (first == handles_.end()) return {};
+    const auto index = static_cast<std::size_t>(first - handles_.begin());
     if (gone != nullptr) *gone = index;
     return failure_of(Code::peer_lost, pids_, index);
   }
@@ -95,7 +88,7 @@ class Watch {
   }
 
   std::span<const pid_t> pids_;
-  std::vector<UniqueFd> fds_;
+  std::vector<ProcessHandle> handles_;
 };
 
 // The place of this process in the array.

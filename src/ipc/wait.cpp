@@ -1,30 +1,14 @@
 #include "ipc/wait.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 namespace shima {
-namespace {
 
-bool is_gone(pid_t pid) {
-  const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  if (fd < 0) return errno == ESRCH;
-  pollfd exited{fd, POLLIN, 0};
-  const bool gone = ::poll(&exited, 1, 0) == 1;
-  ::close(fd);
-  return gone;
-}
-
-}  // namespace
-
-Status check_alive(pid_t pid) {
-  if (!is_gone(pid)) return {};
-  return fail(Code::peer_lost, fmt::format("waiting for process {}: it has ended", pid));
+Status check_alive(const ProcessIdentity& process) {
+  if (!process.has_ended()) return {};
+  return fail(Code::peer_lost, fmt::format("waiting for process {}: it has ended", process.pid));
 }
 
 Status Sleeper::slice(Event& event, std::uint32_t seen) {

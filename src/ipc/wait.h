@@ -7,13 +7,13 @@
 #pragma once
 
 #include <sched.h>
-#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
 
 #include "base/clock.h"
 #include "base/futex.h"
+#include "base/process_handle.h"
 #include "base/result.h"
 
 namespace shima {
@@ -25,7 +25,7 @@ struct WaitHooks {
 };
 
 // An error once a process has exited.
-[[nodiscard]] Status check_alive(pid_t pid);
+[[nodiscard]] Status check_alive(const ProcessIdentity& process);
 
 // A word that waiters of one node sleep on, and the number of sleepers.
 struct Event {

@@ -83,8 +83,8 @@ int state_keyval() {
   return keyval;
 }
 
-// What tells two nodes apart: processes that see the same kernel, host name and process numbers can
-// share memory.
+// What tells two nodes apart: processes that see the same kernel, host name and process IDs can
+// share memory. Time namespaces may differ (ProcessIdentity::clock).
 std::uint64_t node_identity() {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
@@ -97,7 +97,7 @@ std::uint64_t node_identity() {
 
 struct Introduction {
   std::uint64_t node = 0;
-  std::int32_t pid = 0;
+  ProcessIdentity process;
 };
 
 struct Abilities {
@@ -110,14 +110,15 @@ struct Abilities {
 struct Neighbourhood {
   int rank = 0;
   std::vector<Member> members;
-  std::vector<int> local_ranks;  // of this rank's node
+  std::vector<int> local_ranks;                  // of this rank's node
+  std::vector<ProcessIdentity> local_processes;  // theirs
   int local_index = 0;
   int node_count = 0;
 
   // An error once a process of this rank's node has ended.
   [[nodiscard]] Status check_local() const {
-    for (const int local : local_ranks)
-      SHIMA_TRY(check_alive(members[static_cast<std::size_t>(local)].pid));
+    for (std::size_t i = 0; i < local_processes.size(); ++i)
+      if (static_cast<int>(i) != local_index) SHIMA_TRY(check_alive(local_processes[i]));
     return {};
   }
 };
@@ -128,7 +129,7 @@ Result<Neighbourhood> neighbourhood_in(const Gathered<Introduction>& all, int ra
   std::map<std::uint64_t, int> nodes;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int node = nodes.emplace(all[i].node, static_cast<int>(nodes.size())).first->second;
-    around.members.push_back({node, all[i].pid, 1});
+    around.members.push_back({node, all[i].process.pid, 1});
   }
   const int here = around.members[static_cast<std::size_t>(rank)].node;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -136,6 +137,7 @@ Result<Neighbourhood> neighbourhood_in(const Gathered<Introduction>& all, int ra
     if (static_cast<int>(i) == rank)
       around.local_index = static_cast<int>(around.local_ranks.size());
     around.local_ranks.push_back(static_cast<int>(i));
+    around.local_processes.push_back(all[i].process);
   }
   around.node_count = static_cast<int>(nodes.size());
   return around;
@@ -143,8 +145,9 @@ Result<Neighbourhood> neighbourhood_in(const Gathered<Introduction>& all, int ra
 
 // Only this rank knows whether it could make sense of the others.
 Result<Result<Neighbourhood>> look_around(MPI_Comm comm, FirstMeetings& meetings) {
-  const auto mine =
-      caught([]() -> Result<Introduction> { return Introduction{node_identity(), ::getpid()}; });
+  const auto mine = caught([]() -> Result<Introduction> {
+    return Introduction{node_identity(), ProcessIdentity::own()};
+  });
   SHIMA_TRY_ASSIGN(const auto all, meetings.gather(mine, {}));
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -15,6 +14,8 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+
+#include "base/cpu_mask.h"
 
 extern char** environ;
 
@@ -54,11 +55,11 @@ std::uint64_t ignored_signals() {
 }
 
 std::vector<std::uint8_t> own_cpus() {
-  for (std::size_t size = 128; size <= 1024; size *= 2) {
-    std::vector<std::uint8_t> mask(size);
-    if (::sched_getaffinity(0, size, reinterpret_cast<cpu_set_t*>(mask.data())) == 0) return mask;
-  }
-  return {};
+  const CpuMask mask = CpuMask::own();
+  if (mask.count() == 0) return {};
+  std::vector<std::uint8_t> bytes(sizeof mask.words);
+  std::memcpy(bytes.data(), mask.words.data(), bytes.size());
+  return bytes;
 }
 
 // The descriptors that exec(2) would leave open.

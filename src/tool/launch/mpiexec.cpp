@@ -6,7 +6,6 @@
 #include "tool/launch/mpiexec.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,8 @@
 #include <regex>
 #include <set>
 
+#include "base/cpu_mask.h"
+
 extern char** environ;
 
 namespace shima::tool {
@@ -24,11 +25,10 @@ namespace {
 
 // Cores, not hardware threads: Open MPI counts a slot a core.
 int usable_cores() {
-  cpu_set_t mask;
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return 1;
+  const CpuMask mask = CpuMask::own();
   std::set<std::string> cores;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &mask)) continue;
+  for (int cpu = 0; cpu < CpuMask::most_cpus; ++cpu) {
+    if (!mask.has(cpu)) continue;
     const auto topology = fmt::format("/sys/devices/system/cpu/cpu{}/topology/", cpu);
     std::string package, core;
     std::ifstream(topology + "physical_package_id") >> package;

@@ -1,10 +1,8 @@
 #include "pvas/root/server/server.h"
 
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 #include <map>
 #include <optional>
 
+#include "base/process_handle.h"
 #include "pvas/root/server/connection.h"
 #include "pvas/root/server/reserve.h"
 #include "pvas/root/server/self_test.h"
@@ -66,11 +65,12 @@ class Server {
     return add(signals_.get());
   }
 
-  // A pidfd: the exit of the process wakes the server once.
-  UniqueFd watch_process(pid_t process) const {
-    UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
-    if (fd && !add(fd.get(), EPOLLIN | EPOLLONESHOT)) return {};
-    return fd;
+  // Its exit wakes the server once.
+  std::optional<ProcessHandle> watch_process(pid_t process) const {
+    auto handle = ProcessHandle::of(process);
+    if (!handle) return {};
+    if (handle->descriptor() >= 0) std::ignore = add(handle->descriptor(), EPOLLIN | EPOLLONESHOT);
+    return *std::move(handle);
   }
 
   Status add(int fd, unsigned what = EPOLLIN) const {
@@ -80,9 +80,8 @@ class Server {
     return {};
   }
 
-  static bool lives(const UniqueFd& process) {
-    pollfd end{process.get(), POLLIN, 0};
-    return process && ::poll(&end, 1, 0) == 0;
+  static bool lives(const std::optional<ProcessHandle>& process) {
+    return process && !process->has_ended();
   }
 
   bool time_to_leave() const {
@@ -240,8 +239,8 @@ class Server {
   Space& space_;
   UniqueFd listener_;
   pid_t maker_pid_;
-  UniqueFd maker_;  // a pidfd
-  Status able_;     // an error if there is no space to serve
+  std::optional<ProcessHandle> maker_;
+  Status able_;  // an error if there is no space to serve
   UniqueFd signals_;
   UniqueFd poll_;
   SpareNumber spare_;
@@ -252,7 +251,7 @@ class Server {
   int arrived_ = 0;
   int expected_ = 0;
   pid_t launcher_pid_ = 0;
-  UniqueFd launcher_;  // a pidfd
+  std::optional<ProcessHandle> launcher_;
 };
 
 }  // namespace

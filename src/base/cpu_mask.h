@@ -1,0 +1,46 @@
+// A set of CPUs of any machine that Linux runs on; plain data, may lie in shared memory.
+//
+// glibc's cpu_set_t ends at CPU 1023, and the kernel refuses to tell the set of a larger machine.
+#pragma once
+
+#include <sched.h>
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace shima {
+
+struct CpuMask {
+  static constexpr int most_cpus = 8192;  // what the kernel can be built for
+  std::array<std::uint64_t, most_cpus / 64> words{};
+
+  // Where the calling thread may run; empty if the kernel does not tell.
+  [[nodiscard]] static CpuMask own() {
+    CpuMask mask;
+    if (::sched_getaffinity(0, sizeof mask.words, mask.as_set()) != 0) mask.words.fill(0);
+    return mask;
+  }
+  [[nodiscard]] int count() const {
+    int total = 0;
+    for (const std::uint64_t word : words) total += std::popcount(word);
+    return total;
+  }
+  [[nodiscard]] bool has(int cpu) const {
+    return (words[static_cast<std::size_t>(cpu / 64)] >> (cpu % 64) & 1) != 0;
+  }
+  void add(const CpuMask& other) {
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] |= other.words[i];
+  }
+  // Has the calling thread run there. An empty set changes nothing.
+  void bind_thread() const {
+    if (count() == 0) return;
+    CpuMask copy = *this;
+    ::sched_setaffinity(0, sizeof copy.words, copy.as_set());
+  }
+
+ private:
+  [[nodiscard]] cpu_set_t* as_set() { return reinterpret_cast<cpu_set_t*>(words.data()); }
+};
+
+}  // namespace shima
