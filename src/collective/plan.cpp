@@ -20,7 +20,9 @@ namespace {
 
 constexpr std::uint64_t default_window_bytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t largest_window_bytes = std::uint64_t{1} << 30;  // one message each
-constexpr std::uint64_t page_bytes = 4096;
+// Domains and windows begin at multiples of this. All members must choose alike, on nodes whose
+// pages and blocks differ, so it is no property of a machine or a file.
+constexpr std::uint64_t grid_bytes = 4096;
 constexpr std::uint64_t pull_piece_bytes = 2048;  // smaller pieces are packed by their owners
 // Where no agent waits for another's lock the copying alone counts; packing spares the kernel's
 // walk through the pages of each piece.
@@ -142,7 +144,7 @@ std::vector<int> pick_agents(std::span<const Member> members, int max_agents,
 
 std::uint64_t domain_alignment(const TargetRange& span, int parts, std::uint64_t window_bytes) {
   return span.len_bytes() >= 4 * static_cast<std::uint64_t>(parts) * window_bytes ? window_bytes
-                                                                                  : page_bytes;
+                                                                                  : grid_bytes;
 }
 
 // Every agent gets whole subfiles where there are enough of them, since each subfile has a lock of
@@ -171,7 +173,7 @@ std::vector<Agent> share_out(const std::vector<Domain>& parts, const std::vector
 std::uint64_t window_size(std::uint64_t wanted_bytes) {
   if (wanted_bytes == 0) return default_window_bytes;
   const std::uint64_t len = std::min(wanted_bytes, largest_window_bytes);
-  return (len + page_bytes - 1) / page_bytes * page_bytes;
+  return (len + grid_bytes - 1) / grid_bytes * grid_bytes;
 }
 
 std::uint64_t common_granule(std::span<const Post> posts, std::uint64_t start) {
@@ -204,7 +206,7 @@ Plan make_plan(std::span<const Post> posts, Direction direction, const Terrain& 
   plan.path =
       gathering_path(totals, locks_of(direction, ranks.size(), parts.size()), terrain, wanted);
   plan.window_bytes = window_size(tuning.window_bytes);
-  plan.granule_bytes = common_granule(posts, std::gcd(page_bytes, terrain.layout.granule_bytes()));
+  plan.granule_bytes = common_granule(posts, std::gcd(grid_bytes, terrain.layout.granule_bytes()));
   plan.agents = share_out(parts, ranks, plan.window_bytes);
   return plan;
 }

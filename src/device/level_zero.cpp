@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/page_size.h"
 #include "device/driver.h"
 #include "device/pieces.h"
 #include "device/symbols.h"
@@ -28,7 +29,6 @@ constexpr int type_device = 2;
 constexpr std::uint32_t event_pool_host_visible = 1;
 constexpr std::uint32_t event_scope_host = 4;
 constexpr int queue_asynchronous = 2;
-constexpr std::size_t page_bytes = 4096;
 constexpr int error_out_of_host_memory = 0x70000002;
 constexpr int error_out_of_device_memory = 0x70000003;
 
@@ -160,7 +160,7 @@ class LevelZeroQueue final : public CopyQueue {
     const EventPoolDescription pool;
     void* address = nullptr;
     SHIMA_TRY(
-        Functions::check(ze_.allocate_host(context_, &memory, buffer_bytes, page_bytes, &address),
+        Functions::check(ze_.allocate_host(context_, &memory, buffer_bytes, page_size(), &address),
                          "zeMemAllocHost"));
     buffer_ = {static_cast<std::byte*>(address), buffer_bytes};
     SHIMA_TRY(Functions::check(ze_.create_list(context_, device_, &queue, &list_),

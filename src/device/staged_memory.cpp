@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <array>
 
+#include "base/page_size.h"
 #include "base/units.h"
 
 namespace shima {
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
-
 // Halves of whole pages, so that pieces of an aligned file stay aligned.
 std::uint64_t half_of(std::uint64_t buffer_bytes) {
+  const std::uint64_t page_bytes = page_size();
   const std::uint64_t wanted = buffer_bytes == 0 ? default_device_buffer_bytes : buffer_bytes;
   return std::max<std::uint64_t>(1, wanted / 2 / page_bytes) * page_bytes;
 }

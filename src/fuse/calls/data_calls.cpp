@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/page_size.h"
 #include "fuse/calls/create.h"
 #include "fuse/calls/mount.h"
 #include "fuse/calls/read_ahead.h"
@@ -62,7 +63,7 @@ void* buffer_of(std::size_t len_bytes) {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
-  constexpr std::size_t page_bytes = 4096;
+  const std::size_t page_bytes = page_size();
   static thread_local std::unique_ptr<void, Free> buffer;
   static thread_local std::size_t capacity = 0;
   if (len_bytes > capacity) {

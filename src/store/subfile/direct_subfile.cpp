@@ -1,47 +1,69 @@
 #include "store/subfile/direct_subfile.h"
 
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
+#include "base/page_size.h"
+#include "base/unique_fd.h"
 #include "store/subfile/pieces.h"
 
 namespace shima {
 namespace {
 
-// At least a page: a page that one member writes directly and another through the page cache would
-// lose one of them. No disk in use has larger blocks.
-constexpr std::uint64_t block_bytes = 4096;
 constexpr std::uint64_t bounce_bytes = std::uint64_t{4} << 20;
 
-std::uint64_t down(std::uint64_t offset) { return offset / block_bytes * block_bytes; }
-std::uint64_t up(std::uint64_t offset) { return down(offset + block_bytes - 1); }
+// What STATX_DIOALIGN adds to statx(2). The headers of older systems do not have it.
+constexpr unsigned statx_direct_alignment = 0x2000;
+constexpr std::size_t statx_memory_at = 0x98;
+constexpr std::size_t statx_offset_at = 0x9c;
 
-bool is_aligned(std::span<const iovec> pieces) {
-  return std::ranges::all_of(pieces, [](const iovec& piece) {
-    return (reinterpret_cast<std::uintptr_t>(piece.iov_base) | piece.iov_len) % block_bytes == 0;
-  });
+bool is_usable(std::uint64_t alignment) {
+  constexpr std::uint64_t largest = std::uint64_t{1} << 20;
+  return std::has_single_bit(alignment) && alignment <= largest;
 }
 
-bool is_whole(const ApartRun& run) {
-  return as_unsigned(run.begin.value) % block_bytes == 0 && is_aligned(run.pieces);
+// Empty where the kernel or the file system does not tell.
+std::optional<DirectAlignment> reported_alignment(const std::string& path) {
+  struct statx facts{};
+  if (::statx(AT_FDCWD, path.c_str(), 0, statx_direct_alignment, &facts) != 0 ||
+      (facts.stx_mask & statx_direct_alignment) == 0)
+    return {};
+  const auto field = [&facts](std::size_t at) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, reinterpret_cast<const std::byte*>(&facts) + at, sizeof value);
+    return std::uint64_t{value};
+  };
+  const std::uint64_t memory = field(statx_memory_at);
+  const std::uint64_t offset = field(statx_offset_at);
+  if (!is_usable(memory) || !is_usable(offset)) return {};
+  return DirectAlignment{offset, memory, offset};
 }
 
-// A transfer's parts, one after the other: edge, whole blocks, edge.
-struct Parts {
-  std::uint64_t head_bytes = 0;
-  std::uint64_t body_bytes = 0;
-  std::uint64_t tail_bytes = 0;
-};
-
-// No block at or after `end` is whole.
-Parts parts_of(std::uint64_t begin, std::uint64_t len_bytes, std::uint64_t end) {
-  const std::uint64_t first = up(begin);
-  const std::uint64_t last = down(std::min(begin + len_bytes, end));
-  if (first >= last) return {len_bytes, 0, 0};
-  return {first - begin, last - first, begin + len_bytes - last};
+// The preferred length of transfers is not a block on NFS and Lustre, where it is very large.
+std::uint64_t block_of(const std::string& path) {
+  constexpr std::uint64_t usual = 4096;
+  constexpr blksize_t largest_block = 64 * 1024;
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) != 0) return usual;
+  if (S_ISBLK(facts.st_mode)) {
+    int sector = 0;
+    const UniqueFd device(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (device && ::ioctl(device.get(), BLKSSZGET, &sector) == 0 && sector > 0)
+      return static_cast<std::uint64_t>(sector);
+    return usual;
+  }
+  const bool is_block = facts.st_blksize >= 512 && facts.st_blksize <= largest_block;
+  return is_block ? static_cast<std::uint64_t>(facts.st_blksize) : usual;
 }
 
 struct Free {
@@ -49,9 +71,12 @@ struct Free {
 };
 using AlignedBuffer = std::unique_ptr<std::byte, Free>;
 
-AlignedBuffer make_buffer(std::uint64_t len_bytes) {
-  return AlignedBuffer(static_cast<std::byte*>(std::aligned_alloc(block_bytes, len_bytes)));
-}
+// A transfer's parts, one after the other: edge, whole blocks, edge.
+struct Parts {
+  std::uint64_t head_bytes = 0;
+  std::uint64_t body_bytes = 0;
+  std::uint64_t tail_bytes = 0;
+};
 
 void gather(std::span<const iovec> pieces, std::byte* to) {
   for (const iovec& piece : pieces) {
@@ -72,8 +97,11 @@ void scatter(const std::byte* from, std::span<const iovec> pieces, std::uint64_t
 class DirectSubfile final : public Subfile {
  public:
   DirectSubfile(std::unique_ptr<Subfile> buffered, std::unique_ptr<Subfile> direct,
-                DirectTransfers transfers)
-      : buffered_(std::move(buffered)), direct_(std::move(direct)), transfers_(transfers) {}
+                DirectTransfers transfers, const DirectAlignment& alignment)
+      : buffered_(std::move(buffered)),
+        direct_(std::move(direct)),
+        transfers_(transfers),
+        alignment_(alignment) {}
 
   Status write(TargetOffset offset, std::span<const iovec> pieces) override {
     if (!transfers_.write) return buffered_->write(offset, pieces);
@@ -90,7 +118,8 @@ class DirectSubfile final : public Subfile {
   bool move_apart(std::span<const ApartRun> runs, bool writing) override {
     if (!(writing ? transfers_.write : transfers_.read))
       return buffered_->move_apart(runs, writing);
-    return std::ranges::all_of(runs, is_whole) && direct_->move_apart(runs, writing);
+    return std::ranges::all_of(runs, [this](const ApartRun& run) { return is_whole(run); }) &&
+           direct_->move_apart(runs, writing);
   }
   // What comes from the disk in any case is not worth looking for in the page cache.
   bool cached(TargetOffset offset) override {
@@ -126,6 +155,36 @@ class DirectSubfile final : public Subfile {
   Result<FileIdentity> identity() override { return buffered_->identity(); }
 
  private:
+  [[nodiscard]] std::uint64_t down(std::uint64_t offset) const {
+    return offset & ~(alignment_.block_bytes - 1);
+  }
+  [[nodiscard]] std::uint64_t up(std::uint64_t offset) const {
+    return down(offset + alignment_.block_bytes - 1);
+  }
+  // No block at or after `end` is whole.
+  [[nodiscard]] Parts parts_of(std::uint64_t begin, std::uint64_t len_bytes,
+                               std::uint64_t end) const {
+    const std::uint64_t first = up(begin);
+    const std::uint64_t last = down(std::min(begin + len_bytes, end));
+    if (first >= last) return {len_bytes, 0, 0};
+    return {first - begin, last - first, begin + len_bytes - last};
+  }
+  [[nodiscard]] bool is_aligned(std::span<const iovec> pieces) const {
+    return std::ranges::all_of(pieces, [this](const iovec& piece) {
+      return reinterpret_cast<std::uintptr_t>(piece.iov_base) % alignment_.memory_bytes == 0 &&
+             piece.iov_len % alignment_.piece_bytes == 0;
+    });
+  }
+  [[nodiscard]] bool is_whole(const ApartRun& run) const {
+    return down(as_unsigned(run.begin.value)) == as_unsigned(run.begin.value) &&
+           bytes_in(run.pieces) % alignment_.block_bytes == 0 && is_aligned(run.pieces);
+  }
+  [[nodiscard]] AlignedBuffer make_buffer(std::uint64_t len_bytes) const {
+    const std::uint64_t boundary = std::max(alignment_.memory_bytes, alignment_.block_bytes);
+    const std::uint64_t whole = (len_bytes + boundary - 1) & ~(boundary - 1);
+    return AlignedBuffer(static_cast<std::byte*>(std::aligned_alloc(boundary, whole)));
+  }
+
   using MovePart = Result<std::uint64_t> (*)(Subfile& file, TargetOffset offset,
                                              std::span<const iovec> pieces);
 
@@ -191,14 +250,27 @@ class DirectSubfile final : public Subfile {
   std::unique_ptr<Subfile> buffered_;
   std::unique_ptr<Subfile> direct_;
   DirectTransfers transfers_;
+  DirectAlignment alignment_;
 };
 
 }  // namespace
 
+DirectAlignment direct_alignment(const std::string& path) {
+  auto alignment = reported_alignment(path);
+  if (!alignment) {
+    const std::uint64_t block = block_of(path);
+    alignment = is_usable(block) ? DirectAlignment{block, block, block} : DirectAlignment{};
+  }
+  alignment->block_bytes = std::max<std::uint64_t>(alignment->block_bytes, page_size());
+  return *alignment;
+}
+
 std::unique_ptr<Subfile> make_direct_subfile(std::unique_ptr<Subfile> buffered,
                                              std::unique_ptr<Subfile> direct,
-                                             DirectTransfers transfers) {
-  return std::make_unique<DirectSubfile>(std::move(buffered), std::move(direct), transfers);
+                                             DirectTransfers transfers,
+                                             const DirectAlignment& alignment) {
+  return std::make_unique<DirectSubfile>(std::move(buffered), std::move(direct), transfers,
+                                         alignment);
 }
 
 }  // namespace shima

@@ -1,17 +1,32 @@
 // A subfile with direct I/O (O_DIRECT), as requested by the hints direct_read and direct_write.
 //
-// The kernel accepts such transfers only in whole blocks. So a transfer has three parts: an edge at
-// each end, which uses a buffered descriptor, and the whole blocks between them, which bypass the
-// page cache, through an aligned buffer if the caller's memory is not aligned. No block is ever
-// read to be written back. Two members that write different parts of one block both use the page
-// cache there. If the file system refuses a direct transfer, it goes through the page cache.
+// The kernel accepts such transfers only in whole blocks, from aligned memory. So a transfer has
+// three parts: an edge at each end, which uses a buffered descriptor, and the whole blocks between
+// them, which bypass the page cache, through an aligned buffer if the caller's memory is not
+// aligned. No block is ever read to be written back. Two members that write different parts of one
+// block both use the page cache there. If the file system refuses a direct transfer, it goes
+// through the page cache.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "store/subfile/subfile.h"
 
 namespace shima {
+
+// Powers of two, of one file.
+struct DirectAlignment {
+  // Of the offsets and lengths of direct transfers: at least a page, because if one member writes a
+  // part of a page directly and another through the page cache, one of them loses bytes.
+  std::uint64_t block_bytes = 4096;
+  std::uint64_t memory_bytes = 4096;  // of the address of each piece
+  std::uint64_t piece_bytes = 4096;   // of the length of each piece
+};
+
+// As statx(2) reports it (STATX_DIOALIGN, Linux 6.1), or from the size of a block.
+[[nodiscard]] DirectAlignment direct_alignment(const std::string& path);
 
 struct DirectTransfers {
   bool read = false;
@@ -21,6 +36,7 @@ struct DirectTransfers {
 // `direct` is open with O_DIRECT, `buffered` without; both are one file.
 [[nodiscard]] std::unique_ptr<Subfile> make_direct_subfile(std::unique_ptr<Subfile> buffered,
                                                            std::unique_ptr<Subfile> direct,
-                                                           DirectTransfers transfers);
+                                                           DirectTransfers transfers,
+                                                           const DirectAlignment& alignment);
 
 }  // namespace shima

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/page_size.h"
 #include "store/subfile/close_to_open.h"
 #include "store/subfile/direct_subfile.h"
 #include "store/subfile/far_lock.h"
@@ -228,7 +229,7 @@ class PosixSubfile final : public Subfile {
   // The NFS client keeps one run of bytes a page. Before it takes another it sends the first, which
   // costs a commit too; a sync sends a single run for good.
   Status finish_page(TargetOffset next) {
-    const static std::int64_t page_bytes = ::sysconf(_SC_PAGESIZE);
+    const auto page_bytes = static_cast<std::int64_t>(page_size());
     const TargetOffset last = last_end_;
     const bool same_page =
         last.value > 0 && (last.value - 1) / page_bytes == next.value / page_bytes;
@@ -379,7 +380,8 @@ Result<std::unique_ptr<Subfile>> open_subfile(const SubfileOpen& request) {
     log(LogLevel::warn, "direct_read and direct_write have no effect: {}", direct.error().what);
     return buffered;
   }
-  return make_direct_subfile(*std::move(buffered), *std::move(direct), transfers);
+  return make_direct_subfile(*std::move(buffered), *std::move(direct), transfers,
+                             direct_alignment(request.path));
 }
 
 }  // namespace shima
