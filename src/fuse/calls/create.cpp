@@ -52,12 +52,24 @@ Status give_striped_to_caller(Tree& tree, const fuse_ctx& caller, Node& node) {
 
 }  // namespace
 
-Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name) {
+Status give_to_caller(const fuse_ctx& caller, int folder_fd, int made_fd) {
   if (::geteuid() != 0 || (caller.uid == 0 && caller.gid == 0)) return {};
   struct stat folder{};
   SHIMA_TRY(done(::fstat(folder_fd, &folder)));
   const gid_t group = (folder.st_mode & S_ISGID) != 0 ? static_cast<gid_t>(-1) : caller.gid;
-  return done(::fchownat(folder_fd, name, caller.uid, group, AT_SYMLINK_NOFOLLOW));
+  return done(::fchownat(made_fd, "", caller.uid, group, AT_EMPTY_PATH));
+}
+
+Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name, mode_t type) {
+  if (::geteuid() != 0 || (caller.uid == 0 && caller.gid == 0)) return {};
+  const UniqueFd made(::openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  SHIMA_TRY(done(made.get()));
+  struct stat facts{};
+  SHIMA_TRY(done(::fstat(made.get(), &facts)));
+  const nlink_t links = type == S_IFDIR ? 2 : 1;
+  if ((facts.st_mode & S_IFMT) != type || facts.st_uid != 0 || facts.st_nlink > links)
+    return refusal(EIO);
+  return give_to_caller(caller, folder_fd, made.get());
 }
 
 Result<std::unique_ptr<Handle>> create_file(Tree& tree, const fuse_ctx& caller,
@@ -68,7 +80,7 @@ Result<std::unique_ptr<Handle>> create_file(Tree& tree, const fuse_ctx& caller,
   const bool is_new = created.has_value();
   if (!is_new && (created.error().code != Code::file_exists || (flags & O_EXCL) != 0))
     return std::unexpected(created.error());
-  if (is_new && *created) SHIMA_TRY(give_to_caller(caller, folder->fd(), name.c_str()));
+  if (is_new && *created) SHIMA_TRY(give_to_caller(caller, folder->fd(), created->get()));
   SHIMA_TRY_ASSIGN(auto node, tree.look_up(folder, name));
   if (is_new && node->kind == Node::Kind::striped)
     SHIMA_TRY(give_striped_to_caller(tree, caller, *node));

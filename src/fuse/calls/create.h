@@ -16,8 +16,12 @@ namespace shima::fuse {
                                                           const std::string& name, int flags,
                                                           mode_t mode);
 
-// Gives a new object to the user who asked for it, not to the mounting user.
-[[nodiscard]] Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name);
+// Gives a new object, open as `made_fd`, to the user who asked for it, not to the mounting user.
+[[nodiscard]] Status give_to_caller(const fuse_ctx& caller, int folder_fd, int made_fd);
+// The same by name. A user who may rename in the directory can put another file there: anything
+// but a new entry of root's, of this type, is refused (EIO).
+[[nodiscard]] Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name,
+                                    mode_t type);
 
 // All names but "." and "..".
 [[nodiscard]] Result<std::vector<std::string>> names_in(int folder_fd);

@@ -52,28 +52,31 @@ void move_place(Node& node, const Place& place) {
 
 // Calls make(directory, name), gives the result to the user who asked, and replies with it.
 template <class Make>
-void make_and_reply(fuse_req_t request, fuse_ino_t folder_number, const char* name, Make make) {
+void make_and_reply(fuse_req_t request, fuse_ino_t folder_number, const char* name, mode_t type,
+                    Make make) {
   answer(request, [&]() -> Status {
     if (is_hidden(name)) return refusal(EPERM);
     SHIMA_TRY_ASSIGN(const auto folder, node_of(request, folder_number));
     SHIMA_TRY(done(make(folder->fd())));
-    SHIMA_TRY(give_to_caller(*fuse_req_ctx(request), folder->fd(), name));
+    SHIMA_TRY(give_to_caller(*fuse_req_ctx(request), folder->fd(), name, type));
     SHIMA_TRY_ASSIGN(const auto node, tree_of(request).look_up(folder, name));
     return reply_node(request, node);
   });
 }
 
 void make_folder(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t mode) {
-  make_and_reply(request, folder, name, [&](int fd) { return ::mkdirat(fd, name, mode); });
+  make_and_reply(request, folder, name, S_IFDIR, [&](int fd) { return ::mkdirat(fd, name, mode); });
 }
 
 void make_special(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t mode,
                   dev_t device) {
-  make_and_reply(request, folder, name, [&](int fd) { return ::mknodat(fd, name, mode, device); });
+  make_and_reply(request, folder, name, (mode & S_IFMT) == 0 ? S_IFREG : mode & S_IFMT,
+                 [&](int fd) { return ::mknodat(fd, name, mode, device); });
 }
 
 void make_link(fuse_req_t request, const char* goal, fuse_ino_t folder, const char* name) {
-  make_and_reply(request, folder, name, [&](int fd) { return ::symlinkat(goal, fd, name); });
+  make_and_reply(request, folder, name, S_IFLNK,
+                 [&](int fd) { return ::symlinkat(goal, fd, name); });
 }
 
 // A striped file can have only one name, because its master file is replaced by rename.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "fuse/tree/errors.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
@@ -24,13 +25,25 @@ std::string path_of(Node& node) {
   return node.parts().removed ? std::string() : node.parts().place.path();
 }
 
-// Calls `change(descriptor, name)` for the master file, its subfiles, and what lies beside them,
+// Opens an entry and calls `change(descriptor)`, so that a user who replaces the entry, for example
+// by a link, cannot redirect the change to a file elsewhere.
+template <class Change>
+Status change_entry(int folder_fd, const char* name, Change change) {
+  const UniqueFd fd(::openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  SHIMA_TRY(done(fd.get()));
+  struct stat facts{};
+  SHIMA_TRY(done(::fstat(fd.get(), &facts)));
+  if (!S_ISREG(facts.st_mode)) return refusal(EIO);
+  return done(change(fd.get()));
+}
+
+// Calls `change(descriptor)` for the master file, its subfiles, and what lies beside them,
 // while the master file is locked against replacement.
 template <class Change>
 Status change_parts(Tree& tree, Node& node, Change change) {
   if (path_of(node).empty()) {
     const std::lock_guard lock(node.parts().mutex);
-    for (const UniqueFd& fd : node.parts().subfiles) SHIMA_TRY(done(change(fd.get(), "")));
+    for (const UniqueFd& fd : node.parts().subfiles) SHIMA_TRY(done(change(fd.get())));
     return {};
   }
   SHIMA_TRY_ASSIGN(const auto striped, tree.description(node));
@@ -39,13 +52,13 @@ Status change_parts(Tree& tree, Node& node, Change change) {
   SHIMA_TRY_ASSIGN(const auto targets,
                    open_targets(striped->master.targets(), path, Target::Purpose::use));
   for (const Part& part : parts_of(striped->master, targets))
-    SHIMA_TRY(done(change(part.target->fd(), part.name.c_str())));
+    SHIMA_TRY(change_entry(part.target->fd(), part.name.c_str(), change));
   Place place;
   {
     const std::lock_guard parts_lock(node.parts().mutex);
     place = node.parts().place;
   }
-  return done(change(place.folder->fd(), place.name.c_str()));
+  return change_entry(place.folder->fd(), place.name.c_str(), change);
 }
 
 }  // namespace
@@ -60,10 +73,8 @@ Status change_mode(Tree&, Node& node, mode_t mode) {
 }
 
 Status change_owner(Tree& tree, Node& node, uid_t user, gid_t group) {
-  const auto change = [&](int fd, const char* name) {
-    return ::fchownat(fd, name, user, group, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
-  };
-  if (!is_striped(node)) return done(change(node.fd(), ""));
+  const auto change = [&](int fd) { return ::fchownat(fd, "", user, group, AT_EMPTY_PATH); };
+  if (!is_striped(node)) return done(change(node.fd()));
   return change_parts(tree, node, change);
 }
 
@@ -84,10 +95,8 @@ Status change_size(Node& node, off_t size) {
 }
 
 Status change_times(Tree& tree, Node& node, const Times& times) {
-  const auto change = [&](int fd, const char* name) {
-    return ::utimensat(fd, name, times.data(), *name == '\0' ? AT_EMPTY_PATH : AT_SYMLINK_NOFOLLOW);
-  };
-  if (!is_striped(node)) return done(change(node.fd(), ""));
+  const auto change = [&](int fd) { return ::utimensat(fd, "", times.data(), AT_EMPTY_PATH); };
+  if (!is_striped(node)) return done(change(node.fd()));
   return change_parts(tree, node, change);
 }
 

@@ -135,6 +135,7 @@ Status Handle::write(const void* data, std::uint64_t len_bytes, FileOffset offse
     const ssize_t n =
         ::pwritev2(fd_.get(), &piece, 1, offset.value + as_signed(moved), appends ? RWF_APPEND : 0);
     if (n < 0 && errno == EINTR) continue;
+    if (n == 0) return refusal(EIO);  // or this would go on for ever
     SHIMA_TRY(done(static_cast<int>(std::min<ssize_t>(n, 0))));
     moved += as_unsigned(n);
   }
@@ -184,8 +185,10 @@ Result<off_t> Handle::seek(off_t offset, int whence) {
 }
 
 Status Handle::flush() const {
-  if (!file_) return done(::close(::dup(fd_.get())));
-  return {};
+  if (file_) return {};
+  const int copy = ::dup(fd_.get());
+  SHIMA_TRY(done(copy));
+  return done(::close(copy));
 }
 
 }  // namespace shima::fuse

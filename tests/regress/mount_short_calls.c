@@ -1,0 +1,35 @@
+// RANKS: none
+// What mount_short_calls.py preloads into the mount: system calls that fail or do nothing, and
+// somebody who puts another file in the place of one that was just made.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+ssize_t pwritev2(int fd, const struct iovec* pieces, int count, off_t offset, int flags) {
+  (void)fd, (void)pieces, (void)count, (void)offset, (void)flags;
+  return 0;
+}
+ssize_t pwritev64v2(int fd, const struct iovec* pieces, int count, off64_t offset, int flags) {
+  return pwritev2(fd, pieces, count, offset, flags);
+}
+
+int dup(int fd) {
+  (void)fd;
+  errno = EMFILE;
+  return -1;
+}
+
+int mknodat(int folder, const char* name, mode_t mode, dev_t device) {
+  int (*real)(int, const char*, mode_t, dev_t) =
+      (int (*)(int, const char*, mode_t, dev_t))dlsym(RTLD_NEXT, "mknodat");
+  const char* victim = getenv("SHIMA_TEST_VICTIM");
+  int made = real(folder, name, mode, device);
+  if (made != 0 || victim == NULL) return made;
+  if (unlinkat(folder, name, 0) != 0) return -1;
+  return linkat(AT_FDCWD, victim, folder, name, 0);
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# FLAVOURS: none
+# TIMEOUT: 60
+"""The mount reports system calls that fail or move nothing, and gives no file away but the one that it has made.
+
+mount_short_calls.c is preloaded into the mount: pwritev2 writes nothing, dup has no descriptor left, and whoever may
+rename in the directory puts a link to root's file in the place of a new one.
+"""
+import contextlib
+import errno
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.environ["SHIMA_SOURCE_DIR"], "tests/tool"))
+from mount_lib import FOLDER, MOUNT, SHIMA, SOURCE, enter, skip
+
+OTHER_USER = 12345
+
+
+def errno_of(call):
+    try:
+        call()
+    except OSError as error:
+        return error.errno
+    return 0
+
+
+def check(what, found, wanted):
+    if found != wanted:
+        sys.exit(f"{what}: {found}, not {wanted}")
+
+
+def check_writes():
+    fd = os.open(MOUNT / "plain", os.O_RDWR | os.O_CREAT)
+    check("a write that moves nothing", errno_of(lambda: os.write(fd, b"bytes")), errno.EIO)
+    check("a flush without descriptors", errno_of(lambda: os.close(fd)), errno.EMFILE)
+
+
+def check_owner(victim):
+    made = subprocess.run(["mkfifo", MOUNT / "new"], user=OTHER_USER, group=OTHER_USER, capture_output=True, check=False)
+    check("owner of what was put in the place of a new file", os.stat(victim).st_uid, 0)
+    check("success for a file that is another one", made.returncode == 0, False)
+
+
+def server_of_mount():
+    """The server that this test has started: the one whose mount point is ours."""
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0") if folder.name.isdigit() else []
+        except OSError:
+            continue
+        if words and words[0].endswith(b"shima-fuse") and os.fsencode(MOUNT) in words:
+            return int(folder.name)
+    return sys.exit("the server of the mount is not found")
+
+
+@contextlib.contextmanager
+def limited(server, seconds):
+    """Kills the server when the time is up, so that calls that wait for it end."""
+    timer = threading.Timer(seconds, os.kill, (server, signal.SIGKILL))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def main():
+    enter()
+    if os.geteuid() != 0:
+        skip("needs root")
+    shim, victim = pathlib.Path("shim.so").absolute(), pathlib.Path("victim").absolute()
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", shim, SOURCE / "tests/regress/mount_short_calls.c", "-ldl"],
+                   check=True)
+    os.mkfifo(victim)
+    for folder in (FOLDER, MOUNT):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o777)
+    env = dict(os.environ, LD_PRELOAD=str(shim), SHIMA_TEST_VICTIM=str(victim))
+    subprocess.run([SHIMA, "mount", "--allow-other", "--log-file", "mount.log", FOLDER, MOUNT], check=True, env=env,
+                   timeout=20)
+    try:
+        with limited(server_of_mount(), 15):
+            check_writes()
+            check_owner(victim)
+    finally:
+        subprocess.run(["umount", "-l", MOUNT], check=False)
+
+
+main()
