@@ -2,10 +2,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <filesystem>
 #include <random>
@@ -13,7 +15,9 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "store/subfile/direct_subfile.h"
 #include "store/subfile/posix_subfile.h"
+#include "store/target/permissions.h"
 
 namespace shima {
 namespace {
@@ -199,6 +203,84 @@ TEST_F(StoreTest, AReadStopsAtTheEndOfTheFile) {
   EXPECT_EQ(found[100], 0xEE);
   EXPECT_EQ(file->read(TargetOffset{1000}, found.data(), found.size()).value(), 0U);
   EXPECT_EQ(file->read(TargetOffset{5000}, found.data(), found.size()).value(), 0U);
+}
+
+// A user who may rename in the directory puts another file in the place of a new one.
+TEST_F(StoreTest, OnlyANewFileIsGivenAway) {
+  const std::string link = path_ + ".link";
+  std::ignore = open();
+  struct stat like{};
+  ASSERT_EQ(::stat(path_.c_str(), &like), 0);
+  like.st_mode = S_IFREG | 0600;
+  if (::geteuid() == 0) like.st_uid = 12345;
+  ASSERT_EQ(::link(path_.c_str(), link.c_str()), 0);
+  EXPECT_FALSE(give_new_file(AT_FDCWD, path_.c_str(), like).has_value());
+  ASSERT_EQ(::unlink(link.c_str()), 0);
+  ASSERT_EQ(::symlink(path_.c_str(), link.c_str()), 0);
+  EXPECT_FALSE(give_new_file(AT_FDCWD, link.c_str(), like).has_value());
+  ASSERT_EQ(::unlink(link.c_str()), 0);
+  EXPECT_TRUE(give_new_file(AT_FDCWD, path_.c_str(), like).has_value());
+  struct stat given{};
+  ASSERT_EQ(::stat(path_.c_str(), &given), 0);
+  EXPECT_EQ(given.st_uid, like.st_uid);
+  EXPECT_EQ(given.st_mode & 07777U, 0600U);
+}
+
+// Takes only what O_DIRECT takes on a disk with large blocks.
+class Strict final : public FileSystemCalls {
+ public:
+  explicit Strict(const DirectAlignment& alignment) : alignment_(alignment) {}
+  ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset) override {
+    check({pieces, static_cast<std::size_t>(count)}, offset);
+    return FileSystemCalls::pwritev(fd, pieces, count, offset);
+  }
+  ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset) override {
+    check({pieces, static_cast<std::size_t>(count)}, offset);
+    return FileSystemCalls::preadv(fd, pieces, count, offset);
+  }
+
+ private:
+  void check(std::span<const iovec> pieces, off_t offset) const {
+    EXPECT_EQ(static_cast<std::uint64_t>(offset) % alignment_.block_bytes, 0U);
+    for (const iovec& piece : pieces) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece.iov_base) % alignment_.memory_bytes, 0U);
+      EXPECT_EQ(piece.iov_len % alignment_.piece_bytes, 0U);
+    }
+  }
+  DirectAlignment alignment_;
+};
+
+TEST_F(StoreTest, DirectTransfersKeepTheAlignmentOfTheFile) {
+  const DirectAlignment wanted{.block_bytes = 16384, .memory_bytes = 512, .piece_bytes = 8192};
+  const SubfileOpen request{.path = path_, .read = true, .write = true, .create = true};
+  auto buffered = open_subfile(request);
+  auto direct = open_posix_subfile(request, std::make_unique<Strict>(wanted));
+  ASSERT_TRUE(buffered && direct);
+  const auto file =
+      make_direct_subfile(*std::move(buffered), *std::move(direct), {true, true}, wanted);
+  alignas(16384) static std::array<unsigned char, 200000> memory;
+  for (const std::size_t at : {0, 4096, 16384, 5})
+    for (const std::size_t from : {0, 512, 3})
+      for (const std::size_t len : {8192, 16384, 49152, 100000}) {
+        const std::span<unsigned char> part(memory.data() + from, len);
+        const Bytes data = counting(len);
+        std::ranges::copy(data, part.begin());
+        for (const std::size_t longest : {std::size_t{1} << 20, std::size_t{100}}) {
+          const TargetOffset offset{static_cast<std::int64_t>(at)};
+          ASSERT_TRUE(file->write(offset, pieces_of(part, longest)).has_value());
+          std::ranges::fill(part, 0);
+          ASSERT_EQ(file->read(offset, pieces_of(part, longest)).value(), len);
+          ASSERT_TRUE(std::ranges::equal(part, data));
+        }
+      }
+}
+
+TEST_F(StoreTest, TheAlignmentOfDirectTransfersIsOfWholePages) {
+  const auto file = open();
+  const DirectAlignment found = direct_alignment(path_);
+  EXPECT_EQ(found.block_bytes % static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)), 0U);
+  EXPECT_TRUE(std::has_single_bit(found.memory_bytes) && std::has_single_bit(found.piece_bytes));
+  EXPECT_EQ(direct_alignment("/nonexistent/file").memory_bytes, 4096U);
 }
 
 // If the file system refuses O_DIRECT, the same bytes go through the page cache.

@@ -107,9 +107,7 @@ class Restriping {
     struct stat facts{};
     if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
     for (const Part& part : parts_of(record_.goal, new_targets_)) {
-      const char* const name = part.name.c_str();
-      std::ignore = set_owner(part.target->fd(), name, facts.st_uid, facts.st_gid);
-      std::ignore = set_mode(part.target->fd(), name, facts.st_mode & 0777U);
+      std::ignore = give_new_file(part.target->fd(), part.name.c_str(), facts);
     }
     return {};
   }

@@ -20,21 +20,33 @@ Result<UniqueFd> open_regular(int directory_fd, const char* name) {
   return fd;
 }
 
-}  // namespace
-
-// Such a descriptor is only a place, which fchmod does not take.
-Status set_mode(int directory_fd, const char* name, mode_t mode) {
-  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_regular(directory_fd, name));
+// fchmod refuses such a descriptor (O_PATH).
+Status change_mode(const UniqueFd& fd, const char* name, mode_t mode) {
   if (::chmod(fmt::format("/proc/self/fd/{}", fd.get()).c_str(), mode) != 0)
     return failed("changing the permissions of", name);
   return {};
 }
 
-Status set_owner(int directory_fd, const char* name, uid_t user, gid_t group) {
+}  // namespace
+
+Status set_mode(int directory_fd, const char* name, mode_t mode) {
   SHIMA_TRY_ASSIGN(const UniqueFd fd, open_regular(directory_fd, name));
-  if (::fchownat(fd.get(), "", user, group, AT_EMPTY_PATH) != 0)
-    return failed("changing the owner of", name);
-  return {};
+  return change_mode(fd, name, mode);
+}
+
+Status give_new_file(int directory_fd, const char* name, const struct stat& like) {
+  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_regular(directory_fd, name));
+  struct stat facts{};
+  if (::fstat(fd.get(), &facts) != 0) return failed("examining", name);
+  if (facts.st_uid != ::geteuid() || facts.st_nlink > 1)
+    return fail(Code::access_denied, std::string(name) + " was replaced by another file");
+  const bool owned = facts.st_uid == like.st_uid && facts.st_gid == like.st_gid;
+  const Status owner =
+      owned || ::fchownat(fd.get(), "", like.st_uid, like.st_gid, AT_EMPTY_PATH) == 0
+          ? Status{}
+          : failed("changing the owner of", name);
+  const Status mode = change_mode(fd, name, like.st_mode & 0777U);
+  return owner ? mode : owner;
 }
 
 }  // namespace shima
