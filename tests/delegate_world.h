@@ -120,18 +120,18 @@ class Asker {
   [[nodiscard]] Status ask(Asked& one, std::span<std::byte> data) {
     const auto key = static_cast<std::int64_t>(draw(0, 1000));
     const int operation = operation_sum + static_cast<int>(draw(0, 2));
-    Request request{operation, {key, 0, 0}, data, Direction::to_delegatee};
+    Request request{operation, {key, 0, 0}, data, PayloadDirection::to_delegatee};
     fill(data, key + 5);
     one.data = data;
     one.wanted.assign(data.begin(), data.end());
     one.value = sum_of(data);
     if (operation == operation_scramble) {
-      request.direction = Direction::both;
+      request.direction = PayloadDirection::both;
       scramble(one.wanted, key);
       one.value = key;
     } else if (operation == operation_fill) {
       const std::size_t some = draw(0, data.size());
-      request.direction = Direction::from_delegatee;
+      request.direction = PayloadDirection::from_delegatee;
       request.arguments[1] = one.value = static_cast<std::int64_t>(some);
       fill(std::span(one.wanted).first(some), key);
     }

@@ -1,7 +1,13 @@
 // A collective transfer from end to end: exchange, plan, move, agree.
+//
+// It has two halves, because the plan may be that each member does its own I/O, which is the
+// caller's: start() exchanges the posts and plans; finish() moves the bytes, or takes the outcome
+// of the caller's own I/O, and agrees.
 #pragma once
 
-#include "base/function_ref.h"
+#include <optional>
+#include <vector>
+
 #include "collective/job.h"
 
 namespace shima {
@@ -13,8 +19,6 @@ struct CollectiveCall {
   Counters& counters;
   const Tuning& tuning;
   bool caches_apart;  // members do not see at once what others write (see Subfile::publish)
-  // Does this member's own I/O alone; returns the bytes moved.
-  FunctionRef<Result<std::uint64_t>(const Slice& file, const Slice& memory)> move_own;
 };
 
 struct CollectiveResult {
@@ -22,9 +26,44 @@ struct CollectiveResult {
   std::uint64_t more_rounds = 0;  // the most that any member announced; the same on all
 };
 
-// Moves this member's bytes together with all others'. Collective; an error in place of a post
-// makes every member fail with that code before anything is moved.
-[[nodiscard]] Result<CollectiveResult> run_collective(const CollectiveCall& call,
-                                                      const Result<Post>& mine);
+class CollectiveTransfer {
+ public:
+  explicit CollectiveTransfer(const CollectiveCall& call) : call_(call) {}
+
+  // Tells all members what each wants to move. Collective. An error is the same on all members and
+  // ends the transfer; an error in place of a post makes every member fail with that code before
+  // anything is moved.
+  [[nodiscard]] Status start(const Result<Post>& mine);
+  // After start(): whether this member is to do its own I/O before finish().
+  [[nodiscard]] bool is_own_io() const;
+  // Moves this member's bytes together with all others'; `own`: the outcome of its own I/O, if it
+  // did any. Collective; every member returns the same code.
+  [[nodiscard]] Result<CollectiveResult> finish(const Result<std::uint64_t>& own);
+
+ private:
+  // What every member knows once the posts are exchanged.
+  struct Prepared {
+    std::vector<Post> posts;
+    Plan plan;
+  };
+  // What this member's part came to, before all agree.
+  struct Part {
+    Status status;
+    FileOffset end_of_file = no_end_of_file;
+  };
+
+  [[nodiscard]] Result<Letters> exchange_posts(const Result<Post>& mine);
+  [[nodiscard]] Result<Prepared> prepare(Letters letters);
+  [[nodiscard]] Plan plan_for(std::span<const Post> posts);
+  [[nodiscard]] Status publish_before();
+  [[nodiscard]] Status move_shared(Staging& staging, Part& part);
+  [[nodiscard]] Status agree(Part& part);
+  [[nodiscard]] bool is_shared() const {
+    return prepared_ && prepared_->plan.path != Path::independent;
+  }
+
+  const CollectiveCall& call_;
+  Result<Prepared> prepared_;  // an error of this member alone
+};
 
 }  // namespace shima

@@ -197,9 +197,7 @@ Result<bool> JointFile::combine(const Transfer& transfer, Counters& counters) {
       combining_, std::try_to_lock);  // one errand a member; other threads go their own way
   if (!alone || !worth_combining(post)) return false;
   const CombinedWrite write{*channel_, file_, counters, request_.hints.cb_buffer_size,
-                            [&](const Slice& file, const Slice& memory) {
-                              return move_own(Direction::write, {file, memory}, counters);
-                            }};
+                            own_options()};
   SHIMA_TRY_ASSIGN(const bool combined, write_combined(write, post));
   if (combined) ++counters.combined_writes;
   return combined;
@@ -218,16 +216,8 @@ Result<std::uint64_t> JointFile::move_own(Direction direction, const Transfer& t
 Result<std::uint64_t> JointFile::move_pieces(Direction direction, const Transfer& transfer,
                                              Counters& counters) {
   const auto move_piece = [&](const Transfer& piece) {
-    const IndependentRequest request{direction,
-                                     piece.file,
-                                     piece.memory,
-                                     request_.hints.ind_rd_buffer_size,
-                                     request_.hints.romio_ds_read != Toggle::disable,
-                                     request_.hints.shima_ring,
-                                     facts_.cores_to_spare,
-                                     facts_.wants_stats,
-                                     &read_ahead_};
-    return move_independently(request, file_, counters);
+    return move_independently({direction, piece.file, piece.memory, own_options()}, file_,
+                              counters);
   };
   if (!transfer.device) return move_piece(transfer);
   const Result<Transfer> whole = transfer;
@@ -240,6 +230,15 @@ Result<std::uint64_t> JointFile::move_pieces(Direction direction, const Transfer
     pieces.moved(moved);
   } while (pieces.more() > 0);
   return pieces.total_moved();
+}
+
+IndependentOptions JointFile::own_options() {
+  return {.sieve_bytes = request_.hints.ind_rd_buffer_size,
+          .may_sieve = request_.hints.romio_ds_read != Toggle::disable,
+          .ring = request_.hints.shima_ring,
+          .may_share = facts_.cores_to_spare,
+          .timed = facts_.wants_stats,
+          .read_ahead = &read_ahead_};
 }
 
 bool JointFile::seems_cached(const Bounds& bounds) {
@@ -290,12 +289,14 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
     counters.file_pieces += post->file_pieces;
     counters.memory_pieces += post->memory_pieces;
   }
-  const auto move_mine = [&](const Slice& file, const Slice& memory) {
-    return move_own(direction, {file, memory, piece->device}, counters);
-  };
-  const CollectiveCall call{direction,           *channel_, file_, counters, tuning_for(direction),
-                            facts_.caches_apart, move_mine};
-  return run_collective(call, post);
+  const CollectiveCall call{direction,          *channel_, file_, counters, tuning_for(direction),
+                            facts_.caches_apart};
+  CollectiveTransfer transfer(call);
+  SHIMA_TRY(transfer.start(post));
+  Result<std::uint64_t> own = 0;
+  if (transfer.is_own_io() && post->len_bytes > 0)
+    own = caught([&] { return move_own(direction, *piece, counters); });
+  return transfer.finish(own);
 }
 
 Result<Post> JointFile::post_of(Direction direction, const Result<Transfer>& transfer,

@@ -12,6 +12,7 @@
 #include "file/pending_writes.h"
 #include "group/agreement.h"
 #include "group/pointer/shared_pointer.h"
+#include "independent/independent.h"
 #include "independent/read_ahead.h"
 #include "store/striped/logical_file.h"
 
@@ -85,6 +86,7 @@ class JointFile final : public File {
   Result<std::uint64_t> move_pieces(Direction direction, const Transfer& transfer,
                                     Counters& counters);
   Result<bool> combine(const Transfer& transfer, Counters& counters);
+  [[nodiscard]] IndependentOptions own_options();
   Result<std::uint64_t> read_own(const Transfer& transfer, Counters& counters);
   Result<Post> post_of(Direction direction, const Result<Transfer>& transfer,
                        std::uint64_t more_rounds);

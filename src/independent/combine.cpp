@@ -219,7 +219,8 @@ class Leader {
     file.first_byte += member.byte();
     memory.first_byte += member.byte();
     member.skip_below(end);
-    const auto written = write_.write_own(file, memory);
+    const auto written = move_independently({Direction::write, file, memory, write_.own},
+                                            write_.file, write_.counters);
     return written ? Status{} : std::unexpected(written.error());
   }
 

@@ -7,10 +7,9 @@
 // next sweep. No member waits for one that is not inside a write of the same file.
 #pragma once
 
-#include <functional>
-
 #include "collective/job.h"
 #include "group/errands.h"
+#include "independent/independent.h"
 
 namespace shima {
 
@@ -19,9 +18,8 @@ struct CombinedWrite {
   LogicalFile& file;
   Counters& counters;
   std::uint64_t window_bytes = 0;  // 0: automatic
-  // Writes a part of this member's own pieces directly, which is cheaper if no other member has
-  // bytes in the window.
-  std::function<Result<std::uint64_t>(const Slice& file, const Slice& memory)> write_own;
+  // For parts that the leader writes directly, because no other member has bytes in the window.
+  IndependentOptions own;
 };
 
 // Whether combining makes a write faster.

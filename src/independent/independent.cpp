@@ -62,15 +62,15 @@ class Run {
     const auto wanted = as_unsigned(end_ - begin_);
     count_ = 0;
     ++counters_.runs;
-    const ScopedTimer timer(counters_.disk_ns, request_.timed);
+    const ScopedTimer timer(counters_.disk_ns, request_.options.timed);
     fault_point(FaultPhase::disk);
     if (request_.direction == Direction::write) {
       SHIMA_TRY(file_.write(FileOffset{begin_}, pieces));
       moved_ += wanted;
       return {};
     }
-    if (request_.read_ahead != nullptr)
-      request_.read_ahead->before_read(FileOffset{begin_}, wanted);
+    if (request_.options.read_ahead != nullptr)
+      request_.options.read_ahead->before_read(FileOffset{begin_}, wanted);
     SHIMA_TRY_ASSIGN(const std::uint64_t n, file_.read(FileOffset{begin_}, pieces));
     moved_ += n;
     ended_ = n < wanted;
@@ -114,10 +114,10 @@ Result<std::uint64_t> move_one_piece(const IndependentRequest& request, LogicalF
   const auto memory = reinterpret_cast<void*>(bounds_of(request.memory).lowest);
   const std::uint64_t len = request.file.len_bytes;
   ++counters.runs;
-  const ScopedTimer timer(counters.disk_ns, request.timed);
+  const ScopedTimer timer(counters.disk_ns, request.options.timed);
   fault_point(FaultPhase::disk);
   if (request.direction == Direction::read) {
-    if (request.read_ahead != nullptr) request.read_ahead->before_read(offset, len);
+    if (request.options.read_ahead != nullptr) request.options.read_ahead->before_read(offset, len);
     return file.read(offset, memory, len);
   }
   SHIMA_TRY(file.write(offset, memory, len));
@@ -148,7 +148,7 @@ Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFil
     SHIMA_TRY_ASSIGN(const std::uint64_t n, move_batched({.direction = request.direction,
                                                           .file = chunk,
                                                           .memory = bounce,
-                                                          .read_ahead = request.read_ahead},
+                                                          .options = request.options},
                                                          file, counters));
     if (request.direction == Direction::read) {
       Cursor arrived = contiguous_at(buffer.get(), n);
@@ -165,7 +165,7 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
                                   Counters& counters) {
   const auto [lowest, highest] = bounds_of(request.file);
   const std::uint64_t window_bytes =
-      std::min(request.sieve_bytes != 0 ? request.sieve_bytes : default_sieve_bytes,
+      std::min(request.options.sieve_bytes != 0 ? request.options.sieve_bytes : default_sieve_bytes,
                as_unsigned(highest - lowest));
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(window_bytes);
   Cursor in_file(request.file);
@@ -175,7 +175,7 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
     const std::uint64_t len = std::min(window_bytes, as_unsigned(highest - begin));
     std::uint64_t n = 0;
     {
-      const ScopedTimer timer(counters.disk_ns, request.timed);
+      const ScopedTimer timer(counters.disk_ns, request.options.timed);
       fault_point(FaultPhase::disk);
       SHIMA_TRY_ASSIGN(n, file.read(FileOffset{begin}, buffer.get(), len));
     }
@@ -195,7 +195,8 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
 }
 
 bool worth_sieving(const IndependentRequest& request) {
-  if (request.direction != Direction::read || !request.may_sieve || !request.file.pattern.ordered())
+  if (request.direction != Direction::read || !request.options.may_sieve ||
+      !request.file.pattern.ordered())
     return false;
   const Bounds bounds = bounds_of(request.file);
   const double share = static_cast<double>(request.file.len_bytes) /

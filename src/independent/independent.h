@@ -14,16 +14,21 @@ namespace shima {
 
 constexpr std::uint64_t default_sieve_bytes = std::uint64_t{1} << 20;
 
-struct IndependentRequest {
-  Direction direction;
-  const Slice& file;
-  const Slice& memory;
+// How a member's own I/O is done.
+struct IndependentOptions {
   std::uint64_t sieve_bytes = 0;  // buffer of a sieving read; 0: automatic
   bool may_sieve = true;
   Toggle ring = Toggle::automatic;  // io_uring for pieces that lie apart (see scattered.h)
   bool may_share = false;           // whether a second thread of this process may help
   bool timed = true;                // whether the time in the file is counted
   ReadAhead* read_ahead = nullptr;  // notified of each read, if not null
+};
+
+struct IndependentRequest {
+  Direction direction;
+  const Slice& file;
+  const Slice& memory;
+  IndependentOptions options = {};
 };
 
 // Blocks; returns the data bytes moved. A read stops at the end of the file.

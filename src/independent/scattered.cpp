@@ -41,12 +41,13 @@ class Scatter {
   Status flush() {
     sort();
     merge();
-    const ScopedTimer timer(counters_.disk_ns, request_.timed);
+    const ScopedTimer timer(counters_.disk_ns, request_.options.timed);
     fault_point(FaultPhase::disk);
     counters_.runs += runs_.size();
     const bool writes = request_.direction == Direction::write;
-    const bool by_ring =
-        request_.ring == Toggle::automatic ? !writes : request_.ring == Toggle::enable;
+    const bool by_ring = request_.options.ring == Toggle::automatic
+                             ? !writes
+                             : request_.options.ring == Toggle::enable;
     if (!by_ring || !by_two(writes)) SHIMA_TRY(one_by_one());
     pieces_.clear();
     return {};
@@ -55,7 +56,7 @@ class Scatter {
  private:
   // Both halves in parallel if a core is idle: reading from the cache is copying, which scales.
   bool by_two(bool writes) {
-    const bool shares = request_.may_share && !writes && runs_.size() >= few_pieces;
+    const bool shares = request_.options.may_share && !writes && runs_.size() >= few_pieces;
     const std::span<const LogicalRun> runs(runs_);
     const auto [first, second] = std::pair(runs.first(runs.size() / (shares ? 2 : 1)),
                                            runs.subspan(runs.size() / (shares ? 2 : 1)));
@@ -142,7 +143,7 @@ bool worth_scattering(const IndependentRequest& request, LogicalFile& file) {
   if (pieces < few_pieces || bytes / pieces > large_piece_bytes) return false;
   if (memory_pieces > pieces && bytes / memory_pieces < tiny_piece_bytes) return false;
   if (!request.file.pattern.ordered()) return true;
-  if (request.ring != Toggle::automatic) return request.ring == Toggle::enable;
+  if (request.options.ring != Toggle::automatic) return request.options.ring == Toggle::enable;
   // An ordered request needs no sorting; then many requests at once help only a disk.
   const Bounds bounds = bounds_of(request.file);
   return request.direction == Direction::read &&

@@ -1,5 +1,7 @@
 /* A program like those of Julia or ctypes: it opens MPI by path and looks up each call by name.
- * Uses MPICH's handles, so that no mpi.h is needed.  RANKS: none */
+ * Uses MPICH's handles, so that no mpi.h is needed.
+ */
+/* RANKS: none */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -234,7 +234,7 @@ open(sys.argv[2], "w").write(f"{body}end {checksum:016x}\n")
 PYTHON
   chown 12345 e/forged
   expect_status 1 'a forged master file' "$SHIMA" cat e/forged
-  expect_output "somebody else's subfiles" 'a forged master file'
+  expect_output 'no copy of the master file there vouches for it' 'a forged master file'
   expect_status 0 'rm of a forged master file' "$SHIMA" rm e/forged
   same d/g data
   expect_clean 'the forged master file'

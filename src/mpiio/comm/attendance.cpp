@@ -1,13 +1,16 @@
 #include "mpiio/comm/attendance.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <memory>
-#include <numeric>
+#include <cstring>
+#include <new>
+#include <span>
+#include <string>
+#include <tuple>
 
 #include "base/clock.h"
 #include "base/launcher.h"
@@ -22,39 +25,97 @@ namespace {
 using std::chrono::seconds;
 
 constexpr const char* doing = "meeting the members of a communicator";
-constexpr std::uint64_t arrival_mark =
-    0x5348494d41434152;  // what an MPI's own message does not have
+// The words that members send: none of them occurs in an MPI's own message.
+constexpr std::uint64_t arrival_mark = 0x5348494d41434152;
+constexpr std::uint64_t verdict_all_came = arrival_mark + 1;
+constexpr std::uint64_t verdict_gave_up = arrival_mark + 2;
 
-enum class Verdict : std::uint64_t {
-  none = 0,
-  all_came = arrival_mark + 1,
-  gave_up = arrival_mark + 2
-};
-
-// Sends one value to every member and receives one of each. Not an allgather, in which a missing
-// rank would keep back what others sent. Where the wait ends early, the MPI may still write to what
-// is moved: then it is kept for ever.
-template <class T>
-struct Exchange {
-  std::vector<T> all;
-  T mine;
-  std::vector<int> lens, nowhere, places;
-  MPI_Request request = MPI_REQUEST_NULL;
-
-  Exchange(std::size_t size, const T& value)
-      : all(size), mine(value), lens(size, sizeof(T)), nowhere(size, 0), places(size) {
-    std::exclusive_scan(lens.begin(), lens.end(), places.begin(), 0);
+// Memory of an exchange. A rank that is out of memory must still answer the others, so there is a
+// reserve, enough for two exchanges of 1 000 ranks.
+class ExchangeMemory {
+ public:
+  explicit ExchangeMemory(std::size_t len_bytes)
+      : heap_(static_cast<std::byte*>(::operator new(len_bytes, std::nothrow))) {
+    for (std::size_t i = 0; heap_ == nullptr && slot_ < 0 && i < reserves.size(); ++i)
+      if (len_bytes <= reserve_bytes && !reserves[i].taken.test_and_set())
+        slot_ = static_cast<int>(i);
+  }
+  ExchangeMemory(const ExchangeMemory&) = delete;
+  ExchangeMemory& operator=(const ExchangeMemory&) = delete;
+  ~ExchangeMemory() {
+    ::operator delete(heap_);
+    if (slot_ >= 0) reserves[static_cast<std::size_t>(slot_)].taken.clear();
   }
 
-  Status start(MPI_Comm comm) {
-    return checked(PMPI_Ialltoallv(&mine, lens.data(), nowhere.data(), MPI_BYTE, all.data(),
-                                   lens.data(), places.data(), MPI_BYTE, comm, &request),
+  // Null: there is none.
+  [[nodiscard]] std::byte* data() const {
+    return slot_ < 0 ? heap_ : reserves[static_cast<std::size_t>(slot_)].bytes.data();
+  }
+  // Never frees it: an MPI may still write there.
+  void keep() {
+    heap_ = nullptr;
+    slot_ = -1;
+  }
+
+ private:
+  static constexpr std::size_t reserve_bytes = 32 << 10;
+  struct Reserve {
+    std::atomic_flag taken;
+    alignas(8) std::array<std::byte, reserve_bytes> bytes;
+  };
+  static inline std::array<Reserve, 2> reserves{};
+
+  std::byte* heap_;
+  int slot_ = -1;
+};
+
+// Sends one word to every member and receives one from each. It is not an allgather, in which a
+// missing rank would delay what others sent.
+class Exchange {
+ public:
+  explicit Exchange(std::size_t size)
+      : size_(size), memory_(sizeof(std::uint64_t) * (size + 1) + 3 * sizeof(int) * size) {}
+
+  Status start(MPI_Comm comm, std::uint64_t mine) {
+    std::byte* const memory = memory_.data();
+    if (memory == nullptr) return fail(Code::no_memory, "meeting the members of a communicator");
+    words_ = reinterpret_cast<std::uint64_t*>(memory);
+    std::uint64_t* const sent = words_ + size_;
+    int* const lens = reinterpret_cast<int*>(sent + 1);
+    int* const nowhere = lens + size_;
+    int* const places = nowhere + size_;
+    *sent = mine;
+    for (std::size_t i = 0; i < size_; ++i) {
+      words_[i] = 0;
+      lens[i] = sizeof(std::uint64_t);
+      nowhere[i] = 0;
+      places[i] = static_cast<int>(i * sizeof(std::uint64_t));
+    }
+    return checked(PMPI_Ialltoallv(sent, lens, nowhere, MPI_BYTE, words_, lens, places, MPI_BYTE,
+                                   comm, &request_),
                    doing);
   }
-};
+  // Waits until all words have arrived, or until `check` fails.
+  Status finish(const Peers& check) {
+    Status done = await(request_, doing, check);
+    if (!done) memory_.keep();
+    return done;
+  }
+  // Returns at once; the words may be sent and received later.
+  void abandon() { memory_.keep(); }
 
-template <class T>
-using Shared = std::unique_ptr<Exchange<T>>;
+  [[nodiscard]] int size() const { return static_cast<int>(size_); }
+  // The word of a member; 0 if it has not arrived. MPI may be writing it.
+  [[nodiscard]] std::uint64_t word_of(int rank) const {
+    return static_cast<const volatile std::uint64_t*>(words_)[rank];
+  }
+
+ private:
+  std::size_t size_;
+  ExchangeMemory memory_;
+  std::uint64_t* words_ = nullptr;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
 
 seconds time_limit() {
   constexpr seconds usual(300);
@@ -72,19 +133,15 @@ seconds time_limit() {
   return usual;
 }
 
-// Ranks in MPI_COMM_WORLD of the members of `comm`; MPI_UNDEFINED for those of other jobs.
-std::vector<int> ranks_in_world(MPI_Comm comm) {
-  int size = 0;
-  PMPI_Comm_size(comm, &size);
-  std::vector<int> members(static_cast<std::size_t>(size));
-  std::vector<int> found(members.size(), MPI_UNDEFINED);
-  if (!has_world()) return found;
-  std::iota(members.begin(), members.end(), 0);
+// The rank in MPI_COMM_WORLD of a member of `comm`; MPI_UNDEFINED for a rank of another job.
+int rank_in_world(MPI_Comm comm, int rank) {
+  if (!has_world()) return MPI_UNDEFINED;
   MPI_Group group = MPI_GROUP_NULL;
   MPI_Group world = MPI_GROUP_NULL;
+  int found = MPI_UNDEFINED;
   PMPI_Comm_group(comm, &group);
   PMPI_Comm_group(MPI_COMM_WORLD, &world);
-  PMPI_Group_translate_ranks(group, size, members.data(), world, found.data());
+  PMPI_Group_translate_ranks(group, 1, &rank, world, &found);
   PMPI_Group_free(&group);
   PMPI_Group_free(&world);
   return found;
@@ -93,47 +150,58 @@ std::vector<int> ranks_in_world(MPI_Comm comm) {
 // Finds missing members while an exchange of marks is pending.
 class Watch {
  public:
-  Watch(MPI_Comm comm, const std::vector<std::uint64_t>& marks)
-      : marks_(marks), in_world_(ranks_in_world(comm)) {}
+  Watch(MPI_Comm comm, const Exchange& marks) : comm_(comm), marks_(marks) {}
 
+  // Without memory nothing can be found out, so the wait goes on.
   Status check() {
-    const auto now = Clock::now();
-    const std::vector<int> missing = absent();
-    if (now >= name_at_ && !named_) {
-      named_ = true;
-      log(LogLevel::warn,
-          "opening a file: after {} s these ranks of the communicator are missing: {}",
-          name_after.count(), fmt::join(missing, ", "));
-    }
-    if (now < look_at_) return {};
-    look_at_ = now + look_period;
-    for (const int rank : missing) SHIMA_TRY(check_process(rank));
-    return now < give_up_at_ ? Status{} : check_late(missing);
+    const Status found = caught([this] { return check_missing(); });
+    return found || found.error().code != Code::no_memory ? found : Status{};
   }
 
   [[nodiscard]] Status check_all_came() const {
-    const std::vector<int> missing = absent();
-    if (missing.empty()) return {};
-    return fail(Code::peer_lost,
-                fmt::format("opening a file: rank {} of the communicator does not run under Shima: "
-                            "it answered with a message of its own MPI",
-                            missing.front()));
+    for (int rank = 0; rank < marks_.size(); ++rank)
+      if (is_missing(rank))
+        return fail(Code::peer_lost,
+                    fmt::format("opening a file: rank {} of the communicator does not run under "
+                                "Shima: it answered with a message of its own MPI",
+                                rank));
+    return {};
   }
 
  private:
   static constexpr seconds name_after{10};
   static constexpr seconds look_period{1};
 
-  [[nodiscard]] std::vector<int> absent() const {
-    std::vector<int> ranks;
-    for (std::size_t i = 0; i < marks_.size(); ++i)
-      if (*static_cast<const volatile std::uint64_t*>(&marks_[i]) != arrival_mark)
-        ranks.push_back(static_cast<int>(i));
-    return ranks;
+  [[nodiscard]] bool is_missing(int rank) const { return marks_.word_of(rank) != arrival_mark; }
+
+  Status check_missing() {
+    const auto now = Clock::now();
+    if (now >= name_at_ && !named_) {
+      named_ = true;
+      log_missing();
+    }
+    if (now < look_at_) return {};
+    look_at_ = now + look_period;
+    for (int rank = 0; rank < marks_.size(); ++rank)
+      if (is_missing(rank)) SHIMA_TRY(check_process(rank));
+    if (!limit_known_) {
+      limit_known_ = true;
+      limit_ = time_limit();
+    }
+    return now < start_ + limit_ ? Status{} : check_late();
+  }
+
+  void log_missing() const {
+    std::string ranks;
+    for (int rank = 0; rank < marks_.size(); ++rank)
+      if (is_missing(rank)) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+    log(LogLevel::warn,
+        "opening a file: after {} s these ranks of the communicator are missing: {}",
+        name_after.count(), ranks);
   }
 
   [[nodiscard]] RankProcess process_of(int rank) const {
-    const int in_world = in_world_[static_cast<std::size_t>(rank)];
+    const int in_world = rank_in_world(comm_, rank);
     return in_world == MPI_UNDEFINED ? RankProcess{} : find_rank_process(in_world);
   }
 
@@ -146,15 +214,18 @@ class Watch {
                             rank, process.pid));
   }
 
-  // Time is up for those that are not seen to run under Shima here.
-  [[nodiscard]] Status check_late(const std::vector<int>& missing) const {
-    const auto of_other_jobs = [this](int rank) {
-      return in_world_[static_cast<std::size_t>(rank)] == MPI_UNDEFINED;
+  // The time is up for missing ranks that are not known to run under Shima on this node.
+  [[nodiscard]] Status check_late() const {
+    const auto of_other_job = [this](int rank) {
+      return rank_in_world(comm_, rank) == MPI_UNDEFINED;
     };
-    const auto others = static_cast<int>(std::ranges::count_if(missing, of_other_jobs));
+    int others = 0;
+    for (int rank = 0; rank < marks_.size(); ++rank)
+      if (is_missing(rank) && of_other_job(rank)) ++others;
     const bool others_late = others != 0 && related_jobs_under_shima(others);
-    for (const int rank : missing) {
-      if (of_other_jobs(rank) ? others_late : process_of(rank).under_shima == UnderShima::yes)
+    for (int rank = 0; rank < marks_.size(); ++rank) {
+      if (!is_missing(rank)) continue;
+      if (of_other_job(rank) ? others_late : process_of(rank).under_shima == UnderShima::yes)
         continue;
       return fail(Code::timed_out,
                   fmt::format("opening a file: rank {} of the communicator did not come within {} "
@@ -165,65 +236,51 @@ class Watch {
     return {};
   }
 
-  const std::vector<std::uint64_t>& marks_;
-  std::vector<int> in_world_;
-  seconds limit_ = time_limit();
+  MPI_Comm comm_;
+  const Exchange& marks_;
+  seconds limit_{0};
+  bool limit_known_ = false;
   Clock::time_point start_ = Clock::now();
   Clock::time_point name_at_ = start_ + name_after;
   Clock::time_point look_at_ = start_ + look_period;
-  Clock::time_point give_up_at_ = start_ + limit_;
   bool named_ = false;
 };
 
-// Waits for `exchange`, until `check` fails; then the exchange is kept for ever.
-template <class T>
-Status finish(Shared<T>& exchange, const Peers& check) {
-  Status done = await(exchange->request, doing, check);
-  if (!done) std::ignore = exchange.release();
-  return done;
-}
-
 // Tells the other members how the exchange of marks ended, and collects their results.
-Status compare_verdicts(MPI_Comm comm, std::size_t size, const Status& mine) {
-  auto verdicts =
-      std::make_unique<Exchange<Verdict>>(size, mine ? Verdict::all_came : Verdict::gave_up);
-  SHIMA_TRY(verdicts->start(comm));
+Status compare_verdicts(MPI_Comm comm, Exchange& verdicts, const Status& mine) {
+  SHIMA_TRY(verdicts.start(comm, mine ? verdict_all_came : verdict_gave_up));
   if (!mine) {
-    std::ignore = verdicts.release();  // nobody knows when the others come
+    verdicts.abandon();  // the others may come late, or never
     return mine;
   }
-  const Exchange<Verdict>& seen = *verdicts;
   const auto check = [&]() -> Status {
-    const auto who = std::ranges::find(seen.all, Verdict::gave_up);
-    if (who == seen.all.end()) return {};
-    return fail(Code::timed_out,
-                fmt::format("opening a file: rank {} of the communicator has given up waiting for "
-                            "the others",
-                            who - seen.all.begin()));
+    for (int rank = 0; rank < verdicts.size(); ++rank)
+      if (verdicts.word_of(rank) == verdict_gave_up)
+        return fail_settled(Code::timed_out, 0, [rank] {
+          return fmt::format(
+              "opening a file: rank {} of the communicator has given up waiting for "
+              "the others",
+              rank);
+        });
+    return {};
   };
-  SHIMA_TRY(finish(verdicts, check));
+  SHIMA_TRY(verdicts.finish(check));
   return check();
 }
 
 // Whether every member is a rank of this process's job. Allocates nothing, so that no rank alone
 // takes another way.
 bool all_in_world(MPI_Comm comm, int size) {
-  if (!has_world()) return false;
-  MPI_Group group = MPI_GROUP_NULL;
-  MPI_Group world = MPI_GROUP_NULL;
-  PMPI_Comm_group(comm, &group);
-  PMPI_Comm_group(MPI_COMM_WORLD, &world);
-  int in_world = 0;
-  for (int rank = 0; rank < size && in_world != MPI_UNDEFINED; ++rank)
-    PMPI_Group_translate_ranks(group, 1, &rank, world, &in_world);
-  PMPI_Group_free(&group);
-  PMPI_Group_free(&world);
-  return in_world != MPI_UNDEFINED;
+  for (int rank = 0; rank < size; ++rank)
+    if (rank_in_world(comm, rank) == MPI_UNDEFINED) return false;
+  return true;
 }
 
 // Whether the launcher started all members under Shima. The same on all members.
 bool all_started_under_shima(MPI_Comm comm, int size) {
-  return size == 1 || (own_environment("SHIMA_WHOLE_JOB") == "1" && all_in_world(comm, size));
+  const char* const whole_job = std::getenv("SHIMA_WHOLE_JOB");
+  return size == 1 ||
+         (whole_job != nullptr && std::strcmp(whole_job, "1") == 0 && all_in_world(comm, size));
 }
 
 }  // namespace
@@ -232,14 +289,13 @@ Status check_attendance(MPI_Comm comm) {
   int size = 0;
   PMPI_Comm_size(comm, &size);
   if (all_started_under_shima(comm, size)) return {};
-  const auto count = static_cast<std::size_t>(size);
-  auto marks = std::make_unique<Exchange<std::uint64_t>>(count, arrival_mark);
-  Exchange<std::uint64_t>& seen = *marks;  // outlives an exchange that is given up
-  Watch watch(comm, seen.all);
-  Status came = marks->start(comm);
-  if (came) came = finish(marks, [&] { return watch.check(); });
-  if (came) came = watch.check_all_came();
-  return compare_verdicts(comm, count, came);
+  Exchange marks(static_cast<std::size_t>(size));
+  Exchange verdicts(static_cast<std::size_t>(size));
+  Watch watch(comm, marks);
+  Status came = marks.start(comm, arrival_mark);
+  if (came) came = marks.finish([&] { return watch.check(); });
+  if (came) came = caught([&] { return watch.check_all_came(); });
+  return compare_verdicts(comm, verdicts, came);
 }
 
 }  // namespace shima
