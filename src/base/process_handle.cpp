@@ -7,13 +7,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace shima {
 namespace {
@@ -24,26 +25,41 @@ struct ProcessFacts {
   std::uint64_t started_ticks = 0;
 };
 
-// The text of /proc/PID/stat. The program's name, in parentheses, may contain anything.
-std::optional<ProcessFacts> parse_facts(const char* text) {
-  const char* rest = std::strrchr(text, ')');
+// Parses a whole word as a number.
+template <class Number>
+bool parse_number(std::string_view word, Number& number) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+// The text of /proc/PID/stat (proc(5)). The program's name, in parentheses, may contain anything;
+// the words after it are counted from the state.
+std::optional<ProcessFacts> parse_facts(std::string_view text) {
+  constexpr int threads_word = 17;
+  constexpr int started_word = 19;
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos) return {};
+  text.remove_prefix(name_end + 1);
   ProcessFacts facts;
-  unsigned long long started = 0;
-  if (rest == nullptr ||
-      std::sscanf(
-          rest + 1,
-          " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %llu",
-          &facts.state, &facts.threads, &started) != 3)
-    return {};
-  facts.started_ticks = started;
+  for (int i = 0; i <= started_word; ++i) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    const std::string_view word = text.substr(0, text.find(' '));
+    if (word.empty()) return {};
+    if (i == 0) facts.state = word.front();
+    if (i == threads_word && !parse_number(word, facts.threads)) return {};
+    if (i == started_word && !parse_number(word, facts.started_ticks)) return {};
+    text.remove_prefix(word.size());
+  }
   return facts;
 }
 
 // A /proc of another PID namespace shows other processes under these IDs.
 bool proc_shows_own_namespace() {
   std::array<char, 32> text{};
-  return ::readlink("/proc/self", text.data(), text.size() - 1) > 0 &&
-         std::atol(text.data()) == ::getpid();
+  const ssize_t len = ::readlink("/proc/self", text.data(), text.size());
+  pid_t shown = 0;
+  return len > 0 && parse_number({text.data(), static_cast<std::size_t>(len)}, shown) &&
+         shown == ::getpid();
 }
 
 // Allocates nothing: callers are between two meetings of a collective call.
@@ -53,8 +69,10 @@ std::optional<ProcessFacts> read_facts(pid_t pid) {
   std::snprintf(path.data(), path.size(), "/proc/%d/stat", static_cast<int>(pid));
   const UniqueFd file(::open(path.data(), O_RDONLY | O_CLOEXEC));
   std::array<char, 1024> text{};
-  if (!file || ::read(file.get(), text.data(), text.size() - 1) <= 0) return {};
-  return parse_facts(text.data());
+  if (!file) return {};
+  const ssize_t len = ::read(file.get(), text.data(), text.size());
+  if (len <= 0) return {};
+  return parse_facts({text.data(), static_cast<std::size_t>(len)});
 }
 
 // Start times are shown relative to the reader's time namespace.

@@ -52,6 +52,8 @@ struct Words : std::string {
   Words() = default;
   Words(std::string text) noexcept : std::string(std::move(text)) {}
   Words(const char* text) noexcept { set(text); }
+  // The base's copy constructor could throw.
+  // NOLINTNEXTLINE(bugprone-copy-constructor-init)
   Words(const Words& other) noexcept : std::string() { set(other); }
   Words(Words&&) noexcept = default;
   Words& operator=(const Words& other) noexcept {

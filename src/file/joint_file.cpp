@@ -257,29 +257,22 @@ Result<std::uint64_t> JointFile::move_together(Direction direction,
   Counters counters;
   ++(direction == Direction::write ? counters.collective_writes : counters.collective_reads);
   const bool moves_own = tuning_for(direction).path == Path::independent;
-  std::optional<TransferPieces> pieces;
-  const Status made = caught([&]() -> Status {
-    pieces.emplace(device_queues_, transfer,
-                   TransferPieces::How{.direction = direction,
-                                       .staged = !moves_own,
-                                       .buffer_bytes = request_.hints.shima_device_buffer_size});
-    return {};
-  });
+  TransferPieces pieces(device_queues_, transfer,
+                        {.direction = direction,
+                         .staged = !moves_own,
+                         .buffer_bytes = request_.hints.shima_device_buffer_size});
   Result<CollectiveResult> round;
   do {
-    const Result<Transfer> piece = caught([&]() -> Result<Transfer> {
-      SHIMA_TRY(made);
-      return pieces->next();
-    });
-    round = move_round(direction, piece, made ? pieces->more() : 0, counters);
-    if (round) pieces->moved(round->len_bytes);
+    const Result<Transfer> piece = caught([&] { return pieces.next(); });
+    round = move_round(direction, piece, pieces.more(), counters);
+    if (round) pieces.moved(round->len_bytes);
   } while (round && round->more_rounds > 0);
   if (round)
     (direction == Direction::write ? counters.bytes_written : counters.bytes_read) +=
-        pieces->total_moved();
+        pieces.total_moved();
   count(counters);
   if (!round) return std::unexpected(round.error());
-  return pieces->total_moved();
+  return pieces.total_moved();
 }
 
 Result<CollectiveResult> JointFile::move_round(Direction direction, const Result<Transfer>& piece,

@@ -4,7 +4,8 @@
 
 namespace shima {
 
-TransferPieces::TransferPieces(QueuePool& pool, const Result<Transfer>& whole, const How& how)
+TransferPieces::TransferPieces(QueuePool& pool, const Result<Transfer>& whole,
+                               const How& how) noexcept
     : whole_(whole), direction_(how.direction) {
   if (!whole || !whole->device || !how.staged) return;
   auto staged = caught([&] {

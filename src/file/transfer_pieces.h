@@ -22,8 +22,8 @@ class TransferPieces {
     bool staged = true;              // false: device memory is one piece as well
     std::uint64_t buffer_bytes = 0;  // 0: automatic
   };
-  // `pool` and `whole` must outlive this object.
-  TransferPieces(QueuePool& pool, const Result<Transfer>& whole, const How& how);
+  // `pool` and `whole` must outlive this object. Throws nothing: next() reports what went wrong.
+  TransferPieces(QueuePool& pool, const Result<Transfer>& whole, const How& how) noexcept;
 
   // The next piece, or why there is none: the error that `whole` is, or one of the driver.
   [[nodiscard]] Result<Transfer> next();

@@ -6,6 +6,8 @@
 // a program that is linked with MPI.
 #include "mpiio/comm/real_mpi.h"
 
+#include <string>
+
 #include "audit/names.h"
 
 namespace shima {
@@ -21,7 +23,8 @@ __attribute__((constructor)) void become_visible() {
 }  // namespace
 
 void* real_library() {
-  static void* const library = ::dlopen(audit::real_mpi_slot.data(), RTLD_LAZY | RTLD_NOLOAD);
+  static void* const library =
+      ::dlopen(std::string(audit::real_mpi_slot).c_str(), RTLD_LAZY | RTLD_NOLOAD);
   return library;
 }
 

@@ -26,7 +26,7 @@ const std::string& own_tool() {
     std::error_code none;
     const auto library = std::filesystem::canonical(facts.dli_fname, none);
     const auto beside = library.parent_path() / "../../bin/shima";
-    const std::string path = beside.lexically_normal().string();
+    std::string path = beside.lexically_normal().string();
     if (!library.empty() && ::access(path.c_str(), X_OK) == 0) return path;
     log(LogLevel::warn, "spawned programs do not run under Shima: there is no {}", path);
     return std::string();
@@ -77,6 +77,7 @@ bool to_be_changed(int root, MPI_Comm comm) {
 
 using namespace shima;
 
+// MPI defines how many parameters there are.  NOLINTNEXTLINE(readability-function-size)
 int MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root,
                    MPI_Comm comm, MPI_Comm* intercomm, int errcodes[]) {
   if (!to_be_changed(root, comm) || command == nullptr)
@@ -87,6 +88,7 @@ int MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info inf
 }
 SHIMA_EXPORT(Comm_spawn);
 
+// NOLINTNEXTLINE(readability-function-size)
 int MPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int maxprocs[],
                             const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm* intercomm,
                             int errcodes[]) {

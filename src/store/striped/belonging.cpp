@@ -56,7 +56,7 @@ class Voucher {
   }
 
   [[nodiscard]] const Target& target() const { return target_; }
-  [[nodiscard]] const std::string& path() const { return copy_->path; }
+  [[nodiscard]] std::string path() const { return copy_ ? copy_->path : std::string(); }
 
   [[nodiscard]] bool names(const std::string& path, uid_t owner) const {
     if (!copy_ || copy_->owner != owner) return false;
@@ -72,8 +72,8 @@ class Voucher {
 
   [[nodiscard]] bool names_another_file(const Claimant& claimant) const {
     struct stat there{};
-    return names_another_name(claimant.path) && ::lstat(copy_->path.c_str(), &there) == 0 &&
-           !is_same_file(there, claimant.facts);
+    return copy_ && names_another_name(claimant.path) &&
+           ::lstat(copy_->path.c_str(), &there) == 0 && !is_same_file(there, claimant.facts);
   }
 
  private:

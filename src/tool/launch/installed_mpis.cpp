@@ -23,6 +23,7 @@ std::vector<fs::path> launcher_folders() {
 }
 
 UsedMpi library_beside(const Mpiexec& mpiexec) {
+  if (!mpiexec.family) return {};
   std::error_code ignored;
   const fs::path prefix = mpiexec.path.parent_path().parent_path();
   for (const char* folder : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
