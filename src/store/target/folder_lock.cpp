@@ -95,7 +95,19 @@ Result<UniqueFd> open_lock_file(const std::string& path, FolderLock::IfUnused un
   return fd;
 }
 
-// Somebody may have removed it, with an empty directory, while we waited for it.
+// .shima may be removed, being empty, between the steps of making it and the lock file in it.
+Result<UniqueFd> open_or_make_lock_file(const std::string& path) {
+  constexpr int most_attempts = 100;
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  for (int attempt = 1;; ++attempt) {
+    auto fd = open_lock_file(path, FolderLock::IfUnused::make);
+    const bool was_removed = !fd && fd.error().code == Code::no_such_file &&
+                             ::access(directory.empty() ? "." : directory.c_str(), F_OK) == 0;
+    if (!was_removed || attempt == most_attempts) return fd;
+  }
+}
+
+// It may be removed, with its directory, while we wait for it.
 bool still_there(int fd, const std::string& path) {
   struct stat ours{};
   struct stat there{};
@@ -144,8 +156,9 @@ Result<UniqueFd> lock_until(Clock::time_point end, const std::string& path,
   std::chrono::milliseconds pause{1};
   const bool waits = end > Clock::now();
   while (true) {
-    auto fd = open_lock_file(path, unused);
-    if (!fd && unused == FolderLock::IfUnused::leave) return UniqueFd();
+    const bool make = unused == FolderLock::IfUnused::make;
+    auto fd = make ? open_or_make_lock_file(path) : open_lock_file(path, unused);
+    if (!fd && !make) return UniqueFd();
     if (!fd) return fd;
     SHIMA_TRY_ASSIGN(const bool locked, lock_now(fd->get(), name_of_lock(path)));
     if (locked && !still_there(fd->get(), path)) continue;
