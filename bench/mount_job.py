@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Times cp of a file into a directory and out again: mount_job.py cp|pass-through|shima FOLDER SIZE_MIB.
+"""Times cp of a file into a directory and out again: mount_job.py cp|pass-through|shima DIRECTORY SIZE_MIB.
 
-FOLDER is used directly, through a file system in user space that only passes calls on
+DIRECTORY is used directly, through a file system in user space that only passes calls on
 (passthrough_fs.c, compiled here), or through `shima mount`, where the copy is a striped file. The
 whole program runs in a mount namespace of its own. Both copies are to existing files, so that each
 uses the memory that its predecessor has just freed (see bench/machine/warm_memory.cpp); dirty pages
@@ -33,12 +33,12 @@ def compile_passthrough():
     return program
 
 
-def mount(way, folder, mount_point):
+def mount(way, directory, mount_point):
     if way == "shima":
-        subprocess.run([SHIMA, "create", *STRIPES, folder / "copy"], check=True)
-        subprocess.run([SHIMA, "mount", folder, mount_point], check=True)
+        subprocess.run([SHIMA, "create", *STRIPES, directory / "copy"], check=True)
+        subprocess.run([SHIMA, "mount", directory, mount_point], check=True)
         return
-    subprocess.Popen([compile_passthrough(), folder, mount_point], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.Popen([compile_passthrough(), directory, mount_point], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for _ in range(500):
         if os.path.ismount(mount_point):
             return
@@ -62,18 +62,18 @@ def main():
     if "inside" not in sys.argv:
         os.execvp(private[0], [*private, sys.executable, *sys.argv, "inside"])
     way, base, size_mib = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
-    folder, mount_point, big, out = (base / name for name in ("folder", "mount", "big", "out"))
-    folder.mkdir(), mount_point.mkdir()
+    directory, mount_point, big, out = (base / name for name in ("directory", "mount", "big", "out"))
+    directory.mkdir(), mount_point.mkdir()
     try:
         with open(big, "wb") as file:
             for _ in range(size_mib):
                 file.write(os.urandom(1 << 20))
         shutil.copy(big, out)
-        shown = folder if way == "cp" else mount_point
+        shown = directory if way == "cp" else mount_point
         if way != "cp":
-            mount(way, folder, mount_point)
+            mount(way, directory, mount_point)
         if way != "shima":
-            shutil.copy(big, folder / "copy")
+            shutil.copy(big, directory / "copy")
         else:
             shutil.copyfile(big, shown / "copy")
         copy(big, shown / "copy", "in", size_mib)
@@ -81,7 +81,7 @@ def main():
     finally:
         if os.path.ismount(mount_point):
             subprocess.run(["fusermount3", "-u", mount_point], check=False)
-        for path in (folder, mount_point):
+        for path in (directory, mount_point):
             shutil.rmtree(path, ignore_errors=True)
         for path in (big, out):
             path.unlink(missing_ok=True)

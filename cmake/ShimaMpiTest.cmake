@@ -69,7 +69,7 @@ function(shima_record_run test flavour ranks variant)
   if("soak" IN_LIST ARG_LABEL)
     return()
   endif()
-  list(GET ARG_LABEL 0 folder)
+  list(GET ARG_LABEL 0 directory)
   set(pin -)
   set(run ${flavour}.np${ranks}.${variant}.)
   foreach(wanted ${ARG_EVERYDAY})
@@ -79,7 +79,7 @@ function(shima_record_run test flavour ranks variant)
     endif()
   endforeach()
   set_property(GLOBAL APPEND PROPERTY SHIMA_PRODUCT
-    "${test} ${folder} ${ARG_SOURCE} ${flavour} ${SHIMA_MPI_${flavour}_FAMILY} ${ranks} ${variant} ${pin}")
+    "${test} ${directory} ${ARG_SOURCE} ${flavour} ${SHIMA_MPI_${flavour}_FAMILY} ${ranks} ${variant} ${pin}")
 endfunction()
 
 # Compiles one source with a flavour's own compiler, like a user.

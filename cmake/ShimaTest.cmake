@@ -1,6 +1,6 @@
 # Tests: how a source file becomes ctest tests. tests/README.md describes it for users.
 #
-#   shima_test_folder(FOLDER LABEL)   registers every source of a directory, by its kind:
+#   shima_test_directory(DIRECTORY LABEL)   registers every source of a directory, by its kind:
 #     a script, run once per MPI flavour            LABEL.<name>.<flavour>   (ShimaMpiTest.cmake)
 #     a GoogleTest program                          LABEL.<name>
 #     an MPI program, run as product of flavours, rank counts and variants
@@ -71,20 +71,20 @@ endfunction()
 # shima_unit_test(name SOURCE file LABEL l...): a GoogleTest program that may use every room.
 function(shima_unit_test name)
   cmake_parse_arguments(ARG "" "SOURCE;TIMEOUT" "LABEL;ARGS;ENV" ${ARGN})
-  list(GET ARG_LABEL 0 folder)
+  list(GET ARG_LABEL 0 directory)
   get_property(rooms GLOBAL PROPERTY SHIMA_ROOMS)
-  set(target ${folder}.${name})
+  set(target ${directory}.${name})
   add_executable(${target} ${ARG_SOURCE})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_link_libraries(${target} PRIVATE ${rooms} GTest::gtest_main GTest::gmock)
-  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${folder})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${directory})
   shima_add_test(${target} LABEL ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ENV ${ARG_ENV} NEEDS $<TARGET_FILE:${target}>
                  COMMAND $<TARGET_FILE:${target}> ${ARG_ARGS})
 endfunction()
 
 # Registers one source of a directory.
-function(shima_test_source folder source label)
-  shima_test_header(${folder}/${source})
+function(shima_test_source directory source label)
+  shima_test_header(${directory}/${source})
   string(REGEX REPLACE "(_test)?\\.[a-z]+$" "" name ${source})
   string(REPLACE "/" "." name ${name})
   set(labels ${label})
@@ -94,24 +94,24 @@ function(shima_test_source folder source label)
   set(common LABEL ${labels} TIMEOUT ${HEADER_TIMEOUT} ARGS ${HEADER_ARGS} ENV ${HEADER_ENV})
   set(product FLAVOURS ${HEADER_FLAVOURS} EVERYDAY ${HEADER_EVERYDAY})
   if(source MATCHES "\\.(sh|py)$")
-    shima_script_test(${name} SOURCE ${folder}/${source} PROCESSORS ${HEADER_PROCESSORS}
+    shima_script_test(${name} SOURCE ${directory}/${source} PROCESSORS ${HEADER_PROCESSORS}
                       PROGRAMS ${HEADER_PROGRAMS} ${product} ${common})
     return()
   endif()
-  file(STRINGS ${folder}/${source} gtest REGEX "#include *<g(test|mock)/")
+  file(STRINGS ${directory}/${source} gtest REGEX "#include *<g(test|mock)/")
   if(gtest)
-    shima_unit_test(${name} SOURCE ${folder}/${source} ${common})
+    shima_unit_test(${name} SOURCE ${directory}/${source} ${common})
   elseif(NOT HEADER_RANKS STREQUAL "none")  # "none": compiled by a script
-    shima_mpi_test(${name} SOURCE ${folder}/${source} RANKS ${HEADER_RANKS} VARIANTS ${HEADER_VARIANTS}
+    shima_mpi_test(${name} SOURCE ${directory}/${source} RANKS ${HEADER_RANKS} VARIANTS ${HEADER_VARIANTS}
                    CFLAGS ${HEADER_CFLAGS} LIBS ${HEADER_LIBS} ${product} ${common})
   endif()
 endfunction()
 
-function(shima_test_folder folder label)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${folder} ${folder}/*.c ${folder}/*.cpp ${folder}/*.sh ${folder}/*.py)
+function(shima_test_directory directory label)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${directory} ${directory}/*.c ${directory}/*.cpp ${directory}/*.sh ${directory}/*.py)
   # Shared code of tests is no test itself.
   list(FILTER sources EXCLUDE REGEX "(^|/|_)(lib|common|util)\\.[a-z]+$")
   foreach(source ${sources})
-    shima_test_source(${folder} ${source} ${label})
+    shima_test_source(${directory} ${source} ${label})
   endforeach()
 endfunction()

@@ -33,14 +33,14 @@ def check_tool_page(tool):
     overview = help_of(tool)
     subcommands = re.findall(r"^  ([a-z]+) {3,}\S", overview.split("Subcommands:")[1], re.M)
     real = documented_options(overview)
-    complaints = []
+    problems = []
     for subcommand in subcommands:
         real |= documented_options(help_of(tool, subcommand))
         if f"shima {subcommand}" not in page:
-            complaints.append(f"man/shima.1: says nothing of `shima {subcommand}`")
-    complaints += [f"man/shima.1: lacks option {option}" for option in sorted(real - described)]
-    complaints += [f"man/shima.1: describes {option}, which --help does not know" for option in sorted(described - real)]
-    return complaints
+            problems.append(f"man/shima.1: says nothing of `shima {subcommand}`")
+    problems += [f"man/shima.1: lacks option {option}" for option in sorted(real - described)]
+    problems += [f"man/shima.1: describes {option}, which --help does not know" for option in sorted(described - real)]
+    return problems
 
 
 def page_of(name):
@@ -52,25 +52,25 @@ def page_of(name):
 
 
 def check_headers():
-    complaints = []
+    problems = []
     declared = set()
     for header in sorted((ROOT / "include" / "shima").glob("*.h")):
         for name in re.findall(r"^\w[\w \*]*?\b(\w+)\(", header.read_text(), re.M):
             declared.add(name)
             synopsis = page_of(name).split(".SH SYNOPSIS")[-1].split(".SH DESCRIPTION")[0]
             if not re.search(rf"\b{name}\(", synopsis):
-                complaints.append(f"{header}: {name} is in the SYNOPSIS of no page man/{name}.3")
+                problems.append(f"{header}: {name} is in the SYNOPSIS of no page man/{name}.3")
         declared.add(header.stem)
     for page in sorted((ROOT / "man").glob("*.3")):
         if page.stem not in declared:
-            complaints.append(f"{page}: no header declares it")
-    return complaints
+            problems.append(f"{page}: no header declares it")
+    return problems
 
 
 def main():
-    complaints = check_tool_page(sys.argv[1]) + check_headers()
-    print("\n".join(complaints) or "man pages: as --help and the headers")
-    return 1 if complaints else 0
+    problems = check_tool_page(sys.argv[1]) + check_headers()
+    print("\n".join(problems) or "man pages: as --help and the headers")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

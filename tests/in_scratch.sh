@@ -3,12 +3,12 @@
 # limit the whole job gets SIGTERM, so that a launcher can end its ranks, and SIGKILL five seconds later.  If permitted,
 # the command has its own /dev/shm: an MPI whose ranks are killed leaves its segments there, gigabytes in all.
 set -euo pipefail
-folder=$1
+directory=$1
 seconds=$2
 shift 2
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder"
+rm -rf "$directory"
+mkdir -p "$directory"
+cd "$directory"
 own_shm=()
 if unshare --mount mount -t tmpfs shima-test /dev/shm 2>/dev/null; then
   # shellcheck disable=SC2016
@@ -22,11 +22,11 @@ fi
 # A failed test may leave launchers and ranks in sessions of their own; those that run in its directory are killed.
 if [ $status != 0 ]; then
   cd /
-  find /proc -maxdepth 2 -path '/proc/[0-9]*/cwd' \( -lname "$folder" -o -lname "$folder/*" \) 2>/dev/null |
+  find /proc -maxdepth 2 -path '/proc/[0-9]*/cwd' \( -lname "$directory" -o -lname "$directory/*" \) 2>/dev/null |
     while IFS=/ read -r _ _ pid _; do
       echo "in_scratch: killed what was left: $(tr '\0' ' ' <"/proc/$pid/cmdline" | head -c 200)" >&2
       kill -KILL "$pid" 2>/dev/null || true
     done || true
 fi
-[ $status != 0 ] || rm -rf "$folder" 2>/dev/null || true
+[ $status != 0 ] || rm -rf "$directory" 2>/dev/null || true
 exit $status

@@ -59,8 +59,8 @@ static inline struct stored_file stored_open(const char* path) {
 static inline void stored_subfile_path(const struct stored_file* file, int subfile, char* path,
                                        size_t size) {
   const char* slash = strrchr(file->path, '/');
-  const int folder = slash == NULL ? 0 : (int)(slash - file->path) + 1;
-  if ((size_t)snprintf(path, size, "%.*s.shima/%s.%d", folder, file->path, file->id, subfile) >=
+  const int directory = slash == NULL ? 0 : (int)(slash - file->path) + 1;
+  if ((size_t)snprintf(path, size, "%.*s.shima/%s.%d", directory, file->path, file->id, subfile) >=
       size)
     stored_fail("too long a name", file->path);
 }

@@ -50,8 +50,8 @@ class StripedWorld : public testing::Test {
 
   void new_world() {
     std::filesystem::remove_all(root_);
-    for (const char* folder : {"target-a", "target-b", "target-c", "d", "e"})
-      std::filesystem::create_directories(root_ / folder);
+    for (const char* directory : {"target-a", "target-b", "target-c", "d", "e"})
+      std::filesystem::create_directories(root_ / directory);
   }
   void make(const std::string& name, const Regions& regions, const Bytes& bytes) {
     require(create_striped({.path = path(name), .regions = regions}));
@@ -78,7 +78,7 @@ class StripedWorld : public testing::Test {
     if (!report) return describe(report.error());
     std::string left;
     for (const Finding& finding : report->findings)
-      if (!finding.is_note() && !finding.mended)
+      if (!finding.is_note() && !finding.repaired)
         left += finding.path + ": " + std::string(name_of(finding.problem)) + ": " + finding.what +
                 "\n";
     return left;
@@ -94,25 +94,25 @@ class StripedWorld : public testing::Test {
     EXPECT_EQ(again, left);
     std::set<std::string> ids;
     std::set<std::string> beside_files;  // directory and id
-    for (const char* folder : {"d", "e"})
-      for (const auto& entry : std::filesystem::directory_iterator(root_ / folder)) {
+    for (const char* directory : {"d", "e"})
+      for (const auto& entry : std::filesystem::directory_iterator(root_ / directory)) {
         if (entry.path().filename() == ".shima") continue;
         const auto master = read_master(entry.path().string());
         if (master.has_value() && *master) ids.insert((*master)->id.hex);
         if (master.has_value() && *master)
-          beside_files.insert((root_ / folder / ".shima" / (*master)->id.hex).string());
+          beside_files.insert((root_ / directory / ".shima" / (*master)->id.hex).string());
         EXPECT_FALSE(entry.path().filename().string().starts_with(".")) << entry.path();
       }
     if (!left.empty()) return;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root_)) {
-      const std::string folder = entry.path().parent_path().filename().string();
+      const std::string directory = entry.path().parent_path().filename().string();
       const std::string name = entry.path().filename().string();
-      if (!entry.is_regular_file() || (folder != ".shima" && !folder.starts_with("target-")))
+      if (!entry.is_regular_file() || (directory != ".shima" && !directory.starts_with("target-")))
         continue;
       if (name == ".lock" || name.find(".shima-target") != std::string::npos)
         continue;  // also of one that did not become a target
       EXPECT_TRUE(ids.contains(name.substr(0, 32))) << entry.path();
-      if (folder == ".shima") {
+      if (directory == ".shima") {
         EXPECT_TRUE(
             beside_files.contains((entry.path().parent_path() / name.substr(0, 32)).string()))
             << entry.path() << " is not beside its file";

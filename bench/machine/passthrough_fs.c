@@ -13,24 +13,24 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int folder;
+static int directory;
 
 static const char* relative(const char* path) { return path[1] == '\0' ? "." : path + 1; }
 static int result(int code) { return code < 0 ? -errno : 0; }
 
 static int pass_attributes(const char* path, struct stat* facts, struct fuse_file_info* info) {
   return result(info != NULL ? fstat((int)info->fh, facts)
-                             : fstatat(folder, relative(path), facts, AT_SYMLINK_NOFOLLOW));
+                             : fstatat(directory, relative(path), facts, AT_SYMLINK_NOFOLLOW));
 }
 
 static int pass_open(const char* path, struct fuse_file_info* info) {
-  const int fd = openat(folder, relative(path), info->flags | O_CLOEXEC);
+  const int fd = openat(directory, relative(path), info->flags | O_CLOEXEC);
   info->fh = (uint64_t)fd;
   return result(fd);
 }
 
 static int pass_create(const char* path, mode_t mode, struct fuse_file_info* info) {
-  const int fd = openat(folder, relative(path), info->flags | O_CLOEXEC, mode);
+  const int fd = openat(directory, relative(path), info->flags | O_CLOEXEC, mode);
   info->fh = (uint64_t)fd;
   return result(fd);
 }
@@ -64,13 +64,13 @@ static int pass_release(const char* path, struct fuse_file_info* info) {
 
 static int pass_truncate(const char* path, off_t size, struct fuse_file_info* info) {
   if (info != NULL) return result(ftruncate((int)info->fh, size));
-  const int fd = openat(folder, relative(path), O_WRONLY | O_CLOEXEC);
+  const int fd = openat(directory, relative(path), O_WRONLY | O_CLOEXEC);
   const int code = fd < 0 ? -errno : result(ftruncate(fd, size));
   if (fd >= 0) close(fd);
   return code;
 }
 
-static int pass_unlink(const char* path) { return result(unlinkat(folder, relative(path), 0)); }
+static int pass_unlink(const char* path) { return result(unlinkat(directory, relative(path), 0)); }
 
 static const struct fuse_operations operations = {
     .getattr = pass_attributes,
@@ -85,8 +85,8 @@ static const struct fuse_operations operations = {
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
-  folder = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return perror(argv[1]), 1;
+  directory = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return perror(argv[1]), 1;
   char* arguments[] = {argv[0], "-f", "-o", "fsname=shima-passthrough", argv[2]};
   return fuse_main(5, arguments, &operations, NULL);
 }

@@ -13,8 +13,8 @@ from lib.subjects import ROOT
 
 class Mounted(Section):
     name = "mount"
-    title = "cp of 1 GiB into a mounted folder and out of it, over a file of that size"
-    lead = "MiB/s; the copy in the folder is striped over 4 subfiles, or plain where Shima is not there"
+    title = "cp of 1 GiB into a mounted directory and out of it, over a file of that size"
+    lead = "MiB/s; the copy in the directory is striped over 4 subfiles, or plain where Shima is not there"
     limit = False
     ways = {"cp": "cp", "pass-through": "pass-through", "shima/mount": "shima"}
 

@@ -9,7 +9,7 @@ pairs_of() returns the pairs that a run covers; choose() takes runs until every 
 pinned runs, then source by source the run that covers most open pairs. Ties go to the run with fewer ranks, then to the
 flavour with the fewest runs so far, then to the first name, so that equal input gives equal output.
 
-Usage: everyday_set.py PRODUCT, a file of lines "name folder source flavour family ranks variant pin", where ranks and
+Usage: everyday_set.py PRODUCT, a file of lines "name directory source flavour family ranks variant pin", where ranks and
 variant are "-" for a script, and pin is "pinned" for a run that is always in the set and "-" for others.
 Prints the names of the runs in the set.
 """
@@ -18,14 +18,14 @@ import collections
 import sys
 from typing import NamedTuple
 
-# Folders whose sources keep running where they found a fault, which is often one of a single MPI: every flavour meets
+# Directories whose sources keep running where they found a fault, which is often one of a single MPI: every flavour meets
 # every variant of the source, every kind of MPI every rank count.
 THOROUGH = ("regress",)
 
 
 class Run(NamedTuple):
     name: str
-    folder: str
+    directory: str
     source: str
     flavour: str
     family: str
@@ -41,8 +41,8 @@ def read_product(path):
 
 def own_pairs_of(run):
     """The pairs of a run with its source."""
-    source = (run.folder, run.source)
-    if run.folder in THOROUGH:
+    source = (run.directory, run.source)
+    if run.directory in THOROUGH:
         return {(source, run.flavour, "variant", run.variant), (source, run.family, "ranks", run.ranks)}
     return {(source, "mpi", run.family), (source, "ranks", run.ranks), (source, "variant", run.variant)}
 
@@ -50,7 +50,7 @@ def own_pairs_of(run):
 def pairs_of(run):
     """Every pair that this run covers: those with its source, and those of its values within its directory."""
     values = {"flavour": run.flavour, "ranks": run.ranks, "variant": run.variant}
-    shared = {(run.folder, one, values[one], other, values[other]) for one in values for other in values if one < other}
+    shared = {(run.directory, one, values[one], other, values[other]) for one in values for other in values if one < other}
     return own_pairs_of(run) | shared
 
 
@@ -69,13 +69,13 @@ class Chooser:
     def take(self, run):
         self.taken.append(run)
         self.open -= pairs_of(run)
-        self.runs_of_flavour[run.folder, run.flavour] += 1
+        self.runs_of_flavour[run.directory, run.flavour] += 1
 
     def take_best(self, runs):
         def worth(run):
             met = pairs_of(run) & self.open
             return (-len(own_pairs_of(run) & met), -len(met), ranks_in(run),
-                    self.runs_of_flavour[run.folder, run.flavour], run.name)
+                    self.runs_of_flavour[run.directory, run.flavour], run.name)
 
         self.take(min(runs, key=worth))
 
@@ -93,7 +93,7 @@ def choose(runs):
             chooser.take(run)
     by_source = collections.defaultdict(list)
     for run in runs:
-        by_source[run.folder, run.source].append(run)
+        by_source[run.directory, run.source].append(run)
     for source in sorted(by_source):
         chooser.cover(by_source[source], own_pairs_of)
     chooser.cover(runs, pairs_of)

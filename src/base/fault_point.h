@@ -37,7 +37,7 @@ enum class FaultPhase : std::uint8_t {
   claim,            // ordered access: rank 0 has moved the shared pointer, the others do not know
   pointer_ask,      // before asking the keeper of the shared pointer for it
   pointer_serve,    // the keeper, before it answers
-  errand,           // an independent write is shown for others to carry out
+  write_request,    // an independent write is shown for others to carry out
   lead,             // before carrying out those of others
   work,             // the thread of nonblocking and split calls, before its work
   split,            // between the two halves of a split call
@@ -45,19 +45,19 @@ enum class FaultPhase : std::uint8_t {
 
 // Their names in SHIMA_FAULT, in the order of the enumeration.
 inline constexpr std::array<std::string_view, 26> fault_phase_names{
-    "open.enter",  "open.introduced",
-    "open.made",   "open.joined",
-    "open.agree",  "view",
-    "size",        "sync",
-    "close",       "post",
-    "exchange",    "plan",
-    "gather",      "disk",
-    "wait",        "agree",
-    "arrive",      "release",
-    "lock",        "claim",
-    "pointer.ask", "pointer.serve",
-    "errand",      "lead",
-    "work",        "split"};
+    "open.enter",    "open.introduced",
+    "open.made",     "open.joined",
+    "open.agree",    "view",
+    "size",          "sync",
+    "close",         "post",
+    "exchange",      "plan",
+    "gather",        "disk",
+    "wait",          "agree",
+    "arrive",        "release",
+    "lock",          "claim",
+    "pointer.ask",   "pointer.serve",
+    "write_request", "lead",
+    "work",          "split"};
 
 // The parts of a SHIMA_FAULT, and of one fault in it.
 [[nodiscard]] std::vector<std::string_view> split_fault(std::string_view text, char separator);

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fault_point.h"
-#include "collective/job.h"
+#include "collective/path_context.h"
 #include "collective/reach_member.h"
 #include "collective/walk.h"
 #include "collective/window_io.h"
@@ -24,18 +24,19 @@ namespace {
 
 constexpr std::size_t messages_under_way = 2;
 
-bool needs_messages(const Job& job, int a, int b) {
+bool needs_messages(const PathContext& context, int a, int b) {
   if (a == b) return false;
-  const auto& members = job.channel.members();
+  const auto& members = context.channel.members();
   const bool one_node =
       members[static_cast<std::size_t>(a)].node == members[static_cast<std::size_t>(b)].node;
-  return !one_node || !job.channel.can_pull();
+  return !one_node || !context.channel.can_pull();
 }
 
-void count_wire(const Job& job, int other, std::uint64_t len_bytes) {
-  const auto& members = job.channel.members();
-  const int here = members[static_cast<std::size_t>(job.channel.rank())].node;
-  if (members[static_cast<std::size_t>(other)].node != here) job.counters.wire_bytes += len_bytes;
+void count_wire(const PathContext& context, int other, std::uint64_t len_bytes) {
+  const auto& members = context.channel.members();
+  const int here = members[static_cast<std::size_t>(context.channel.rank())].node;
+  if (members[static_cast<std::size_t>(other)].node != here)
+    context.counters.wire_bytes += len_bytes;
 }
 
 struct Parcel {
@@ -46,10 +47,10 @@ struct Parcel {
 // What a member exchanges with one remote agent.
 class Client {
  public:
-  Client(Job& job, const Agent& agent)
-      : job_(job),
+  Client(PathContext& context, const Agent& agent)
+      : context_(context),
         agent_(agent),
-        walk_(job.channel.rank(), job.mine(), job.file.layout(), agent.domains),
+        walk_(context.channel.rank(), context.mine(), context.file.layout(), agent.domains),
         posted_(walk_) {}
 
   [[nodiscard]] bool done() const { return parcels_.empty() && !next_window(); }
@@ -60,20 +61,20 @@ class Client {
       const auto window = next_window();
       if (!window) break;
       fault_point(FaultPhase::gather);
-      SHIMA_TRY(job_.direction == Direction::write ? send(*window) : receive(*window));
+      SHIMA_TRY(context_.direction == Direction::write ? send(*window) : receive(*window));
       busy = true;
     }
     if (parcels_.empty()) return busy;
-    SHIMA_TRY_ASSIGN(const auto data, job_.channel.messenger()->done(parcels_.front().ticket));
+    SHIMA_TRY_ASSIGN(const auto data, context_.channel.messenger()->done(parcels_.front().ticket));
     if (!data) return busy;
-    if (job_.direction == Direction::read) unpack(parcels_.front().window, *data);
+    if (context_.direction == Direction::read) unpack(parcels_.front().window, *data);
     parcels_.pop_front();
     return true;
   }
 
  private:
   [[nodiscard]] std::optional<Window> next_window() const {
-    return posted_.next_window(job_.plan.window_bytes);
+    return posted_.next_window(context_.plan.window_bytes);
   }
 
   Status send(const Window& window) {
@@ -87,9 +88,10 @@ class Client {
                     to += pair.len_bytes * pair.count;
                     return {};
                   }));
-    count_wire(job_, agent_.rank, data.size());
+    count_wire(context_, agent_.rank, data.size());
     Parcel& parcel = parcels_.emplace_back(Messenger::Ticket{0}, window);
-    SHIMA_TRY_ASSIGN(parcel.ticket, job_.channel.messenger()->send(agent_.rank, std::move(data)));
+    SHIMA_TRY_ASSIGN(parcel.ticket,
+                     context_.channel.messenger()->send(agent_.rank, std::move(data)));
     return {};
   }
 
@@ -97,7 +99,7 @@ class Client {
     const std::uint64_t len_bytes = bytes_in(window);
     posted_.in(window.domain).skip_below(window.range.end);
     Parcel& parcel = parcels_.emplace_back(Messenger::Ticket{0}, window);
-    SHIMA_TRY_ASSIGN(parcel.ticket, job_.channel.messenger()->receive(agent_.rank, len_bytes));
+    SHIMA_TRY_ASSIGN(parcel.ticket, context_.channel.messenger()->receive(agent_.rank, len_bytes));
     return {};
   }
 
@@ -122,7 +124,7 @@ class Client {
         });
   }
 
-  Job& job_;
+  PathContext& context_;
   const Agent& agent_;
   AgentWalk walk_;    // data copied (reads)
   AgentWalk posted_;  // messages posted
@@ -131,7 +133,7 @@ class Client {
 
 // What an agent does with one window and its messages.
 struct Side {
-  explicit Side(const Job& job) : io(job) {}
+  explicit Side(const PathContext& context) : io(context) {}
 
   struct Guest {
     MemberWalk walk;
@@ -150,15 +152,15 @@ struct Side {
 
 class Server {
  public:
-  Server(Job& job, const Agent& agent)
-      : job_(job),
-        walk_(job.posts, job.file.layout(), job.plan, agent),
-        sides_{Side(job), Side(job)} {}
+  Server(PathContext& context, const Agent& agent)
+      : context_(context),
+        walk_(context.posts, context.file.layout(), context.plan, agent),
+        sides_{Side(context), Side(context)} {}
 
   void start() {
-    auto staging = Staging::borrow(job_.channel.staging(), 2 * job_.plan.window_bytes);
+    auto staging = Staging::borrow(context_.channel.staging(), 2 * context_.plan.window_bytes);
     if (staging) {
-      job_.staging = *std::move(staging);
+      context_.staging = *std::move(staging);
     } else {
       status_ = std::unexpected(staging.error());
     }
@@ -173,7 +175,7 @@ class Server {
     Side& side = sides_[turn_];
     SHIMA_TRY_ASSIGN(const bool ready, messages_done(side));
     if (!ready) return false;
-    if (side.open && job_.direction == Direction::write && status_) status_ = write(side);
+    if (side.open && context_.direction == Direction::write && status_) status_ = write(side);
     side.open = false;
     if (!exhausted_) SHIMA_TRY(open_next(side));
     turn_ = 1 - turn_;
@@ -181,12 +183,12 @@ class Server {
   }
 
  private:
-  std::byte* data() { return job_.staging.data() + turn_ * job_.plan.window_bytes; }
+  std::byte* data() { return context_.staging.data() + turn_ * context_.plan.window_bytes; }
 
   Result<bool> messages_done(Side& side) {
     for (Side::Guest& guest : side.guests) {
       if (!guest.under_way) continue;
-      SHIMA_TRY_ASSIGN(auto data, job_.channel.messenger()->done(guest.ticket));
+      SHIMA_TRY_ASSIGN(auto data, context_.channel.messenger()->done(guest.ticket));
       if (!data) return false;
       guest.data = *std::move(data);
       guest.under_way = false;
@@ -205,20 +207,20 @@ class Server {
     side.io.begin(*window);
     for (MemberWalk* member : walk_.members_in(*window)) {
       member->look_below(window->range.end, [&](const Strip& s) { side.io.mark(s); });
-      if (needs_messages(job_, member->rank(), job_.channel.rank())) {
+      if (needs_messages(context_, member->rank(), context_.channel.rank())) {
         side.guests.push_back({*member, member->bytes_below(window->range.end), {}, 0, false});
       } else {
         side.locals.push_back(*member);
       }
       member->skip_below(window->range.end);
     }
-    return job_.direction == Direction::write ? receive(side) : read(side);
+    return context_.direction == Direction::write ? receive(side) : read(side);
   }
 
   Status receive(Side& side) {
     for (Side::Guest& guest : side.guests) {
       SHIMA_TRY_ASSIGN(guest.ticket,
-                       job_.channel.messenger()->receive(guest.walk.rank(), guest.len_bytes));
+                       context_.channel.messenger()->receive(guest.walk.rank(), guest.len_bytes));
       guest.under_way = true;
     }
     return {};
@@ -227,10 +229,10 @@ class Server {
   Status write(Side& side) {
     const WindowMemory window{data(), side.window.begin};
     {
-      const ScopedTimer timer(job_.counters.gather_ns);
+      const ScopedTimer timer(context_.counters.gather_ns);
       fault_point(FaultPhase::gather);
       for (MemberWalk& local : side.locals)
-        SHIMA_TRY(reach_member(job_, local, side.window.end, Direction::read, window));
+        SHIMA_TRY(reach_member(context_, local, side.window.end, Direction::read, window));
       for (Side::Guest& guest : side.guests)
         copy_guest(guest.walk, guest.data, side.window.end, window, true);
     }
@@ -251,15 +253,15 @@ class Server {
     for (Side::Guest& guest : side.guests) {
       Messenger::Buffer data(guest.walk.bytes_below(end));
       copy_guest(guest.walk, data, end, window, false);
-      count_wire(job_, guest.walk.rank(), data.size());
+      count_wire(context_, guest.walk.rank(), data.size());
       SHIMA_TRY_ASSIGN(guest.ticket,
-                       job_.channel.messenger()->send(guest.walk.rank(), std::move(data)));
+                       context_.channel.messenger()->send(guest.walk.rank(), std::move(data)));
       guest.under_way = true;
     }
-    const ScopedTimer timer(job_.counters.gather_ns);
+    const ScopedTimer timer(context_.counters.gather_ns);
     fault_point(FaultPhase::gather);
     for (MemberWalk& local : side.locals) {
-      const Status moved = reach_member(job_, local, end, Direction::write, window);
+      const Status moved = reach_member(context_, local, end, Direction::write, window);
       if (!moved) status_ = moved;
     }
     return {};
@@ -282,7 +284,7 @@ class Server {
     });
   }
 
-  Job& job_;
+  PathContext& context_;
   DomainWalk walk_;
   std::array<Side, 2> sides_;
   std::size_t turn_ = 0;
@@ -291,8 +293,8 @@ class Server {
   FileOffset end_of_file_ = no_end_of_file;
 };
 
-Status go_round(Job& job, std::deque<Client>& clients, Server* server) {
-  Messenger& messenger = *job.channel.messenger();
+Status go_round(PathContext& context, std::deque<Client>& clients, Server* server) {
+  Messenger& messenger = *context.channel.messenger();
   while (true) {
     bool busy = false;
     bool done = server == nullptr || server->done();
@@ -308,10 +310,10 @@ Status go_round(Job& job, std::deque<Client>& clients, Server* server) {
     if (done) return {};
     if (busy) {
       messenger.moved();
-    } else if (job.channel.transfer_quit()) {
+    } else if (context.channel.transfer_quit()) {
       return {};
     } else {
-      const ScopedTimer timer(job.counters.wait_ns);
+      const ScopedTimer timer(context.counters.wait_ns);
       fault_point(FaultPhase::wait);
       messenger.rest();
     }
@@ -320,17 +322,18 @@ Status go_round(Job& job, std::deque<Client>& clients, Server* server) {
 
 }  // namespace
 
-Result<FileOffset> run_message(Job& job) {
-  ++job.counters.path_message;
+Result<FileOffset> run_message(PathContext& context) {
+  ++context.counters.path_message;
   std::optional<Server> server;
-  if (const Agent* agent = job.my_agent(); agent != nullptr) {
-    server.emplace(job, *agent);
+  if (const Agent* agent = context.my_agent(); agent != nullptr) {
+    server.emplace(context, *agent);
     server->start();
   }
   std::deque<Client> clients;
-  for (const Agent& agent : job.plan.agents)
-    if (needs_messages(job, agent.rank, job.channel.rank())) clients.emplace_back(job, agent);
-  SHIMA_TRY(go_round(job, clients, server ? &*server : nullptr));
+  for (const Agent& agent : context.plan.agents)
+    if (needs_messages(context, agent.rank, context.channel.rank()))
+      clients.emplace_back(context, agent);
+  SHIMA_TRY(go_round(context, clients, server ? &*server : nullptr));
   if (!server) return no_end_of_file;
   SHIMA_TRY(server->status());
   return server->end_of_file();

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fault_point.h"
-#include "collective/job.h"
+#include "collective/path_context.h"
 #include "collective/walk.h"
 #include "collective/window_io.h"
 #include "group/shared_windows.h"
@@ -22,11 +22,11 @@ namespace {
 // copying, so that the agent is not held up.
 class Client {
  public:
-  Client(Job& job, SharedWindows& windows, const Agent& agent, int agent_index)
-      : job_(job),
+  Client(PathContext& context, SharedWindows& windows, const Agent& agent, int agent_index)
+      : context_(context),
         windows_(windows),
         agent_(agent_index),
-        walk_(job.channel.rank(), job.mine(), job.file.layout(), agent.domains) {}
+        walk_(context.channel.rank(), context.mine(), context.file.layout(), agent.domains) {}
 
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] const Status& status() const { return status_; }
@@ -56,14 +56,15 @@ class Client {
 
  private:
   Status copy(const OpenWindow& window, MemberWalk& walk) {
-    const ScopedTimer timer(job_.counters.gather_ns);
+    const ScopedTimer timer(context_.counters.gather_ns);
     fault_point(FaultPhase::gather);
     SHIMA_TRY_ASSIGN(const std::span<std::byte> memory, windows_.memory(agent_));
-    const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory.data()) +
-                                 static_cast<std::uintptr_t>(window.side) * job_.plan.window_bytes -
-                                 static_cast<std::uintptr_t>(window.range.begin.value);
+    const std::uintptr_t start =
+        reinterpret_cast<std::uintptr_t>(memory.data()) +
+        static_cast<std::uintptr_t>(window.side) * context_.plan.window_bytes -
+        static_cast<std::uintptr_t>(window.range.begin.value);
     return walk.walk_below(window.range.end, [&](const StripPair& pair) -> Status {
-      if (job_.direction == Direction::write) {
+      if (context_.direction == Direction::write) {
         copy_strips(start, 0, pair);
       } else {
         copy_strips(0, start, swapped(pair));
@@ -72,7 +73,7 @@ class Client {
     });
   }
 
-  Job& job_;
+  PathContext& context_;
   SharedWindows& windows_;
   int agent_;
   AgentWalk walk_;
@@ -84,20 +85,20 @@ class Client {
 // What an agent does with its own two windows, which it uses in turn.
 class Server {
  public:
-  Server(Job& job, SharedWindows& windows, const Agent& agent)
-      : job_(job),
+  Server(PathContext& context, SharedWindows& windows, const Agent& agent)
+      : context_(context),
         windows_(windows),
-        walk_(job.posts, job.file.layout(), job.plan, agent),
-        sides_{Side(job), Side(job)} {}
+        walk_(context.posts, context.file.layout(), context.plan, agent),
+        sides_{Side(context), Side(context)} {}
 
   void start() {
-    auto staging = Staging::borrow(job_.channel.staging(), 2 * job_.plan.window_bytes);
+    auto staging = Staging::borrow(context_.channel.staging(), 2 * context_.plan.window_bytes);
     if (!staging) {
       status_ = std::unexpected(staging.error());
       return finish();
     }
-    job_.staging = *std::move(staging);
-    windows_.show_staging(job_.staging.ref());
+    context_.staging = *std::move(staging);
+    windows_.show_staging(context_.staging.ref());
   }
 
   [[nodiscard]] bool done() const { return done_; }
@@ -108,7 +109,7 @@ class Server {
   bool step() {
     if (done_ || !windows_.finished(turn_)) return false;
     Side& side = sides_[static_cast<std::size_t>(turn_)];
-    if (side.open && job_.direction == Direction::write && status_)
+    if (side.open && context_.direction == Direction::write && status_)
       status_ = windows_.spoiled(turn_) ? lacks_bytes() : side.io.write_marked(data());
     side.open = false;
     if (!status_) exhausted_ = true;
@@ -120,7 +121,7 @@ class Server {
 
  private:
   struct Side {
-    explicit Side(const Job& job) : io(job) {}
+    explicit Side(const PathContext& context) : io(context) {}
     WindowIo io;
     bool open = false;
   };
@@ -136,7 +137,7 @@ class Server {
   }
 
   std::byte* data() {
-    return job_.staging.data() + static_cast<std::size_t>(turn_) * job_.plan.window_bytes;
+    return context_.staging.data() + static_cast<std::size_t>(turn_) * context_.plan.window_bytes;
   }
 
   // Opens the next window on this side; returns false when there is none left.
@@ -147,7 +148,7 @@ class Server {
       const std::vector<MemberWalk*> members = walk_.members_in(window);
       for (const MemberWalk* member : members)
         member->look_below(window.range.end, [&](const Strip& s) { side.io.mark(s); });
-      if (job_.direction == Direction::read && !read_ahead(side, window)) break;
+      if (context_.direction == Direction::read && !read_ahead(side, window)) break;
       std::uint32_t count = 0;
       for (MemberWalk* member : members) {
         if (member->has_below(window.range.end)) ++count;
@@ -175,7 +176,7 @@ class Server {
     return true;
   }
 
-  Job& job_;
+  PathContext& context_;
   SharedWindows& windows_;
   DomainWalk walk_;
   std::array<Side, 2> sides_;
@@ -215,18 +216,19 @@ Status go_round(Channel& channel, SharedWindows& windows, std::span<Client> clie
 
 }  // namespace
 
-Result<FileOffset> run_pack(Job& job) {
-  ++job.counters.path_pack;
-  SharedWindows& windows = *job.channel.windows();
+Result<FileOffset> run_pack(PathContext& context) {
+  ++context.counters.path_pack;
+  SharedWindows& windows = *context.channel.windows();
   std::optional<Server> server;
-  if (const Agent* agent = job.my_agent(); agent != nullptr) {
-    server.emplace(job, windows, *agent);
+  if (const Agent* agent = context.my_agent(); agent != nullptr) {
+    server.emplace(context, windows, *agent);
     server->start();
   }
   std::vector<Client> clients;
-  clients.reserve(job.plan.agents.size());
-  for (const Agent& agent : job.plan.agents) clients.emplace_back(job, windows, agent, agent.rank);
-  SHIMA_TRY(go_round(job.channel, windows, clients, server ? &*server : nullptr));
+  clients.reserve(context.plan.agents.size());
+  for (const Agent& agent : context.plan.agents)
+    clients.emplace_back(context, windows, agent, agent.rank);
+  SHIMA_TRY(go_round(context.channel, windows, clients, server ? &*server : nullptr));
   SHIMA_TRY(first_error(clients, server ? server->status() : Status{}));
   return server ? server->end_of_file() : no_end_of_file;
 }

@@ -4,7 +4,7 @@
 // lock, the other gathers its next.
 #include "base/clock.h"
 #include "base/fault_point.h"
-#include "collective/job.h"
+#include "collective/path_context.h"
 #include "collective/reach_member.h"
 #include "collective/walk.h"
 #include "collective/window_io.h"
@@ -15,14 +15,14 @@ namespace {
 
 class Puller {
  public:
-  Puller(Job& job, std::byte* data) : job_(job), io_(job), data_(data) {}
+  Puller(PathContext& context, std::byte* data) : context_(context), io_(context), data_(data) {}
 
   Status move(const Window& window, DomainWalk& walk) {
     const std::vector<MemberWalk*> members = walk.members_in(window);
     io_.begin(window);
     for (const MemberWalk* member : members)
       member->look_below(window.range.end, [&](const Strip& s) { io_.mark(s); });
-    return job_.direction == Direction::write ? write(members) : read(members, walk);
+    return context_.direction == Direction::write ? write(members) : read(members, walk);
   }
   [[nodiscard]] FileOffset end_of_file() const { return io_.end_of_file(); }
 
@@ -43,28 +43,29 @@ class Puller {
   }
 
   Status reach(std::span<MemberWalk* const> members, TargetOffset end, Direction direction) {
-    const ScopedTimer timer(job_.counters.gather_ns);
+    const ScopedTimer timer(context_.counters.gather_ns);
     for (MemberWalk* member : members) {
       fault_point(FaultPhase::gather);
-      SHIMA_TRY(reach_member(job_, *member, end, direction, {data_, io_.window().range.begin}));
+      SHIMA_TRY(reach_member(context_, *member, end, direction, {data_, io_.window().range.begin}));
     }
     return {};
   }
 
-  Job& job_;
+  PathContext& context_;
   WindowIo io_;
   std::byte* data_;
 };
 
 }  // namespace
 
-Result<FileOffset> run_pull(Job& job) {
-  ++job.counters.path_pull;
-  const Agent* agent = job.my_agent();
+Result<FileOffset> run_pull(PathContext& context) {
+  ++context.counters.path_pull;
+  const Agent* agent = context.my_agent();
   if (agent == nullptr) return no_end_of_file;
-  SHIMA_TRY_ASSIGN(job.staging, Staging::borrow(job.channel.staging(), job.plan.window_bytes));
-  Puller puller(job, job.staging.data());
-  DomainWalk walk(job.posts, job.file.layout(), job.plan, *agent);
+  SHIMA_TRY_ASSIGN(context.staging,
+                   Staging::borrow(context.channel.staging(), context.plan.window_bytes));
+  Puller puller(context, context.staging.data());
+  DomainWalk walk(context.posts, context.file.layout(), context.plan, *agent);
   while (const auto window = walk.next_window()) SHIMA_TRY(puller.move(*window, walk));
   return puller.end_of_file();
 }

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fault_point.h"
-#include "collective/job.h"
+#include "collective/path_context.h"
 #include "collective/walk.h"
 #include "collective/window_io.h"
 
@@ -44,10 +44,10 @@ struct MemoryRun {
 
 class SingleCopier {
  public:
-  explicit SingleCopier(Job& job) : job_(job) {}
+  explicit SingleCopier(PathContext& context) : context_(context) {}
 
   Status move(const Window& window, DomainWalk& walk) {
-    ++job_.counters.windows;
+    ++context_.counters.windows;
     subfile_ = window.subfile;
     list_pieces(walk.members_in(window), window.range.end);
     while (!pieces_.empty()) SHIMA_TRY(move_round());
@@ -59,7 +59,7 @@ class SingleCopier {
  private:
   // Each member's pieces come in order, so that merging is all the sorting there is to do.
   void list_pieces(std::span<MemberWalk* const> members, TargetOffset end) {
-    const ScopedTimer timer(job_.counters.gather_ns);
+    const ScopedTimer timer(context_.counters.gather_ns);
     pieces_.clear();
     bounds_.assign(1, 0);
     for (MemberWalk* member : members) {
@@ -117,7 +117,7 @@ class SingleCopier {
   bool bridge(MemoryRun& run, TargetOffset next) {
     const auto gap = static_cast<std::uint64_t>(next - run.end);
     if (gap == 0) return true;
-    if (job_.direction == Direction::write || gap >= sieve_gap_bytes) return false;
+    if (context_.direction == Direction::write || gap >= sieve_gap_bytes) return false;
     gap_.resize(sieve_gap_bytes);
     run.add(reinterpret_cast<std::uintptr_t>(gap_.data()), gap);
     return true;
@@ -125,30 +125,30 @@ class SingleCopier {
 
   Status move_run(MemoryRun& run) {
     if (run.memory.empty()) return {};
-    const ScopedTimer timer(job_.counters.disk_ns);
+    const ScopedTimer timer(context_.counters.disk_ns);
     fault_point(FaultPhase::disk);
-    ++job_.counters.runs;
-    const auto moved = job_.direction == Direction::write ? write(run) : read(run);
+    ++context_.counters.runs;
+    const auto moved = context_.direction == Direction::write ? write(run) : read(run);
     run.memory.clear();
     return moved;
   }
 
   Status write(const MemoryRun& run) {
-    job_.counters.disk_bytes_written += static_cast<std::uint64_t>(run.end - run.begin);
-    return job_.file.write_in(subfile_, run.begin, run.memory);
+    context_.counters.disk_bytes_written += static_cast<std::uint64_t>(run.end - run.begin);
+    return context_.file.write_in(subfile_, run.begin, run.memory);
   }
 
   Status read(const MemoryRun& run) {
-    SHIMA_TRY_ASSIGN(const std::uint64_t n, job_.file.read_in(subfile_, run.begin, run.memory));
-    job_.counters.disk_bytes_read += n;
+    SHIMA_TRY_ASSIGN(const std::uint64_t n, context_.file.read_in(subfile_, run.begin, run.memory));
+    context_.counters.disk_bytes_read += n;
     const TargetOffset end = run.begin + as_signed(n);
     if (end == run.end) return {};
-    SHIMA_TRY_ASSIGN(const FileOffset found, job_.file.end_seen_at(subfile_, end));
+    SHIMA_TRY_ASSIGN(const FileOffset found, context_.file.end_seen_at(subfile_, end));
     end_of_file_ = std::min(end_of_file_, found);
     return {};
   }
 
-  Job& job_;
+  PathContext& context_;
   int subfile_ = 0;
   FileOffset end_of_file_ = no_end_of_file;
   std::vector<Piece> pieces_;
@@ -159,12 +159,12 @@ class SingleCopier {
 
 }  // namespace
 
-Result<FileOffset> run_single_copy(Job& job) {
-  ++job.counters.path_single_copy;
-  const Agent* agent = job.my_agent();
+Result<FileOffset> run_single_copy(PathContext& context) {
+  ++context.counters.path_single_copy;
+  const Agent* agent = context.my_agent();
   if (agent == nullptr) return no_end_of_file;
-  SingleCopier copier(job);
-  DomainWalk walk(job.posts, job.file.layout(), job.plan, *agent);
+  SingleCopier copier(context);
+  DomainWalk walk(context.posts, context.file.layout(), context.plan, *agent);
   while (const auto window = walk.next_window()) SHIMA_TRY(copier.move(*window, walk));
   return copier.end_of_file();
 }

@@ -28,11 +28,11 @@ Status add_pieces(RemoteTransfer& transfer, const StripPair& pair, std::uintptr_
 
 }  // namespace
 
-Status reach_member(const Job& job, MemberWalk& member, TargetOffset end, Direction direction,
-                    const WindowMemory& window) {
-  if (member.rank() == job.channel.rank() || job.channel.one_space())
+Status reach_member(const PathContext& context, MemberWalk& member, TargetOffset end,
+                    Direction direction, const WindowMemory& window) {
+  if (member.rank() == context.channel.rank() || context.channel.one_space())
     return copy_directly(member, end, direction, window.base());
-  const Member& owner = job.channel.members()[static_cast<std::size_t>(member.rank())];
+  const Member& owner = context.channel.members()[static_cast<std::size_t>(member.rank())];
   RemoteTransfer transfer(owner.pid, direction);
   SHIMA_TRY(member.walk_below(
       end, [&](const StripPair& pair) { return add_pieces(transfer, pair, window.base()); }));

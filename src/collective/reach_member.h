@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "collective/job.h"
+#include "collective/path_context.h"
 #include "collective/walk.h"
 #include "ipc/process_vm.h"
 
@@ -22,7 +22,7 @@ struct WindowMemory {
 };
 
 // read: from the member's memory into the window; write: back. Moves the walk past `end`.
-[[nodiscard]] Status reach_member(const Job& job, MemberWalk& member, TargetOffset end,
+[[nodiscard]] Status reach_member(const PathContext& context, MemberWalk& member, TargetOffset end,
                                   Direction direction, const WindowMemory& window);
 
 }  // namespace shima

@@ -18,26 +18,26 @@ std::uint64_t bytes_before(const Slice& file, FileOffset end_of_file) {
   return cursor.byte();
 }
 
-Result<std::vector<Post>> decode_posts(Letters letters) {
+Result<std::vector<Post>> decode_posts(Messages messages) {
   std::vector<Post> posts;
-  posts.reserve(letters.size());
-  for (const auto letter : letters) {
-    SHIMA_TRY_ASSIGN(Post post, decode_post(letter));
+  posts.reserve(messages.size());
+  for (const auto message : messages) {
+    SHIMA_TRY_ASSIGN(Post post, decode_post(message));
     posts.push_back(std::move(post));
   }
   return posts;
 }
 
-Result<FileOffset> run_path(Job& job) {
-  switch (job.plan.path) {
+Result<FileOffset> run_path(PathContext& context) {
+  switch (context.plan.path) {
     case Path::single_copy:
-      return run_single_copy(job);
+      return run_single_copy(context);
     case Path::pull:
-      return run_pull(job);
+      return run_pull(context);
     case Path::pack:
-      return run_pack(job);
+      return run_pack(context);
     default:
-      return run_message(job);
+      return run_message(context);
   }
 }
 
@@ -45,12 +45,12 @@ Result<FileOffset> run_path(Job& job) {
 
 Status CollectiveTransfer::start(const Result<Post>& mine) {
   call_.channel.begin_transfer();
-  const auto letters = exchange_posts(mine);
-  if (!letters) {
+  const auto messages = exchange_posts(mine);
+  if (!messages) {
     call_.channel.end_transfer();
-    return std::unexpected(letters.error());
+    return std::unexpected(messages.error());
   }
-  prepared_ = caught([&] { return prepare(*letters); });
+  prepared_ = caught([&] { return prepare(*messages); });
   if (!call_.caches_apart) return {};
   const Status published = publish_before();
   if (!published) call_.channel.end_transfer();
@@ -85,19 +85,19 @@ Result<CollectiveResult> CollectiveTransfer::finish(const Result<std::uint64_t>&
                           longest->more_rounds};
 }
 
-Result<Letters> CollectiveTransfer::exchange_posts(const Result<Post>& mine) {
+Result<Messages> CollectiveTransfer::exchange_posts(const Result<Post>& mine) {
   const ScopedTimer timer(call_.counters.exchange_ns);
   fault_point(FaultPhase::post);
-  const auto letter = caught([&]() -> Result<std::vector<std::byte>> {
+  const auto message = caught([&]() -> Result<std::vector<std::byte>> {
     SHIMA_TRY(status_of(mine));
     return encode_post(*mine);
   });
-  if (!letter) return call_.channel.exchange(std::unexpected(letter.error()));
-  return call_.channel.exchange(std::span<const std::byte>(*letter));
+  if (!message) return call_.channel.exchange(std::unexpected(message.error()));
+  return call_.channel.exchange(std::span<const std::byte>(*message));
 }
 
-Result<CollectiveTransfer::Prepared> CollectiveTransfer::prepare(Letters letters) {
-  SHIMA_TRY_ASSIGN(auto posts, decode_posts(letters));
+Result<CollectiveTransfer::Prepared> CollectiveTransfer::prepare(Messages messages) {
+  SHIMA_TRY_ASSIGN(auto posts, decode_posts(messages));
   Plan plan = plan_for(posts);
   return Prepared{std::move(posts), std::move(plan)};
 }
@@ -132,9 +132,9 @@ Status CollectiveTransfer::publish_before() {
 }
 
 Status CollectiveTransfer::move_shared(Staging& staging, Part& part) {
-  Job job{call_.direction, prepared_->plan, prepared_->posts, call_.channel,
-          call_.file,      call_.counters,  staging};
-  SHIMA_TRY_ASSIGN(part.end_of_file, run_path(job));
+  PathContext context{call_.direction, prepared_->plan, prepared_->posts, call_.channel,
+                      call_.file,      call_.counters,  staging};
+  SHIMA_TRY_ASSIGN(part.end_of_file, run_path(context));
   // What agents wrote must be where the owner of the bytes finds it.
   return call_.caches_apart ? call_.file.publish() : Status{};
 }

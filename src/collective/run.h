@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "collective/job.h"
+#include "collective/path_context.h"
 
 namespace shima {
 
@@ -52,8 +52,8 @@ class CollectiveTransfer {
     FileOffset end_of_file = no_end_of_file;
   };
 
-  [[nodiscard]] Result<Letters> exchange_posts(const Result<Post>& mine);
-  [[nodiscard]] Result<Prepared> prepare(Letters letters);
+  [[nodiscard]] Result<Messages> exchange_posts(const Result<Post>& mine);
+  [[nodiscard]] Result<Prepared> prepare(Messages messages);
   [[nodiscard]] Plan plan_for(std::span<const Post> posts);
   [[nodiscard]] Status publish_before();
   [[nodiscard]] Status move_shared(Staging& staging, Part& part);

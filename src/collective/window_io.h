@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "collective/coverage.h"
-#include "collective/job.h"
+#include "collective/path_context.h"
 #include "collective/walk.h"
 #include "pattern/copy.h"
 
@@ -16,7 +16,7 @@ inline constexpr std::uint64_t sieve_gap_bytes = 16 * 1024;
 
 class WindowIo {
  public:
-  explicit WindowIo(const Job& job) : job_(job) {}
+  explicit WindowIo(const PathContext& context) : context_(context) {}
 
   // Starts a window; nothing is marked.
   void begin(const Window& window);
@@ -35,7 +35,7 @@ class WindowIo {
   [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
 
  private:
-  const Job& job_;
+  const PathContext& context_;
   Window window_;
   FileOffset end_of_file_ = no_end_of_file;
   Coverage coverage_;

@@ -37,7 +37,7 @@ Delegatee::Delegatee(Desk& desk, DelegateeOptions options)
 
 Delegatee::~Delegatee() {
   desk_.closed.store(1, std::memory_order_seq_cst);
-  for (Seat& seat : desk_.seats()) seat.bell.ring();
+  for (Seat& seat : desk_.seats()) seat.event.wake();
   if (!options_.dismiss) return;
   for (const Guest& guest : guests_)
     if (guest.holder != 0) options_.dismiss(Holder::of(guest.holder));
@@ -94,12 +94,12 @@ Result<bool> Delegatee::await_request(std::optional<std::chrono::milliseconds> l
   };
   Patience patience{options_.spin_us, {}};
   if (limit) patience.deadline = Clock::now() + *limit;
-  return await(desk_.bell, patience, ready, check);
+  return await(desk_.event, patience, ready, check);
 }
 
 void Delegatee::stop() {
   stopping_.store(true, std::memory_order_seq_cst);
-  desk_.bell.ring();
+  desk_.event.wake();
 }
 
 bool Delegatee::something_waits() const {
@@ -134,12 +134,12 @@ void Delegatee::serve_one(std::uint32_t seat) {
   Slot& slot = slot_at(desk_.seats()[seat], guest.next++);
   auto* const data =
       slot.is_inline ? slot.payload.data() : reinterpret_cast<std::byte*>(slot.address);
-  const Job job{.operation = slot.operation,
-                .arguments = slot.arguments,
-                .payload = {data, slot.len_bytes},
-                .requester = Holder::of(guest.holder),
-                .seat = seat,
-                .slot = &slot};
+  const ReceivedRequest job{.operation = slot.operation,
+                            .arguments = slot.arguments,
+                            .payload = {data, slot.len_bytes},
+                            .requester = Holder::of(guest.holder),
+                            .seat = seat,
+                            .slot = &slot};
   const auto answer = handle(job);
   if (!answer)
     finish(job, std::unexpected(answer.error()));
@@ -147,26 +147,26 @@ void Delegatee::serve_one(std::uint32_t seat) {
     finish(job, **answer);
 }
 
-Result<std::optional<std::int64_t>> Delegatee::handle(const Job& job) const {
+Result<std::optional<std::int64_t>> Delegatee::handle(const ReceivedRequest& job) const {
   const Handler& handler = handlers_[static_cast<std::size_t>(job.operation)];
   if (!handler)
     return fail(Code::unsupported_operation, "operation " + std::to_string(job.operation));
   return caught([&] { return handler(job); });
 }
 
-void Delegatee::finish(const Job& job, const Result<std::int64_t>& answer) {
+void Delegatee::finish(const ReceivedRequest& job, const Result<std::int64_t>& answer) {
   Slot& slot = *job.slot;
   Seat& seat = desk_.seats()[job.seat];
   slot.value = answer.value_or(0);
   slot.code = answer ? Code::ok : answer.error().code;
   slot.sys_errno = answer ? 0 : answer.error().sys_errno;
   slot.state.store(SlotState::done, std::memory_order_seq_cst);
-  seat.bell.ring();
+  seat.event.wake();
   // From here on the seat may be given to another requester, and the slot's contents become
   // visible.
   const auto number = static_cast<std::size_t>(&slot - seat.slots.data());
   guests_[job.seat].under_way.fetch_and(~bit_of(number), std::memory_order_seq_cst);
-  desk_.bell.ring();
+  desk_.event.wake();
 }
 
 void Delegatee::look_at_seats(bool and_lives) {
@@ -201,7 +201,7 @@ void Delegatee::admit(std::uint32_t number, std::uint64_t holder) {
     return;
   }
   desk_.seats()[number].holder.fetch_or(Holder::refused, std::memory_order_seq_cst);
-  desk_.seats()[number].bell.ring();
+  desk_.seats()[number].event.wake();
 }
 
 void Delegatee::dismiss(std::uint32_t number) {
@@ -234,7 +234,7 @@ void Delegatee::tell_of_leaving(std::uint32_t number, std::uint64_t holder) cons
 void Delegatee::free_seat(std::uint32_t number) {
   Seat& seat = desk_.seats()[number];
   for (Slot& slot : seat.slots) slot.state.store(SlotState::free, std::memory_order_relaxed);
-  seat.bell.sleepers.store(0, std::memory_order_relaxed);
+  seat.event.sleepers.store(0, std::memory_order_relaxed);
   seat.holder.store(0, std::memory_order_release);
 }
 

@@ -1,9 +1,9 @@
 // Server side of a delegation desk: executes requests from the rings.
 //
 // serve() visits the requesters in turn, takes one request of each at a time, and answers it. A
-// table of handlers says what each operation does. A handler that cannot answer yet keeps the Job
-// and calls finish() later, from any thread. A requester that dies loses its seat once all its
-// requests are answered; the others are not affected.
+// table of handlers says what each operation does. A handler that cannot answer yet keeps the
+// ReceivedRequest and calls finish() later, from any thread. A requester that dies loses its seat
+// once all its requests are answered; the others are not affected.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 namespace shima::delegate {
 
 // A request as its handler sees it.
-struct Job {
+struct ReceivedRequest {
   int operation = 0;
   std::array<std::int64_t, 3> arguments{};
   std::span<std::byte> payload;  // in the requester's memory or in the slot
@@ -31,7 +31,7 @@ struct Job {
 };
 
 // Returns the value for the requester; nothing: finish() will be called.
-using Handler = std::function<Result<std::optional<std::int64_t>>(const Job&)>;
+using Handler = std::function<Result<std::optional<std::int64_t>>(const ReceivedRequest&)>;
 
 struct DelegateeOptions {
   std::uint32_t seats = 64;
@@ -68,7 +68,7 @@ class Delegatee {
   [[nodiscard]] Result<std::uint64_t> serve_some(std::optional<std::chrono::milliseconds> limit);
   // Ends serve(), or the next call of it. Any thread may call it, and a signal handler.
   void stop();
-  void finish(const Job& job, const Result<std::int64_t>& answer);
+  void finish(const ReceivedRequest& job, const Result<std::int64_t>& answer);
 
  private:
   struct Guest {
@@ -86,7 +86,7 @@ class Delegatee {
   std::uint64_t serve_waiting();
   [[nodiscard]] Result<bool> await_request(std::optional<std::chrono::milliseconds> limit);
   void serve_one(std::uint32_t seat);
-  [[nodiscard]] Result<std::optional<std::int64_t>> handle(const Job& job) const;
+  [[nodiscard]] Result<std::optional<std::int64_t>> handle(const ReceivedRequest& job) const;
   void look_at_seats(bool and_lives);
   void admit(std::uint32_t seat, std::uint64_t holder);
   void dismiss(std::uint32_t seat);

@@ -16,7 +16,7 @@
 
 #include "base/process_handle.h"
 #include "base/result.h"
-#include "delegate/bell.h"
+#include "delegate/await.h"
 
 namespace shima::delegate {
 
@@ -64,7 +64,7 @@ struct Holder {
 
 struct alignas(64) Seat {
   std::atomic<std::uint64_t> holder;  // 0: free
-  Bell bell;                          // the requester's
+  Event event;                        // the requester's
   std::array<Slot, ring_depth> slots;
 };
 
@@ -74,7 +74,7 @@ struct alignas(64) Desk {
   ProcessIdentity process;  // the delegatee's
   std::atomic<std::uint32_t> closed;
   alignas(64) std::atomic<std::uint32_t> changes;  // counts seats taken and left
-  alignas(64) Bell bell;                           // the delegatee's
+  alignas(64) Event event;                         // the delegatee's
 
   [[nodiscard]] static std::size_t len_bytes(std::uint32_t seat_count) {
     return sizeof(Desk) + seat_count * sizeof(Seat);
@@ -82,7 +82,7 @@ struct alignas(64) Desk {
   [[nodiscard]] std::span<Seat> seats() { return {reinterpret_cast<Seat*>(this + 1), seat_count}; }
   void tell_of_change() {
     changes.fetch_add(1, std::memory_order_seq_cst);
-    bell.ring();
+    event.wake();
   }
 };
 

@@ -17,7 +17,7 @@ Result<std::optional<std::int64_t>> answer_of(const char* what, Call call) {
   }
 }
 
-int file_of(const Job& job) { return static_cast<int>(job.arguments[0]); }
+int file_of(const ReceivedRequest& job) { return static_cast<int>(job.arguments[0]); }
 
 // Uses one request, or several if the memory is not reachable; a short one ends the series.
 Result<std::int64_t> in_requests(Requester& requester, Request request) {
@@ -39,17 +39,17 @@ Result<std::int64_t> in_requests(Requester& requester, Request request) {
 }  // namespace
 
 Status offer_file_operations(Delegatee& delegatee) {
-  SHIMA_TRY(delegatee.offer(operation_file_read, [](const Job& job) {
+  SHIMA_TRY(delegatee.offer(operation_file_read, [](const ReceivedRequest& job) {
     return answer_of("reading for a requester", [&] {
       return ::pread(file_of(job), job.payload.data(), job.payload.size(), job.arguments[1]);
     });
   }));
-  SHIMA_TRY(delegatee.offer(operation_file_write, [](const Job& job) {
+  SHIMA_TRY(delegatee.offer(operation_file_write, [](const ReceivedRequest& job) {
     return answer_of("writing for a requester", [&] {
       return ::pwrite(file_of(job), job.payload.data(), job.payload.size(), job.arguments[1]);
     });
   }));
-  return delegatee.offer(operation_file_sync, [](const Job& job) {
+  return delegatee.offer(operation_file_sync, [](const ReceivedRequest& job) {
     return answer_of("syncing for a requester", [&] { return ::fdatasync(file_of(job)); });
   });
 }

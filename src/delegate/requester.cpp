@@ -107,7 +107,7 @@ Result<Ticket> Requester::start(const Request& request) {
              .by_value = request.direction == PayloadDirection::from_delegatee};
   slot.is_inline = is_inline;
   fill(slot, request, copy);
-  desk_.bell.ring();
+  desk_.event.wake();
   return next_++;
 }
 
@@ -159,7 +159,7 @@ Result<std::int64_t> Requester::wait(Ticket ticket) {
   const auto is_answered = [&] { return slot.state.load() == SlotState::done; };
   if (!lost_) {
     const auto ready = [&] { return is_answered() || desk_.closed.load() != 0; };
-    const auto came = await(seat_.bell, {options_.spin_us, {}}, ready, [&] { return check(); });
+    const auto came = await(seat_.event, {options_.spin_us, {}}, ready, [&] { return check(); });
     if (!came) lost_ = came.error();
   }
   // The delegatee may have answered just before it exited.

@@ -13,7 +13,7 @@ namespace shima {
 // would choose differently and lose each other's data, so the first member's hints hold for all.
 template <class T>
 Result<Values<T>> exchange_with_hints(Channel& channel, const Result<T>& mine, const Hints& hints) {
-  const auto letter = caught([&]() -> Result<std::vector<std::byte>> {
+  const auto message = caught([&]() -> Result<std::vector<std::byte>> {
     SHIMA_TRY(status_of(mine));
     const std::string text = channel.rank() == 0 ? encode_hints(hints) : std::string();
     std::vector<std::byte> made(sizeof(T) + text.size());
@@ -22,9 +22,9 @@ Result<Values<T>> exchange_with_hints(Channel& channel, const Result<T>& mine, c
     return made;
   });
   const auto shown =
-      letter ? Result<std::span<const std::byte>>(*letter) : std::unexpected(letter.error());
-  SHIMA_TRY_ASSIGN(const Letters letters, channel.exchange(shown));
-  return values_in<T>(letters);
+      message ? Result<std::span<const std::byte>>(*message) : std::unexpected(message.error());
+  SHIMA_TRY_ASSIGN(const Messages messages, channel.exchange(shown));
+  return values_in<T>(messages);
 }
 
 template <class T>

@@ -12,8 +12,8 @@
 
 #include "base/cpu_mask.h"
 #include "base/fault_point.h"
+#include "file/directory_default.h"
 #include "file/exchange_hints.h"
-#include "file/folder_default.h"
 #include "file/joint_file.h"
 #include "file/striping.h"
 #include "group/agreement.h"
@@ -69,7 +69,7 @@ Result<LogicalFile> open_own(const OpenRequest& request, bool creates, bool excl
 Result<LogicalFile> create_own(const OpenRequest& request, bool stripes) {
   const bool exclusive = request.mode.exclusive;
   if (!stripes) return open_own(request, true, exclusive);
-  SHIMA_TRY_ASSIGN(auto regions, regions_for(with_folder_default(request.hints, request.path)));
+  SHIMA_TRY_ASSIGN(auto regions, regions_for(with_directory_default(request.hints, request.path)));
   SHIMA_TRY(
       create_striped({request.path, std::move(regions), permissions_of(request.hints), exclusive}));
   return open_own(request, false, false);
@@ -85,7 +85,7 @@ struct Agreed {
 Result<OpenPost> post_of(const Channel& channel, const Result<OpenRequest>& request) {
   SHIMA_TRY(status_of(request));
   const bool stripes = channel.rank() == 0 && request->mode.create && !request->plain &&
-                       wants_striping(with_folder_default(request->hints, request->path));
+                       wants_striping(with_directory_default(request->hints, request->path));
   return OpenPost{bits_of(request->mode), stats_wanted() ? 1U : 0U, stripes ? 1U : 0U,
                   static_cast<std::uint64_t>(request->hints.shima_close_to_open)};
 }

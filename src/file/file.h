@@ -40,7 +40,7 @@ struct OpenRequest {
   std::string path;
   AccessMode mode;
   Hints hints;
-  bool plain = false;  // a file that is created is not striped, whatever hints and folder say
+  bool plain = false;  // a file that is created is not striped, whatever hints and directory say
 };
 
 // The same data bytes in the file and in memory; memory offsets are addresses. Both slices have the

@@ -190,11 +190,11 @@ Status JointFile::flush_together() {
 // Whether the write was done together with those of other members of the node.
 Result<bool> JointFile::combine(const Transfer& transfer, Counters& counters) {
   if (atomic_ || facts_.caches_apart || transfer.device || transfer.file.pattern.is_contiguous() ||
-      channel_->errands() == nullptr || request_.hints.shima_combine == Toggle::disable)
+      channel_->write_requests() == nullptr || request_.hints.shima_combine == Toggle::disable)
     return false;
   const Post post = make_post(transfer.file, transfer.memory);
   const std::unique_lock alone(
-      combining_, std::try_to_lock);  // one errand a member; other threads go their own way
+      combining_, std::try_to_lock);  // one request a member; other threads go their own way
   if (!alone || !worth_combining(post)) return false;
   const CombinedWrite write{*channel_, file_, counters, request_.hints.cb_buffer_size,
                             own_options()};

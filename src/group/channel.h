@@ -23,7 +23,7 @@
 
 namespace shima {
 
-class Errands;
+class WriteRequests;
 class Messenger;
 class SharedPointer;
 class SharedWindows;
@@ -46,7 +46,7 @@ struct Member {
 };
 
 // What the members brought, by rank.
-using Letters = std::span<const std::span<const std::byte>>;
+using Messages = std::span<const std::span<const std::byte>>;
 
 class Channel {
  public:
@@ -58,10 +58,10 @@ class Channel {
   [[nodiscard]] virtual std::string_view member_word() const { return "rank"; }
   [[nodiscard]] int size() const { return static_cast<int>(members().size()); }
 
-  // Gives every member's letter to every member. Collective. Where a member brings an error in
-  // place of a letter, or a letter does not arrive, all members get the worst code. The letters
+  // Gives every member's message to every member. Collective. Where a member brings an error in
+  // place of a message, or a message does not arrive, all members get the worst code. The messages
   // stay valid until the exchange after the next.
-  [[nodiscard]] virtual Result<Letters> exchange(
+  [[nodiscard]] virtual Result<Messages> exchange(
       const Result<std::span<const std::byte>>& mine) noexcept = 0;
   // Waits for all members and gives all the worst of their outcomes. Collective.
   [[nodiscard]] virtual Outcome agree(const Outcome& mine) noexcept = 0;
@@ -89,7 +89,7 @@ class Channel {
   // members.
   [[nodiscard]] virtual SharedWindows* windows() = 0;
   // Independent writes that members carry out for each other; null where they cannot.
-  [[nodiscard]] virtual Errands* errands() = 0;
+  [[nodiscard]] virtual WriteRequests* write_requests() = 0;
   // The shared file pointer; null where there is no shared memory between all members.
   [[nodiscard]] virtual SharedPointer* shared_pointer() = 0;
   // Messages between members; null where all share one node.

@@ -19,12 +19,12 @@ std::span<const std::byte> bytes_of(const T& value) {
 template <class T>
 class Values {
  public:
-  explicit Values(Letters letters) : letters_(letters) {}
+  explicit Values(Messages messages) : messages_(messages) {}
 
-  [[nodiscard]] std::size_t size() const { return letters_.size(); }
+  [[nodiscard]] std::size_t size() const { return messages_.size(); }
   [[nodiscard]] T operator[](std::size_t i) const {
     T value;
-    std::memcpy(&value, letters_[i].data(), sizeof(T));
+    std::memcpy(&value, messages_[i].data(), sizeof(T));
     return value;
   }
   [[nodiscard]] T front() const { return (*this)[0]; }
@@ -36,29 +36,29 @@ class Values {
   }
   // What follows the first member's value.
   [[nodiscard]] std::span<const std::byte> first_rest() const {
-    return letters_.front().subspan(sizeof(T));
+    return messages_.front().subspan(sizeof(T));
   }
 
  private:
-  Letters letters_;
+  Messages messages_;
 };
 
-// All members have the same letters, so they accept or refuse them alike.
+// All members have the same messages, so they accept or refuse them alike.
 template <class T>
-Result<Values<T>> values_in(Letters letters) {
-  for (const auto letter : letters)
-    if (letter.size() < sizeof(T))
+Result<Values<T>> values_in(Messages messages) {
+  for (const auto message : messages)
+    if (message.size() < sizeof(T))
       return fail(Code::internal, "processes of one job run different builds of Shima");
-  return Values<T>(letters);
+  return Values<T>(messages);
 }
 
 // Gives every member the values of all. Collective; an error of one member is returned by all.
 template <class T>
 Result<Values<T>> exchange_values(Channel& channel, const Result<T>& mine) {
-  const auto letter =
+  const auto message =
       mine ? Result<std::span<const std::byte>>(bytes_of(*mine)) : std::unexpected(mine.error());
-  SHIMA_TRY_ASSIGN(const Letters letters, channel.exchange(letter));
-  return values_in<T>(letters);
+  SHIMA_TRY_ASSIGN(const Messages messages, channel.exchange(message));
+  return values_in<T>(messages);
 }
 
 }  // namespace shima

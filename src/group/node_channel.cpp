@@ -29,9 +29,9 @@ NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot)
     : ground_(std::move(ground)),
       slot_(slot),
       windows_(*ground_->segment, slot, ground_->hooks),
-      errands_(*ground_->segment, slot, ground_->hooks),
+      requests_(*ground_->segment, slot, ground_->hooks),
       shared_pointer_(slot->shared_pointer) {
-  for (auto& letters : letters_) letters.resize(ground_->members.size());
+  for (auto& messages : messages_) messages.resize(ground_->members.size());
 }
 
 NodeChannel::~NodeChannel() { ground_->segment->leave(slot_); }
@@ -40,25 +40,25 @@ Result<Rendezvous::Maxima> NodeChannel::meet(Rendezvous::Maxima mine) {
   return slot_->rendezvous.arrive(mine, static_cast<std::uint32_t>(size()), ground_->hooks);
 }
 
-Status NodeChannel::put_letter(std::span<const std::byte> letter) {
+Status NodeChannel::put_message(std::span<const std::byte> message) {
   SHIMA_TRY(ground_->segment->open_members(slot_));
   windows_.reset();
   Mailbox& box = mailbox(rank());
   box.len_bytes = 0;
   std::byte* to = box.data.data();
-  if (letter.size() > Mailbox::inline_bytes) {
-    if (spills_[turn_].bytes().size() < letter.size()) {
-      SHIMA_TRY_ASSIGN(spills_[turn_], SharedBuffer::make(letter.size() * 2, "shima-letter"));
+  if (message.size() > Mailbox::inline_bytes) {
+    if (spills_[turn_].bytes().size() < message.size()) {
+      SHIMA_TRY_ASSIGN(spills_[turn_], SharedBuffer::make(message.size() * 2, "shima-message"));
     }
     box.spill = spills_[turn_].ref();
     to = spills_[turn_].bytes().data();
   }
-  std::ranges::copy(letter, to);
-  box.len_bytes = letter.size();
+  std::ranges::copy(message, to);
+  box.len_bytes = message.size();
   return {};
 }
 
-Result<std::span<const std::byte>> NodeChannel::letter_of(int index) const {
+Result<std::span<const std::byte>> NodeChannel::message_of(int index) const {
   const Mailbox& box = mailbox(index);
   if (box.len_bytes <= Mailbox::inline_bytes) return std::span(box.data).first(box.len_bytes);
   if (index == rank()) return spills_[turn_].bytes().first(box.len_bytes);
@@ -66,30 +66,30 @@ Result<std::span<const std::byte>> NodeChannel::letter_of(int index) const {
   return spilled.first(box.len_bytes);
 }
 
-Result<Letters> NodeChannel::exchange(const Result<std::span<const std::byte>>& mine) noexcept {
+Result<Messages> NodeChannel::exchange(const Result<std::span<const std::byte>>& mine) noexcept {
   constexpr std::string_view doing = "exchanging requests";
   turn_ = 1 - turn_;
-  // A member that cannot write its letter still has to show up.
+  // A member that cannot write its message still has to show up.
   const Status put = caught([&]() -> Status {
     if (!mine) return std::unexpected(mine.error());
-    return put_letter(*mine);
+    return put_message(*mine);
   });
   fault_point(FaultPhase::exchange);
   SHIMA_TRY_ASSIGN(const Rendezvous::Maxima sent,
                    meet({words_of(outcome_of(*this, put)).first, mine ? mine->size() : 0}));
   SHIMA_TRY(settled(*this, outcome_of({sent.first, 0}), put, doing));
-  const Status read = caught([&] { return read_letters(); });
+  const Status read = caught([&] { return read_messages(); });
   if (sent.second > Mailbox::inline_bytes) {
-    // Long letters lie in memory that has to be mapped, which may fail on one member alone.
+    // Long messages lie in memory that has to be mapped, which may fail on one member alone.
     SHIMA_TRY_ASSIGN(const Rendezvous::Maxima all, meet(words_of(outcome_of(*this, read))));
     SHIMA_TRY(settled(*this, outcome_of(all), read, doing));
   }
-  return Letters(letters_[turn_]);
+  return Messages(messages_[turn_]);
 }
 
-Status NodeChannel::read_letters() {
+Status NodeChannel::read_messages() {
   for (int i = 0; i < size(); ++i) {
-    SHIMA_TRY_ASSIGN(letters_[turn_][static_cast<std::size_t>(i)], letter_of(i));
+    SHIMA_TRY_ASSIGN(messages_[turn_][static_cast<std::size_t>(i)], message_of(i));
   }
   return {};
 }

@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "group/channel.h"
-#include "group/errands.h"
 #include "group/node_segment.h"
 #include "group/pointer/shared_pointer.h"
 #include "group/shared_windows.h"
+#include "group/write_requests.h"
 #include "ipc/staging_pool.h"
 
 namespace shima {
@@ -36,7 +36,7 @@ class NodeChannel final : public Channel {
   [[nodiscard]] int rank() const override { return ground_->segment->index(); }
   [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
   [[nodiscard]] std::string_view member_word() const override { return ground_->member_word; }
-  [[nodiscard]] Result<Letters> exchange(
+  [[nodiscard]] Result<Messages> exchange(
       const Result<std::span<const std::byte>>& mine) noexcept override;
   [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override;
   void begin_transfer() noexcept override;
@@ -48,8 +48,8 @@ class NodeChannel final : public Channel {
   [[nodiscard]] bool can_pull() const override { return ground_->segment->can_pull(); }
   [[nodiscard]] bool one_space() const override { return ground_->one_space; }
   [[nodiscard]] SharedWindows* windows() override { return &windows_; }
-  [[nodiscard]] Errands* errands() override {
-    return can_pull() && size() > 1 ? &errands_ : nullptr;
+  [[nodiscard]] WriteRequests* write_requests() override {
+    return can_pull() && size() > 1 ? &requests_ : nullptr;
   }
   [[nodiscard]] SharedPointer* shared_pointer() override { return &shared_pointer_; }
   [[nodiscard]] Messenger* messenger() override { return nullptr; }
@@ -59,20 +59,20 @@ class NodeChannel final : public Channel {
   [[nodiscard]] Mailbox& mailbox(int index) const {
     return ground_->segment->member(slot_, index).mailboxes[turn_];
   }
-  [[nodiscard]] Status put_letter(std::span<const std::byte> letter);
-  [[nodiscard]] Result<std::span<const std::byte>> letter_of(int index) const;
-  [[nodiscard]] Status read_letters();
+  [[nodiscard]] Status put_message(std::span<const std::byte> message);
+  [[nodiscard]] Result<std::span<const std::byte>> message_of(int index) const;
+  [[nodiscard]] Status read_messages();
   [[nodiscard]] Result<Rendezvous::Maxima> meet(Rendezvous::Maxima mine);
 
   std::shared_ptr<const NodeGround> ground_;
   Slot* slot_;
   SharedWindows windows_;
-  Errands errands_;
+  WriteRequests requests_;
   PointerInMemory shared_pointer_;
-  std::uint32_t transfers_ = 0;         // begun, on all members alike
-  std::size_t turn_ = 0;                // which of the mailboxes holds the letters of this exchange
-  std::array<SharedBuffer, 2> spills_;  // for letters that do not fit the mailbox
-  std::array<std::vector<std::span<const std::byte>>, 2> letters_;
+  std::uint32_t transfers_ = 0;  // begun, on all members alike
+  std::size_t turn_ = 0;         // which of the mailboxes holds the messages of this exchange
+  std::array<SharedBuffer, 2> spills_;  // for messages that do not fit the mailbox
+  std::array<std::vector<std::span<const std::byte>>, 2> messages_;
 };
 
 }  // namespace shima

@@ -3,7 +3,7 @@
 // It is made once per communicator and holds a table of slots. Each open file takes one, found by a
 // key that all members compute alike, so opening a file needs no message. A slot has a barrier that
 // carries an outcome and an event to sleep on. Its larger part, for each member a mailbox and a
-// board on which it shows its windows when it is an agent, grows with the files that are open: it
+// the windows that it shows when it is an agent, grows with the files that are open: it
 // lies in chunks, each twice the size of the one before, which whoever first needs one makes and
 // the others map. A member that cannot map a chunk can still meet the others in the slot and tell
 // them. All structs below lie in shared memory; zero bytes are their valid initial state.
@@ -49,7 +49,7 @@ struct Rendezvous {
                                       const WaitHooks& hooks);
 };
 
-// One member's letter to all others; long ones lie in a SharedBuffer of the sender.
+// One member's message to all others; long ones lie in a SharedBuffer of the sender.
 struct Mailbox {
   static constexpr std::size_t inline_bytes = 3072;
   std::uint64_t len_bytes;
@@ -68,23 +68,23 @@ struct WindowState {
 };
 
 // What an agent shows to the members.
-struct Board {
+struct AgentWindows {
   std::array<WindowState, 2> windows;
   std::atomic<std::uint32_t> closed;  // no more windows in this call
   SharedRef staging;
 };
 
 // A member's independent write that another member may carry out (see independent/combine.h).
-struct Errand {
+struct WriteRequest {
   enum State : std::uint32_t { none, posted, taken, done, failed };
   std::atomic<std::uint32_t> state;
-  Mailbox letter;
+  Mailbox message;
 };
 
 struct alignas(64) SlotMember {
-  Board board;
-  std::array<Mailbox, 2> mailboxes;  // used in turn: letters stay while the next ones are written
-  Errand errand;
+  AgentWindows agent_windows;
+  std::array<Mailbox, 2> mailboxes;  // used in turn: messages stay while the next ones are written
+  WriteRequest request;
   std::atomic<std::uint32_t> transfer;  // the number of the call in which it may use others' memory
 };
 
@@ -92,8 +92,8 @@ struct alignas(64) Slot {
   Rendezvous rendezvous;
   alignas(64) Event event;                     // windows opened, filled, closed
   std::atomic<std::uint32_t> quit;             // the number of the call that a member has quit
-  alignas(64) std::atomic<std::uint32_t> led;  // who carries out errands: its index + 1
-  Event errands;                               // posted, done, leader gone
+  alignas(64) std::atomic<std::uint32_t> led;  // who carries out requests: its index + 1
+  Event write_requests;                        // posted, done, leader gone
   alignas(64)
       std::array<std::atomic<std::int64_t>, 2> shared_pointer;  // group/pointer/shared_pointer.h
   std::atomic<std::uint32_t> departed;

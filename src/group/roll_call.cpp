@@ -124,15 +124,15 @@ std::string roll_name(const RollCall& call) {
 // The shared memory called `name` that process `pid` has open, if it has; one of each that has.
 Result<std::vector<SharedRef>> find_shared(pid_t pid, const std::string& name,
                                            std::size_t len_bytes) {
-  const std::string folder = fmt::format("/proc/{}/fd", pid);
-  const std::unique_ptr<DIR, int (*)(DIR*)> open_files(::opendir(folder.c_str()), ::closedir);
+  const std::string directory = fmt::format("/proc/{}/fd", pid);
+  const std::unique_ptr<DIR, int (*)(DIR*)> open_files(::opendir(directory.c_str()), ::closedir);
   if (!open_files && errno == ENOENT) return std::vector<SharedRef>{};  // the watch will tell
-  if (!open_files) return fail_errno(errno, "looking at the open files of " + folder);
+  if (!open_files) return fail_errno(errno, "looking at the open files of " + directory);
   const std::string wanted = "/memfd:" + name;
   std::vector<SharedRef> found;
   while (const dirent* entry = ::readdir(open_files.get())) {
     char target[128];
-    const std::string path = folder + "/" + entry->d_name;
+    const std::string path = directory + "/" + entry->d_name;
     const ssize_t len = ::readlink(path.c_str(), target, sizeof target);
     if (len < 0 || !std::string_view(target, static_cast<std::size_t>(len)).starts_with(wanted))
       continue;

@@ -3,12 +3,12 @@
 namespace shima {
 
 void SharedWindows::reset() {
-  Board& board = mine();
-  for (WindowState& window : board.windows) {
+  AgentWindows& own = mine();
+  for (WindowState& window : own.windows) {
     window.opened.store(0, std::memory_order_relaxed);
     window.missing.store(0, std::memory_order_relaxed);
   }
-  board.closed.store(0, std::memory_order_relaxed);
+  own.closed.store(0, std::memory_order_relaxed);
 }
 
 void SharedWindows::open(int side, int domain, TargetRange range, std::uint32_t members) {
@@ -35,7 +35,7 @@ void SharedWindows::close() {
 }
 
 std::optional<OpenWindow> SharedWindows::look(int agent, int side, std::uint32_t seen) const {
-  const WindowState& window = board(agent).windows[static_cast<std::size_t>(side)];
+  const WindowState& window = windows_of(agent).windows[static_cast<std::size_t>(side)];
   const std::uint32_t serial = window.opened.load(std::memory_order_seq_cst);
   if (serial == seen || serial % 2 == 1) return std::nullopt;
   const int domain = window.domain.load(std::memory_order_seq_cst);
@@ -46,11 +46,11 @@ std::optional<OpenWindow> SharedWindows::look(int agent, int side, std::uint32_t
 }
 
 bool SharedWindows::closed(int agent) const {
-  return board(agent).closed.load(std::memory_order_acquire) != 0;
+  return windows_of(agent).closed.load(std::memory_order_acquire) != 0;
 }
 
 Result<std::span<std::byte>> SharedWindows::memory(int agent) {
-  return segment_.peer_buffers().get(board(agent).staging);
+  return segment_.peer_buffers().get(windows_of(agent).staging);
 }
 
 bool SharedWindows::spoiled(int side) const {
@@ -59,7 +59,7 @@ bool SharedWindows::spoiled(int side) const {
 }
 
 void SharedWindows::finish(const OpenWindow& window, bool copied) {
-  WindowState& state = board(window.agent).windows[static_cast<std::size_t>(window.side)];
+  WindowState& state = windows_of(window.agent).windows[static_cast<std::size_t>(window.side)];
   if (!copied) state.spoiled.store(1, std::memory_order_relaxed);
   if (state.missing.fetch_sub(1, std::memory_order_acq_rel) == 1) slot_->event.post();
 }

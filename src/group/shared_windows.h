@@ -57,8 +57,10 @@ class SharedWindows {
   [[nodiscard]] int index() const { return segment_.index(); }
 
  private:
-  [[nodiscard]] Board& board(int index) const { return segment_.member(slot_, index).board; }
-  [[nodiscard]] Board& mine() const { return board(segment_.index()); }
+  [[nodiscard]] AgentWindows& windows_of(int index) const {
+    return segment_.member(slot_, index).agent_windows;
+  }
+  [[nodiscard]] AgentWindows& mine() const { return windows_of(segment_.index()); }
 
   NodeSegment& segment_;
   Slot* slot_;

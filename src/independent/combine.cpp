@@ -61,8 +61,8 @@ class Grid {
 
 constexpr std::int64_t no_window = std::numeric_limits<std::int64_t>::max();
 
-// A member on board of the sweep.
-struct Passenger {
+// A member whose write takes part in the sweep.
+struct Participant {
   int member;
   Post post;
   std::int64_t first;   // number of its first window
@@ -82,12 +82,13 @@ class Leader {
  public:
   Leader(const CombinedWrite& write, std::array<Staging, 2> staging, Plan plan)
       : write_(write),
-        errands_(*write.channel.errands()),
+        requests_(*write.channel.write_requests()),
         plan_(std::move(plan)),
         grid_(write.file.layout(), plan_.window_bytes),
-        job_{Direction::write, plan_, {}, write.channel, write.file, write.counters, no_staging_},
-        flights_{Flight{std::move(staging[0]), WindowIo(job_)},
-                 Flight{std::move(staging[1]), WindowIo(job_)}} {}
+        context_{Direction::write, plan_,          {},         write.channel,
+                 write.file,       write.counters, no_staging_},
+        flights_{Flight{std::move(staging[0]), WindowIo(context_)},
+                 Flight{std::move(staging[1]), WindowIo(context_)}} {}
 
   // Returns whether this member's own write was completed.
   bool lead() {
@@ -95,7 +96,7 @@ class Leader {
     Status status;
     while (status) {
       if (!own_done) admit();
-      if (passengers_.empty()) break;
+      if (participants_.empty()) break;
       status = caught([&]() -> Status {
         const auto window = next_window();
         SHIMA_TRY(window ? move_window(*window) : land());
@@ -104,23 +105,24 @@ class Leader {
       });
     }
     std::ignore = caught([&] { return land(); });
-    for (const Passenger& passenger : passengers_) errands_.finish(passenger.member, false);
-    errands_.stop_leading();
+    for (const Participant& participant : participants_)
+      requests_.finish(participant.member, false);
+    requests_.stop_leading();
     return own_done;
   }
 
  private:
   void admit() {
-    for (int i = 0; i < errands_.size(); ++i) {
-      const auto letter = errands_.take(i);
-      if (!letter) continue;
-      const Status admitted = caught([&] { return admit(i, *letter); });
-      if (!admitted) errands_.finish(i, false);
+    for (int i = 0; i < requests_.size(); ++i) {
+      const auto message = requests_.take(i);
+      if (!message) continue;
+      const Status admitted = caught([&] { return admit(i, *message); });
+      if (!admitted) requests_.finish(i, false);
     }
   }
 
-  Status admit(int member, std::span<const std::byte> letter) {
-    SHIMA_TRY_ASSIGN(Post post, decode_post(letter));
+  Status admit(int member, std::span<const std::byte> message) {
+    SHIMA_TRY_ASSIGN(Post post, decode_post(message));
     const std::vector<Domain> parts = parts_of(post);
     std::int64_t first = no_window;
     std::int64_t last = 0;
@@ -130,8 +132,8 @@ class Leader {
     }
     const std::int64_t joined = position_ <= last ? std::max(position_, first) : first;
     AgentWalk walk(member, post, write_.file.layout(), grid_.cut(parts, joined, no_window));
-    passengers_.push_back({member, std::move(post), first, joined, std::move(walk)});
-    plan_.granule_bytes = common_granule({&passengers_.back().post, 1}, plan_.granule_bytes);
+    participants_.push_back({member, std::move(post), first, joined, std::move(walk)});
+    plan_.granule_bytes = common_granule({&participants_.back().post, 1}, plan_.granule_bytes);
     return {};
   }
 
@@ -139,21 +141,21 @@ class Leader {
     return shima::parts_of(write_.file.layout(), {{post.bounds.lowest}, {post.bounds.highest}});
   }
 
-  // The number of the next window that a passenger has bytes in.
-  [[nodiscard]] std::int64_t next_of(const Passenger& passenger) const {
-    const auto window = passenger.walk.next_window(plan_.window_bytes);
+  // The number of the next window that a participant has bytes in.
+  [[nodiscard]] std::int64_t next_of(const Participant& participant) const {
+    const auto window = participant.walk.next_window(plan_.window_bytes);
     return window ? grid_.number_of(window->subfile, window->range.begin) : no_window;
   }
-  [[nodiscard]] bool has_bytes(const Passenger& passenger) const {
-    return next_of(passenger) != no_window;
+  [[nodiscard]] bool has_bytes(const Participant& participant) const {
+    return next_of(participant) != no_window;
   }
 
   // The next window ahead that somebody has bytes in; from the lowest one again when there is none.
   std::optional<Window> next_window() {
     std::int64_t ahead = no_window;
     std::int64_t lowest = no_window;
-    for (const Passenger& passenger : passengers_) {
-      const std::int64_t next = next_of(passenger);
+    for (const Participant& participant : participants_) {
+      const std::int64_t next = next_of(participant);
       lowest = std::min(lowest, next);
       if (next >= position_) ahead = std::min(ahead, next);
     }
@@ -164,23 +166,23 @@ class Leader {
   }
 
   // The walks of those who have bytes in a window.
-  std::vector<MemberWalk*> board(const Window& window) {
+  std::vector<MemberWalk*> members_in(const Window& window) {
     std::vector<MemberWalk*> members;
-    for (Passenger& passenger : passengers_) {
-      MemberWalk* const walk = passenger.walk.of_subfile(window.subfile);
+    for (Participant& participant : participants_) {
+      MemberWalk* const walk = participant.walk.of_subfile(window.subfile);
       if (walk == nullptr || walk->next() < window.range.begin ||
           walk->bytes_below(window.range.end) == 0)
         continue;
       members.push_back(walk);
-      passenger.last_window = windows_ + 1;
+      participant.last_window = windows_ + 1;
     }
     return members;
   }
 
   // Gathers a window, while the one before is being written.
   Status move_window(const Window& window) {
-    const std::vector<MemberWalk*> members = board(window);
-    if (members.size() == 1 && members.front()->rank() == errands_.index() &&
+    const std::vector<MemberWalk*> members = members_in(window);
+    if (members.size() == 1 && members.front()->rank() == requests_.index() &&
         write_.file.layout().subfile_count() == 1) {
       SHIMA_TRY(land());
       SHIMA_TRY(write_alone(*members.front(), window.range.end));
@@ -193,13 +195,14 @@ class Leader {
       member->look_below(window.range.end, [&](const Strip& strip) { flight.io.mark(strip); });
       const ScopedTimer timer(write_.counters.gather_ns);
       fault_point(FaultPhase::gather);
-      SHIMA_TRY(reach_member(job_, *member, window.range.end, Direction::read,
+      SHIMA_TRY(reach_member(context_, *member, window.range.end, Direction::read,
                              {flight.staging.data(), window.range.begin}));
     }
     SHIMA_TRY(land());
     ++windows_;
-    writer_.start([&flight] { return flight.io.write_marked(flight.staging.data()); },
-                  std::ranges::any_of(passengers_, [this](const auto& p) { return has_bytes(p); }));
+    writer_.start(
+        [&flight] { return flight.io.write_marked(flight.staging.data()); },
+        std::ranges::any_of(participants_, [this](const auto& p) { return has_bytes(p); }));
     return {};
   }
 
@@ -212,7 +215,7 @@ class Leader {
 
   // In a file of one subfile a window's bytes follow each other in the member's data.
   Status write_alone(MemberWalk& member, TargetOffset end) {
-    const Post& post = passenger_of(member).post;
+    const Post& post = participant_of(member).post;
     Slice file = post.file;
     Slice memory = post.memory;
     file.len_bytes = memory.len_bytes = member.bytes_below(end);
@@ -224,45 +227,46 @@ class Leader {
     return written ? Status{} : std::unexpected(written.error());
   }
 
-  Passenger& passenger_of(const MemberWalk& walk) {
-    for (Passenger& passenger : passengers_)
-      if (passenger.walk.of_subfile(0) == &walk) return passenger;
+  Participant& participant_of(const MemberWalk& walk) {
+    for (Participant& participant : participants_)
+      if (participant.walk.of_subfile(0) == &walk) return participant;
     std::unreachable();
   }
 
   // Lets those off whose bytes are all written; returns whether this member's own ones are.
   bool let_off(bool own_done) {
-    for (auto passenger = passengers_.begin(); passenger != passengers_.end();) {
-      if (has_bytes(*passenger)) {
-        ++passenger;
-      } else if (!passenger->second_round && passenger->joined > passenger->first) {
-        passenger->second_round = true;
-        passenger->walk = AgentWalk(passenger->member, passenger->post, write_.file.layout(),
-                                    grid_.cut(parts_of(passenger->post), 0, passenger->joined));
-      } else if (passenger->last_window > written_) {
-        ++passenger;
+    for (auto participant = participants_.begin(); participant != participants_.end();) {
+      if (has_bytes(*participant)) {
+        ++participant;
+      } else if (!participant->second_round && participant->joined > participant->first) {
+        participant->second_round = true;
+        participant->walk =
+            AgentWalk(participant->member, participant->post, write_.file.layout(),
+                      grid_.cut(parts_of(participant->post), 0, participant->joined));
+      } else if (participant->last_window > written_) {
+        ++participant;
       } else {
-        own_done = own_done || passenger->member == errands_.index();
-        errands_.finish(passenger->member, true);
-        passenger = passengers_.erase(passenger);
+        own_done = own_done || participant->member == requests_.index();
+        requests_.finish(participant->member, true);
+        participant = participants_.erase(participant);
       }
     }
     return own_done;
   }
 
   const CombinedWrite& write_;
-  Errands& errands_;
+  WriteRequests& requests_;
   Plan plan_;
   Grid grid_;
   Staging no_staging_;  // a flight has its own
-  Job job_;
+  PathContext context_;
   std::array<Flight, 2> flights_;
   std::uint64_t windows_ = 0;  // gathered so far
   std::uint64_t written_ = 0;  // how many of them
-  std::list<Passenger> passengers_;
+  std::list<Participant> participants_;
   std::int64_t position_ = 0;  // the number of the next window
   // Last, to end before what it works on.
-  Aside writer_{[this] { errands_.segment().use_all_cores(); }};
+  Aside writer_{[this] { requests_.segment().use_all_cores(); }};
 };
 
 }  // namespace
@@ -273,15 +277,15 @@ bool worth_combining(const Post& post) {
 }
 
 Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
-  Errands& errands = *write.channel.errands();
+  WriteRequests& requests = *write.channel.write_requests();
   Plan plan;
   plan.window_bytes = window_size(write.window_bytes);
   auto one = Staging::borrow(write.channel.staging(), plan.window_bytes);
   auto other = Staging::borrow(write.channel.staging(), plan.window_bytes);
   if (!one || !other) return false;
-  if (!errands.post(encode_post(mine))) return false;
-  const Errand::State state = errands.wait();
-  if (state != Errand::posted) return state == Errand::done;
+  if (!requests.post(encode_post(mine))) return false;
+  const WriteRequest::State state = requests.wait();
+  if (state != WriteRequest::posted) return state == WriteRequest::done;
   plan.granule_bytes =
       common_granule({&mine, 1}, std::gcd(plan.window_bytes, write.file.layout().granule_bytes()));
   fault_point(FaultPhase::lead);
@@ -290,10 +294,10 @@ Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
     return leader.lead();
   });
   if (!well) {  // nobody was taken along yet
-    errands.take_back();
+    requests.take_back();
     return false;
   }
-  std::ignore = errands.wait();
+  std::ignore = requests.wait();
   return well;
 }
 

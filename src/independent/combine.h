@@ -7,14 +7,14 @@
 // next sweep. No member waits for one that is not inside a write of the same file.
 #pragma once
 
-#include "collective/job.h"
-#include "group/errands.h"
+#include "collective/path_context.h"
+#include "group/write_requests.h"
 #include "independent/independent.h"
 
 namespace shima {
 
 struct CombinedWrite {
-  Channel& channel;  // with errands
+  Channel& channel;  // with requests
   LogicalFile& file;
   Counters& counters;
   std::uint64_t window_bytes = 0;  // 0: automatic

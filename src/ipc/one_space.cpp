@@ -14,7 +14,8 @@ using pvas::Membership;
 SpacePlace own_space_place() {
   const auto self = Membership::own();
   if (!self) return {};
-  return {reinterpret_cast<std::uintptr_t>(&self->board()), self->board().root_pid, self->task()};
+  return {reinterpret_cast<std::uintptr_t>(&self->space_state()), self->space_state().root_pid,
+          self->task()};
 }
 
 bool HeldTasks::hold(const SpacePlace& place, pid_t pid) {

@@ -18,7 +18,7 @@
 #include <optional>
 #include <span>
 
-#include "tool/common/complaint.h"
+#include "tool/common/print_failure.h"
 #include "tool/files/file_commands.h"
 #include "tool/files/file_options.h"
 #include "tool/files/mount.h"
@@ -96,8 +96,8 @@ CLI::App* add_pvas_run(CLI::App& app, PvasOptions& options) {
 }
 
 void add_mount_options(CLI::App& command, MountOptions& options) {
-  command.add_option("DIR", options.folder, "The folder with striped files")->required();
-  command.add_option("MOUNTPOINT", options.mount_point, "An empty folder, to show it in")
+  command.add_option("DIR", options.directory, "The directory with striped files")->required();
+  command.add_option("MOUNTPOINT", options.mount_point, "An empty directory, to show it in")
       ->required();
   command.add_flag("-f,--foreground", options.foreground, "Do not go to the background");
   command.add_flag("--allow-other", options.allow_other, "Let other users in, too");
@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
   info->add_flag("--json", as_json, "As JSON");
   info->footer(footer);
   auto* mount_command =
-      app.add_subcommand("mount", "Show a folder's striped files as ordinary ones");
+      app.add_subcommand("mount", "Show a directory's striped files as ordinary ones");
   add_mount_options(*mount_command, mount);
   auto* umount_command = app.add_subcommand("umount", "End what shima mount began");
   umount_command->add_option("MOUNTPOINT", mount_point, "Where it is shown")->required();
@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
     return refused(subcommand, named.error());
   const Outcome<int> result = on_files          ? on_files()
                               : *info           ? print_info(as_json)
-                              : *mount_command  ? mount_folder(mount)
+                              : *mount_command  ? mount_directory(mount)
                               : *umount_command ? unmount(mount_point)
                               : *pvas_run       ? run_tasks(tasks)
                               : *run            ? run_job(job)

@@ -83,12 +83,12 @@ Outcome<UsedMpi> used_mpi(const ProcessOptions& options) {
 }
 
 Outcome<std::string> make_stats_file() {
-  const std::string folder = environment_value("TMPDIR");
-  std::string name = (folder.empty() ? "/tmp" : folder) + "/shima-stats-XXXXXX";
+  const std::string directory = environment_value("TMPDIR");
+  std::string name = (directory.empty() ? "/tmp" : directory) + "/shima-stats-XXXXXX";
   const int fd = mkstemp(name.data());
   if (fd < 0)
     return refuse(name, fmt::format("cannot be created ({})", std::strerror(errno)),
-                  "set TMPDIR to a folder that can be written");
+                  "set TMPDIR to a directory that can be written");
   close(fd);
   setenv("SHIMA_STATS", name.c_str(), 1);
   return name;

@@ -33,12 +33,13 @@ using Opened = std::unique_ptr<pff_file, Closing>;
 class PffTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("shima_pff_" + std::to_string(::getpid()));
-    std::filesystem::create_directory(folder_);
+    directory_ =
+        std::filesystem::temp_directory_path() / ("shima_pff_" + std::to_string(::getpid()));
+    std::filesystem::create_directory(directory_);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
 
-  std::string path(const std::string& name) { return (folder_ / name).string(); }
+  std::string path(const std::string& name) { return (directory_ / name).string(); }
 
   Opened create(const std::string& name, const std::vector<pff_region>& regions = {},
                 const char* hints = nullptr) {
@@ -51,7 +52,7 @@ class PffTest : public testing::Test {
     return Opened(file);
   }
 
-  std::filesystem::path folder_;
+  std::filesystem::path directory_;
 };
 
 const std::vector<std::vector<pff_region>> stripings{
@@ -343,7 +344,7 @@ TEST_F(PffTest, SizesAreSet) {
   fails(pff_resize(file.get(), -1), PFF_ERR_ARGUMENT, "negative");
 }
 
-TEST_F(PffTest, AStripingWithoutRegionsIsPlainWhateverTheFolderSays) {
+TEST_F(PffTest, AStripingWithoutRegionsIsPlainWhateverTheDirectorySays) {
   std::ofstream(path(".shima-default")) << "shima_targets=beside\nstriping_factor=2\n";
   const pff_striping none{0, nullptr};
   for (const pff_striping* striping : {&none, static_cast<const pff_striping*>(nullptr)}) {

@@ -218,13 +218,14 @@ int exit_code_of(pid_t pid) {
 class ProcessSetTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("shima_set_" + std::to_string(::getpid()));
-    std::filesystem::create_directory(folder_);
-    path_ = (folder_ / "file").string();
+    directory_ =
+        std::filesystem::temp_directory_path() / ("shima_set_" + std::to_string(::getpid()));
+    std::filesystem::create_directory(directory_);
+    path_ = (directory_ / "file").string();
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
 
-  std::filesystem::path folder_;
+  std::filesystem::path directory_;
   std::string path_;
 };
 

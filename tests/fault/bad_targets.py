@@ -33,49 +33,49 @@ def run(path, targets, hints, ranks=3):
 
 
 def fresh(name):
-    folder = pathlib.Path(name).absolute()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    return folder
+    directory = pathlib.Path(name).absolute()
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    return directory
 
 
-def mount(folder, options):
+def mount(directory, options):
     if not os.environ.get(INSIDE):
         return False
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(directory)], check=True)
     return True
 
 
 # --- each makes the bad target and returns (its directory, the expected message) or None ---------
 
 def missing():
-    folder = fresh("bad")
-    folder.rmdir()
-    return folder, "no such directory", "other"
+    directory = fresh("bad")
+    directory.rmdir()
+    return directory, "no such directory", "other"
 
 
 def foreign():
-    folder = fresh("bad")
-    (folder / ".shima-target").write_text("shima target somebody_elses\n")
-    return folder, "another target", "other"
+    directory = fresh("bad")
+    (directory / ".shima-target").write_text("shima target somebody_elses\n")
+    return directory, "another target", "other"
 
 
 def read_only():
-    folder = fresh("bad")
-    return (folder, "read-only", "read_only") if mount(folder, "ro,size=64k") else None
+    directory = fresh("bad")
+    return (directory, "read-only", "read_only") if mount(directory, "ro,size=64k") else None
 
 
 def full():
-    folder = fresh("bad")
-    if not mount(folder, "size=64k"):
+    directory = fresh("bad")
+    if not mount(directory, "size=64k"):
         return None
-    filler = os.open(folder / "filler", os.O_CREAT | os.O_WRONLY)
+    filler = os.open(directory / "filler", os.O_CREAT | os.O_WRONLY)
     try:
         while True:
             os.write(filler, b"x" * 4096)
     except OSError:
         os.close(filler)  # it is full
-    return folder, "full", "no_space"
+    return directory, "full", "no_space"
 
 
 CASES = {"missing": missing, "foreign": foreign, "read-only": read_only, "full": full}
@@ -89,29 +89,29 @@ def check_case(name, make):
     bad, said, error_class = made
     good, place = fresh("good"), fresh("files")
     result = run(place / "data", f"good={good}:bad={bad}", "shima_targets=good,bad")
-    complaints = []
+    problems = []
     if result.returncode == 0:
-        complaints.append("the program succeeded")
+        problems.append("the program succeeded")
     if f"class {error_class}" not in result.stdout:
-        complaints.append(f"the class is not {error_class}: {result.stdout!r}")
+        problems.append(f"the class is not {error_class}: {result.stdout!r}")
     if said not in result.stderr or "target bad" not in result.stderr or str(bad) not in result.stderr:
-        complaints.append("the message does not name the target, its directory and the reason")
+        problems.append("the message does not name the target, its directory and the reason")
     left = [path.name for path in good.iterdir() if path.name != ".shima-target"]
     if left or list(place.iterdir()):
-        complaints.append(f"left behind: {left} {list(place.iterdir())}")
+        problems.append(f"left behind: {left} {list(place.iterdir())}")
     subprocess.run(["umount", str(bad)], capture_output=True)
     print(f"{name}: " + next((line for line in result.stderr.splitlines() if "target bad" in line), "?"))
-    return [f"{name}: {complaint}\n{result.stderr}" for complaint in complaints]
+    return [f"{name}: {problem}\n{result.stderr}" for problem in problems]
 
 
 def check_uncounted():
     """A file system that reports no blocks (ramfs) is not a full one."""
-    folder, place = fresh("bad"), fresh("files")
+    directory, place = fresh("bad"), fresh("files")
     if not os.environ.get(INSIDE):
         return []
-    subprocess.run(["mount", "-t", "ramfs", "ramfs", str(folder)], check=True)
-    result = run(place / "data", f"bad={folder}", "shima_targets=bad")
-    subprocess.run(["umount", str(folder)], capture_output=True)
+    subprocess.run(["mount", "-t", "ramfs", "ramfs", str(directory)], check=True)
+    result = run(place / "data", f"bad={directory}", "shima_targets=bad")
+    subprocess.run(["umount", str(directory)], capture_output=True)
     return [f"ramfs: {result.stderr}"] if result.returncode else []
 
 
@@ -159,10 +159,10 @@ def main():
         os.environ[name] = os.environ[name + "_CONFIRM"] = "1"
     os.environ["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
     compile_program()
-    complaints = [line for name, make in CASES.items() for line in check_case(name, make)]
-    complaints += check_uncounted() + check_unknown() + check_vanished() + check_many_creators()
-    print("\n".join(complaints), file=sys.stderr)
-    return 1 if complaints else 0
+    problems = [line for name, make in CASES.items() for line in check_case(name, make)]
+    problems += check_uncounted() + check_unknown() + check_vanished() + check_many_creators()
+    print("\n".join(problems), file=sys.stderr)
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ static void works(const char* path, int amode) {
 
 static void make_files(void) {
   if (here == 0) {
-    REQUIRE(mkdir("folder", 0755) == 0 && mkdir("locked", 0700) == 0);
+    REQUIRE(mkdir("directory", 0755) == 0 && mkdir("locked", 0700) == 0);
     REQUIRE(close(open("there", O_CREAT | O_WRONLY, 0644)) == 0);
     REQUIRE(close(open("unwritable", O_CREAT | O_WRONLY, 0444)) == 0);
     REQUIRE(close(open("locked/file", O_CREAT | O_WRONLY, 0644)) == 0);
@@ -40,8 +40,8 @@ static void wrong_names(void) {
   memset(long_name, 'x', sizeof long_name - 1);
   expect(MPI_ERR_NO_SUCH_FILE, "missing", MPI_MODE_RDONLY, __LINE__);
   expect(MPI_ERR_NO_SUCH_FILE, "missing/file", new_file, __LINE__);
-  expect(MPI_ERR_BAD_FILE, "folder", MPI_MODE_RDWR, __LINE__);
-  expect(MPI_ERR_BAD_FILE, "folder", MPI_MODE_RDONLY, __LINE__);
+  expect(MPI_ERR_BAD_FILE, "directory", MPI_MODE_RDWR, __LINE__);
+  expect(MPI_ERR_BAD_FILE, "directory", MPI_MODE_RDONLY, __LINE__);
   expect(MPI_ERR_BAD_FILE, "there/file", new_file, __LINE__);
   expect(MPI_ERR_BAD_FILE, long_name, new_file, __LINE__);
   expect(MPI_ERR_FILE_EXISTS, "there", new_file | MPI_MODE_EXCL, __LINE__);

@@ -460,7 +460,7 @@ int main(int argc, char** argv) {
   gather(failures, all);
   int sum = 0;
   for (int i = 0; i < size; ++i) sum += all[i];
-  if (rank == 0) printf("%ld injected failures, %d complaints\n", tried, sum);
+  if (rank == 0) printf("%ld injected failures, %d problems\n", tried, sum);
   MPI_Finalize();
   return sum == 0 ? 0 : 1;
 }

@@ -82,7 +82,7 @@ CASES = [
     *at("atomic", PULL, "disk:1:100", "agree:0"),
     *at("ordered", PULL, "size:0", "claim:0", "exchange:1:9", "arrive:1:9", "agree:0"),
     *at("shared", PULL, "size:0", "size:1"),
-    *at("alone", PULL, "errand:1:2", "lead:1:2", "lead:0", "disk:0:3", "gather:0:4", "sync:1"),
+    *at("alone", PULL, "write_request:1:2", "lead:1:2", "lead:0", "disk:0:3", "gather:0:4", "sync:1"),
     *at("nonblocking", PULL, "work:1", "work:0:2", f"gather:{AGENT}:3", "agree:1"),
     *at("split", PACK, "split:1", "split:0:2", "work:0:2", f"disk:{AGENT}:3"),
     # Ranks in one address space: system calls of other ranks use their memory.
@@ -110,21 +110,21 @@ def compile_program():
                     f"{tests}/fault/kill_rank.c", "-lpthread"], check=True)
 
 
-def survivors(folder):
+def survivors(directory):
     """Processes of the job that still run: those whose working directory is the job's."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and os.readlink(entry / "cwd") == str(folder):
+            if entry.name.isdigit() and os.readlink(entry / "cwd") == str(directory):
                 found.append(f"{entry.name} {(entry / 'cmdline').read_bytes()!r}")
         except OSError:
             pass  # exited meanwhile, or another user's
     return found
 
 
-def wait_for_no_survivors(folder):
+def wait_for_no_survivors(directory):
     clock = CalmClock()
-    while left := survivors(folder):
+    while left := survivors(directory):
         if clock.past(LEAVE_S):
             return left
         time.sleep(0.1)
@@ -161,30 +161,30 @@ def environment_for(case):
 
 
 def run_job(case):
-    folder = pathlib.Path(case.name).absolute()
-    folder.mkdir()
+    directory = pathlib.Path(case.name).absolute()
+    directory.mkdir()
     names_before = shared_names()
     clock = CalmClock()
-    job = subprocess.run(command_for(case), cwd=folder, env=environment_for(case), capture_output=True, text=True,
+    job = subprocess.run(command_for(case), cwd=directory, env=environment_for(case), capture_output=True, text=True,
                          errors="replace", stdin=subprocess.DEVNULL, timeout=HANGS_S)
     took_s = clock.elapsed_s()
-    complaints = []
+    problems = []
     if job.returncode == 0 and not case.shielded:
-        complaints.append("the job ended with success")
+        problems.append("the job ended with success")
     if took_s > LIMIT_S:
-        complaints.append(f"the job took {took_s:.1f} s to end")
-    if left := wait_for_no_survivors(folder):
-        complaints.append("processes are left: " + ", ".join(left))
+        problems.append(f"the job took {took_s:.1f} s to end")
+    if left := wait_for_no_survivors(directory):
+        problems.append("processes are left: " + ", ".join(left))
     if more := shared_names() - names_before:
-        complaints.append(f"/dev/shm has {more}")
-    files = {path.name for path in folder.iterdir()}
+        problems.append(f"/dev/shm has {more}")
+    files = {path.name for path in directory.iterdir()}
     told = {name for name in files if name.startswith("told.")}
     if files - told - {"data.bin"}:
-        complaints.append(f"files in the folder: {files}")
+        problems.append(f"files in the directory: {files}")
     if case.shielded and len(told) != 3:
-        complaints.append(f"of the three other ranks only these were told: {told}")
+        problems.append(f"of the three other ranks only these were told: {told}")
     print(f"{case.name}: {took_s:.1f} s, exit code {job.returncode}", flush=True)
-    return [f"{case.name}: {complaint}\n{job.stderr[-2000:]}" for complaint in complaints]
+    return [f"{case.name}: {problem}\n{job.stderr[-2000:]}" for problem in problems]
 
 
 def main():
@@ -195,9 +195,9 @@ def main():
     os.environ["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
     cases = [case for case in CASES if all(word in case.name for word in sys.argv[1:])]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        complaints = sum(pool.map(run_job, cases), [])
-    print("\n".join(complaints), file=sys.stderr)
-    return 1 if complaints else 0
+        problems = sum(pool.map(run_job, cases), [])
+    print("\n".join(problems), file=sys.stderr)
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -123,37 +123,37 @@ def command_for(case):
     return behind_shield(program) if case.shielded else program
 
 
-def complaints_about(case):
-    folder = pathlib.Path(case.name).absolute()
-    folder.mkdir()
-    complaints = []
+def problems_about(case):
+    directory = pathlib.Path(case.name).absolute()
+    directory.mkdir()
+    problems = []
     names_before = shared_names()
     with TwoHosts() as hosts:
-        os.chdir(folder)
+        os.chdir(directory)
         clock = CalmClock()
         with LauncherEnded(hosts) as launcher:
             job = hosts.run_mpi(os.environ["MPIEXEC"], 4, command_for(case), timeout=HANGS_S, capture_output=True,
                                 text=True, errors="replace", stdin=subprocess.DEVNULL)
         took_s = clock.elapsed_s()
         left = wait_for_quiet(hosts)
-        os.chdir(folder.parent)
+        os.chdir(directory.parent)
     alone = " (the launcher slept on without ranks)" if launcher.ended else ""
     print(f"{case.name}: {took_s:.1f} s, exit code {job.returncode}{alone}", flush=True)
     if job.returncode == 0 and not case.shielded:
-        complaints.append("the job ended with success")
+        problems.append("the job ended with success")
     if took_s > LIMIT_S and not launcher.ended:
-        complaints.append(f"the job took {took_s:.1f} s to end\n{job.stderr[-2000:]}")
+        problems.append(f"the job took {took_s:.1f} s to end\n{job.stderr[-2000:]}")
     if left:
-        complaints.append(f"processes are left: {left}")
+        problems.append(f"processes are left: {left}")
     if more := shared_names() - names_before:
-        complaints.append(f"/dev/shm has {more}")
-    files = {path.name for path in folder.iterdir()}
+        problems.append(f"/dev/shm has {more}")
+    files = {path.name for path in directory.iterdir()}
     told = {name for name in files if name.startswith("told.")}
     if files - told - {"data.bin"}:
-        complaints.append(f"files in the folder: {files}")
+        problems.append(f"files in the directory: {files}")
     if case.shielded and len(told) != 3:
-        complaints.append(f"of the three other ranks only these were told: {told}\n{job.stderr[-2000:]}")
-    return [f"{case.name}: {complaint}" for complaint in complaints]
+        problems.append(f"of the three other ranks only these were told: {told}\n{job.stderr[-2000:]}")
+    return [f"{case.name}: {problem}" for problem in problems]
 
 
 def main():
@@ -162,12 +162,12 @@ def main():
     try:
         # In processes: each has its own working directory, and hosts that end with it.
         with concurrent.futures.ProcessPoolExecutor(AT_ONCE) as pool:
-            complaints = sum(pool.map(complaints_about, cases), [])
+            problems = sum(pool.map(problems_about, cases), [])
     except Unavailable as reason:
         print(f"skipped: {reason}")
         return SKIP
-    print("\n".join(complaints), file=sys.stderr)
-    return 1 if complaints else 0
+    print("\n".join(problems), file=sys.stderr)
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from two_hosts import ROOT_ENVIRONMENT, TwoHosts, Unavailable, die_with_parent
 SKIP = 77
 RANKS = 4
 LIMIT_S = 170 if os.environ.get("SHIMA_SANITIZE") else 60
-FOLDER, MOUNT = pathlib.Path("server").absolute(), pathlib.Path("client").absolute()
+DIRECTORY, MOUNT = pathlib.Path("server").absolute(), pathlib.Path("client").absolute()
 APART = {"SHIMA_HINTS": "shima_close_to_open=enable"}
 SHARED = {"SHIMA_HINTS": "shima_close_to_open=disable"}
 # Debian 12's MPICH hangs over two hosts, see tests/mpi/two_hosts.py; the standard ABI's mpiexec is the wheel's.
@@ -52,9 +52,9 @@ def mounted(client):
         os.close(os.open("/dev/fuse", os.O_RDWR))
     except OSError as error:
         raise CannotMount(error) from None
-    for folder in (FOLDER, MOUNT):
-        folder.mkdir()
-    server = subprocess.Popen(["./nfs_like_fs", FOLDER, MOUNT, client], preexec_fn=die_with_parent)
+    for directory in (DIRECTORY, MOUNT):
+        directory.mkdir()
+    server = subprocess.Popen(["./nfs_like_fs", DIRECTORY, MOUNT, client], preexec_fn=die_with_parent)
     try:
         for _ in range(500):
             if os.path.ismount(MOUNT) or server.poll() is not None:
@@ -66,15 +66,15 @@ def mounted(client):
     finally:
         server.terminate()  # it unmounts itself
         server.wait()
-        left = [path.name for path in FOLDER.iterdir()]
-        shutil.rmtree(FOLDER)
+        left = [path.name for path in DIRECTORY.iterdir()]
+        shutil.rmtree(DIRECTORY)
         MOUNT.rmdir()
     if left != ["data"]:
-        raise AssertionError(f"files in the folder: {left}")
+        raise AssertionError(f"files in the directory: {left}")
 
 
 def program(*options):
-    return [str(pathlib.Path("nfs_like").absolute()), str(MOUNT / "data"), str(FOLDER / "data"), *options]
+    return [str(pathlib.Path("nfs_like").absolute()), str(MOUNT / "data"), str(DIRECTORY / "data"), *options]
 
 
 def on_one_host(hints, *options):
@@ -91,7 +91,7 @@ def on_two_hosts(hints, *options):
                              capture_output=True, text=True)
 
 
-def complaints():
+def problems():
     runs = [("one host", True, on_one_host, {}, ()), ("one host, apart", True, on_one_host, APART, ("own",)),
             ("one host, as if local", False, on_one_host, SHARED, ())]
     if os.environ["MPI_FLAVOUR"] in WITH_HOSTS:
@@ -114,7 +114,7 @@ def main():
                       PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe")
     try:
         compile_programs()
-        found = list(complaints())
+        found = list(problems())
     except (CannotMount, Unavailable) as reason:
         print(f"skipped: {reason}")
         return SKIP

@@ -18,7 +18,7 @@
 
 #include "nfs_like_cache.h"
 
-static int folder;  // the directory shown
+static int directory;  // the directory shown
 static int by_host;
 
 struct opened {
@@ -65,12 +65,12 @@ static int attach(struct fuse_file_info* info, int fd) {
 
 // A write may read its pages first, so every file is opened for reading and writing.
 static int nfs_open(const char* path, struct fuse_file_info* info) {
-  return attach(info, openat(folder, relative(path), O_RDWR | O_CLOEXEC));
+  return attach(info, openat(directory, relative(path), O_RDWR | O_CLOEXEC));
 }
 
 static int nfs_create(const char* path, mode_t mode, struct fuse_file_info* info) {
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (info->flags & O_EXCL);
-  return attach(info, openat(folder, relative(path), flags, mode));
+  return attach(info, openat(directory, relative(path), flags, mode));
 }
 
 static int nfs_read(const char* path, char* buffer, size_t len, off_t offset,
@@ -108,7 +108,7 @@ static int nfs_release(const char* path, struct fuse_file_info* info) {
 // A client with the file open reports the size in its cache.
 static int nfs_getattr(const char* path, struct stat* facts, struct fuse_file_info* info) {
   (void)info;
-  if (fstatat(folder, relative(path), facts, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
+  if (fstatat(directory, relative(path), facts, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
   const struct client_file* file = find_client_file(this_client(), facts->st_ino);
   if (file != NULL && file->opens > 0) facts->st_size = file->size;
   return 0;
@@ -117,7 +117,7 @@ static int nfs_getattr(const char* path, struct stat* facts, struct fuse_file_in
 static int nfs_truncate(const char* path, off_t size, struct fuse_file_info* info) {
   if (info != NULL) return truncate_cached(opened_in(info)->file, opened_in(info)->fd, size);
   struct stat facts;
-  const int fd = openat(folder, relative(path), O_RDWR | O_CLOEXEC);
+  const int fd = openat(directory, relative(path), O_RDWR | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &facts) != 0) return -errno;
   const int code = truncate_cached(client_file_of(this_client(), facts.st_ino), fd, size);
   close(fd);
@@ -126,14 +126,14 @@ static int nfs_truncate(const char* path, off_t size, struct fuse_file_info* inf
 
 static int nfs_unlink(const char* path) {
   struct stat facts;
-  if (fstatat(folder, relative(path), &facts, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
-  if (unlinkat(folder, relative(path), 0) != 0) return -errno;
+  if (fstatat(directory, relative(path), &facts, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
+  if (unlinkat(directory, relative(path), 0) != 0) return -errno;
   ++server_file_of(facts.st_ino)->version;  // the inode number may be reused
   return 0;
 }
 
 static int nfs_rename(const char* from, const char* to, unsigned flags) {
-  return renameat2(folder, relative(from), folder, relative(to), flags) == 0 ? 0 : -errno;
+  return renameat2(directory, relative(from), directory, relative(to), flags) == 0 ? 0 : -errno;
 }
 
 // A lock and its release write back; a lock also revalidates. At every close libfuse releases the
@@ -179,8 +179,8 @@ static const struct fuse_operations operations = {
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
-  folder = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return perror(argv[1]), 1;
+  directory = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return perror(argv[1]), 1;
   by_host = argc > 3 && strcmp(argv[3], "host") == 0;
   char* arguments[] = {argv[0], "-f", "-s", "-o", "fsname=shima-nfs-like", argv[2]};
   return fuse_main(6, arguments, &operations, NULL);

@@ -43,13 +43,13 @@ long changing(long number, Arguments... arguments) {
 
 // The store, linked into this program, calls these instead of the C library's.
 extern "C" {
-int openat(int folder, const char* path, int flags, ...) {
+int openat(int directory, const char* path, int flags, ...) {
   va_list more;
   va_start(more, flags);
   const unsigned mode = (flags & O_CREAT) != 0 ? va_arg(more, unsigned) : 0;
   va_end(more);
   if ((flags & (O_CREAT | O_TRUNC)) != 0) come_to_call();
-  return static_cast<int>(::syscall(SYS_openat, folder, path, flags, mode));
+  return static_cast<int>(::syscall(SYS_openat, directory, path, flags, mode));
 }
 int open(const char* path, int flags, ...) {
   va_list more;
@@ -77,14 +77,14 @@ int linkat(int a, const char* from, int b, const char* to, int flags) noexcept {
 int unlink(const char* path) noexcept {
   return static_cast<int>(changing(SYS_unlinkat, AT_FDCWD, path, 0));
 }
-int unlinkat(int folder, const char* path, int flags) noexcept {
-  return static_cast<int>(changing(SYS_unlinkat, folder, path, flags));
+int unlinkat(int directory, const char* path, int flags) noexcept {
+  return static_cast<int>(changing(SYS_unlinkat, directory, path, flags));
 }
 int ftruncate(int fd, off_t size) noexcept {
   return static_cast<int>(changing(SYS_ftruncate, fd, size));
 }
-int mkdirat(int folder, const char* path, mode_t mode) noexcept {
-  return static_cast<int>(changing(SYS_mkdirat, folder, path, mode));
+int mkdirat(int directory, const char* path, mode_t mode) noexcept {
+  return static_cast<int>(changing(SYS_mkdirat, directory, path, mode));
 }
 int chmod(const char* path, mode_t mode) noexcept {
   return static_cast<int>(changing(SYS_fchmodat, AT_FDCWD, path, mode));
@@ -92,8 +92,8 @@ int chmod(const char* path, mode_t mode) noexcept {
 int fchmod(int fd, mode_t mode) noexcept {
   return static_cast<int>(changing(SYS_fchmod, fd, mode));
 }
-int fchmodat(int folder, const char* path, mode_t mode, int) noexcept {
-  return static_cast<int>(changing(SYS_fchmodat, folder, path, mode));
+int fchmodat(int directory, const char* path, mode_t mode, int) noexcept {
+  return static_cast<int>(changing(SYS_fchmodat, directory, path, mode));
 }
 }
 namespace shima {

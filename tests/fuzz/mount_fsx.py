@@ -15,7 +15,7 @@ import random
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tool"))
-from mount_lib import FOLDER, MOUNT, compile_ranks, enter, in_memory, make_striped, mounted
+from mount_lib import DIRECTORY, MOUNT, compile_ranks, enter, in_memory, make_striped, mounted
 
 SEEDS = [int(seed) for seed in os.environ.get("MOUNT_FSX_SEEDS", "1,2,3,4,5,6").split(",")]
 STEPS = int(os.environ.get("MOUNT_FSX_STEPS", "300" if os.environ.get("SHIMA_SANITIZE") else "2500"))
@@ -161,7 +161,7 @@ def remove_while_open(twins):
 
 def play(seed):
     dice = random.Random(seed)
-    striped = FOLDER / f"striped{seed}"
+    striped = DIRECTORY / f"striped{seed}"
     make_striped(striped, unit=dice.choice((1000, 4096, 65536)), count=dice.choice((1, 2, 3, 5)))
     plain = pathlib.Path(f"plain{seed}")
     plain.touch()
@@ -178,7 +178,7 @@ def play(seed):
     except BaseException:
         print(f"seed {seed}; the last steps:", *log[-12:], sep="\n", file=sys.stderr)
         raise
-    assert not list((FOLDER / ".shima").glob("*.[0-9]*")), "subfiles are left"
+    assert not list((DIRECTORY / ".shima").glob("*.[0-9]*")), "subfiles are left"
 
 
 def main():

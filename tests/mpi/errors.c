@@ -45,7 +45,7 @@ static void test_open(void) {
   expect_open(MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_SUCCESS);
   expect_open(MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_ERR_FILE_EXISTS);
   expect_open(MPI_MODE_WRONLY | MPI_MODE_CREATE, MPI_SUCCESS);
-  EXPECT(class_of(MPI_File_open(MPI_COMM_WORLD, "no/such/folder/file",
+  EXPECT(class_of(MPI_File_open(MPI_COMM_WORLD, "no/such/directory/file",
                                 MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &fh)) !=
          MPI_SUCCESS);
   if (ranks > 1) {

@@ -33,7 +33,7 @@ def sum_of_counters(stats):
     return total
 
 
-def complaints_of(counters, crossed):
+def problems_of(counters, crossed):
     if counters["path_message"] == 0:
         yield "no collective call went by messages"
     if counters["path_pull"] + counters["path_pack"] > 0:
@@ -57,17 +57,17 @@ def run(ranks, seed):
     counters = sum_of_counters(stats)
     print(f"{ranks} ranks: {counters['path_message']} calls by messages, {counters['wire_bytes']} bytes of data, "
           f"{crossed} bytes on the cable")
-    return list(complaints_of(counters, crossed))
+    return list(problems_of(counters, crossed))
 
 
 def main():
     try:
-        complaints = run(4, 5000) + run(3, 6000)
+        problems = run(4, 5000) + run(3, 6000)
     except Unavailable as reason:
         print(f"skipped: {reason}")
         return SKIP
-    print("\n".join(complaints), file=sys.stderr)
-    return 1 if complaints else 0
+    print("\n".join(problems), file=sys.stderr)
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@
 // Makes this process the subreaper of its descendants, so that leftover ones can be counted.
 inline void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-inline std::vector<pid_t> numbers_in(const std::string& folder) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(folder.c_str()), closedir);
+inline std::vector<pid_t> numbers_in(const std::string& directory) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(directory.c_str()), closedir);
   std::vector<pid_t> numbers;
   while (const dirent* entry = open ? readdir(open.get()) : nullptr)
     if (const int number = std::atoi(entry->d_name); number > 0) numbers.push_back(number);

@@ -216,7 +216,7 @@ inline int lock_names() {
   const auto self = shima::pvas::Membership::own();
   const auto group = self->commons();
   MUST(group);
-  (*group)->names.lock = shima::pvas::shared_number(self->board().incarnation, self->task());
+  (*group)->names.lock = shima::pvas::shared_number(self->space_state().incarnation, self->task());
   return -1;
 }
 inline int die_with_lock() {

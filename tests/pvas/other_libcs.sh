@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tasks with the libcs of other systems, side by side with this one's. SHIMA_OTHER_LIBCS names folders into which
-# packages of libc were unpacked (dpkg -x libc6_*.deb FOLDER), separated by spaces.
+# Tasks with the libcs of other systems, side by side with this one's. SHIMA_OTHER_LIBCS names directories into which
+# packages of libc were unpacked (dpkg -x libc6_*.deb DIRECTORY), separated by spaces.
 # FLAVOURS: none
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
@@ -11,13 +11,13 @@ if [ -z "${SHIMA_OTHER_LIBCS:-}" ]; then
   exit 77
 fi
 
-# build FOLDER SOURCE RESULT: a program that uses the libc in FOLDER.
+# build DIRECTORY SOURCE RESULT: a program that uses the libc in DIRECTORY.
 build() {
-  local loader folder
+  local loader directory
   loader=$(find "$1" -name 'ld-linux-x86-64.so.2' -type f | sed -n 1p)
   [ -n "$loader" ] || fail "no loader in $1"
-  folder=$(dirname "$loader")
-  cc -O1 -I"$SHIMA_SOURCE_DIR/src" -o "$3" "$2" -pie -Wl,-dynamic-linker,"$loader" -Wl,-rpath,"$folder"
+  directory=$(dirname "$loader")
+  cc -O1 -I"$SHIMA_SOURCE_DIR/src" -o "$3" "$2" -pie -Wl,-dynamic-linker,"$loader" -Wl,-rpath,"$directory"
 }
 
 number=0
@@ -27,7 +27,7 @@ for libc in $SHIMA_OTHER_LIBCS; do
   mkdir "$number"
   build "$libc" "$SHIMA_SOURCE_DIR/src/pvas/root/inside/probe.c" "$number/pvas-probe"
   build "$libc" "$SHIMA_SOURCE_DIR/tests/pvas/task.c" "$number/task"
-  expect_status 0 "$libc: the mends" "$SHIMA" pvas run "$PWD/$number/pvas-probe"
+  expect_status 0 "$libc: the self-test" "$SHIMA" pvas run "$PWD/$number/pvas-probe"
   expect_status 0 "$libc: two tasks" "$SHIMA" pvas run -n 2 "$number/task"
   [ "$(grep -c '^a task' out)" = 2 ] || fail "$libc: not two tasks"
   expect_status 0 "$libc: memory" "$SHIMA" pvas run -n 2 "$number/task" big

@@ -96,7 +96,7 @@ head -c 3000 task >torn
 chmod +x torn
 expect_refusal './torn' 'a torn file' pvas ./torn
 expect_refusal 'env -S bash -u' 'env with options' pvas ./script.env
-expect_refusal 'is in no folder of PATH' 'no such program' pvas no-such-program
+expect_refusal 'is in no directory of PATH' 'no such program' pvas no-such-program
 expect_refusal 'no program was named' 'no program' pvas -n 2
 printf '#!./script-loop\n' >script-loop
 chmod +x script-loop
@@ -134,12 +134,12 @@ if command -v gdb >/dev/null; then
   wait $job 2>/dev/null || true
 fi
 
-# Where the self-test finds that a mend fails, it is said which, and ranks run as processes.
+# Where a check of the self-test fails, the message names it, and ranks run as processes.
 mkdir -p broken/bin broken/lib/shima
 cp "$SHIMA" broken/bin/shima
 cp "$(dirname "$SHIMA")/../lib/shima/pvas-root" broken/lib/shima/
 cp "$(dirname "$SHIMA")"/../lib/shima/libshima-* broken/lib/shima/
-printf '#include "pvas/root/inside/mends.h"\nint main(void) { return SHIMA_MEND_BREAK; }\n' >probe.c
+printf '#include "pvas/root/inside/checks.h"\nint main(void) { return SHIMA_CHECK_BREAK; }\n' >probe.c
 cc -I"$SHIMA_SOURCE_DIR/src" -o broken/lib/shima/pvas-probe probe.c
 expect_refusal 'the program break does not stay' 'the self-test' broken/bin/shima pvas run ./task
 expect_status 0 'falling back' broken/bin/shima exec --one-space --mpi openmpi ./task

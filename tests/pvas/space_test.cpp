@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "pvas/launch/root_process.h"
-#include "pvas/shared/board.h"
+#include "pvas/shared/space_state.h"
 #include "pvas/shared/wire.h"
 #include "pvas/task/membership.h"
 #include "pvas/worker.h"
@@ -202,11 +202,11 @@ int names() {
   return 0;
 }
 
-// Dies while it holds the board's lock, which no call of the library does.
+// Dies while it holds the space_state's lock, which no call of the library does.
 int die_with_lock() {
   const auto self = shima::pvas::Membership::own();
-  auto& board = const_cast<shima::pvas::Board&>(self->board());
-  board.names.lock = static_cast<std::uint32_t>(self->task()) + 1;
+  auto& space_state = const_cast<shima::pvas::SpaceState&>(self->space_state());
+  space_state.names.lock = static_cast<std::uint32_t>(self->task()) + 1;
   kill(getpid(), SIGKILL);
   return 1;
 }
@@ -232,8 +232,8 @@ int spawn_another() {
 // Checks what the test `Inherits` requested.
 int inherits() {
   MUST(std::getenv("PVAS_TEST") != nullptr && std::getenv("HOME") == nullptr);
-  char folder[100] = "";
-  MUST(getcwd(folder, sizeof folder) != nullptr && std::strcmp(folder, "/") == 0);
+  char directory[100] = "";
+  MUST(getcwd(directory, sizeof directory) != nullptr && std::strcmp(directory, "/") == 0);
   MUST(fcntl(0, F_GETFD) < 0 && fcntl(1, F_GETFD) < 0 && fcntl(3, F_GETFD) < 0);
   char byte = 0;
   MUST(read(7, &byte, 1) == 1 && byte == 'x');

@@ -82,9 +82,9 @@ static void splits(void) {
 
 static int open_descriptors(void) {
   int count = 0;
-  DIR* folder = opendir("/proc/self/fd");
-  while (readdir(folder) != NULL) ++count;
-  closedir(folder);
+  DIR* directory = opendir("/proc/self/fd");
+  while (readdir(directory) != NULL) ++count;
+  closedir(directory);
   return count;
 }
 

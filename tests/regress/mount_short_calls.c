@@ -24,12 +24,12 @@ int dup(int fd) {
   return -1;
 }
 
-int mknodat(int folder, const char* name, mode_t mode, dev_t device) {
+int mknodat(int directory, const char* name, mode_t mode, dev_t device) {
   int (*real)(int, const char*, mode_t, dev_t) =
       (int (*)(int, const char*, mode_t, dev_t))dlsym(RTLD_NEXT, "mknodat");
   const char* victim = getenv("SHIMA_TEST_VICTIM");
-  int made = real(folder, name, mode, device);
+  int made = real(directory, name, mode, device);
   if (made != 0 || victim == NULL) return made;
-  if (unlinkat(folder, name, 0) != 0) return -1;
-  return linkat(AT_FDCWD, victim, folder, name, 0);
+  if (unlinkat(directory, name, 0) != 0) return -1;
+  return linkat(AT_FDCWD, victim, directory, name, 0);
 }

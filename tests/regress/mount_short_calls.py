@@ -16,7 +16,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.environ["SHIMA_SOURCE_DIR"], "tests/tool"))
-from mount_lib import FOLDER, MOUNT, SHIMA, SOURCE, enter, skip
+from mount_lib import DIRECTORY, MOUNT, SHIMA, SOURCE, enter, skip
 
 OTHER_USER = 12345
 
@@ -48,13 +48,13 @@ def check_owner(victim):
 
 def server_of_mount():
     """The server that this test has started: the one whose mount point is ours."""
-    for folder in pathlib.Path("/proc").iterdir():
+    for directory in pathlib.Path("/proc").iterdir():
         try:
-            words = (folder / "cmdline").read_bytes().split(b"\0") if folder.name.isdigit() else []
+            words = (directory / "cmdline").read_bytes().split(b"\0") if directory.name.isdigit() else []
         except OSError:
             continue
         if words and words[0].endswith(b"shima-fuse") and os.fsencode(MOUNT) in words:
-            return int(folder.name)
+            return int(directory.name)
     return sys.exit("the server of the mount is not found")
 
 
@@ -77,11 +77,11 @@ def main():
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", shim, SOURCE / "tests/regress/mount_short_calls.c", "-ldl"],
                    check=True)
     os.mkfifo(victim)
-    for folder in (FOLDER, MOUNT):
-        folder.mkdir(exist_ok=True)
-        folder.chmod(0o777)
+    for directory in (DIRECTORY, MOUNT):
+        directory.mkdir(exist_ok=True)
+        directory.chmod(0o777)
     env = dict(os.environ, LD_PRELOAD=str(shim), SHIMA_TEST_VICTIM=str(victim))
-    subprocess.run([SHIMA, "mount", "--allow-other", "--log-file", "mount.log", FOLDER, MOUNT], check=True, env=env,
+    subprocess.run([SHIMA, "mount", "--allow-other", "--log-file", "mount.log", DIRECTORY, MOUNT], check=True, env=env,
                    timeout=20)
     try:
         with limited(server_of_mount(), 15):

@@ -127,7 +127,7 @@ TEST_F(OwnDirectory, AStrangersIsRefused) {
   EXPECT_TRUE(std::filesystem::is_empty(path("e/.shima")));
 }
 
-TEST_F(OwnDirectory, OursAndTheDirectorysOwnersAreAccepted) {
+TEST_F(OwnDirectory, OursAndTheDirectoriesOwnersAreAccepted) {
   open_to_all("e", nobody);
   require(create_as(nobody, "e/f"));
   require(create_as(somebody, "e/g"));

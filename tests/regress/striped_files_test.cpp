@@ -183,7 +183,7 @@ TEST_F(StripedFiles, AForgedCopyBesideAForgedFileOpensNothing) {
   EXPECT_EQ(contents("d/victim"), text);
 }
 
-TEST_F(StripedFiles, TheFolderOfTheProgramMayChange) {
+TEST_F(StripedFiles, TheDirectoryOfTheProgramMayChange) {
   make("d/f", three, text);
   const auto here = std::filesystem::current_path();
   std::filesystem::current_path(path("d"));
@@ -225,7 +225,7 @@ TEST_F(StripedFiles, WhatARestripeHasMadeIsNoMoreOpenThanTheFile) {
   EXPECT_EQ(contents("d/f"), text);
 }
 
-TEST_F(StripedFiles, TheFolderOfSubfilesIsAsOpenAsTheOneItIsIn) {
+TEST_F(StripedFiles, TheDirectoryOfSubfilesIsAsOpenAsTheOneItIsIn) {
   const mode_t before = ::umask(077);
   ASSERT_EQ(::chmod(path("e").c_str(), 01777), 0);
   if (::geteuid() == 0) {
@@ -237,19 +237,19 @@ TEST_F(StripedFiles, TheFolderOfSubfilesIsAsOpenAsTheOneItIsIn) {
   EXPECT_EQ(mode_of(path("e/f")), 0600U);
   EXPECT_EQ(mode_of(subfile("e/f", "e/.shima", 0)), 0600U);
   EXPECT_EQ(mode_of(path("e/.shima/.shima-target")), 0644U);
-  struct stat folder{};
-  ASSERT_EQ(::stat(path("e/.shima").c_str(), &folder), 0);
-  EXPECT_EQ(folder.st_uid, ::geteuid() == 0 ? nobody : ::geteuid());
+  struct stat directory{};
+  ASSERT_EQ(::stat(path("e/.shima").c_str(), &directory), 0);
+  EXPECT_EQ(directory.st_uid, ::geteuid() == 0 ? nobody : ::geteuid());
   EXPECT_TRUE(as_nobody(
       [&] { return create_striped({.path = path("e/g"), .regions = beside}).has_value(); }));
 }
 
 // A process with the directory's lock waits in open(2) for the restripe to release its lease.
-TEST_F(StripedFiles, ARestripeDoesNotWaitForAFolderWhoseUserWaitsForIt) {
+TEST_F(StripedFiles, ARestripeDoesNotWaitForADirectoryWhoseUserWaitsForIt) {
   make("d/f", three, text);
   const std::string first = subfile("d/f", "target-a", 0);
-  auto folder = FolderLock::take(path("d/f"));
-  ASSERT_TRUE(folder.has_value());
+  auto directory = DirectoryLock::take(path("d/f"));
+  ASSERT_TRUE(directory.has_value());
   Status restriped;
   std::thread other([&] { restriped = restripe({path("d/f"), cut}, {}); });
   const auto is_leased = [&] {
@@ -263,7 +263,7 @@ TEST_F(StripedFiles, ARestripeDoesNotWaitForAFolderWhoseUserWaitsForIt) {
     const UniqueFd fd(::open(first.c_str(), O_WRONLY | O_CLOEXEC));
   }
   EXPECT_LT(clock.elapsed(), std::chrono::seconds(10));
-  folder = fail(Code::internal, "");  // releases the lock
+  directory = fail(Code::internal, "");  // releases the lock
   other.join();
   if (!restriped) {
     EXPECT_EQ(restriped.error().code, Code::file_in_use);

@@ -67,19 +67,19 @@ def check(_):
 
 def main():
     os.environ["SHIMA_TARGETS"] = ":".join(f"{name}={pathlib.Path.cwd()}/t{name}" for name in "ab")
-    for folder in ("ta", "tb", "d", "e"):
-        os.mkdir(folder)
+    for directory in ("ta", "tb", "d", "e"):
+        os.mkdir(directory)
     pathlib.Path("data").write_bytes(DATA)
     assert shima("cp", "--stripe", "unit=10K", "--order", "a,beside,b", "data", "d/f").returncode == 0
-    end, complaints, counts = time.monotonic() + SECONDS, [], {}
+    end, problems, counts = time.monotonic() + SECONDS, [], {}
 
     def again_and_again(action):
         dice = random.Random(action.__name__)
-        while time.monotonic() < end and not complaints:
+        while time.monotonic() < end and not problems:
             wrong = action(dice)
             counts[action.__name__] = counts.get(action.__name__, 0) + 1
             if wrong:
-                complaints.append(f"{action.__name__}: {wrong}")
+                problems.append(f"{action.__name__}: {wrong}")
 
     actions = [rename, restripe, read, check]
     if not os.environ["SHIMA_SANITIZE"]:  # Python cannot load sanitized libraries
@@ -93,9 +93,9 @@ def main():
     left = shima("fsck", "--repair", "d", "e")
     there = [name for name in NAMES if os.path.exists(name)]
     if left.returncode > 1 or len(there) != 1 or shima("cat", there[0]).stdout != DATA:
-        complaints.append(f"at the end: {there} {left.stdout}")
-    print("\n".join(complaints), file=sys.stderr)
-    sys.exit(1 if complaints or len(counts) < len(actions) else 0)
+        problems.append(f"at the end: {there} {left.stdout}")
+    print("\n".join(problems), file=sys.stderr)
+    sys.exit(1 if problems or len(counts) < len(actions) else 0)
 
 
 if __name__ == "__main__":

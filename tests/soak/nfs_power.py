@@ -65,7 +65,7 @@ def rounds_on_server(cluster, name):
     return size, rounds
 
 
-def complaints_of_server_cut(version):
+def problems_of_server_cut(version):
     rounds = 40
     with NfsCluster(version) as cluster:
         job = Job(cluster, "server-cut", rounds)
@@ -85,7 +85,7 @@ def complaints_of_server_cut(version):
             yield f"v{version}: in the end the server has (size, rounds) {rounds_on_server(cluster, 'server-cut')}"
 
 
-def complaints_of_client_cut(version):
+def problems_of_client_cut(version):
     with NfsCluster(version) as cluster:
         job = Job(cluster, "client-cut", 200)
         job.wait_for_round(5)
@@ -106,8 +106,8 @@ def complaints_of_client_cut(version):
 def main():
     compile_program()
     try:
-        found = [complaint for version in ("4.2", "3") for what in (complaints_of_server_cut, complaints_of_client_cut)
-                 for complaint in what(version)]
+        found = [problem for version in ("4.2", "3") for what in (problems_of_server_cut, problems_of_client_cut)
+                 for problem in what(version)]
     except Unavailable as reason:
         print(f"skipped: {reason}")
         return 1 if os.environ.get("CI") else SKIP

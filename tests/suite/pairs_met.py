@@ -3,7 +3,7 @@
 """The tests that `make test` runs cover every pair that they must cover, as tests/README.md promises.
 
 Looks at the tests as ctest has them registered, by their names and labels, not at the choice that made them so. Within
-each folder every MPI flavour, every rank count and every variant has to be met with each other wherever the product
+each directory every MPI flavour, every rank count and every variant has to be met with each other wherever the product
 has the two together. Each source has to run under every kind of MPI, with every rank count and in every variant that
 it has; a regression test under every flavour in every variant, and under every kind of MPI with every rank count.
 """
@@ -44,13 +44,13 @@ def parsed(name, labels, kinds):
     return {"source": source, "flavour": flavour, "mpi": kinds[flavour], "ranks": ranks, "variant": variant or "plain"}
 
 
-def pairs_of(folder, run):
+def pairs_of(directory, run):
     asked_for = [*itertools.combinations(("flavour", "ranks", "variant"), 2),
                  ("source", "mpi"), ("source", "ranks"), ("source", "variant")]
-    if folder == "regress":
+    if directory == "regress":
         asked_for += [("source", "flavour", "variant"), ("source", "mpi", "ranks")]
     for names in asked_for:
-        yield f"{folder}: " + " with ".join(f"{name} {run[name]}" for name in names)
+        yield f"{directory}: " + " with ".join(f"{name} {run[name]}" for name in names)
 
 
 def main():

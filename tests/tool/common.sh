@@ -26,7 +26,7 @@ expect_output() {
   cat out >&2
 }
 
-# expect_refusal REGEX WHAT command...: status 2 and one line, "shima: thing: rule; mend".
+# expect_refusal REGEX WHAT command...: status 2 and one line, "shima: thing: rule; advice".
 expect_refusal() {
   local pattern=$1 what=$2
   shift 2

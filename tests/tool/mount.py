@@ -18,7 +18,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from mount_lib import FOLDER, MOUNT, SHIMA, UNIT, Ranks, compile_ranks, enter, make_striped, mounted
+from mount_lib import DIRECTORY, MOUNT, SHIMA, UNIT, Ranks, compile_ranks, enter, make_striped, mounted
 
 STRIPED = MOUNT / "data"
 DATA = random.Random(1).randbytes(3_000_001)
@@ -45,7 +45,7 @@ def reads_and_writes():
     assert STRIPED.stat().st_size == 0
     STRIPED.write_bytes(DATA)
     assert STRIPED.stat().st_size == len(DATA) and STRIPED.read_bytes() == DATA
-    assert (FOLDER / "data").read_bytes().startswith(b"shima striped file")
+    assert (DIRECTORY / "data").read_bytes().startswith(b"shima striped file")
     model = bytearray(DATA)
     with open(STRIPED, "r+b") as file:
         file.seek(UNIT - 5)
@@ -78,7 +78,7 @@ def attributes():
     os.rename(moved, STRIPED)
     os.chown(STRIPED, 12, 34)
     assert (STRIPED.stat().st_uid, STRIPED.stat().st_gid) == (12, 34)
-    assert {part.stat().st_uid for part in (FOLDER / ".shima").glob("*.[0-9]")} == {12}
+    assert {part.stat().st_uid for part in (DIRECTORY / ".shima").glob("*.[0-9]")} == {12}
     os.chown(STRIPED, 0, 0)
     room = os.statvfs(MOUNT)
     assert room.f_blocks > 0 and room.f_bavail > 0
@@ -96,10 +96,10 @@ def names():
     inside = sub / "inside"
     os.rename(STRIPED, inside)  # its subfiles lie beside it, and move too
     assert inside.read_bytes() == DATA and os.listdir(sub) == ["inside"]
-    assert stat.S_IMODE((FOLDER / "sub/.shima").stat().st_mode) & 0o022 == 0
+    assert stat.S_IMODE((DIRECTORY / "sub/.shima").stat().st_mode) & 0o022 == 0
     os.rename(inside, STRIPED)
     sub.rmdir()  # although it contained a directory of subfiles
-    make_striped(FOLDER / "other")
+    make_striped(DIRECTORY / "other")
     with open(MOUNT / "other", "w+b") as file:
         file.write(b"lost and found")
         os.rename(STRIPED, MOUNT / "other")  # the other's subfiles are removed
@@ -110,7 +110,7 @@ def names():
         os.fsync(file.fileno())
     assert (MOUNT / "other").read_bytes() == DATA
     os.rename(MOUNT / "other", STRIPED)
-    assert len(list((FOLDER / ".shima").glob("*.master"))) == 1
+    assert len(list((DIRECTORY / ".shima").glob("*.master"))) == 1
     expect_errno(1, os.link, STRIPED, MOUNT / "link")
     os.symlink("data", MOUNT / "link")
     assert (MOUNT / "link").read_bytes() == DATA
@@ -119,14 +119,14 @@ def names():
 
 def defaults():
     """New files are plain, unless their directory's default is another."""
-    folder = MOUNT / "striped"
-    folder.mkdir()
-    (folder / ".shima-default").write_text(f"shima_targets=beside\nstriping_factor=2\nstriping_unit={UNIT}\n")
-    (folder / "new").write_bytes(DATA)
-    assert (FOLDER / "striped/new").read_bytes().startswith(b"shima striped file")
-    assert (folder / "new").read_bytes() == DATA
-    assert stat.S_IMODE((FOLDER / "striped/.shima").stat().st_mode) == stat.S_IMODE(folder.stat().st_mode)
-    shutil.rmtree(folder)
+    directory = MOUNT / "striped"
+    directory.mkdir()
+    (directory / ".shima-default").write_text(f"shima_targets=beside\nstriping_factor=2\nstriping_unit={UNIT}\n")
+    (directory / "new").write_bytes(DATA)
+    assert (DIRECTORY / "striped/new").read_bytes().startswith(b"shima striped file")
+    assert (directory / "new").read_bytes() == DATA
+    assert stat.S_IMODE((DIRECTORY / "striped/.shima").stat().st_mode) == stat.S_IMODE(directory.stat().st_mode)
+    shutil.rmtree(directory)
 
 
 def mapped():
@@ -143,11 +143,11 @@ def mapped():
 def plain_files():
     plain = MOUNT / "plain"
     plain.write_bytes(DATA)
-    assert (FOLDER / "plain").read_bytes() == DATA
+    assert (DIRECTORY / "plain").read_bytes() == DATA
     os.link(plain, MOUNT / "second")
     assert plain.stat().st_nlink == 2
     os.setxattr(plain, "user.note", b"here")
-    assert os.getxattr(FOLDER / "plain", "user.note") == b"here"
+    assert os.getxattr(DIRECTORY / "plain", "user.note") == b"here"
     os.unlink(plain)
     os.unlink(MOUNT / "second")
 
@@ -162,7 +162,7 @@ def programs():
     run("cp", "-a", STRIPED, "copy")
     assert filecmp.cmp("copy", there, shallow=False)
     run("cp", there, STRIPED)  # over a striped file: it stays striped
-    assert (FOLDER / "data").read_bytes().startswith(b"shima striped file") and STRIPED.read_bytes() == DATA
+    assert (DIRECTORY / "data").read_bytes().startswith(b"shima striped file") and STRIPED.read_bytes() == DATA
     run("cp", "-a", MOUNT, "tree")
     assert os.listdir("tree") == ["data"]
     run("tar", "-cf", "all.tar", "-C", MOUNT, ".")
@@ -195,9 +195,9 @@ def hdf5():
 # --- damage ---------------------------------------------------------------------------------------
 
 def damaged():
-    make_striped(FOLDER / "torn")
-    text = (FOLDER / "torn").read_bytes()
-    (FOLDER / "torn").write_bytes(text.replace(b"unit", b"unjt"))
+    make_striped(DIRECTORY / "torn")
+    text = (DIRECTORY / "torn").read_bytes()
+    (DIRECTORY / "torn").write_bytes(text.replace(b"unit", b"unjt"))
     torn = MOUNT / "torn"
     assert torn.stat().st_size == len(text)
     expect_errno(5, open, torn, "rb")
@@ -205,8 +205,8 @@ def damaged():
     expect_errno(5, os.unlink, torn)
     expect_errno(5, os.truncate, torn, 0)
     assert "master file" in pathlib.Path("mount.log").read_text()
-    (FOLDER / "torn").write_bytes(text)
-    part = next(part for part in (FOLDER / ".shima").glob("*.0") if part.stem in text.decode())
+    (DIRECTORY / "torn").write_bytes(text)
+    part = next(part for part in (DIRECTORY / ".shima").glob("*.0") if part.stem in text.decode())
     part.rename("part")
     expect_errno(5, os.stat, torn)  # never a shorter file
     shutil.move("part", part)
@@ -218,7 +218,7 @@ def damaged():
 def same_tick():
     """Bytes that change without a change of size and times are found by the next read of an open file."""
     STRIPED.write_bytes(DATA)
-    part = next((FOLDER / ".shima").glob("*.0"))
+    part = next((DIRECTORY / ".shima").glob("*.0"))
     times = part.stat()
     with open(STRIPED, "rb", buffering=0) as reader, open(part, "r+b", buffering=0) as writer:
         for round_number in range(300):
@@ -243,7 +243,7 @@ def with_ranks():
     """Bytes written by ranks are visible in the mount after a sync, and vice versa."""
     size = 5 * UNIT
     with Ranks(2) as ranks, open(STRIPED, "r+b", buffering=0) as file:
-        ranks("open", FOLDER / "data")
+        ranks("open", DIRECTORY / "data")
         ranks("resize", size)
         assert STRIPED.stat().st_size == size
         view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -276,11 +276,11 @@ def shima(*words):
 
 def behind_its_back():
     """When others rename files, the mount must not change another file than the open one."""
-    make_striped(FOLDER / "open", FOLDER / "new")
+    make_striped(DIRECTORY / "open", DIRECTORY / "new")
     (MOUNT / "open").write_bytes(DATA)
     (MOUNT / "new").write_bytes(DATA[::-1])
     with open(MOUNT / "open", "r+b") as file:
-        shima("mv", FOLDER / "new", FOLDER / "open")
+        shima("mv", DIRECTORY / "new", DIRECTORY / "open")
         os.ftruncate(file.fileno(), 10)
         file.seek(0)
         assert file.read() == DATA[:10]
@@ -294,8 +294,8 @@ def exchanged():
     (MOUNT / "plain").write_bytes(b"plain")
     assert libc.renameat2(-100, os.fsencode(STRIPED), -100, os.fsencode(MOUNT / "plain"), 2) == 0
     assert STRIPED.read_bytes() == b"plain" and (MOUNT / "plain").read_bytes() == DATA
-    shima("fsck", FOLDER)
-    shima("fsck", FOLDER / "data")  # it was not overwritten
+    shima("fsck", DIRECTORY)
+    shima("fsck", DIRECTORY / "data")  # it was not overwritten
     os.rename(MOUNT / "plain", STRIPED)
 
 
@@ -321,29 +321,29 @@ def huge():
 
 def owned():
     """A directory of subfiles has the owner of its parent directory, for any mounting user."""
-    folder = MOUNT / "theirs"
-    folder.mkdir()
-    os.chown(folder, 12, 34)
-    os.chmod(folder, 0o1777)
-    (folder / ".shima-default").write_text("shima_targets=beside\nstriping_factor=2\n")
-    (folder / "new").write_bytes(DATA)
-    facts = (FOLDER / "theirs/.shima").stat()
+    directory = MOUNT / "theirs"
+    directory.mkdir()
+    os.chown(directory, 12, 34)
+    os.chmod(directory, 0o1777)
+    (directory / ".shima-default").write_text("shima_targets=beside\nstriping_factor=2\n")
+    (directory / "new").write_bytes(DATA)
+    facts = (DIRECTORY / "theirs/.shima").stat()
     assert (facts.st_uid, facts.st_gid, stat.S_IMODE(facts.st_mode)) == (12, 34, 0o1777)
-    shutil.rmtree(folder)
+    shutil.rmtree(directory)
 
 
 def refusals():
-    for words, mend in ((("mount", FOLDER, FOLDER), "take a folder elsewhere"), (("mount", FOLDER, MOUNT), "umount"),
-                        (("mount", "nowhere", MOUNT), "name a folder"), (("umount", FOLDER), "/proc/mounts")):
+    for words, advice in ((("mount", DIRECTORY, DIRECTORY), "take a directory elsewhere"), (("mount", DIRECTORY, MOUNT), "umount"),
+                        (("mount", "nowhere", MOUNT), "name a directory"), (("umount", DIRECTORY), "/proc/mounts")):
         done = subprocess.run([SHIMA, *words], capture_output=True, text=True, timeout=30)
-        assert done.returncode == 2 and mend in done.stderr, f"{words}: {done.returncode} {done.stderr}"
+        assert done.returncode == 2 and advice in done.stderr, f"{words}: {done.returncode} {done.stderr}"
 
 
 def main():
     enter()
     compile_ranks()
-    FOLDER.mkdir()
-    make_striped(FOLDER / "data")
+    DIRECTORY.mkdir()
+    make_striped(DIRECTORY / "data")
     with mounted():
         for part in (reads_and_writes, attributes, names, defaults, mapped, plain_files, programs, damaged, same_tick,
                      with_ranks, behind_its_back, exchanged, sizes_that_cannot_be, huge, owned, refusals):

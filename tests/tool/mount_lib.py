@@ -11,7 +11,7 @@ import time
 SOURCE = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"])
 SHIMA = os.environ["SHIMA"]
 SKIP = 77
-FOLDER, MOUNT = pathlib.Path("folder").absolute(), pathlib.Path("mount").absolute()
+DIRECTORY, MOUNT = pathlib.Path("directory").absolute(), pathlib.Path("mount").absolute()
 UNIT, COUNT = 64 * 1024, 3
 
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
@@ -41,21 +41,21 @@ def enter():
 @contextlib.contextmanager
 def in_memory():
     """Shows a directory in memory: truncating and renaming sync master files, which dominates the time on a disk."""
-    folder = pathlib.Path(f"/dev/shm/mount-test-{os.getpid()}")
+    directory = pathlib.Path(f"/dev/shm/mount-test-{os.getpid()}")
     try:
-        folder.mkdir()
-        FOLDER.symlink_to(folder)
+        directory.mkdir()
+        DIRECTORY.symlink_to(directory)
         yield
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(directory)
 
 
 @contextlib.contextmanager
 def mounted(*options):
-    if not FOLDER.exists():
-        FOLDER.mkdir()
+    if not DIRECTORY.exists():
+        DIRECTORY.mkdir()
     MOUNT.mkdir(exist_ok=True)
-    subprocess.run([SHIMA, "mount", "--log-file", "mount.log", *options, FOLDER, MOUNT], check=True, timeout=90)
+    subprocess.run([SHIMA, "mount", "--log-file", "mount.log", *options, DIRECTORY, MOUNT], check=True, timeout=90)
     try:
         yield
     except BaseException:

@@ -17,7 +17,7 @@ import stat
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from mount_lib import FOLDER, MOUNT, compile_ranks, enter, in_memory, make_striped, mounted
+from mount_lib import DIRECTORY, MOUNT, compile_ranks, enter, in_memory, make_striped, mounted
 
 NOBODY = 65534
 STRIPED = ("file", "second", "full/inner")
@@ -28,7 +28,7 @@ POOL = 5000
 # (call, kinds): (the mount's error, the reason). Only for kinds that are striped there.
 EXCEPTIONS = {
     "link of a striped file": errno.EPERM,       # a striped file has only one name
-    "exchange with a striped file, across folders": errno.EINVAL,  # subfiles lie beside their file
+    "exchange with a striped file, across directories": errno.EINVAL,  # subfiles lie beside their file
 }
 
 
@@ -50,8 +50,8 @@ class World:
     def build(self, modes):
         shutil.rmtree(self.root, ignore_errors=True)
         self.root.mkdir()
-        for folder in ("dir", "full"):
-            (self.root / folder).mkdir()
+        for directory in ("dir", "full"):
+            (self.root / directory).mkdir()
         for name in STRIPED:
             self.file(name)
         os.symlink("file", self.root / "link")
@@ -64,9 +64,9 @@ class World:
     def look(self):
         """All state visible to a user, except times and inode numbers."""
         seen = []
-        for folder, folders, files in sorted(os.walk(self.root)):
-            for name in sorted(folders + files):
-                path = os.path.join(folder, name)
+        for directory, directories, files in sorted(os.walk(self.root)):
+            for name in sorted(directories + files):
+                path = os.path.join(directory, name)
                 facts = os.lstat(path)
                 what = [os.path.relpath(path, self.root), stat.filemode(facts.st_mode), facts.st_uid, facts.st_gid]
                 if not stat.S_ISDIR(facts.st_mode):
@@ -110,7 +110,7 @@ ONE = {
     "create": opened(os.O_CREAT | os.O_RDWR, lambda fd: os.write(fd, b"new") if stat.S_ISREG(os.fstat(fd).st_mode) else None),
     "create anew": opened(os.O_CREAT | os.O_EXCL | os.O_WRONLY, lambda fd: os.write(fd, b"new"), 0o640),
     "create not readable": opened(os.O_CREAT | os.O_EXCL | os.O_RDWR, lambda fd: os.write(fd, b"new"), 0),
-    "open folder": opened(os.O_DIRECTORY | os.O_RDONLY),
+    "open directory": opened(os.O_DIRECTORY | os.O_RDONLY),
     "open not links": opened(os.O_NOFOLLOW | os.O_RDONLY),
     "write before the start": opened(os.O_WRONLY, lambda fd: os.pwrite(fd, b"a", -1)),
     "write beyond all": opened(os.O_WRONLY, lambda fd: os.pwrite(fd, b"abc", 2**63 - 2)),
@@ -174,7 +174,7 @@ def exception_for(name, kinds):
     if name == "link" and kinds[0] in STRIPED:
         return "link of a striped file"
     if name == "exchange" and striped and len({os.path.dirname(kind) for kind in kinds}) > 1:
-        return "exchange with a striped file, across folders"
+        return "exchange with a striped file, across directories"
     return None
 
 
@@ -203,7 +203,7 @@ def cases():
 
 
 def run(worlds, user, modes):
-    dirty, count, complaints = True, 0, []
+    dirty, count, problems = True, 0, []
     for name, call, kinds in cases():
         if dirty:
             for world in worlds:
@@ -213,10 +213,10 @@ def run(worlds, user, modes):
         count += 1
         dirty = wrong is not None or not theirs.startswith("E")
         if wrong:
-            complaints.append(wrong)
+            problems.append(wrong)
             print(f"user {user}: {name} {' '.join(kind[:20] for kind in kinds)}: {wrong}", flush=True)
-    print(f"user {user}, {modes}: {count} cases, {len(complaints)} otherwise", flush=True)
-    return complaints
+    print(f"user {user}, {modes}: {count} cases, {len(problems)} otherwise", flush=True)
+    return problems
 
 
 def main():
@@ -227,17 +227,17 @@ def main():
         if not path.stat().st_mode & stat.S_IXOTH:
             print(f"skipped: other users may not enter {path}")
             sys.exit(77)
-    complaints = []
+    problems = []
     with in_memory():
-        (FOLDER / "pool").mkdir()
-        make_striped(*(FOLDER / f"pool/{i}" for i in range(POOL)))
+        (DIRECTORY / "pool").mkdir()
+        make_striped(*(DIRECTORY / f"pool/{i}" for i in range(POOL)))
         with mounted("--allow-other"):
-            worlds = (World(MOUNT / "world", True), World(FOLDER / "reference", False))
-            complaints += run(worlds, 0, {})
+            worlds = (World(MOUNT / "world", True), World(DIRECTORY / "reference", False))
+            problems += run(worlds, 0, {})
             for modes in ({}, {".": 0o777, "file": 0o666, "full": 0o777},
                           {".": 0o1777, "second": 0o600, "dir": 0o700}):
-                complaints += run(worlds, NOBODY, modes)
-    sys.exit(1 if complaints else 0)
+                problems += run(worlds, NOBODY, modes)
+    sys.exit(1 if problems else 0)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ expect_json d/regions "['regions'][1]['unit']" 1048576
 expect_json d/regions "['regions'][2]['targets']" "['b', 'a']"
 expect_status 0 'create beside' "$SHIMA" create --stripe targets=2,order=beside d/beside
 [ -f d/.shima/"$(id_of d/beside)".1 ] || fail 'no subfile beside the file'
-(cd d && "$SHIMA" create here) || fail 'create by a name without a folder'
+(cd d && "$SHIMA" create here) || fail 'create by a name without a directory'
 expect_clean create
 expect_refusal 'is not unit=SIZE' 'bad stripe' "$SHIMA" create --stripe size=3 d/x
 expect_refusal 'not unit=SIZE' 'no targets' "$SHIMA" create --stripe targets=0 d/x
@@ -69,7 +69,7 @@ same d/copy small
 expect_refusal 'keeps its own layout' 'cp --stripe over a file' "$SHIMA" cp --stripe targets=2 data d/copy
 expect_failure 'are one file' 'cp onto itself' "$SHIMA" cp d/f d/f
 expect_failure 'no such file' 'cp of nothing' "$SHIMA" cp nothing d/x
-expect_refusal 'is no folder' 'cp of several' "$SHIMA" cp data small d/x
+expect_refusal 'is no directory' 'cp of several' "$SHIMA" cp data small d/x
 truncate -s 1G sparse
 printf end | dd of=sparse bs=1 seek=900000000 conv=notrunc status=none
 expect_status 0 'cp of holes' "$SHIMA" cp --stripe targets=2 sparse d/sparse
@@ -101,8 +101,8 @@ expect_clean rm
 
 mkdir m1 m2
 touch m1/z
-expect_status 0 'mv of a folder into another' "$SHIMA" mv m1/ m2/
-[ -f m2/m1/z ] || fail 'mv FOLDER/ FOLDER/ has replaced the folder'
+expect_status 0 'mv of a directory into another' "$SHIMA" mv m1/ m2/
+[ -f m2/m1/z ] || fail 'mv DIRECTORY/ DIRECTORY/ has replaced the directory'
 rm -r m2
 
 mkdir -p tree/sub
@@ -110,9 +110,9 @@ mkdir -p tree/sub
 "$SHIMA" create --stripe targets=2,order=beside tree/sub/two
 touch tree/sub/plain
 ln -s ../../d/g tree/sub/link
-expect_failure 'removing tree' 'rm of a folder' "$SHIMA" rm tree
+expect_failure 'removing tree' 'rm of a directory' "$SHIMA" rm tree
 cp tree/sub/.shima/"$(id_of tree/sub/two)".0 tree/sub/.shima/11111111111111111111111111111111.0
-expect_failure 'parts of no file here' 'rm -r of a folder with parts of others' "$SHIMA" rm -r tree
+expect_failure 'parts of no file here' 'rm -r of a directory with parts of others' "$SHIMA" rm -r tree
 rm tree/sub/.shima/1*.0
 expect_status 0 'rm -r' "$SHIMA" rm -r tree
 [ ! -e tree ] || fail 'rm -r left something'
@@ -163,7 +163,7 @@ expect_clean restripe
 # --- defaults of a directory
 mkdir e/def
 expect_status 0 'create --default' "$SHIMA" create --stripe unit=8K,targets=2 --default e/def
-expect_status 0 'cp into a folder with a default' "$SHIMA" cp data e/def
+expect_status 0 'cp into a directory with a default' "$SHIMA" cp data e/def
 expect_json e/def/data "['regions'][0]['unit']" 8192
 expect_status 0 'create with a default' "$SHIMA" create --stripe unit=1K e/def/own
 expect_json e/def/own "['regions'][0]['unit']" 1024

@@ -98,12 +98,12 @@ Transfer transfer_of(Access& access) {
 class CollectiveTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ =
+    directory_ =
         std::filesystem::temp_directory_path() / ("shima_collective_" + std::to_string(::getpid()));
-    std::filesystem::create_directory(folder_);
-    path_ = (folder_ / "file").string();
+    std::filesystem::create_directory(directory_);
+    path_ = (directory_ / "file").string();
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
 
   void write_background(std::size_t size) { put(std::vector<std::byte>(size, background)); }
   // As a plain file, or striped over as many subfiles and regions as regions_ says.
@@ -137,7 +137,7 @@ class CollectiveTest : public testing::Test {
   void check_write(Random& random, const Scenario& scenario);
   void check_read(Random& random, const Scenario& scenario);
 
-  std::filesystem::path folder_;
+  std::filesystem::path directory_;
   std::string path_;
   std::vector<StripedRegion> regions_;
 };

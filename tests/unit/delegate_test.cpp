@@ -149,15 +149,18 @@ INSTANTIATE_TEST_SUITE_P(Modes, Delegation,
 TEST(Delegate, ErrorsOfHandlersAreTheRequesters) {
   World world(1);
   Serving serving(world, {.seats = 1, .spin_us = 0, .admit = {}, .dismiss = {}});
-  ASSERT_TRUE(serving.delegatee().offer(40, [](const Job&) -> Result<std::optional<std::int64_t>> {
-    return fail(Code::no_space, "as told", ENOSPC);
-  }));
+  ASSERT_TRUE(
+      serving.delegatee().offer(40, [](const PathContext&) -> Result<std::optional<std::int64_t>> {
+        return fail(Code::no_space, "as told", ENOSPC);
+      }));
   ASSERT_TRUE(serving.delegatee().offer(
-      41, [](const Job&) -> Result<std::optional<std::int64_t>> { throw std::bad_alloc(); }));
-  EXPECT_EQ(code_of(serving.delegatee().offer(-1, [](const Job&) { return 0; })),
+      41,
+      [](const PathContext&) -> Result<std::optional<std::int64_t>> { throw std::bad_alloc(); }));
+  EXPECT_EQ(code_of(serving.delegatee().offer(-1, [](const PathContext&) { return 0; })),
             Code::bad_argument);
-  EXPECT_EQ(code_of(serving.delegatee().offer(operation_count, [](const Job&) { return 0; })),
-            Code::bad_argument);
+  EXPECT_EQ(
+      code_of(serving.delegatee().offer(operation_count, [](const PathContext&) { return 0; })),
+      Code::bad_argument);
   serving.begin();
   const auto requester = join(world);
   const auto full = requester->call({40, {}, {}, {}});
@@ -312,8 +315,8 @@ TEST(Delegate, ThatARequesterLeavesIsToldOnce) {
   World world(64);
   Serving serving(world);
   std::atomic<int> told{0};
-  ASSERT_TRUE(serving.delegatee().offer(operation_left, [&](const Job& job) {
-    if (job.requester.task == 7) ++told;
+  ASSERT_TRUE(serving.delegatee().offer(operation_left, [&](const PathContext& context) {
+    if (context.requester.task == 7) ++told;
     return 0;
   }));
   serving.begin();
@@ -335,11 +338,11 @@ TEST(Delegate, AnswersCanComeLater) {
   Serving serving(world, {.seats = 2, .spin_us = 0, .admit = {}, .dismiss = {}});
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<Job> kept;
-  ASSERT_TRUE(
-      serving.delegatee().offer(50, [&](const Job& job) -> Result<std::optional<std::int64_t>> {
+  std::vector<PathContext> kept;
+  ASSERT_TRUE(serving.delegatee().offer(
+      50, [&](const PathContext& context) -> Result<std::optional<std::int64_t>> {
         const std::lock_guard hold(mutex);
-        kept.push_back(job);
+        kept.push_back(context);
         changed.notify_all();
         return std::nullopt;
       }));

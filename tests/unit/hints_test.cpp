@@ -44,7 +44,7 @@ TEST(Hints, UnknownKeysAreNotErrors) {
   EXPECT_EQ(hints, Hints{});
 }
 
-TEST(Hints, BadValuesNameKeyRuleAndMend) {
+TEST(Hints, BadValuesNameKeyRuleAndAdvice) {
   const std::vector<HintSetting> bad = {{"cb_nodes", "-1"},
                                         {"cb_nodes", "four"},
                                         {"cb_nodes", ""},

@@ -27,11 +27,11 @@ class PostOffice {
     const std::lock_guard lock(mutex_);
     queues_[{from, to}].emplace_back(data.begin(), data.end());
   }
-  bool get(int from, int to, std::vector<std::byte>& letter) {
+  bool get(int from, int to, std::vector<std::byte>& message) {
     const std::lock_guard lock(mutex_);
     auto& queue = queues_[{from, to}];
     if (queue.empty()) return false;
-    letter = std::move(queue.front());
+    message = std::move(queue.front());
     queue.pop_front();
     return true;
   }
@@ -55,13 +55,13 @@ class QueueMessenger final : public Messenger {
   }
   Result<std::optional<Buffer>> done(Ticket ticket) override {
     const Pending& pending = pending_.at(ticket);
-    Buffer letter;
+    Buffer message;
     if (pending.from >= 0) {
-      if (!office_.get(pending.from, rank_, letter)) return std::nullopt;
-      EXPECT_LE(letter.size(), pending.len_bytes);
+      if (!office_.get(pending.from, rank_, message)) return std::nullopt;
+      EXPECT_LE(message.size(), pending.len_bytes);
     }
     pending_.erase(ticket);
-    return letter;
+    return message;
   }
   void rest() override { std::this_thread::yield(); }
   void moved() override {}
@@ -88,7 +88,7 @@ class SeveralNodesChannel final : public Channel {
         can_pull_(can_pull) {}
   int rank() const override { return inner_->rank(); }
   const std::vector<Member>& members() const override { return members_; }
-  Result<Letters> exchange(const Result<std::span<const std::byte>>& mine) noexcept override {
+  Result<Messages> exchange(const Result<std::span<const std::byte>>& mine) noexcept override {
     return inner_->exchange(mine);
   }
   Outcome agree(const Outcome& mine) noexcept override { return inner_->agree(mine); }
@@ -102,7 +102,7 @@ class SeveralNodesChannel final : public Channel {
   bool one_space() const override { return inner_->one_space(); }
   SharedWindows* windows() override { return nullptr; }
   SharedPointer* shared_pointer() override { return inner_->shared_pointer(); }
-  Errands* errands() override { return nullptr; }
+  WriteRequests* write_requests() override { return nullptr; }
   Messenger* messenger() override { return &messenger_; }
 
  private:

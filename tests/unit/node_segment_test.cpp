@@ -184,10 +184,10 @@ std::shared_ptr<NodeGround> ground_of(const SharedBuffer& memory, int count, int
 // Whether all members receive each member's number, in `len_bytes` bytes.
 bool exchanges(NodeChannel& channel, std::size_t len_bytes) {
   const std::vector<std::byte> mine(len_bytes, static_cast<std::byte>(channel.rank()));
-  const auto letters = channel.exchange(mine);
-  if (!letters) return false;
-  for (std::size_t i = 0; i < letters->size(); ++i)
-    if ((*letters)[i].size() != len_bytes || (*letters)[i].back() != static_cast<std::byte>(i))
+  const auto messages = channel.exchange(mine);
+  if (!messages) return false;
+  for (std::size_t i = 0; i < messages->size(); ++i)
+    if ((*messages)[i].size() != len_bytes || (*messages)[i].back() != static_cast<std::byte>(i))
       return false;
   return channel.agree({}).code == Code::ok;
 }
@@ -277,9 +277,9 @@ TEST(NodeChannel, WhoHasGivenUpIsNotCountedAgain) {
       return segment->check_peers();
     };
     const auto channel = NodeChannel::make(ground, 5).value();
-    const auto letters = channel->exchange({});
-    ASSERT_FALSE(letters.has_value());
-    EXPECT_EQ(letters.error().code, Code::peer_lost);
+    const auto messages = channel->exchange({});
+    ASSERT_FALSE(messages.has_value());
+    EXPECT_EQ(messages.error().code, Code::peer_lost);
     EXPECT_EQ(channel->agree({}).code, Code::peer_lost);
   });
   waitpid(child, nullptr, 0);

@@ -69,7 +69,7 @@ def sums_of(text):
     return dict(reversed(line.split()) for line in text.splitlines() if line.strip())
 
 
-def complaints_of_bytes(cluster, prefix, areas):
+def problems_of_bytes(cluster, prefix, areas):
     """The server's files against the models."""
     for area in areas:
         read = f"{SHIMA} cat" if AREAS[area][1] == "striped" else "cat"
@@ -83,7 +83,7 @@ def complaints_of_bytes(cluster, prefix, areas):
                 yield f"{area}: {case}: other bytes on the server than were written"
 
 
-def complaints_of_counts(ours, theirs):
+def problems_of_counts(ours, theirs):
     total, total_allowed = 0, 0
     for key, allowed in theirs.items():
         asked = ours.get(key)
@@ -101,7 +101,7 @@ def complaints_of_counts(ours, theirs):
         yield f"{total} READ operations in all cases, {total_allowed} without Shima"
 
 
-def complaints(seed, areas):
+def problems(seed, areas):
     with NfsCluster("4.2") as cluster:
         for client in CLIENTS:
             cluster.mount(client, "3", MOUNT_3)
@@ -110,11 +110,11 @@ def complaints(seed, areas):
         print(job.output)
         if job.code != 0:
             yield f"the job failed: exit code {job.code}"
-        yield from complaints_of_bytes(cluster, "shima-", areas)
+        yield from problems_of_bytes(cluster, "shima-", areas)
         plain = [area for area in areas if AREAS[area][1] == "plain"]
         stock = run(cluster, "stock-", seed, "counted", plain)
         print(stock.output)
-        yield from complaints_of_counts(counts_in(job.output, "shima-"), counts_in(stock.output, "stock-"))
+        yield from problems_of_counts(counts_in(job.output, "shima-"), counts_in(stock.output, "stock-"))
 
 
 def main(arguments):
@@ -123,7 +123,7 @@ def main(arguments):
     print(f"seed {seed}")
     compile_program()
     try:
-        found = list(complaints(seed, areas))
+        found = list(problems(seed, areas))
     except Unavailable as reason:
         print(f"skipped: {reason}")
         return 1 if os.environ.get("CI") else SKIP

@@ -51,7 +51,7 @@ Result<std::int64_t> answer_of(std::int64_t said) {
                     "an operation of the delegatee's");
 }
 
-delegate_job shown(const Job& job) {
+delegate_job shown(const ReceivedRequest& job) {
   return {.operation = job.operation,
           .requester = job.requester.task,
           .arguments = {job.arguments[0], job.arguments[1], job.arguments[2]},
@@ -106,12 +106,13 @@ int delegate_offer(delegate_desk* desk, int operation, delegate_function functio
     SHIMA_TRY_ASSIGN(Delegatee* const delegatee, delegatee_of(desk));
     if (function == nullptr || (operation != operation_left && operation < first_net_operation))
       return fail(Code::bad_argument, "an operation without a function, or with Shima's number");
-    return delegatee->offer(operation, [=](const Job& job) -> Result<std::optional<std::int64_t>> {
-      const delegate_job view = shown(job);
-      const std::int64_t said = function(context, &view);
-      if (said == DELEGATE_LATER) return std::nullopt;
-      return answer_of(said);
-    });
+    return delegatee->offer(operation,
+                            [=](const ReceivedRequest& job) -> Result<std::optional<std::int64_t>> {
+                              const delegate_job view = shown(job);
+                              const std::int64_t said = function(context, &view);
+                              if (said == DELEGATE_LATER) return std::nullopt;
+                              return answer_of(said);
+                            });
   });
 }
 
@@ -120,7 +121,7 @@ int delegate_finish(delegate_desk* desk, const delegate_job* job, int64_t value)
     SHIMA_TRY_ASSIGN(Delegatee* const delegatee, delegatee_of(desk));
     if (job == nullptr || value == DELEGATE_LATER)
       return fail(Code::bad_argument, "no job, or no answer");
-    Job meant;
+    ReceivedRequest meant;
     meant.seat = static_cast<std::uint32_t>(job->id[0]);
     meant.slot = reinterpret_cast<Slot*>(job->id[1]);
     delegatee->finish(meant, answer_of(value));

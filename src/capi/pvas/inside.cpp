@@ -119,7 +119,7 @@ int pvas_release(int task) noexcept {
 int pvas_sharing() noexcept {
   return guarded_pvas([]() -> Result<int> {
     SHIMA_TRY_ASSIGN(const Membership self, own());
-    return static_cast<int>(self.board().sharing);
+    return static_cast<int>(self.space_state().sharing);
   });
 }
 

@@ -89,8 +89,8 @@ Result<SpawnRequest> request_for(const pvas_space& space, const pvas_program& pr
   SHIMA_TRY_ASSIGN(SpawnRequest request, like_this_process(found));
   if (program.environment != nullptr) request.order.environment = list_of(program.environment);
   if (program.folder != nullptr) {
-    request.folder = shima::UniqueFd(::open(program.folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!request.folder) return fail_errno(errno, std::string("opening ") + program.folder);
+    request.directory = shima::UniqueFd(::open(program.folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!request.directory) return fail_errno(errno, std::string("opening ") + program.folder);
   }
   SHIMA_TRY(take_files(request, program));
   if (!space.cores.empty()) request.order.cpus = space.cores;
@@ -205,7 +205,7 @@ int pvas_own(pvas_space** space) noexcept {
     const auto membership = Membership::own();
     if (!membership) return fail(Code::bad_handle, "this process is not a task of a space");
     SHIMA_TRY_ASSIGN(auto made,
-                     keep({.socket_name = membership->board().socket_name.data()}, false));
+                     keep({.socket_name = membership->space_state().socket_name.data()}, false));
     *space = made.release();
     return {};
   });

@@ -31,10 +31,10 @@ Status reply_node(fuse_req_t request, const std::shared_ptr<Node>& node) {
 
 namespace {
 
-void look_up(fuse_req_t request, fuse_ino_t folder_number, const char* name) {
+void look_up(fuse_req_t request, fuse_ino_t directory_number, const char* name) {
   answer(request, [&]() -> Status {
-    SHIMA_TRY_ASSIGN(const auto folder, node_of(request, folder_number));
-    SHIMA_TRY_ASSIGN(const auto node, tree_of(request).look_up(folder, name));
+    SHIMA_TRY_ASSIGN(const auto directory, node_of(request, directory_number));
+    SHIMA_TRY_ASSIGN(const auto node, tree_of(request).look_up(directory, name));
     return reply_node(request, node);
   });
 }
@@ -125,10 +125,10 @@ void read_link(fuse_req_t request, fuse_ino_t number) {
 }
 
 // The directory's file system and those of the configured targets, each counted once.
-Status sum_of_disks(int folder_fd, struct statvfs& sum) {
+Status sum_of_disks(int directory_fd, struct statvfs& sum) {
   struct stat place{};
-  SHIMA_TRY(done(::fstatvfs(folder_fd, &sum)));
-  SHIMA_TRY(done(::fstat(folder_fd, &place)));
+  SHIMA_TRY(done(::fstatvfs(directory_fd, &sum)));
+  SHIMA_TRY(done(::fstat(directory_fd, &place)));
   std::set<dev_t> counted{place.st_dev};
   const auto targets = configured_targets();
   if (!targets) return {};

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "file/folder_default.h"
+#include "file/directory_default.h"
 #include "file/striping.h"
 #include "fuse/tree/change.h"
 #include "store/striped/master_store.h"
@@ -16,9 +16,10 @@
 namespace shima::fuse {
 namespace {
 
-// The directory's default striping for a new file (file/folder_default.h); nothing: a plain file.
+// The directory's default striping for a new file (file/directory_default.h); nothing: a plain
+// file.
 Result<std::optional<std::vector<StripedRegion>>> default_regions(const Place& place) {
-  const Hints hints = with_folder_default({}, place.path());
+  const Hints hints = with_directory_default({}, place.path());
   if (!wants_striping(hints)) return std::nullopt;
   SHIMA_TRY_ASSIGN(auto regions, regions_for(hints));
   return regions;
@@ -40,7 +41,7 @@ Result<UniqueFd> make_file(const Place& place, int flags, mode_t mode) {
   }
   constexpr int not_wanted = O_TRUNC | O_DIRECT | O_NOATIME | O_APPEND;
   const int how = (flags & ~not_wanted) | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  UniqueFd created(::openat(place.folder->fd(), place.name.c_str(), how, mode));
+  UniqueFd created(::openat(place.directory->fd(), place.name.c_str(), how, mode));
   SHIMA_TRY(done(created.get()));
   return created;
 }
@@ -52,36 +53,36 @@ Status give_striped_to_caller(Tree& tree, const fuse_ctx& caller, Node& node) {
 
 }  // namespace
 
-Status give_to_caller(const fuse_ctx& caller, int folder_fd, int made_fd) {
+Status give_to_caller(const fuse_ctx& caller, int directory_fd, int made_fd) {
   if (::geteuid() != 0 || (caller.uid == 0 && caller.gid == 0)) return {};
-  struct stat folder{};
-  SHIMA_TRY(done(::fstat(folder_fd, &folder)));
-  const gid_t group = (folder.st_mode & S_ISGID) != 0 ? static_cast<gid_t>(-1) : caller.gid;
+  struct stat directory{};
+  SHIMA_TRY(done(::fstat(directory_fd, &directory)));
+  const gid_t group = (directory.st_mode & S_ISGID) != 0 ? static_cast<gid_t>(-1) : caller.gid;
   return done(::fchownat(made_fd, "", caller.uid, group, AT_EMPTY_PATH));
 }
 
-Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name, mode_t type) {
+Status give_to_caller(const fuse_ctx& caller, int directory_fd, const char* name, mode_t type) {
   if (::geteuid() != 0 || (caller.uid == 0 && caller.gid == 0)) return {};
-  const UniqueFd made(::openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd made(::openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   SHIMA_TRY(done(made.get()));
   struct stat facts{};
   SHIMA_TRY(done(::fstat(made.get(), &facts)));
   const nlink_t links = type == S_IFDIR ? 2 : 1;
   if ((facts.st_mode & S_IFMT) != type || facts.st_uid != 0 || facts.st_nlink > links)
     return refusal(EIO);
-  return give_to_caller(caller, folder_fd, made.get());
+  return give_to_caller(caller, directory_fd, made.get());
 }
 
 Result<std::unique_ptr<Handle>> create_file(Tree& tree, const fuse_ctx& caller,
-                                            const std::shared_ptr<Node>& folder,
+                                            const std::shared_ptr<Node>& directory,
                                             const std::string& name, int flags, mode_t mode) {
   if (is_hidden(name)) return refusal(EPERM);
-  auto created = make_file({folder, name}, flags, mode);
+  auto created = make_file({directory, name}, flags, mode);
   const bool is_new = created.has_value();
   if (!is_new && (created.error().code != Code::file_exists || (flags & O_EXCL) != 0))
     return std::unexpected(created.error());
-  if (is_new && *created) SHIMA_TRY(give_to_caller(caller, folder->fd(), created->get()));
-  SHIMA_TRY_ASSIGN(auto node, tree.look_up(folder, name));
+  if (is_new && *created) SHIMA_TRY(give_to_caller(caller, directory->fd(), created->get()));
+  SHIMA_TRY_ASSIGN(auto node, tree.look_up(directory, name));
   if (is_new && node->kind == Node::Kind::striped)
     SHIMA_TRY(give_striped_to_caller(tree, caller, *node));
   auto handle = Handle::open(tree, node, flags, is_new ? *std::move(created) : UniqueFd());
@@ -89,16 +90,16 @@ Result<std::unique_ptr<Handle>> create_file(Tree& tree, const fuse_ctx& caller,
   return handle;
 }
 
-Result<std::vector<std::string>> names_in(int folder_fd) {
-  const int fd = ::openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+Result<std::vector<std::string>> names_in(int directory_fd) {
+  const int fd = ::openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   SHIMA_TRY(done(fd));
-  DIR* const folder = ::fdopendir(fd);
+  DIR* const directory = ::fdopendir(fd);
   std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(folder)) {
+  while (const dirent* entry = ::readdir(directory)) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
-  ::closedir(folder);
+  ::closedir(directory);
   return names;
 }
 

@@ -12,18 +12,18 @@ namespace shima::fuse {
 
 // Without O_EXCL in `flags`, opens an existing file. Counts one look-up of the node.
 [[nodiscard]] Result<std::unique_ptr<Handle>> create_file(Tree& tree, const fuse_ctx& caller,
-                                                          const std::shared_ptr<Node>& folder,
+                                                          const std::shared_ptr<Node>& directory,
                                                           const std::string& name, int flags,
                                                           mode_t mode);
 
 // Gives a new object, open as `made_fd`, to the user who asked for it, not to the mounting user.
-[[nodiscard]] Status give_to_caller(const fuse_ctx& caller, int folder_fd, int made_fd);
+[[nodiscard]] Status give_to_caller(const fuse_ctx& caller, int directory_fd, int made_fd);
 // The same by name. A user who may rename in the directory can put another file there: anything
 // but a new entry of root's, of this type, is refused (EIO).
-[[nodiscard]] Status give_to_caller(const fuse_ctx& caller, int folder_fd, const char* name,
+[[nodiscard]] Status give_to_caller(const fuse_ctx& caller, int directory_fd, const char* name,
                                     mode_t type);
 
 // All names but "." and "..".
-[[nodiscard]] Result<std::vector<std::string>> names_in(int folder_fd);
+[[nodiscard]] Result<std::vector<std::string>> names_in(int directory_fd);
 
 }  // namespace shima::fuse

@@ -36,13 +36,13 @@ void open(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   });
 }
 
-void create(fuse_req_t request, fuse_ino_t folder_number, const char* name, mode_t mode,
+void create(fuse_req_t request, fuse_ino_t directory_number, const char* name, mode_t mode,
             fuse_file_info* info) {
   answer(request, [&]() -> Status {
     Tree& tree = tree_of(request);
-    SHIMA_TRY_ASSIGN(const auto folder, node_of(request, folder_number));
+    SHIMA_TRY_ASSIGN(const auto directory, node_of(request, directory_number));
     SHIMA_TRY_ASSIGN(auto handle,
-                     create_file(tree, *fuse_req_ctx(request), folder, name, info->flags, mode));
+                     create_file(tree, *fuse_req_ctx(request), directory, name, info->flags, mode));
     show_handle(*info, *handle);
     const auto entry = entry_of(tree, handle->node());
     const bool told = entry && fuse_reply_create(request, &*entry, info) == 0;

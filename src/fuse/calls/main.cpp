@@ -1,6 +1,6 @@
 // The process that serves a mounted directory; `shima mount` starts it with validated arguments:
 //
-//   shima-fuse [--foreground] [--others] [--log-file FILE] FOLDER MOUNT-POINT
+//   shima-fuse [--foreground] [--others] [--log-file FILE] DIRECTORY MOUNT-POINT
 //
 // It is a program of its own, so that the command works without libfuse.
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     }
   }
   if (places.size() != 2) return 2;
-  options.folder = places[0];
+  options.directory = places[0];
   options.mount_point = places[1];
   const auto status = shima::fuse::run_mount(options);
   if (status) return 0;

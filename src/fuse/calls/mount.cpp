@@ -35,21 +35,21 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-bool is_inside(const std::filesystem::path& path, const std::filesystem::path& folder) {
-  const auto relative = path.lexically_relative(folder);
+bool is_inside(const std::filesystem::path& path, const std::filesystem::path& directory) {
+  const auto relative = path.lexically_relative(directory);
   return !relative.empty() && *relative.begin() != "..";
 }
 
 // The serving process must never need the mount itself.
 Status check_places(const MountOptions& options) {
   std::error_code error;
-  const auto folder = std::filesystem::canonical(options.folder, error);
-  if (error) return fail_errno(error.value(), "opening " + options.folder);
+  const auto directory = std::filesystem::canonical(options.directory, error);
+  if (error) return fail_errno(error.value(), "opening " + options.directory);
   const auto mount_point = std::filesystem::canonical(options.mount_point, error);
   if (error) return fail_errno(error.value(), "opening " + options.mount_point);
-  if (!is_inside(folder, mount_point) && !is_inside(mount_point, folder)) return {};
-  return fail(Code::bad_argument, fmt::format("one of {} and {} lies in the other", folder.string(),
-                                              mount_point.string()));
+  if (!is_inside(directory, mount_point) && !is_inside(mount_point, directory)) return {};
+  return fail(Code::bad_argument, fmt::format("one of {} and {} lies in the other",
+                                              directory.string(), mount_point.string()));
 }
 
 std::string escaped(const std::string& text) {
@@ -68,7 +68,7 @@ using Session = std::unique_ptr<fuse_session, DestroySession>;
 
 Session make_session(Mount& mount) {
   std::string options =
-      fmt::format("fsname={},subtype=shima,default_permissions", escaped(mount.options.folder));
+      fmt::format("fsname={},subtype=shima,default_permissions", escaped(mount.options.directory));
   if (mount.options.others) options += ",allow_other";
   std::vector<std::string> words{"shima", "-o", options};
   std::vector<char*> pointers;
@@ -79,7 +79,7 @@ Session make_session(Mount& mount) {
   add_attribute_calls(calls);
   add_name_calls(calls);
   add_data_calls(calls);
-  add_folder_calls(calls);
+  add_directory_calls(calls);
   add_xattr_calls(calls);
   Session session(fuse_session_new(&arguments, &calls, sizeof calls, &mount));
   fuse_opt_free_args(&arguments);
@@ -126,8 +126,8 @@ Status serve_mounted(Mount& mount, fuse_session* session) {
 Status run_mount(const MountOptions& options) {
   SHIMA_TRY(check_places(options));
   allow_many_files();
-  UniqueFd root(::open(options.folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root) return fail_errno(errno, "opening " + options.folder);
+  UniqueFd root(::open(options.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return fail_errno(errno, "opening " + options.directory);
   Mount mount(std::move(root), options);
   const Session session = make_session(mount);
   if (!session) return fail(Code::internal, "libfuse does not take the options of the mount");

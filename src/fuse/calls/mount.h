@@ -16,7 +16,7 @@
 namespace shima::fuse {
 
 struct MountOptions {
-  std::string folder;
+  std::string directory;
   std::string mount_point;  // absolute
   bool foreground = false;
   bool others = false;   // users other than the mounting one have access
@@ -39,7 +39,7 @@ struct Mount {
 void add_attribute_calls(fuse_lowlevel_ops& calls);
 void add_name_calls(fuse_lowlevel_ops& calls);
 void add_data_calls(fuse_lowlevel_ops& calls);
-void add_folder_calls(fuse_lowlevel_ops& calls);
+void add_directory_calls(fuse_lowlevel_ops& calls);
 void add_xattr_calls(fuse_lowlevel_ops& calls);
 
 inline Mount& mount_of(fuse_req_t request) {

@@ -20,8 +20,8 @@ bool is_striped(const Node& node) { return node.kind == Node::Kind::striped; }
 // A looked-up name, forgotten when the call ends.
 class Looked {
  public:
-  static Result<Looked> up(Tree& tree, const std::shared_ptr<Node>& folder, const char* name) {
-    SHIMA_TRY_ASSIGN(auto node, tree.look_up(folder, name));
+  static Result<Looked> up(Tree& tree, const std::shared_ptr<Node>& directory, const char* name) {
+    SHIMA_TRY_ASSIGN(auto node, tree.look_up(directory, name));
     return Looked(tree, std::move(node));
   }
   Looked(Looked&& other) noexcept : tree_(other.tree_), node_(std::move(other.node_)) {}
@@ -52,79 +52,81 @@ void move_place(Node& node, const Place& place) {
 
 // Calls make(directory, name), gives the result to the user who asked, and replies with it.
 template <class Make>
-void make_and_reply(fuse_req_t request, fuse_ino_t folder_number, const char* name, mode_t type,
+void make_and_reply(fuse_req_t request, fuse_ino_t directory_number, const char* name, mode_t type,
                     Make make) {
   answer(request, [&]() -> Status {
     if (is_hidden(name)) return refusal(EPERM);
-    SHIMA_TRY_ASSIGN(const auto folder, node_of(request, folder_number));
-    SHIMA_TRY(done(make(folder->fd())));
-    SHIMA_TRY(give_to_caller(*fuse_req_ctx(request), folder->fd(), name, type));
-    SHIMA_TRY_ASSIGN(const auto node, tree_of(request).look_up(folder, name));
+    SHIMA_TRY_ASSIGN(const auto directory, node_of(request, directory_number));
+    SHIMA_TRY(done(make(directory->fd())));
+    SHIMA_TRY(give_to_caller(*fuse_req_ctx(request), directory->fd(), name, type));
+    SHIMA_TRY_ASSIGN(const auto node, tree_of(request).look_up(directory, name));
     return reply_node(request, node);
   });
 }
 
-void make_folder(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t mode) {
-  make_and_reply(request, folder, name, S_IFDIR, [&](int fd) { return ::mkdirat(fd, name, mode); });
+void make_directory(fuse_req_t request, fuse_ino_t directory, const char* name, mode_t mode) {
+  make_and_reply(request, directory, name, S_IFDIR,
+                 [&](int fd) { return ::mkdirat(fd, name, mode); });
 }
 
-void make_special(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t mode,
+void make_special(fuse_req_t request, fuse_ino_t directory, const char* name, mode_t mode,
                   dev_t device) {
-  make_and_reply(request, folder, name, (mode & S_IFMT) == 0 ? S_IFREG : mode & S_IFMT,
+  make_and_reply(request, directory, name, (mode & S_IFMT) == 0 ? S_IFREG : mode & S_IFMT,
                  [&](int fd) { return ::mknodat(fd, name, mode, device); });
 }
 
-void make_link(fuse_req_t request, const char* goal, fuse_ino_t folder, const char* name) {
-  make_and_reply(request, folder, name, S_IFLNK,
+void make_link(fuse_req_t request, const char* goal, fuse_ino_t directory, const char* name) {
+  make_and_reply(request, directory, name, S_IFLNK,
                  [&](int fd) { return ::symlinkat(goal, fd, name); });
 }
 
 // A striped file can have only one name, because its master file is replaced by rename.
-void add_name(fuse_req_t request, fuse_ino_t number, fuse_ino_t folder_number, const char* name) {
+void add_name(fuse_req_t request, fuse_ino_t number, fuse_ino_t directory_number,
+              const char* name) {
   answer(request, [&]() -> Status {
     if (is_hidden(name)) return refusal(EPERM);
     SHIMA_TRY_ASSIGN(const auto node, node_of(request, number));
-    SHIMA_TRY_ASSIGN(const auto folder, node_of(request, folder_number));
+    SHIMA_TRY_ASSIGN(const auto directory, node_of(request, directory_number));
     if (node->kind != Node::Kind::plain) return refusal(EPERM);
     SHIMA_TRY(
-        done(::linkat(AT_FDCWD, node->path().c_str(), folder->fd(), name, AT_SYMLINK_FOLLOW)));
-    SHIMA_TRY_ASSIGN(const auto linked, tree_of(request).look_up(folder, name));
+        done(::linkat(AT_FDCWD, node->path().c_str(), directory->fd(), name, AT_SYMLINK_FOLLOW)));
+    SHIMA_TRY_ASSIGN(const auto linked, tree_of(request).look_up(directory, name));
     return reply_node(request, linked);
   });
 }
 
-void remove_name(fuse_req_t request, fuse_ino_t folder_number, const char* name) {
+void remove_name(fuse_req_t request, fuse_ino_t directory_number, const char* name) {
   answer_done(request, [&]() -> Status {
-    SHIMA_TRY_ASSIGN(const auto folder, node_of(request, folder_number));
-    SHIMA_TRY_ASSIGN(const Looked node, Looked::up(tree_of(request), folder, name));
+    SHIMA_TRY_ASSIGN(const auto directory, node_of(request, directory_number));
+    SHIMA_TRY_ASSIGN(const Looked node, Looked::up(tree_of(request), directory, name));
     if (node->kind == Node::Kind::damaged)
       return fail(Code::bad_file, std::string("removing ") + name +
                                       ", whose master file is damaged; shima fsck can rebuild it");
-    if (!is_striped(*node)) return done(::unlinkat(folder->fd(), name, 0));
-    SHIMA_TRY(remove_file(Place{folder, name}.path()));
+    if (!is_striped(*node)) return done(::unlinkat(directory->fd(), name, 0));
+    SHIMA_TRY(remove_file(Place{directory, name}.path()));
     mark_removed(*node);
     return {};
   });
 }
 
 // A directory that contains only an empty directory of subfiles is empty for users of the mount.
-Status remove_own_folders(int folder_fd, const char* name, const std::string& path) {
-  const UniqueFd fd(::openat(folder_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+Status remove_own_directories(int directory_fd, const char* name, const std::string& path) {
+  const UniqueFd fd(::openat(directory_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   SHIMA_TRY(done(fd.get()));
   const auto entries = names_in(fd.get());
   SHIMA_TRY(entries);
   if (entries->size() != 1 || entries->front() != ".shima") return refusal(ENOTEMPTY);
   SHIMA_TRY(remove_own_directory(fd.get(), path));
-  return done(::unlinkat(folder_fd, name, AT_REMOVEDIR));
+  return done(::unlinkat(directory_fd, name, AT_REMOVEDIR));
 }
 
-void remove_folder(fuse_req_t request, fuse_ino_t folder_number, const char* name) {
+void remove_directory(fuse_req_t request, fuse_ino_t directory_number, const char* name) {
   answer_done(request, [&]() -> Status {
     if (is_hidden(name)) return refusal(ENOENT);
-    SHIMA_TRY_ASSIGN(const auto folder, node_of(request, folder_number));
-    const Status removed = done(::unlinkat(folder->fd(), name, AT_REMOVEDIR));
+    SHIMA_TRY_ASSIGN(const auto directory, node_of(request, directory_number));
+    const Status removed = done(::unlinkat(directory->fd(), name, AT_REMOVEDIR));
     if (removed || removed.error().sys_errno != ENOTEMPTY) return removed;
-    return remove_own_folders(folder->fd(), name, Place{folder, name}.path());
+    return remove_own_directories(directory->fd(), name, Place{directory, name}.path());
   });
 }
 
@@ -136,14 +138,14 @@ struct Renaming {
 
 Status rename_plain(const Renaming& names) {
   return done(
-      static_cast<int>(::renameat2(names.from.folder->fd(), names.from.name.c_str(),
-                                   names.to.folder->fd(), names.to.name.c_str(), names.flags)));
+      static_cast<int>(::renameat2(names.from.directory->fd(), names.from.name.c_str(),
+                                   names.to.directory->fd(), names.to.name.c_str(), names.flags)));
 }
 
 // Subfiles beside a file do not follow its name into another directory.
 Status exchange(const Renaming& names, Node& first, Node& second) {
   const bool striped = is_striped(first) || is_striped(second);
-  if (striped && names.from.folder != names.to.folder) return refusal(EINVAL);
+  if (striped && names.from.directory != names.to.directory) return refusal(EINVAL);
   SHIMA_TRY(rename_plain(names));
   move_place(first, names.to);
   move_place(second, names.from);
@@ -153,8 +155,9 @@ Status exchange(const Renaming& names, Node& first, Node& second) {
 }
 
 Status rename(Tree& tree, const Renaming& names) {
-  SHIMA_TRY_ASSIGN(const Looked node, Looked::up(tree, names.from.folder, names.from.name.c_str()));
-  const auto replaced = Looked::up(tree, names.to.folder, names.to.name.c_str());
+  SHIMA_TRY_ASSIGN(const Looked node,
+                   Looked::up(tree, names.from.directory, names.from.name.c_str()));
+  const auto replaced = Looked::up(tree, names.to.directory, names.to.name.c_str());
   if (!replaced && replaced.error().sys_errno != ENOENT) return std::unexpected(replaced.error());
   if (replaced && (names.flags & RENAME_EXCHANGE) != 0) return exchange(names, *node, **replaced);
   const bool striped = is_striped(*node) || (replaced && is_striped(**replaced));
@@ -172,12 +175,12 @@ Status rename(Tree& tree, const Renaming& names) {
   return {};
 }
 
-void rename_call(fuse_req_t request, fuse_ino_t from_folder, const char* from, fuse_ino_t to_folder,
-                 const char* to, unsigned flags) {
+void rename_call(fuse_req_t request, fuse_ino_t from_directory, const char* from,
+                 fuse_ino_t to_directory, const char* to, unsigned flags) {
   answer_done(request, [&]() -> Status {
     if (is_hidden(to)) return refusal(EPERM);
-    SHIMA_TRY_ASSIGN(auto source, node_of(request, from_folder));
-    SHIMA_TRY_ASSIGN(auto goal, node_of(request, to_folder));
+    SHIMA_TRY_ASSIGN(auto source, node_of(request, from_directory));
+    SHIMA_TRY_ASSIGN(auto goal, node_of(request, to_directory));
     return rename(tree_of(request), {{std::move(source), from}, {std::move(goal), to}, flags});
   });
 }
@@ -185,12 +188,12 @@ void rename_call(fuse_req_t request, fuse_ino_t from_folder, const char* from, f
 }  // namespace
 
 void add_name_calls(fuse_lowlevel_ops& calls) {
-  calls.mkdir = make_folder;
+  calls.mkdir = make_directory;
   calls.mknod = make_special;
   calls.symlink = make_link;
   calls.link = add_name;
   calls.unlink = remove_name;
-  calls.rmdir = remove_folder;
+  calls.rmdir = remove_directory;
   calls.rename = rename_call;
 }
 

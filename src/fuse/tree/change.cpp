@@ -11,7 +11,7 @@
 #include "fuse/tree/errors.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
-#include "store/target/folder_lock.h"
+#include "store/target/directory_lock.h"
 #include "store/target/text_file.h"
 
 namespace shima::fuse {
@@ -28,8 +28,8 @@ std::string path_of(Node& node) {
 // Opens an entry and calls `change(descriptor)`, so that a user who replaces the entry, for example
 // by a link, cannot redirect the change to a file elsewhere.
 template <class Change>
-Status change_entry(int folder_fd, const char* name, Change change) {
-  const UniqueFd fd(::openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+Status change_entry(int directory_fd, const char* name, Change change) {
+  const UniqueFd fd(::openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   SHIMA_TRY(done(fd.get()));
   struct stat facts{};
   SHIMA_TRY(done(::fstat(fd.get(), &facts)));
@@ -48,7 +48,7 @@ Status change_parts(Tree& tree, Node& node, Change change) {
   }
   SHIMA_TRY_ASSIGN(const auto striped, tree.description(node));
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(path_of(node)));
-  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+  SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
   SHIMA_TRY_ASSIGN(const auto targets,
                    open_targets(striped->master.targets(), path, Target::Purpose::use));
   for (const Part& part : parts_of(striped->master, targets))
@@ -58,7 +58,7 @@ Status change_parts(Tree& tree, Node& node, Change change) {
     const std::lock_guard parts_lock(node.parts().mutex);
     place = node.parts().place;
   }
-  return change_entry(place.folder->fd(), place.name.c_str(), change);
+  return change_entry(place.directory->fd(), place.name.c_str(), change);
 }
 
 }  // namespace

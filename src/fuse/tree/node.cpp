@@ -6,7 +6,9 @@ namespace shima::fuse {
 
 std::string Node::path() const { return fmt::format("/proc/self/fd/{}", fd_.get()); }
 
-std::string Place::path() const { return fmt::format("/proc/self/fd/{}/{}", folder->fd(), name); }
+std::string Place::path() const {
+  return fmt::format("/proc/self/fd/{}/{}", directory->fd(), name);
+}
 
 bool same_version(const struct stat& a, const struct stat& b) {
   const auto same = [](const timespec& x, const timespec& y) {

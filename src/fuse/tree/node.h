@@ -35,7 +35,7 @@ struct Striped {
 
 class Node;
 struct Place {
-  std::shared_ptr<Node> folder;
+  std::shared_ptr<Node> directory;
   std::string name;
   // Through the directory's descriptor, which does not depend on the directory's name.
   [[nodiscard]] std::string path() const;

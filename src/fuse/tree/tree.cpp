@@ -36,18 +36,18 @@ bool is_hidden(std::string_view name) {
          is_draft_name(name);
 }
 
-Result<std::shared_ptr<Node>> Tree::look_up(const std::shared_ptr<Node>& folder,
+Result<std::shared_ptr<Node>> Tree::look_up(const std::shared_ptr<Node>& directory,
                                             const std::string& name) {
   if (is_hidden(name)) return refusal(ENOENT);
-  UniqueFd fd(::openat(folder->fd(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  UniqueFd fd(::openat(directory->fd(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat facts{};
   SHIMA_TRY(done(fd.get()));
   SHIMA_TRY(done(::fstat(fd.get(), &facts)));
-  if (S_ISREG(facts.st_mode)) return take_regular(folder, name, std::move(fd), facts);
+  if (S_ISREG(facts.st_mode)) return take_regular(directory, name, std::move(fd), facts);
   return nodes_.remember(Node::Kind::plain, plain_key(facts), std::move(fd));
 }
 
-Result<std::shared_ptr<Node>> Tree::take_regular(const std::shared_ptr<Node>& folder,
+Result<std::shared_ptr<Node>> Tree::take_regular(const std::shared_ptr<Node>& directory,
                                                  const std::string& name, UniqueFd fd,
                                                  const struct stat& facts) {
   const std::string key = plain_key(facts);
@@ -55,7 +55,7 @@ Result<std::shared_ptr<Node>> Tree::take_regular(const std::shared_ptr<Node>& fo
   const bool may_be_master =
       facts.st_size > std::ssize(master_magic) && facts.st_size <= as_signed(largest_master_bytes);
   if (may_be_master && !(known && known->known_plain(facts)) && begins_as_master(fd.get())) {
-    auto striped = take_striped(folder, name);
+    auto striped = take_striped(directory, name);
     if (striped || striped.error().code != Code::bad_file) return striped;
     log(LogLevel::warn, "{}", describe(striped.error()));
     return nodes_.remember(Node::Kind::damaged, "damaged " + key, std::move(fd));
@@ -65,13 +65,13 @@ Result<std::shared_ptr<Node>> Tree::take_regular(const std::shared_ptr<Node>& fo
   return node;
 }
 
-Result<std::shared_ptr<Node>> Tree::take_striped(const std::shared_ptr<Node>& folder,
+Result<std::shared_ptr<Node>> Tree::take_striped(const std::shared_ptr<Node>& directory,
                                                  const std::string& name) {
-  Place place{folder, name};
+  Place place{directory, name};
   SHIMA_TRY_ASSIGN(auto master, read_openable_master(place.path()));
   if (!master) return refusal(ENOENT);  // a pending unlink was finished
   struct stat facts{};
-  SHIMA_TRY(done(::fstatat(folder->fd(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW)));
+  SHIMA_TRY(done(::fstatat(directory->fd(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW)));
   SHIMA_TRY_ASSIGN(Layout layout, layout_of(*master));
   const std::string key = "striped " + master->id.hex;
   auto node = nodes_.remember(Node::Kind::striped, key, {});
@@ -89,12 +89,12 @@ Status Tree::examine(StripedParts& parts) {
   if (parts.removed) return {};
   const Place& place = parts.place;
   struct stat now{};
-  if (::fstatat(place.folder->fd(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
+  if (::fstatat(place.directory->fd(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
       !S_ISREG(now.st_mode) || same_version(now, parts.seen))
     return {};
   SHIMA_TRY_ASSIGN(auto master, read_openable_master(place.path()));
   if (!master || master->id != parts.striped->master.id) return {};
-  SHIMA_TRY(done(::fstatat(place.folder->fd(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW)));
+  SHIMA_TRY(done(::fstatat(place.directory->fd(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW)));
   SHIMA_TRY_ASSIGN(Layout layout, layout_of(*master));
   parts.seen = now;
   parts.striped = std::make_shared<const Striped>(*std::move(master), std::move(layout));
@@ -110,9 +110,9 @@ Result<std::shared_ptr<const Striped>> Tree::description(Node& node) {
 
 Result<std::shared_ptr<const Target>> Tree::target(const std::string& name, const Place& place) {
   const bool is_beside = name == beside_target;
-  std::mutex& mutex = is_beside ? place.folder->beside_mutex : targets_mutex_;
+  std::mutex& mutex = is_beside ? place.directory->beside_mutex : targets_mutex_;
   const std::lock_guard lock(mutex);
-  std::shared_ptr<const Target>& known = is_beside ? place.folder->beside : targets_[name];
+  std::shared_ptr<const Target>& known = is_beside ? place.directory->beside : targets_[name];
   struct stat facts{};
   // A directory of subfiles that was removed and created again is another one.
   if (known && ::fstat(known->fd(), &facts) == 0 && facts.st_nlink > 0) return known;

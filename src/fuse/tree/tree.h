@@ -27,7 +27,7 @@ class Tree {
   [[nodiscard]] Watcher& watcher() { return watcher_; }
 
   // Looks up a name in a directory; counts one look-up of the kernel.
-  [[nodiscard]] Result<std::shared_ptr<Node>> look_up(const std::shared_ptr<Node>& folder,
+  [[nodiscard]] Result<std::shared_ptr<Node>> look_up(const std::shared_ptr<Node>& directory,
                                                       const std::string& name);
 
   // A striped file appears as one regular file.
@@ -45,10 +45,10 @@ class Tree {
   [[nodiscard]] static bool changed_unnoticed(Node& node, const struct stat& facts);
 
  private:
-  [[nodiscard]] Result<std::shared_ptr<Node>> take_regular(const std::shared_ptr<Node>& folder,
+  [[nodiscard]] Result<std::shared_ptr<Node>> take_regular(const std::shared_ptr<Node>& directory,
                                                            const std::string& name, UniqueFd fd,
                                                            const struct stat& facts);
-  [[nodiscard]] Result<std::shared_ptr<Node>> take_striped(const std::shared_ptr<Node>& folder,
+  [[nodiscard]] Result<std::shared_ptr<Node>> take_striped(const std::shared_ptr<Node>& directory,
                                                            const std::string& name);
   [[nodiscard]] Result<struct stat> striped_attributes(Node& node);
   [[nodiscard]] Status examine(StripedParts& parts);  // holds the lock

@@ -137,7 +137,7 @@ bool Watcher::is_stale(Node& node) {
 void Watcher::renew(std::shared_ptr<Node> node, std::function<void()> then) {
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back({std::move(node), std::move(then)});
+    renewals_.push_back({std::move(node), std::move(then)});
   }
   wake();
 }
@@ -159,18 +159,18 @@ void Watcher::run() {
     ::poll(fds.data(), rests ? 1 : 2, rests ? milliseconds_until(next_drop) : -1);
     std::uint64_t ignored = 0;
     std::ignore = ::read(wake_.get(), &ignored, sizeof ignored);
-    std::deque<Job> jobs;
+    std::deque<Renewal> renewals;
     std::vector<std::shared_ptr<Node>> changed;
     {
       const std::lock_guard lock(mutex_);
       if (ends_) return;
       take_notes();
-      jobs.swap(jobs_);
+      renewals.swap(renewals_);
       if (Clock::now() >= next_drop) changed.swap(changed_);
     }
-    for (Job& job : jobs) {
-      drop_pages(*job.node);
-      job.then();
+    for (Renewal& renewal : renewals) {
+      drop_pages(*renewal.node);
+      renewal.then();
     }
     for (const auto& node : changed) drop_pages(*node);
     if (!changed.empty()) next_drop = Clock::now() + pause_between_drops;

@@ -49,7 +49,7 @@ class Watcher {
   void renew(std::shared_ptr<Node> node, std::function<void()> then);
 
  private:
-  struct Job {
+  struct Renewal {
     std::shared_ptr<Node> node;
     std::function<void()> then;
   };
@@ -65,7 +65,7 @@ class Watcher {
   Drop drop_;
   std::mutex mutex_;
   std::unordered_map<int, std::vector<std::weak_ptr<Node>>> watched_;
-  std::deque<Job> jobs_;
+  std::deque<Renewal> renewals_;
   std::vector<std::shared_ptr<Node>> changed_;  // nodes that may be mapped
   bool ends_ = false;
   std::thread thread_;

@@ -5,7 +5,7 @@
 
 #include "base/fault_point.h"
 #include "group/agreement.h"
-#include "group/letter_places.h"
+#include "group/message_places.h"
 #include "group/outcome_words.h"
 #include "mpiio/comm/agree_over.h"
 #include "mpiio/comm/await.h"
@@ -16,7 +16,7 @@ namespace shima {
 MessageChannel::Memory::Memory(std::size_t members)
     : lens(members), counts(members), starts(members) {
   for (auto& all : envelopes) all.resize(members);
-  for (auto& all : letters) all.resize(members);
+  for (auto& all : messages) all.resize(members);
 }
 
 Result<std::unique_ptr<MessageChannel>> MessageChannel::make(
@@ -83,15 +83,15 @@ Status MessageChannel::gather_envelopes(const Status& ready) {
     worst = std::max(worst, envelope.worst);
     memory.lens[i] = envelope.len_bytes;
     if (envelope.len_bytes <= Envelope::inline_bytes)
-      memory.letters[turn_][i] = std::span(envelope.data).first(envelope.len_bytes);
+      memory.messages[turn_][i] = std::span(envelope.data).first(envelope.len_bytes);
   }
   return settled(*this, outcome_of({worst, 0}), ready, doing);
 }
 
-// Long letters lie one after the other; those that came in their envelopes come again.
+// Long messages lie one after the other; those that came in their envelopes come again.
 Status MessageChannel::make_room(std::span<const std::byte> mine) {
   Memory& memory = *memory_;
-  SHIMA_TRY_ASSIGN(const std::uint64_t sum, length_of_letters(memory.lens));
+  SHIMA_TRY_ASSIGN(const std::uint64_t sum, length_of_messages(memory.lens));
   memory.body.assign(mine.begin(), mine.end());
   std::vector<std::byte>& bodies = memory.bodies[turn_];
   bodies.resize(sum);
@@ -99,7 +99,7 @@ Status MessageChannel::make_room(std::span<const std::byte> mine) {
   for (std::size_t i = 0; i < memory.lens.size(); ++i) {
     memory.starts[i] = static_cast<int>(start);
     memory.counts[i] = static_cast<int>(memory.lens[i]);
-    memory.letters[turn_][i] = std::span(bodies).subspan(start, memory.lens[i]);
+    memory.messages[turn_][i] = std::span(bodies).subspan(start, memory.lens[i]);
     start += memory.lens[i];
   }
   return {};
@@ -117,7 +117,7 @@ Status MessageChannel::gather_bodies() {
   return finish(started, request, doing);
 }
 
-Result<Letters> MessageChannel::exchange(const Result<std::span<const std::byte>>& mine) noexcept {
+Result<Messages> MessageChannel::exchange(const Result<std::span<const std::byte>>& mine) noexcept {
   turn_ = 1 - turn_;
   Memory& memory = *memory_;
   if (mine) {
@@ -131,7 +131,7 @@ Result<Letters> MessageChannel::exchange(const Result<std::span<const std::byte>
     SHIMA_TRY(agree_on(*this, room, "exchanging long requests"));
     SHIMA_TRY(gather_bodies());
   }
-  return Letters(memory.letters[turn_]);
+  return Messages(memory.messages[turn_]);
 }
 
 Result<Outcome> MessageChannel::meet(const Outcome& mine) {

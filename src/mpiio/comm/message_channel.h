@@ -1,7 +1,7 @@
 // A channel whose members run on several nodes, over a private communicator of its own.
 //
 // A meeting is one nonblocking collective call of MPI, whose memory the channel has from the
-// beginning. Short letters travel in that call; only for long ones is there a second, after all
+// beginning. Short messages travel in that call; only for long ones is there a second, after all
 // members have found room for them.
 #pragma once
 
@@ -42,7 +42,7 @@ class MessageChannel final : public Channel {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
-  [[nodiscard]] Result<Letters> exchange(
+  [[nodiscard]] Result<Messages> exchange(
       const Result<std::span<const std::byte>>& mine) noexcept override;
   [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override;
   void begin_transfer() noexcept override { messenger_.begin(); }
@@ -53,12 +53,12 @@ class MessageChannel final : public Channel {
   [[nodiscard]] bool can_pull() const override { return ground_->can_pull; }
   [[nodiscard]] bool one_space() const override { return ground_->one_space; }
   [[nodiscard]] SharedWindows* windows() override { return nullptr; }
-  [[nodiscard]] Errands* errands() override { return nullptr; }
+  [[nodiscard]] WriteRequests* write_requests() override { return nullptr; }
   [[nodiscard]] SharedPointer* shared_pointer() override { return shared_pointer_.get(); }
   [[nodiscard]] Messenger* messenger() override { return &messenger_; }
 
  private:
-  // What a member brings to an exchange: its letter, or the beginning of a long one.
+  // What a member brings to an exchange: its message, or the beginning of a long one.
   struct Envelope {
     static constexpr std::size_t inline_bytes = 488;
     std::uint64_t worst;  // the outcome's first word
@@ -73,9 +73,9 @@ class MessageChannel final : public Channel {
     std::array<std::uint64_t, 2> all_words{};
     Envelope mine{};
     std::array<std::vector<Envelope>, 2> envelopes;  // of this exchange and of the one before
-    std::array<std::vector<std::byte>, 2> bodies;    // of long letters
+    std::array<std::vector<std::byte>, 2> bodies;    // of long messages
     std::vector<std::byte> body;                     // this member's
-    std::array<std::vector<std::span<const std::byte>>, 2> letters;
+    std::array<std::vector<std::span<const std::byte>>, 2> messages;
     std::vector<std::uint64_t> lens;
     std::vector<int> counts;
     std::vector<int> starts;

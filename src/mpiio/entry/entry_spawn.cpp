@@ -37,10 +37,10 @@ const std::string& own_tool() {
 // The MPI may be told where to look for a command that is a plain name; `shima exec` looks in PATH.
 std::string found_in_path_of(MPI_Info info, const std::string& command) {
   if (info == MPI_INFO_NULL || command.find('/') != std::string::npos) return command;
-  char folders[4096] = "";
+  char directories[4096] = "";
   int found = 0;
-  PMPI_Info_get(info, "path", sizeof folders - 1, folders, &found);
-  const std::string list = found != 0 ? std::string(folders) + ':' : std::string();
+  PMPI_Info_get(info, "path", sizeof directories - 1, directories, &found);
+  const std::string list = found != 0 ? std::string(directories) + ':' : std::string();
   for (std::size_t begin = 0, end = 0; (end = list.find(':', begin)) != std::string::npos;
        begin = end + 1) {
     const std::string path = list.substr(begin, end - begin) + '/' + command;

@@ -32,15 +32,15 @@ bool is_executable(const std::string& path) {
 Result<std::string> search_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
   const char* path = std::getenv("PATH");
-  std::string folders = path != nullptr ? path : "/usr/bin:/bin";
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    const std::string folder = folders.substr(begin, end - begin);
-    std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
+  std::string directories = path != nullptr ? path : "/usr/bin:/bin";
+  for (std::size_t begin = 0; begin <= directories.size();) {
+    const std::size_t end = std::min(directories.find(':', begin), directories.size());
+    const std::string directory = directories.substr(begin, end - begin);
+    std::string candidate = (directory.empty() ? "." : directory) + "/" + name;
     if (is_executable(candidate)) return candidate;
     begin = end + 1;
   }
-  return fail(Code::no_such_file, name + " is in no folder of PATH");
+  return fail(Code::no_such_file, name + " is in no directory of PATH");
 }
 
 // A set-uid program cannot get its rights inside an existing process.

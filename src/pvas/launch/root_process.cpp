@@ -39,9 +39,9 @@ Result<std::string> root_program() {
       ::realpath(own.find('/') != std::string::npos ? own.c_str() : "/proc/self/exe", nullptr);
   if (path != nullptr) own = path;
   std::free(path);
-  const std::string folder = own.substr(0, own.rfind('/') + 1);
+  const std::string directory = own.substr(0, own.rfind('/') + 1);
   for (const char* place : {"../lib/shima/", "shima/", "", "../../lib/shima/"}) {
-    std::string candidate = folder + place + "pvas-root";
+    std::string candidate = directory + place + "pvas-root";
     if (::access(candidate.c_str(), X_OK) == 0) return candidate;
   }
   return fail(Code::no_such_file, "pvas-root is not beside " + own);

@@ -64,14 +64,14 @@ std::vector<std::uint8_t> own_cpus() {
 
 // The descriptors that exec(2) would leave open.
 Result<std::vector<GivenFile>> inherited_files() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), ::closedir);
-  if (!folder) return fail_errno(errno, "listing open files");
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fd"), ::closedir);
+  if (!directory) return fail_errno(errno, "listing open files");
   std::vector<GivenFile> files;
-  while (const dirent* entry = ::readdir(folder.get())) {
+  while (const dirent* entry = ::readdir(directory.get())) {
     const std::string_view name = entry->d_name;
     int fd = -1;
     std::from_chars(name.data(), name.data() + name.size(), fd);
-    if (fd < 0 || fd == ::dirfd(folder.get())) continue;
+    if (fd < 0 || fd == ::dirfd(directory.get())) continue;
     const int flags = ::fcntl(fd, F_GETFD);
     if (flags >= 0 && (flags & FD_CLOEXEC) == 0) files.push_back({fd, fd});
   }
@@ -125,8 +125,8 @@ std::unexpected<Error> surprise() {
 
 Result<SpawnRequest> like_this_process(const Program& program) {
   SpawnRequest request;
-  request.folder = UniqueFd(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!request.folder) return fail_errno(errno, "opening the working directory");
+  request.directory = UniqueFd(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!request.directory) return fail_errno(errno, "opening the working directory");
   SpawnOrder& order = request.order;
   char* const real = ::realpath(program.file.c_str(), nullptr);
   order.file = real != nullptr ? real : program.file;
@@ -154,7 +154,8 @@ Result<StartedTask> StartedTask::start(UniqueFd socket, const SpawnRequest& requ
   message.value = static_cast<std::int32_t>(request.files.size());
   message.launcher = request.launcher;
   message.expected = request.expected;
-  Status sent = send_message(socket.get(), message, std::array{order.get(), request.folder.get()});
+  Status sent =
+      send_message(socket.get(), message, std::array{order.get(), request.directory.get()});
   if (sent) sent = send_files(socket.get(), request.files);
   SHIMA_TRY_ASSIGN(const Received answer, answer_to(sent, socket.get()));
   if (answer.message.word == Word::refused) return refusal(answer.message);

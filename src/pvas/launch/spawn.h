@@ -23,7 +23,7 @@ struct GivenFile {
 
 struct SpawnRequest {
   SpawnOrder order;
-  UniqueFd folder;  // the task's working directory
+  UniqueFd directory;  // the task's working directory
   std::vector<GivenFile> files;
   pid_t launcher = 0;  // see Message
   int expected = 0;

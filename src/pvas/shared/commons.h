@@ -37,7 +37,7 @@ inline constexpr std::size_t commons_chunks = commons_data_bytes / chunk_bytes;
 
 // A space of the group. Every root that joins gets a new incarnation, so that the remains of a dead
 // root can be told from the state of its successor.
-struct Member {
+struct GroupSpace {
   std::atomic<std::uint32_t> incarnation;  // 0: no such space
   std::atomic<std::int32_t> root_pid;
 };
@@ -46,7 +46,7 @@ struct Commons {
   std::uint64_t magic;
   std::int32_t slices;
   std::atomic<std::uint32_t> last_incarnation;
-  std::array<Member, max_slices> members;
+  std::array<GroupSpace, max_slices> members;
   NameTable names;
   HeapHead heap;
   std::array<ChunkState, commons_chunks> states;

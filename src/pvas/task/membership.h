@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "pvas/shared/board.h"
+#include "pvas/shared/space_state.h"
 
 namespace shima::pvas {
 
@@ -23,7 +23,7 @@ class Membership {
   [[nodiscard]] static std::optional<Membership> own();
 
   [[nodiscard]] int task() const { return control_->task; }
-  [[nodiscard]] const Board& board() const { return *control_->board; }
+  [[nodiscard]] const SpaceState& space_state() const { return *control_->space_state; }
 
   // The tasks that exist.
   [[nodiscard]] std::vector<int> tasks() const;

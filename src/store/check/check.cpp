@@ -11,11 +11,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every file below the folder. Links are not followed; what is behind one has its own name.
-void walk(CheckState& state, const std::string& folder) {
-  state.folders.insert(folder);
+// Every file below the directory. Links are not followed; what is behind one has its own name.
+void walk(CheckState& state, const std::string& directory) {
+  state.directories.insert(directory);
   std::error_code error;
-  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
+  fs::recursive_directory_iterator at(directory, fs::directory_options::skip_permission_denied,
+                                      error);
   for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
     std::error_code ignored;
     const fs::path& path = at->path();
@@ -23,24 +24,24 @@ void walk(CheckState& state, const std::string& folder) {
       if (path.filename() == own_directory_name) {
         at.disable_recursion_pending();
       } else {
-        state.folders.insert(path.string());
+        state.directories.insert(path.string());
       }
     } else if (at->symlink_status(ignored).type() == fs::file_type::regular) {
       if (state.request->progress) state.request->progress(path.string());
       check_file(state, path.string());
     }
   }
-  if (error) state.add(Problem::unreadable, folder, error.message(), "look at it by hand");
+  if (error) state.add(Problem::unreadable, directory, error.message(), "look at it by hand");
 }
 
 // One file, and the drafts that were to become it.
 void check_one(CheckState& state, const std::string& path, bool there) {
   if (state.request->progress) state.request->progress(path);
   if (there) check_file(state, path);
-  const fs::path folder = fs::path(path).parent_path();
-  state.folders.insert(folder.string());
+  const fs::path directory = fs::path(path).parent_path();
+  state.directories.insert(directory.string());
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();
     if (is_draft_of(name, fs::path(path).filename().string()))
       check_file(state, entry.path().string());

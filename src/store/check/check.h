@@ -1,10 +1,11 @@
-// Looking for what is wrong with striped files, and mending what can be mended without guessing.
+// Looking for what is wrong with striped files, and repairing what can be repaired without
+// guessing.
 //
 // Two surveys are held against each other: the master files found by name, and the parts found on
 // the targets. A part whose master file is not where its copy says belongs to a file that was
 // overwritten (then something else has the name, and the copy says what the master file said) or to
 // none (an orphan). Reads everything without locks: where files are being made or renamed meanwhile
-// it may find what is gone a moment later. Repairs lock the folder and look again.
+// it may find what is gone a moment later. Repairs lock the directory and look again.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +41,9 @@ struct Finding {
   Problem problem = Problem::unreadable;
   std::string path;  // of the file that it is about
   std::string what;
-  std::string mend;       // what to do where it is not mended
-  bool mendable = false;  // by repair
-  bool mended = false;
+  std::string advice;       // what to do where it is not repaired
+  bool repairable = false;  // by repair
+  bool repaired = false;
   // Nothing that must be wrong: a subfile that ends early is an ordinary sparse file, or one that
   // has lost its end.
   [[nodiscard]] bool is_note() const { return problem == Problem::short_subfile; }

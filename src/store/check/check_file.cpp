@@ -91,9 +91,9 @@ class FileCheck {
                    fmt::format("{} has permissions {:03o}, the file {:03o}", part.path(),
                                facts.st_mode & 0777U, facts_.st_mode & 0777U),
                    "shima fsck --repair");
-    finding.mendable = true;
-    finding.mended = state_.request->repair && set_mode(part.target->fd(), part.name.c_str(),
-                                                        facts.st_mode & facts_.st_mode & 0777U);
+    finding.repairable = true;
+    finding.repaired = state_.request->repair && set_mode(part.target->fd(), part.name.c_str(),
+                                                          facts.st_mode & facts_.st_mode & 0777U);
   }
 
   void note_if_short(int index, std::uint64_t size, TargetOffset share) {
@@ -127,9 +127,9 @@ class FileCheck {
         fmt::format("the copies of its master file on {} are missing, torn, or of another path",
                     fmt::join(bad, ", ")),
         "shima fsck --repair");
-    finding.mendable = true;
+    finding.repairable = true;
     if (!state_.request->repair) return;
-    finding.mended = write_copies(master_, path_, facts_.st_mode & 0777U, targets_).has_value();
+    finding.repaired = write_copies(master_, path_, facts_.st_mode & 0777U, targets_).has_value();
   }
 
   void check_restripe() {
@@ -173,11 +173,11 @@ void check_draft(CheckState& state, const std::string& path) {
   Finding& finding =
       state.add(Problem::leftover_draft, path,
                 "a killed process has left this draft of a master file", "shima fsck --repair");
-  finding.mendable = true;
+  finding.repairable = true;
   if (!state.request->repair) return;
-  // Drafts are written under the folder's lock, so nobody is writing this one.
-  const auto lock = FolderLock::take(path, FolderLock::IfUnused::leave);
-  finding.mended = lock && ::unlink(path.c_str()) == 0;
+  // Drafts are written under the directory's lock, so nobody is writing this one.
+  const auto lock = DirectoryLock::take(path, DirectoryLock::IfUnused::leave);
+  finding.repaired = lock && ::unlink(path.c_str()) == 0;
 }
 
 // True: there is still a file.
@@ -191,10 +191,10 @@ bool check_intent(CheckState& state, const std::string& path, MasterFile& master
       state.add(Problem::unfinished_operation, path,
                 fmt::format("a {} was begun and not finished", word_for(*master.intent)),
                 "whoever opens the file finishes it, and so does shima fsck --repair");
-  finding.mendable = true;
+  finding.repairable = true;
   if (state.request->repair) {
     const auto settled = read_settled_master(path);
-    finding.mended = settled.has_value();
+    finding.repaired = settled.has_value();
     if (!settled) finding.what += ": " + describe(settled.error());
     if (settled) {
       const std::optional<MasterFile>& now = *settled;

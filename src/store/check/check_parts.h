@@ -18,11 +18,11 @@ struct CheckState {
   std::set<std::string> live_ids;             // that a master file names, in any way
   std::map<std::string, MasterFile> masters;  // sound ones, by id
   std::set<std::string> plain_files;          // those that are no sound master files, by path
-  std::set<std::string> folders;
+  std::set<std::string> directories;
 
-  Finding& add(Problem problem, std::string path, std::string what, std::string mend) {
+  Finding& add(Problem problem, std::string path, std::string what, std::string advice) {
     return report.findings.emplace_back(
-        Finding{problem, std::move(path), std::move(what), std::move(mend)});
+        Finding{problem, std::move(path), std::move(what), std::move(advice)});
   }
 };
 

@@ -34,10 +34,10 @@ struct Family {
 std::vector<std::string> names_in(const Target& target) {
   std::vector<std::string> names;
   const int fd = ::openat(target.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* const folder = fd < 0 ? nullptr : ::fdopendir(fd);
-  if (folder == nullptr) return names;
-  while (const dirent* entry = ::readdir(folder)) names.emplace_back(entry->d_name);
-  ::closedir(folder);
+  DIR* const directory = fd < 0 ? nullptr : ::fdopendir(fd);
+  if (directory == nullptr) return names;
+  while (const dirent* entry = ::readdir(directory)) names.emplace_back(entry->d_name);
+  ::closedir(directory);
   return names;
 }
 
@@ -78,9 +78,9 @@ class TargetsCheck {
     } else {
       for (const TargetPlace& place : *places) open(place.name, state_.request->path);
     }
-    for (const std::string& folder : state_.folders)
-      if (std::filesystem::is_directory(folder + "/.shima"))
-        open(std::string(beside_target), folder + "/any");
+    for (const std::string& directory : state_.directories)
+      if (std::filesystem::is_directory(directory + "/.shima"))
+        open(std::string(beside_target), directory + "/any");
   }
 
   void open(const std::string& name, const std::string& path) {
@@ -106,8 +106,8 @@ class TargetsCheck {
     if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return;  // being written
     Finding& finding = state_.add(Problem::leftover_draft, target.directory() + "/" + name,
                                   "a killed process has left this draft", "shima fsck --repair");
-    finding.mendable = true;
-    finding.mended = state_.request->repair && ::unlinkat(target.fd(), name.c_str(), 0) == 0;
+    finding.repairable = true;
+    finding.repaired = state_.request->repair && ::unlinkat(target.fd(), name.c_str(), 0) == 0;
   }
 
   // Subfiles where the layout of a sound file has none.
@@ -150,12 +150,12 @@ class TargetsCheck {
     return *there && (*there)->id.hex == id;
   }
 
-  // Parts without a copy belong to a file near the folder that they are in, if to any.
+  // Parts without a copy belong to a file near the directory that they are in, if to any.
   bool asked_for(const Family& family) const {
     if (family.copy) return inside_(family.copy->path);
     return std::ranges::any_of(family.parts, [&](const Found& part) {
-      const std::filesystem::path folder(part.target->directory());
-      return part.target->name() == beside_target && inside_(folder.string());
+      const std::filesystem::path directory(part.target->directory());
+      return part.target->name() == beside_target && inside_(directory.string());
     });
   }
 
@@ -169,14 +169,14 @@ class TargetsCheck {
                     family.copy ? "; it was " + family.copy->path : std::string()),
         "if that file was moved without shima mv, check it where it is now; else --remove-orphans "
         "removes them");
-    finding.mendable = true;
-    if (state_.request->remove_orphans) finding.mended = remove_orphan(id, family);
+    finding.repairable = true;
+    if (state_.request->remove_orphans) finding.repaired = remove_orphan(id, family);
   }
 
   static bool remove_orphan(const std::string& id, const Family& family) {
-    std::optional<FolderLock> lock;
+    std::optional<DirectoryLock> lock;
     if (family.copy) {
-      auto taken = FolderLock::take(family.copy->path, FolderLock::IfUnused::leave);
+      auto taken = DirectoryLock::take(family.copy->path, DirectoryLock::IfUnused::leave);
       if (!taken) return false;
       lock.emplace(*std::move(taken));
       if (lives_elsewhere(id, family)) return false;
@@ -215,18 +215,18 @@ class TargetsCheck {
                           "of them alone has all its subfiles",
                           families.size(), families.size() == 1 ? " was" : "s were"),
         one ? "shima fsck --repair" : "restore it from a backup");
-    finding.mendable = one;
+    finding.repairable = one;
     if (!one || !state_.request->repair) return;
-    const Status mended = rebuild(path, *families.front()->copy, finding);
-    finding.mended = mended.has_value();
-    if (!mended) finding.what += ": " + describe(mended.error());
-    if (mended) check_file(state_, path);
+    const Status repaired = rebuild(path, *families.front()->copy, finding);
+    finding.repaired = repaired.has_value();
+    if (!repaired) finding.what += ": " + describe(repaired.error());
+    if (repaired) check_file(state_, path);
   }
 
   // What overwrote the file is kept under another name.
   static Status rebuild(const std::string& path, const MasterCopy& copy, Finding& finding) {
     const MasterFile& master = copy.master;
-    SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+    SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
     if (const auto now = read_master(path); now && *now) return {};
     struct stat facts{};
     if (::stat(path.c_str(), &facts) != 0) return failed("examining", path);

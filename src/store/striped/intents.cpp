@@ -19,7 +19,7 @@
 namespace shima {
 namespace {
 
-std::filesystem::path folder_of(const std::string& path) {
+std::filesystem::path directory_of(const std::string& path) {
   return std::filesystem::path(path).parent_path();
 }
 
@@ -39,7 +39,7 @@ bool same_file(const Target& a, const Target& b, const std::string& name) {
          one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-// Parts that lie beside the file have a second name in the folder that it comes from or did not
+// Parts that lie beside the file have a second name in the directory that it comes from or did not
 // get to. That name is taken away only where both are names of one file: nobody else's can be lost,
 // whatever a master file says.
 Status unlink_twins(const MasterFile& master, const std::vector<Target>& targets,
@@ -59,7 +59,7 @@ Status finish_move(const Claimant& claimant, const MasterFile& master, const Mov
                    const std::vector<Target>& targets) {
   const std::string& path = claimant.path;
   for (const std::string& end : {move.from, move.to})
-    if (folder_of(end) != folder_of(path)) SHIMA_TRY(unlink_twins(master, targets, end));
+    if (directory_of(end) != directory_of(path)) SHIMA_TRY(unlink_twins(master, targets, end));
   // Elsewhere nobody knows whether the replaced file is gone; fsck names what it may have left.
   if (move.replaced && path == move.to) SHIMA_TRY(remove_replaced(*move.replaced, claimant));
   MasterFile settled = master;
@@ -118,7 +118,7 @@ Status put_master(const std::string& path, const MasterFile& master) {
   if (!draft && draft.error().code != Code::access_denied) return std::unexpected(draft.error());
   if (draft) {
     SHIMA_TRY_ASSIGN(const bool replaced, draft->replace(path, Draft::Likeness::must_be));
-    if (replaced) return sync_folder_of(path);
+    if (replaced) return sync_directory_of(path);
   }
   return put_in_place(path, text);
 }
@@ -127,7 +127,7 @@ Status put_master_over(const std::string& path, const MasterFile& master) {
   SHIMA_TRY_ASSIGN(Draft draft, Draft::write(path, encode_master(master), 0600));
   SHIMA_TRY_ASSIGN(const bool replaced, draft.replace(path, Draft::Likeness::as_far_as_we_may));
   if (!replaced) return fail(Code::access_denied, "you may not replace " + path, EACCES);
-  return sync_folder_of(path);
+  return sync_directory_of(path);
 }
 
 Status finish_intent(const std::string& path, MasterFile& master) {
@@ -154,7 +154,7 @@ Status finish_intent(const std::string& path, MasterFile& master) {
 
 Status carry_out(const std::string& link, const Intent& intent, const FileId* only) {
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
-  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+  SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
   SHIMA_TRY_ASSIGN(auto master, read_master(path));
   if (!master) return fail(Code::no_such_file, path + " is no striped file any more");
   if (only != nullptr && master->id != *only)

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "layout/master_file.h"
-#include "store/target/folder_lock.h"
+#include "store/target/directory_lock.h"
 
 namespace shima {
 
-// The caller has the folder's lock, and `path` is the file's own, not a link's.
+// The caller has the directory's lock, and `path` is the file's own, not a link's.
 
 // Has the file say this; what it says outlives the machine's end, and a kill leaves what it said
 // before or this. The file is replaced by one that has its owner, permissions and access control

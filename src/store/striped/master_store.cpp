@@ -36,7 +36,7 @@ Status create_striped(const StripedCreate& wanted) {
   SHIMA_TRY_ASSIGN(const auto targets,
                    open_targets(master.targets(), request.path, Target::Purpose::create));
   // fsck must not take parts without a master file for leftovers while they are being made.
-  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(request.path));
+  SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(request.path));
   SHIMA_TRY(make_parts(master, request.path, request.permissions, targets));
   const auto draft = Draft::write(request.path, encode_master(master), request.permissions);
   Status status = draft ? draft->appear(request.path) : Status(std::unexpected(draft.error()));
@@ -104,7 +104,7 @@ Result<std::optional<MasterFile>> read_settled_master(const std::string& link) {
   SHIMA_TRY_ASSIGN(auto master, read_master(link));
   if (!master || !master->intent) return master;
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
-  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+  SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
   SHIMA_TRY_ASSIGN(master, read_master(path));  // somebody may have been here before
   if (!master || !master->intent) return master;
   const bool removes = std::holds_alternative<RemoveIntent>(*master->intent);
@@ -180,7 +180,7 @@ Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(const MasterFile& ma
 Status sync_master(const MasterFile& master, const std::string& path) {
   SHIMA_TRY(sync_file(path));
   SHIMA_TRY_ASSIGN(const std::string real, real_path_of(path));
-  SHIMA_TRY(sync_folder_of(real));
+  SHIMA_TRY(sync_directory_of(real));
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), real, Target::Purpose::use));
   for (const Target& target : targets)
     if (::fsync(target.fd()) != 0) return failed("syncing", target.directory());

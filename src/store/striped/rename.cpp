@@ -2,9 +2,9 @@
 //
 // A striped file is renamed like a plain one, by rename(2) of its master file, so there is always
 // the old name or the new. Around it lies what a plain file does not need: subfiles beside the file
-// get a second name (a hard link) in the new folder first and lose the old one last; the copies of
-// the master file learn the new path; and the subfiles of a file whose place is taken are removed.
-// A MoveIntent in the master file stands for what is still to be done.
+// get a second name (a hard link) in the new directory first and lose the old one last; the copies
+// of the master file learn the new path; and the subfiles of a file whose place is taken are
+// removed. A MoveIntent in the master file stands for what is still to be done.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -65,7 +65,8 @@ Status link_part(const Part& part, const Target& there, const std::string& from,
 Status link_beside(const MasterFile& master, const std::vector<Target>& targets,
                    const std::string& from, const std::string& to) {
   std::optional<Target> there;
-  // What has the name may be a link, which would be followed: any other name in the folder will do.
+  // What has the name may be a link, which would be followed: any other name in the directory will
+  // do.
   const std::string beside = (std::filesystem::path(to).parent_path() / master.id.hex).string();
   for (const Part& part : parts_of(master, targets)) {
     if (part.target->name() != beside_target) continue;
@@ -89,13 +90,14 @@ Status check_goal(const std::string& from, const std::string& to) {
   struct stat facts{};
   if (::lstat(to.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode))
     return fail_errno(EISDIR, "renaming " + from + " to " + to);
-  struct stat old_folder{};
-  struct stat new_folder{};
-  const std::string folder = std::filesystem::path(to).parent_path().string();
-  if (::stat(std::filesystem::path(from).parent_path().c_str(), &old_folder) == 0 &&
-      ::stat(folder.c_str(), &new_folder) == 0 && old_folder.st_dev != new_folder.st_dev)
+  struct stat old_directory{};
+  struct stat new_directory{};
+  const std::string directory = std::filesystem::path(to).parent_path().string();
+  if (::stat(std::filesystem::path(from).parent_path().c_str(), &old_directory) == 0 &&
+      ::stat(directory.c_str(), &new_directory) == 0 &&
+      old_directory.st_dev != new_directory.st_dev)
     return not_across(from, to, EXDEV);
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) return failed("renaming " + from + " to", to);
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) return failed("renaming " + from + " to", to);
   return {};
 }
 
@@ -119,7 +121,7 @@ Status rename_striped(MasterFile& master, const std::string& from, const std::st
   if (std::filesystem::path(from).parent_path() != std::filesystem::path(to).parent_path())
     moved = link_beside(master, targets, from, to);
   if (moved) moved = system_rename(from, to);
-  if (moved) moved = sync_folder_of(to);
+  if (moved) moved = sync_directory_of(to);
   const Status finished = finish_intent(moved ? to : from, master);
   return moved ? finished : moved;
 }
@@ -164,7 +166,7 @@ Status rename_file(const std::string& from_link, const std::string& to_link) {
   SHIMA_TRY_ASSIGN(const auto source_now, read_master(from));
   SHIMA_TRY_ASSIGN(const auto goal_now, read_master(to));
   if (!source_now && !goal_now) return system_rename(from, to);
-  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take_both(from, to));
+  SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take_both(from, to));
   SHIMA_TRY_ASSIGN(auto master, master_by_name(from));
   SHIMA_TRY_ASSIGN(auto replaced, master_by_name(to));
   // Two names of one file, or one name twice: rename(2) does nothing then.
@@ -177,7 +179,7 @@ Status rename_file(const std::string& from_link, const std::string& to_link) {
 
 Status tell_copies(const std::string& link) {
   SHIMA_TRY_ASSIGN(const std::string path, real_name_of(link));
-  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+  SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
   SHIMA_TRY_ASSIGN(const auto master, master_by_name(path));
   if (!master) return {};
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master->targets(), path, Target::Purpose::use));
@@ -190,7 +192,7 @@ Status set_permissions(const std::string& link, unsigned wanted) {
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
   SHIMA_TRY_ASSIGN(const auto before, read_master(path));
   if (!before) return set_mode(AT_FDCWD, path.c_str(), mode & 07777U);
-  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+  SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
   SHIMA_TRY_ASSIGN(const auto master, read_master(path));
   std::vector<Target> targets;
   std::vector<Target> goal_targets;

@@ -72,7 +72,7 @@ class Restriping {
 
   // Finds what an earlier call has made, or makes everything.
   Status prepare(const std::vector<StripedRegion>& regions) {
-    SHIMA_TRY_ASSIGN(const FolderLock lock, lock_folder());
+    SHIMA_TRY_ASSIGN(const DirectoryLock lock, lock_directory());
     SHIMA_TRY_ASSIGN(auto found, unfinished_restripe(source_, path_));
     if (found && found->goal.regions == regions && found->stamp == watch_.stamp()) {
       record_ = *std::move(found);
@@ -135,7 +135,7 @@ class Restriping {
 
   // Fails if somebody has dropped the copy, who may also have moved the file away and back.
   Status record_progress(FileOffset done) {
-    SHIMA_TRY_ASSIGN(const FolderLock lock, lock_folder());
+    SHIMA_TRY_ASSIGN(const DirectoryLock lock, lock_directory());
     SHIMA_TRY(check_that_ours());
     UnfinishedRestripe next = record_;
     next.done = done;
@@ -151,10 +151,10 @@ class Restriping {
     return moved_away(path_);
   }
 
-  // Whoever has the folder's lock may be waiting for our leases, so we never wait for both.
-  Result<FolderLock> lock_folder() const {
+  // Whoever has the directory's lock may be waiting for our leases, so we never wait for both.
+  Result<DirectoryLock> lock_directory() const {
     while (true) {
-      auto lock = FolderLock::try_take(path_);
+      auto lock = DirectoryLock::try_take(path_);
       if (lock || lock.error().code != Code::file_in_use) return lock;
       SHIMA_TRY(watch_.still_alone());
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -162,7 +162,7 @@ class Restriping {
   }
 
   Status switch_over() {
-    SHIMA_TRY_ASSIGN(const FolderLock lock, lock_folder());
+    SHIMA_TRY_ASSIGN(const DirectoryLock lock, lock_directory());
     SHIMA_TRY(check_that_ours());
     SHIMA_TRY(write_copies(record_.goal, path_, 0600, new_targets_));
     SHIMA_TRY(adopt_access());

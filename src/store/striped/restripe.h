@@ -45,7 +45,7 @@ struct UnfinishedRestripe {
 [[nodiscard]] Status write_restripe_record(const Target& home, const MasterFile& source,
                                            const UnfinishedRestripe& record);
 
-// Removes what a restripe has made. The caller has the folder's lock.
+// Removes what a restripe has made. The caller has the directory's lock.
 [[nodiscard]] Status drop_restripe(const MasterFile& master, const std::string& path);
 
 }  // namespace shima

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "store/subfile/close_to_open.h"
-#include "store/target/folder_lock.h"
+#include "store/target/directory_lock.h"
 #include "store/target/target.h"
 #include "store/target/text_file.h"
 
@@ -107,7 +107,7 @@ Result<UniqueFd> open_own_directory(const std::string& path, IfMissing what) {
 Status remove_own_directory(int directory_fd, const std::string& directory) {
   const std::string path = own_directory_of(directory);
   SHIMA_TRY_ASSIGN(const UniqueFd own, open_directory(directory_fd, own_directory_name, path));
-  const auto lock = FolderLock::try_take(path, FolderLock::IfUnused::leave);
+  const auto lock = DirectoryLock::try_take(path, DirectoryLock::IfUnused::leave);
   if (!lock) return fail_errno(EBUSY, "removing " + path);
   SHIMA_TRY_ASSIGN(const auto names, names_in(own.get(), path));
   constexpr std::array<std::string_view, 2> worthless{target_marker, lock_file_name};

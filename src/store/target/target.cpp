@@ -127,7 +127,7 @@ Result<std::string> beside(const std::string& master_path) {
   const auto real =
       std::filesystem::weakly_canonical(std::filesystem::absolute(master_path), error);
   if (error)
-    return fail(code_of_errno(error.value()), "finding the folder of " + master_path,
+    return fail(code_of_errno(error.value()), "finding the directory of " + master_path,
                 error.value());
   return own_directory_of(real.parent_path().string());
 }

@@ -31,14 +31,15 @@ std::string draft_name(std::string_view goal, const FileId& id) {
                      id.hex.substr(0, draft_digits));
 }
 
-std::string folder_of(const std::string& path) {
+std::string directory_of(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-Result<UniqueFd> open_folder_of(const std::string& path) {
-  const std::string folder = folder_of(path);
-  UniqueFd fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return failed("opening", folder);
+Result<UniqueFd> open_directory_of(const std::string& path) {
+  const std::string directory = directory_of(path);
+  UniqueFd fd(
+      ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return failed("opening", directory);
   return fd;
 }
 
@@ -84,9 +85,9 @@ bool copy_attributes(int fd, int model) {
 bool may_not() { return errno == EPERM || errno == EACCES; }
 
 // Of a file that we may write but not replace. A kill leaves it torn.
-Status overwrite(int folder_fd, const std::string& name, std::string_view text,
+Status overwrite(int directory_fd, const std::string& name, std::string_view text,
                  const std::string& path) {
-  const UniqueFd fd(::openat(folder_fd, name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd fd(::openat(directory_fd, name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) return failed("writing", path);
   SHIMA_TRY(write_all(fd.get(), text, path));
   if (::ftruncate(fd.get(), static_cast<off_t>(text.size())) != 0) return failed("writing", path);
@@ -141,26 +142,27 @@ Result<std::string> read_up_to(int fd, std::size_t most_bytes, const std::string
   return text;
 }
 
-Status write_whole(int folder_fd, const std::string& name, std::string_view text, mode_t mode,
+Status write_whole(int directory_fd, const std::string& name, std::string_view text, mode_t mode,
                    const std::string& path, Umask umask) {
   SHIMA_TRY_ASSIGN(const FileId id, new_id());
   const UniqueFd old(
-      ::openat(folder_fd, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+      ::openat(directory_fd, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   const std::string draft = draft_name(name, id);
-  const UniqueFd fd(::openat(folder_fd, draft.c_str(),
+  const UniqueFd fd(::openat(directory_fd, draft.c_str(),
                              O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
-  if (!fd && old && may_not()) return overwrite(folder_fd, name, text, path);
+  if (!fd && old && may_not()) return overwrite(directory_fd, name, text, path);
   if (!fd) return failed("writing", path);
   ::flock(fd.get(), LOCK_EX | LOCK_NB);  // tells fsck that somebody is at it
   bool in_place = old && !make_like(fd.get(), old.get());
   if (!old && umask == Umask::ignored) std::ignore = ::fchmod(fd.get(), mode);
   Status status = in_place ? Status{} : write_all(fd.get(), text, path);
-  if (status && !in_place && ::renameat(folder_fd, draft.c_str(), folder_fd, name.c_str()) != 0) {
+  if (status && !in_place &&
+      ::renameat(directory_fd, draft.c_str(), directory_fd, name.c_str()) != 0) {
     in_place = old && may_not();
     if (!in_place) status = failed("writing", path);
   }
-  if (in_place || !status) ::unlinkat(folder_fd, draft.c_str(), 0);
-  return in_place ? overwrite(folder_fd, name, text, path) : status;
+  if (in_place || !status) ::unlinkat(directory_fd, draft.c_str(), 0);
+  return in_place ? overwrite(directory_fd, name, text, path) : status;
 }
 
 Status sync_file(const std::string& path) {
@@ -169,9 +171,9 @@ Status sync_file(const std::string& path) {
   return {};
 }
 
-Status sync_folder_of(const std::string& path) {
-  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_folder_of(path));
-  if (::fsync(fd.get()) != 0) return failed("syncing", folder_of(path));
+Status sync_directory_of(const std::string& path) {
+  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_directory_of(path));
+  if (::fsync(fd.get()) != 0) return failed("syncing", directory_of(path));
   return {};
 }
 
@@ -190,8 +192,8 @@ Result<std::string> real_path_of(const std::string& path) {
 
 Result<std::string> real_name_of(const std::string& path) {
   const std::filesystem::path given(path);
-  const std::filesystem::path folder = given.has_parent_path() ? given.parent_path() : ".";
-  SHIMA_TRY_ASSIGN(const std::string real, real_path_of(folder.string()));
+  const std::filesystem::path directory = given.has_parent_path() ? given.parent_path() : ".";
+  SHIMA_TRY_ASSIGN(const std::string real, real_path_of(directory.string()));
   return (std::filesystem::path(real) / given.filename()).string();
 }
 

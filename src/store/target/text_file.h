@@ -24,21 +24,21 @@ namespace shima {
 [[nodiscard]] Status write_all(int fd, std::string_view text, const std::string& path);
 [[nodiscard]] Result<std::string> read_up_to(int fd, std::size_t most_bytes,
                                              const std::string& path);
-// Writes `name` in the folder `folder_fd`, whole or not at all. What has the name is replaced, by a
-// file of the same owner and permissions, or, where we may not make one, overwritten; `mode` is for
-// where nothing has it, before the umask or whatever that is.
+// Writes `name` in the directory `directory_fd`, whole or not at all. What has the name is
+// replaced, by a file of the same owner and permissions, or, where we may not make one,
+// overwritten; `mode` is for where nothing has it, before the umask or whatever that is.
 enum class Umask { heeded, ignored };
-[[nodiscard]] Status write_whole(int folder_fd, const std::string& name, std::string_view text,
+[[nodiscard]] Status write_whole(int directory_fd, const std::string& name, std::string_view text,
                                  mode_t mode, const std::string& path, Umask umask = Umask::heeded);
 
 [[nodiscard]] Status sync_file(const std::string& path);
-[[nodiscard]] Status sync_folder_of(const std::string& path);
+[[nodiscard]] Status sync_directory_of(const std::string& path);
 
-// Also when the program has gone to another folder.
+// Also when the program has gone to another directory.
 [[nodiscard]] std::string name_from_anywhere(const std::string& path);
 // With all links followed. The file must be there.
 [[nodiscard]] Result<std::string> real_path_of(const std::string& path);
-// With all links of its folder followed: what rename(2) and unlink(2) act on.
+// With all links of its directory followed: what rename(2) and unlink(2) act on.
 [[nodiscard]] Result<std::string> real_name_of(const std::string& path);
 
 // Whether this is how a draft is called, and the name that it was to get, or the beginning of one
@@ -51,7 +51,7 @@ enum class Umask { heeded, ignored };
 // other attributes.
 [[nodiscard]] bool make_like(int fd, int model);
 
-// A file that nobody looks for yet, in the folder where it is to appear.
+// A file that nobody looks for yet, in the directory where it is to appear.
 class Draft {
  public:
   [[nodiscard]] static Result<Draft> write(const std::string& path, std::string_view text,

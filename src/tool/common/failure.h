@@ -1,7 +1,7 @@
 // The form of the command's error messages.
 //
 // A user wants to know three things: the object, the rule that it broke, and the remedy. A Failure
-// carries the three; main prints them as "shima: <thing>: <rule>; <mend>".
+// carries the three; main prints them as "shima: <thing>: <rule>; <advice>".
 #pragma once
 
 #include <expected>
@@ -12,15 +12,15 @@ namespace shima::tool {
 struct Failure {
   std::string thing;
   std::string rule;
-  std::string mend;
+  std::string advice;
 };
 
 template <class T>
 using Outcome = std::expected<T, Failure>;
 
 [[nodiscard]] inline std::unexpected<Failure> refuse(std::string thing, std::string rule,
-                                                     std::string mend) {
-  return std::unexpected(Failure{std::move(thing), std::move(rule), std::move(mend)});
+                                                     std::string advice) {
+  return std::unexpected(Failure{std::move(thing), std::move(rule), std::move(advice)});
 }
 
 // The command's own exit codes; every other one is the job's.

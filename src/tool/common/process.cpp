@@ -57,9 +57,9 @@ std::optional<fs::path> find_program(const std::string& name) {
     if (is_executable_file(name)) return fs::path(name);
     return std::nullopt;
   }
-  std::istringstream folders(environment_value("PATH"));
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
+  std::istringstream directories(environment_value("PATH"));
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    fs::path candidate = fs::path(directory.empty() ? "." : directory) / name;
     if (is_executable_file(candidate)) return candidate;
   }
   return std::nullopt;
@@ -94,7 +94,7 @@ fs::path own_path() {
   return fs::read_symlink("/proc/self/exe", ignored);
 }
 
-fs::path own_folder() { return own_path().parent_path(); }
+fs::path own_directory() { return own_path().parent_path(); }
 
 std::string environment_value(const char* name) {
   const char* value = std::getenv(name);

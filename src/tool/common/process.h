@@ -29,8 +29,8 @@ enum class Stderr { drop, capture };
 // Becomes `command`; returns only where that failed.
 [[nodiscard]] Failure become(const Command& command);
 
-// The folder of this executable.
-[[nodiscard]] std::filesystem::path own_folder();
+// The directory of this executable.
+[[nodiscard]] std::filesystem::path own_directory();
 [[nodiscard]] std::filesystem::path own_path();
 
 // The value of an environment variable, empty where it is not set.

@@ -7,13 +7,13 @@
 
 #include <filesystem>
 
-#include "file/folder_default.h"
+#include "file/directory_default.h"
 #include "file/striping.h"
 #include "store/striped/logical_file.h"
 #include "store/striped/master_store.h"
 #include "store/striped/restripe.h"
-#include "store/target/folder_lock.h"
-#include "tool/common/complaint.h"
+#include "store/target/directory_lock.h"
+#include "tool/common/print_failure.h"
 #include "tool/files/file_commands.h"
 
 namespace shima::tool {
@@ -31,7 +31,7 @@ Outcome<void> check_stripe_of_copy(const CopyOptions& options, const std::string
 Status make_goal(const CopyOptions& options, const Hints& given, const std::string& to,
                  unsigned permissions) {
   if (fs::exists(to) || options.plain) return {};
-  Hints hints = with_folder_default(given, to);
+  Hints hints = with_directory_default(given, to);
   if (!options.stripe.given() && !wants_striping(hints)) return {};
   const auto filled = with_some_targets(hints);
   if (!filled) return fail(Code::bad_argument, filled.error().rule);
@@ -66,7 +66,7 @@ Status copy_file(const CopyOptions& options, const Hints& hints, const std::stri
 
 Status abandon(const std::string& link) {
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
-  SHIMA_TRY_ASSIGN(const FolderLock lock, FolderLock::take(path));
+  SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
   SHIMA_TRY_ASSIGN(const auto master, read_master(path));
   if (!master) return fail(Code::bad_argument, path + " is no striped file");
   return drop_restripe(*master, path);
@@ -92,16 +92,16 @@ Outcome<Pairs> pair_up(const std::vector<std::string>& paths, const std::string&
   if (paths.size() < 2)
     return refuse(
         "shima " + command, "it takes two names or more",
-        fmt::format("write `shima {} FROM TO`, or `shima {} FROM... FOLDER`", command, command));
+        fmt::format("write `shima {} FROM TO`, or `shima {} FROM... DIRECTORY`", command, command));
   const fs::path last(paths.back());
-  const auto name_of = [](const fs::path& path) {  // also of "folder/"
+  const auto name_of = [](const fs::path& path) {  // also of "directory/"
     return path.has_filename() ? path.filename() : path.parent_path().filename();
   };
   std::error_code error;
   const bool into = fs::is_directory(last, error);
   if (!into && paths.size() > 2)
-    return refuse(paths.back(), "it is no folder, and several files are to go there",
-                  "name a folder last");
+    return refuse(paths.back(), "it is no directory, and several files are to go there",
+                  "name a directory last");
   Pairs pairs;
   for (std::size_t i = 0; i + 1 < paths.size(); ++i)
     pairs.emplace_back(paths[i], into ? (last / name_of(paths[i])).string() : paths.back());

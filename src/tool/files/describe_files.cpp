@@ -9,7 +9,7 @@
 
 #include "store/striped/logical_file.h"
 #include "store/striped/master_store.h"
-#include "tool/common/complaint.h"
+#include "tool/common/print_failure.h"
 #include "tool/common/progress.h"
 #include "tool/files/file_commands.h"
 
@@ -118,15 +118,15 @@ std::string line_of(const ordered_json& object) {
 }
 
 // The names to list in a directory, without Shima's own.
-Result<std::vector<std::string>> names_in(const std::string& folder) {
+Result<std::vector<std::string>> names_in(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
-  fs::directory_iterator at(folder, error);
+  fs::directory_iterator at(directory, error);
   for (; !error && at != fs::directory_iterator(); at.increment(error)) {
     const std::string name = at->path().filename().string();
     if (!name.starts_with('.')) names.push_back(at->path().string());
   }
-  if (error) return fail_errno(error.value(), "listing " + folder);
+  if (error) return fail_errno(error.value(), "listing " + directory);
   std::ranges::sort(names);
   return names;
 }

@@ -11,33 +11,33 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "file/folder_default.h"
+#include "file/directory_default.h"
 #include "file/striping.h"
 #include "store/striped/logical_file.h"
 #include "store/striped/master_store.h"
 #include "store/target/own_directory.h"
 #include "store/target/text_file.h"
-#include "tool/common/complaint.h"
+#include "tool/common/print_failure.h"
 #include "tool/files/copying.h"
 
 namespace shima::tool {
 namespace {
 
 Status replace_text(const std::string& path, const std::string& text) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return failed("opening", folder);
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return failed("opening", directory);
   return write_whole(fd.get(), std::filesystem::path(path).filename().string(), text, 0666, path);
 }
 
-Outcome<int> write_folder_default(const CreateOptions& options) {
+Outcome<int> write_directory_default(const CreateOptions& options) {
   auto hints = stripe_hints(options.stripe);
   if (hints) hints = with_some_targets(*hints);
   if (!hints) return std::unexpected(hints.error());
   if (const auto regions = regions_for(*hints); !regions)
-    return std::unexpected(failure_of(options.folder_default, regions.error()));
-  const auto path = std::filesystem::path(options.folder_default) / folder_default_name;
-  return succeeded(path.string(), replace_text(path.string(), encode_folder_default(*hints)))
+    return std::unexpected(failure_of(options.directory_default, regions.error()));
+  const auto path = std::filesystem::path(options.directory_default) / directory_default_name;
+  return succeeded(path.string(), replace_text(path.string(), encode_directory_default(*hints)))
              ? 0
              : exit_failed;
 }
@@ -53,19 +53,19 @@ Status cat(const std::string& path) {
   }
 }
 
-Status remove_folder(const std::string& path) {
+Status remove_directory(const std::string& path) {
   if (::rmdir(path.c_str()) != 0) return failed("removing", path);
   return {};
 }
 
-// The directory of subfiles goes when no file is left whose they could be; what it then still has
-// are parts that fsck knows more about.
-Status remove_own_folder(const std::string& folder) {
+// Removes .shima from a directory without files. What it still holds then are parts of no file
+// here; fsck reports them.
+Status remove_own_directory_in(const std::string& directory) {
   struct stat facts{};
-  if (::lstat(own_directory_of(folder).c_str(), &facts) != 0) return {};
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return failed("opening", folder);
-  return remove_own_directory(fd.get(), folder);
+  if (::lstat(own_directory_of(directory).c_str(), &facts) != 0) return {};
+  const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return failed("opening", directory);
+  return remove_own_directory(fd.get(), directory);
 }
 
 Status remove_all(const std::string& path) {
@@ -78,21 +78,21 @@ Status remove_all(const std::string& path) {
     if (at->path().filename() != own_directory_name) entries.push_back(at->path().string());
   if (error) return fail_errno(error.value(), "listing " + path);
   for (const std::string& entry : entries) SHIMA_TRY(remove_all(entry));
-  SHIMA_TRY(remove_own_folder(path));
-  return remove_folder(path);
+  SHIMA_TRY(remove_own_directory_in(path));
+  return remove_directory(path);
 }
 
 }  // namespace
 
 Outcome<int> create_files(const CreateOptions& options) {
-  if (!options.folder_default.empty()) return write_folder_default(options);
+  if (!options.directory_default.empty()) return write_directory_default(options);
   if (options.files.empty())
-    return refuse("shima create", "no file is named", "name a file, or --default and a folder");
+    return refuse("shima create", "no file is named", "name a file, or --default and a directory");
   auto given = stripe_hints(options.stripe);
   if (!given) return std::unexpected(given.error());
   bool good = true;
   for (const std::string& path : options.files) {
-    auto hints = with_some_targets(with_folder_default(*given, path));
+    auto hints = with_some_targets(with_directory_default(*given, path));
     if (!hints) return std::unexpected(hints.error());
     auto regions = regions_for(*hints);
     if (!regions) return std::unexpected(failure_of(path, regions.error()));

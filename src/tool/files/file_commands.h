@@ -16,13 +16,13 @@ using Paths = std::vector<std::string>;
 
 inline constexpr int exit_failed = 1;  // an operation failed
 // For fsck, whose 1 means that all problems were repaired.
-inline constexpr int exit_mended = 1;
+inline constexpr int exit_repaired = 1;
 inline constexpr int exit_findings = 2;
 inline constexpr int exit_unchecked = 3;
 
 struct CreateOptions {
   StripeOptions stripe;
-  std::string folder_default;  // set this default instead of creating files
+  std::string directory_default;  // set this default instead of creating files
   Paths files;
 };
 struct CopyOptions {

@@ -44,16 +44,17 @@ struct ListOptions {
 
 void describe_create(CLI::App& command, CreateOptions& options) {
   add_stripe_options(command, options.stripe);
-  auto* folder = command.add_option("--default", options.folder_default,
-                                    "Instead: how files made in this folder later are striped");
-  folder->type_name("FOLDER");
+  auto* directory =
+      command.add_option("--default", options.directory_default,
+                         "Instead: how files made in this directory later are striped");
+  directory->type_name("DIRECTORY");
   auto* files = add_paths(command, options.files, "file", "The files to make");
-  files->excludes(folder);
+  files->excludes(directory);
 }
 
 void describe_copy(CLI::App& command, CopyOptions& options) {
   add_stripe_options(command, options.stripe);
-  command.add_flag("--plain", options.plain, "Make plain files, whatever the folder's default");
+  command.add_flag("--plain", options.plain, "Make plain files, whatever the directory's default");
   add_paths(command, options.paths, "path", "What to copy, and last where to")->required();
 }
 
@@ -64,21 +65,22 @@ void describe_restripe(CLI::App& command, RestripeOptions& options) {
 }
 
 void describe_check(CLI::App& command, CheckOptions& options) {
-  command.add_flag("--repair", options.repair, "Mend what can be mended without guessing");
+  command.add_flag("--repair", options.repair, "Repair what can be repaired without guessing");
   command.add_flag("--remove-orphans", options.remove_orphans,
                    "Remove parts whose file is not there any more");
   command.add_flag("--json", options.as_json, "As JSON");
-  add_paths(command, options.paths, "path", "Files, or folders with all below them")->required();
+  add_paths(command, options.paths, "path", "Files, or directories with all below them")
+      ->required();
 }
 
 void describe_json_list(CLI::App& command, ListOptions& options) {
   command.add_flag("--json", options.flag, "As JSON");
-  add_paths(command, options.paths, "path", "Files or folders");
+  add_paths(command, options.paths, "path", "Files or directories");
 }
 
 void describe_remove(CLI::App& command, RemoveOptions& options) {
   command.add_flag("-f,--force", options.force, "What is not there is no error");
-  command.add_flag("-r,--recursive", options.recursive, "Folders with all that is in them");
+  command.add_flag("-r,--recursive", options.recursive, "Directories with all that is in them");
   add_paths(command, options.files, "file", "The files")->required();
 }
 
@@ -103,8 +105,8 @@ void add_file_commands(CLI::App& app, Action& chosen) {
   add_command(app, chosen, "mv", "Rename files", describe_paths, move);
   add_command(app, chosen, "restripe", "Stripe files in another way", describe_restripe,
               restripe_files);
-  add_command(app, chosen, "fsck", "Find and mend what is wrong with striped files", describe_check,
-              static_cast<Outcome<int> (*)(const CheckOptions&)>(check_files));
+  add_command(app, chosen, "fsck", "Find and repair what is wrong with striped files",
+              describe_check, static_cast<Outcome<int> (*)(const CheckOptions&)>(check_files));
 }
 
 }  // namespace shima::tool

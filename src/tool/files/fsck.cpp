@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "store/check/check.h"
-#include "tool/common/complaint.h"
+#include "tool/common/print_failure.h"
 #include "tool/common/progress.h"
 #include "tool/files/file_commands.h"
 
@@ -15,22 +15,22 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json json_of(const Finding& finding) {
-  return {{"path", finding.path},     {"problem", name_of(finding.problem)},
-          {"what", finding.what},     {"mend", finding.mend},
-          {"mended", finding.mended}, {"mendable", finding.mendable},
+  return {{"path", finding.path},         {"problem", name_of(finding.problem)},
+          {"what", finding.what},         {"advice", finding.advice},
+          {"repaired", finding.repaired}, {"repairable", finding.repairable},
           {"note", finding.is_note()}};
 }
 
 std::string text_of(const Finding& finding) {
   return fmt::format("{}: {}: {}; {}\n", finding.path,
                      finding.is_note() ? "note" : std::string(name_of(finding.problem)),
-                     finding.what, finding.mended ? "mended" : finding.mend);
+                     finding.what, finding.repaired ? "repaired" : finding.advice);
 }
 
 int exit_code(const std::vector<Finding>& findings) {
-  const auto left = [](const Finding& finding) { return !finding.is_note() && !finding.mended; };
+  const auto left = [](const Finding& finding) { return !finding.is_note() && !finding.repaired; };
   if (std::ranges::any_of(findings, left)) return exit_findings;
-  return std::ranges::any_of(findings, &Finding::mended) ? exit_mended : 0;
+  return std::ranges::any_of(findings, &Finding::repaired) ? exit_repaired : 0;
 }
 
 }  // namespace

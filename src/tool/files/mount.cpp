@@ -17,19 +17,20 @@ namespace shima::tool {
 namespace fs = std::filesystem;
 namespace {
 
-fs::path server_path() { return own_folder().parent_path() / "lib" / "shima" / "shima-fuse"; }
+fs::path server_path() { return own_directory().parent_path() / "lib" / "shima" / "shima-fuse"; }
 
-Outcome<std::string> existing_folder(const std::string& path) {
+Outcome<std::string> existing_directory(const std::string& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
-  if (error) return refuse(path, error.message(), "name a folder that is there");
+  if (error) return refuse(path, error.message(), "name a directory that is there");
   if (!fs::is_directory(real, error))
-    return refuse(path, "it is no folder", "name the folder that is to be shown, or to show it");
+    return refuse(path, "it is no directory",
+                  "name the directory that is to be shown, or to show it");
   return real.string();
 }
 
-bool lies_in(const fs::path& path, const fs::path& folder) {
-  const auto relative = path.lexically_relative(folder);
+bool lies_in(const fs::path& path, const fs::path& directory) {
+  const auto relative = path.lexically_relative(directory);
   return !relative.empty() && *relative.begin() != "..";
 }
 
@@ -70,17 +71,17 @@ bool is_our_mount(const std::string& mount_point) {
 
 }  // namespace
 
-Outcome<int> mount_folder(const MountOptions& options) {
+Outcome<int> mount_directory(const MountOptions& options) {
   if (auto status = check_machine(); !status) return std::unexpected(status.error());
-  auto folder = existing_folder(options.folder);
-  if (!folder) return std::unexpected(folder.error());
-  auto mount_point = existing_folder(options.mount_point);
+  auto directory = existing_directory(options.directory);
+  if (!directory) return std::unexpected(directory.error());
+  auto mount_point = existing_directory(options.mount_point);
   if (!mount_point) return std::unexpected(mount_point.error());
-  if (lies_in(*folder, *mount_point) || lies_in(*mount_point, *folder))
-    return refuse(options.mount_point, "it lies in " + *folder + ", or the other way round",
-                  "take a folder elsewhere as the mount point");
+  if (lies_in(*directory, *mount_point) || lies_in(*mount_point, *directory))
+    return refuse(options.mount_point, "it lies in " + *directory + ", or the other way round",
+                  "take a directory elsewhere as the mount point");
   if (is_our_mount(*mount_point))
-    return refuse(options.mount_point, "a folder is shown there already",
+    return refuse(options.mount_point, "a directory is shown there already",
                   "shima umount " + options.mount_point + " ends that");
   Command command{server_path().string()};
   if (options.foreground) command.emplace_back("--foreground");
@@ -89,7 +90,7 @@ Outcome<int> mount_folder(const MountOptions& options) {
     command.emplace_back("--log-file");
     command.push_back(fs::absolute(options.log_file).string());
   }
-  command.push_back(*folder);
+  command.push_back(*directory);
   command.push_back(*mount_point);
   return std::unexpected(become(command));
 }
@@ -101,7 +102,7 @@ Outcome<int> unmount(const std::string& mount_point) {
   const fs::path name = given.has_filename() ? given : given.parent_path();
   const fs::path place = fs::canonical(name.parent_path(), error) / name.filename();
   if (error || !is_our_mount(place.string()))
-    return refuse(mount_point, "no folder is shown there by shima mount",
+    return refuse(mount_point, "no directory is shown there by shima mount",
                   "look for fuse.shima in /proc/mounts");
   if (!find_program("fusermount3"))
     return refuse("fusermount3", "it is not installed", "install fuse3");

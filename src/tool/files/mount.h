@@ -8,7 +8,7 @@
 namespace shima::tool {
 
 struct MountOptions {
-  std::string folder;
+  std::string directory;
   std::string mount_point;
   bool foreground = false;
   bool allow_other = false;
@@ -16,7 +16,7 @@ struct MountOptions {
 };
 
 // Replaces this process by the server of the mount (src/fuse); returns only on failure.
-[[nodiscard]] Outcome<int> mount_folder(const MountOptions& options);
+[[nodiscard]] Outcome<int> mount_directory(const MountOptions& options);
 
 // Replaces this process by fusermount3.
 [[nodiscard]] Outcome<int> unmount(const std::string& mount_point);

@@ -26,15 +26,15 @@ constexpr Build builds[] = {
     {"abi", MpiFamily::standard, abi_sonames},
 };
 
-fs::path library_folder() { return (own_folder() / "../lib/shima").lexically_normal(); }
+fs::path library_directory() { return (own_directory() / "../lib/shima").lexically_normal(); }
 
 bool lists(const std::string& list, const std::string& entry) {
   return (":" + list + ":").find(":" + entry + ":") != std::string::npos;
 }
 
-Outcome<void> must_be_installed(const fs::path& library, const std::string& mend) {
+Outcome<void> must_be_installed(const fs::path& library, const std::string& advice) {
   if (fs::exists(library)) return {};
-  return refuse(library.string(), "this build of Shima is not installed", mend);
+  return refuse(library.string(), "this build of Shima is not installed", advice);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ std::string sonames_of(const Build& build) {
 }
 
 fs::path library_of(const Build& build) {
-  return library_folder() / audit::build_file(build.family);
+  return library_directory() / audit::build_file(build.family);
 }
 
 Outcome<void> must_be_installed(const UsedMpi& mpi) {
@@ -83,7 +83,7 @@ Outcome<void> must_be_installed(const UsedMpi& mpi) {
 }
 
 Outcome<void> export_audit() {
-  const std::string library = library_folder() / audit::audit_file;
+  const std::string library = library_directory() / audit::audit_file;
   if (auto status = must_be_installed(library, "install all of Shima"); !status) return status;
   if (library.find(':') != std::string::npos)
     return refuse(library, "the loader takes no path with a colon",

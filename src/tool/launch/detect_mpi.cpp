@@ -55,7 +55,7 @@ Outcome<UsedMpi> ask_loader(const std::string& program, const fs::path& path,
     words >> name >> arrow >> where;
     if (arrow == "=>" && where == "not" && audit::looks_like_mpi(name))
       return refuse(program, fmt::format("needs {}, which the loader does not find", name),
-                    "put its folder into LD_LIBRARY_PATH");
+                    "put its directory into LD_LIBRARY_PATH");
     if (arrow == "=>" && where.starts_with('/')) libraries.emplace_back(where);
     if (name.starts_with('/')) libraries.emplace_back(name);
   }

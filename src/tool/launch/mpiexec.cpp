@@ -38,12 +38,12 @@ int usable_cores() {
   return std::max(1, static_cast<int>(cores.size()));
 }
 
-// Debian's /lib and /bin are links into /usr; Open MPI takes the folder it is started from for its
-// installation, and does not accept "/".
-fs::path with_real_folder(const fs::path& path) {
+// Debian's /lib and /bin are links into /usr; Open MPI takes the directory it is started from for
+// its installation, and does not accept "/".
+fs::path with_real_directory(const fs::path& path) {
   std::error_code error;
-  const fs::path folder = fs::canonical(path.parent_path(), error);
-  return error ? path : folder / path.filename();
+  const fs::path directory = fs::canonical(path.parent_path(), error);
+  return error ? path : directory / path.filename();
 }
 
 std::vector<fs::path> candidates(const UsedMpi& mpi) {
@@ -56,7 +56,7 @@ std::vector<fs::path> candidates(const UsedMpi& mpi) {
   const std::string suffix = mpi.build->family == MpiFamily::openmpi ? ".openmpi" : ".mpich";
   if (!mpi.library.empty()) {
     // <prefix>/lib/libmpi.so and <prefix>/lib/x86_64-linux-gnu/openmpi/lib/libmpi.so
-    fs::path prefix = with_real_folder(mpi.library).parent_path();
+    fs::path prefix = with_real_directory(mpi.library).parent_path();
     for (int up = 0; up < 4 && prefix.has_relative_path(); ++up) {
       prefix = prefix.parent_path();
       for (const std::string& name : {"mpiexec" + suffix, std::string("mpiexec")})
@@ -138,7 +138,7 @@ int Mpiexec::major() const {
 }
 
 Mpiexec identify_mpiexec(const fs::path& name) {
-  const fs::path path = with_real_folder(name);
+  const fs::path path = with_real_directory(name);
   const Answer answer = ask({path.string(), "--version"}, {}, Stderr::capture);
   Mpiexec mpiexec{path, {}, {}};
   std::smatch match;

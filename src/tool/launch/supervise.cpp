@@ -28,7 +28,7 @@ sigset_t watched_signals() {
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   const Failure failure = become(command);
   std::fprintf(stderr, "shima: %s: %s; %s\n", failure.thing.c_str(), failure.rule.c_str(),
-               failure.mend.c_str());
+               failure.advice.c_str());
   _exit(exit_refused);
 }
 

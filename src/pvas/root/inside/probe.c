@@ -2,7 +2,7 @@
  * pvas-probe: looks from inside of a task at what makes a task of it.
  *
  * An ordinary program that knows nothing of Shima's libraries: it finds its partition as they do,
- * by the auxiliary vector.  Its exit status is 0 or the number of the mend that failed (mends.h).
+ * by the auxiliary vector.  Its exit status is 0 or the number of the check that failed (checks.h).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "pvas/root/inside/mends.h"
+#include "pvas/root/inside/checks.h"
 
 static uintptr_t partition;
 static const uintptr_t partition_bytes = (uintptr_t)128 << 30;
@@ -101,19 +101,19 @@ static int self_is_right(const char* program) {
 
 static int find_what_fails(int argc, char** argv) {
   partition = getauxval(0x53505641);
-  if (partition == 0) return SHIMA_MEND_CONTROL;
-  if (!break_is_own()) return SHIMA_MEND_BREAK;
+  if (partition == 0) return SHIMA_CHECK_CONTROL;
+  if (!break_is_own()) return SHIMA_CHECK_BREAK;
   errno = 0;
-  if (!malloc_is_own()) return SHIMA_MEND_MALLOC;
-  if (!mmap_is_own()) return SHIMA_MEND_MMAP;
-  if (!mremap_is_own()) return SHIMA_MEND_MREMAP;
-  if (!stack_is_own()) return SHIMA_MEND_STACK;
-  if (!origin_is_right()) return SHIMA_MEND_ORIGIN;
-  if (argc != 1 || !self_is_right(argv[0])) return SHIMA_MEND_SELF;
-  return SHIMA_MEND_NONE;
+  if (!malloc_is_own()) return SHIMA_CHECK_MALLOC;
+  if (!mmap_is_own()) return SHIMA_CHECK_MMAP;
+  if (!mremap_is_own()) return SHIMA_CHECK_MREMAP;
+  if (!stack_is_own()) return SHIMA_CHECK_STACK;
+  if (!origin_is_right()) return SHIMA_CHECK_ORIGIN;
+  if (argc != 1 || !self_is_right(argv[0])) return SHIMA_CHECK_SELF;
+  return SHIMA_CHECK_NONE;
 }
 
 int main(int argc, char** argv) {
-  const int mend = find_what_fails(argc, argv);
-  return mend != SHIMA_MEND_NONE && errno == ENOMEM ? SHIMA_MEND_UNKNOWN : mend;
+  const int failed = find_what_fails(argc, argv);
+  return failed != SHIMA_CHECK_NONE && errno == ENOMEM ? SHIMA_CHECK_UNKNOWN : failed;
 }

@@ -7,7 +7,7 @@
 // kill the task.
 #pragma once
 
-#include "pvas/shared/board.h"
+#include "pvas/shared/space_state.h"
 
 namespace shima::pvas {
 

@@ -89,7 +89,7 @@ extern "C" [[noreturn]] void shima_enter_task(EntryOrder* given) {
   EntryOrder& order = *given;
   bare::call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
   if (bare::call(SYS_getppid) != order.root_pid) give_up(order, EntryStep::parent, -3);
-  must(order, EntryStep::folder, bare::call(SYS_fchdir, order.folder_fd));
+  must(order, EntryStep::directory, bare::call(SYS_fchdir, order.directory_fd));
   // The group may belong to another session; then the task gets a group of its own.
   if (order.process_group == 0 || bare::failed(bare::call(SYS_setpgid, 0, order.process_group)))
     bare::call(SYS_setpgid, 0, 0);

@@ -10,7 +10,7 @@
 #include <array>
 #include <cstdint>
 
-#include "pvas/shared/board.h"
+#include "pvas/shared/space_state.h"
 
 namespace shima::pvas {
 
@@ -26,7 +26,7 @@ struct FileMove {
 enum class EntryStep : int {
   none,
   parent,
-  folder,
+  directory,
   files,
   origin,
   signals,
@@ -39,7 +39,7 @@ enum class EntryStep : int {
 struct EntryOrder {
   Place* place;  // where the process publishes its ID before its program can read it
   int root_pid;
-  int folder_fd;
+  int directory_fd;
   int origin_fd;  // the program's file, for ld.so
   int origin_at;
   int process_group;  // to join; 0: a group of its own

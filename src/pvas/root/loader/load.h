@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/result.h"
-#include "pvas/shared/board.h"
 #include "pvas/shared/elf_image.h"
+#include "pvas/shared/space_state.h"
 
 namespace shima::pvas {
 

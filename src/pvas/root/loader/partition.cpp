@@ -168,9 +168,9 @@ void list_files(EntryOrder& entry, FileMove* list, const std::vector<TaskFile>& 
 
 }  // namespace
 
-Result<Partition> fill_partition(Board& board, int task, const SpawnOrder& order,
+Result<Partition> fill_partition(SpaceState& space_state, int task, const SpawnOrder& order,
                                  const std::vector<TaskFile>& files) {
-  const std::uint64_t base = partition_address(board, task);
+  const std::uint64_t base = partition_address(space_state, task);
   const std::uint64_t head = page_up(sizeof(Control) + sizeof(EntryOrder) +
                                      files.size() * sizeof(FileMove) + alignof(EntryOrder));
   SHIMA_TRY(map_pages(base, head, PROT_READ | PROT_WRITE));
@@ -190,10 +190,10 @@ Result<Partition> fill_partition(Board& board, int task, const SpawnOrder& order
   const std::uint64_t bytes = stack_bytes(order.limits[RLIMIT_STACK]);
   Control& control = *partition.control;
   control.magic = control_magic;
-  control.board = &board;
+  control.space_state = &space_state;
   control.task = task;
   const std::uint64_t heap = stack + bytes + guard_bytes;
-  const std::uint64_t end = base + board.partition_size;
+  const std::uint64_t end = base + space_state.partition_size;
   if (heap + heap_bytes + least_window_bytes > end) return too_large(order.file);
   control.area.heap = {.begin = heap, .end = heap + heap_bytes, .now = heap};
   control.area.begin = heap + heap_bytes;

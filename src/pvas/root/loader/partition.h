@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "pvas/root/inside/task_entry.h"
-#include "pvas/shared/board.h"
+#include "pvas/shared/space_state.h"
 #include "pvas/shared/wire.h"
 
 namespace shima::pvas {
@@ -27,12 +27,14 @@ struct Partition {
   UniqueFd program;
 };
 
-[[nodiscard]] inline std::uint64_t partition_address(const Board& board, int task) {
-  return board.first_partition + static_cast<std::uint64_t>(task) * board.partition_size;
+[[nodiscard]] inline std::uint64_t partition_address(const SpaceState& space_state, int task) {
+  return space_state.first_partition +
+         static_cast<std::uint64_t>(task) * space_state.partition_size;
 }
 
 // After an error, parts of it may be mapped.
-[[nodiscard]] Result<Partition> fill_partition(Board& board, int task, const SpawnOrder& order,
+[[nodiscard]] Result<Partition> fill_partition(SpaceState& space_state, int task,
+                                               const SpawnOrder& order,
                                                const std::vector<TaskFile>& files);
 
 }  // namespace shima::pvas

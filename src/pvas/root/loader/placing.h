@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "pvas/shared/board.h"
+#include "pvas/shared/space_state.h"
 
 namespace shima::pvas {
 

@@ -55,7 +55,7 @@ Status Connection::begin_order(Received& received) {
   if (received.files.size() != 2 || order_ || task)
     return fail(Code::bad_argument, "an order out of turn");
   order_ = std::move(received.files[0]);
-  folder_ = std::move(received.files[1]);
+  directory_ = std::move(received.files[1]);
   files_expected_ = static_cast<std::size_t>(received.message.value);
   return {};
 }
@@ -83,7 +83,7 @@ Result<SpawnOrder> Connection::read_order() const {
 void Connection::drop_order() {
   files_.clear();
   order_ = UniqueFd();
-  folder_ = UniqueFd();
+  directory_ = UniqueFd();
 }
 
 }  // namespace shima::pvas

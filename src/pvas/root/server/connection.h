@@ -38,7 +38,7 @@ class Connection {
   [[nodiscard]] Status add_files(Received& received);
   [[nodiscard]] bool has_all() const { return files_.size() == files_expected_; }
   [[nodiscard]] Result<SpawnOrder> read_order() const;
-  [[nodiscard]] const UniqueFd& folder() const { return folder_; }
+  [[nodiscard]] const UniqueFd& directory() const { return directory_; }
   [[nodiscard]] const std::vector<TaskFile>& files() const { return files_; }
   void drop_order();
 
@@ -48,7 +48,7 @@ class Connection {
  private:
   UniqueFd socket_;
   UniqueFd order_;  // a memfd
-  UniqueFd folder_;
+  UniqueFd directory_;
   std::size_t files_expected_ = 0;
   std::vector<TaskFile> files_;
   std::optional<Message> owed_;

@@ -108,27 +108,27 @@ Result<Commons*> map_head(int file, Slice slice, bool is_new) {
 
 // Reserves the other slices, so that nothing of this space can lie where another has its
 // partitions.
-Status reserve_other_slices(const Board& board, Slice slice) {
+Status reserve_other_slices(const SpaceState& space_state, Slice slice) {
   const std::uint64_t bytes = region_bytes / static_cast<std::uint64_t>(slice.count);
-  const std::uint64_t end = board.first_partition + bytes;
+  const std::uint64_t end = space_state.first_partition + bytes;
   if (slice.index > 0)
-    SHIMA_TRY(map_pages(region_begin, board.first_partition - region_begin, PROT_NONE));
+    SHIMA_TRY(map_pages(region_begin, space_state.first_partition - region_begin, PROT_NONE));
   if (slice.index + 1 < slice.count) SHIMA_TRY(map_pages(end, commons_begin - end, PROT_NONE));
   return {};
 }
 
 // Nothing if all of it is mapped at once.
-Result<std::unique_ptr<LazyMap>> map_data(Board& board, int file, bool eager) {
+Result<std::unique_ptr<LazyMap>> map_data(SpaceState& space_state, int file, bool eager) {
   if (!eager) {
     auto lazy = LazyMap::make(file, shared_data, commons_head_bytes);
     if (lazy) {
       SHIMA_TRY(outlive_root());
-      board.sharing = Sharing::lazy;
+      space_state.sharing = Sharing::lazy;
       return std::make_unique<LazyMap>(std::move(*lazy));
     }
   }
   SHIMA_TRY(map_shared(file, shared_data, commons_head_bytes));
-  board.sharing = Sharing::eager;
+  space_state.sharing = Sharing::eager;
   return nullptr;
 }
 
@@ -143,18 +143,18 @@ Result<std::vector<Met>> meet_others(const std::string& group, Slice slice) {
 }
 
 // From here on other spaces know of this one.
-void enter(Board& board, Slice slice, const std::vector<Met>& others) {
-  Commons& commons = *board.commons;
-  Member& own = commons.members[static_cast<std::size_t>(slice.index)];
+void enter(SpaceState& space_state, Slice slice, const std::vector<Met>& others) {
+  Commons& commons = *space_state.commons;
+  GroupSpace& own = commons.members[static_cast<std::size_t>(slice.index)];
   if (const std::uint32_t before = own.incarnation; before != 0)
     forget_member(commons, slice.index, before);
-  board.incarnation = commons.last_incarnation.fetch_add(1) + 1;
+  space_state.incarnation = commons.last_incarnation.fetch_add(1) + 1;
   own.root_pid = ::getpid();
-  own.incarnation = board.incarnation;
+  own.incarnation = space_state.incarnation;
   Message message;
   message.word = Word::joined;
   message.value = slice.index;
-  message.other = static_cast<std::int32_t>(board.incarnation);
+  message.other = static_cast<std::int32_t>(space_state.incarnation);
   for (const Met& other : others) {
     const Status sent = send_message(other.peer.socket.get(), message);
     static_cast<void>(sent);  // the keeper detects a root that has exited
@@ -163,7 +163,7 @@ void enter(Board& board, Slice slice, const std::vector<Met>& others) {
 
 }  // namespace
 
-Status join_group(Board& board, Slice slice, const std::string& group, bool eager) {
+Status join_group(SpaceState& space_state, Slice slice, const std::string& group, bool eager) {
   // The lock is held by binding its name. A killed root holds its names until it has exited.
   SHIMA_TRY_ASSIGN(const UniqueFd lock, take_name(group_lock_name(group), time_to_join,
                                                   "another space does not finish joining"));
@@ -178,18 +178,18 @@ Status join_group(Board& board, Slice slice, const std::string& group, bool eage
     file = std::move(others.front().file);
   }
   SHIMA_TRY_ASSIGN(Commons* const commons, map_head(file.get(), slice, others.empty()));
-  SHIMA_TRY(reserve_other_slices(board, slice));
-  SHIMA_TRY_ASSIGN(auto lazy, map_data(board, file.get(), eager));
-  board.commons = commons;
+  SHIMA_TRY(reserve_other_slices(space_state, slice));
+  SHIMA_TRY_ASSIGN(auto lazy, map_data(space_state, file.get(), eager));
+  space_state.commons = commons;
   SHIMA_TRY(listen_local(listener));
-  enter(board, slice, others);
+  enter(space_state, slice, others);
   std::vector<Peer> peers;
   for (Met& other : others) peers.push_back(std::move(other.peer));
   keep_group({.file = std::move(file),
               .listener = std::move(listener),
               .lazy = std::move(lazy),
               .peers = std::move(peers),
-              .board = &board});
+              .space_state = &space_state});
   return {};
 }
 

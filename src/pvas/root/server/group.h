@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "pvas/root/server/space.h"
-#include "pvas/shared/board.h"
+#include "pvas/shared/space_state.h"
 
 namespace shima::pvas {
 
@@ -24,8 +24,9 @@ struct Peer {
   std::uint32_t incarnation = 0;
 };
 
-// Maps the shared memory of the group into this space and records it on the board. `eager` maps all
-// of it at once, even where lazy mapping would be possible.
-[[nodiscard]] Status join_group(Board& board, Slice slice, const std::string& group, bool eager);
+// Maps the shared memory of the group into this space and records it on the space_state. `eager`
+// maps all of it at once, even where lazy mapping would be possible.
+[[nodiscard]] Status join_group(SpaceState& space_state, Slice slice, const std::string& group,
+                                bool eager);
 
 }  // namespace shima::pvas

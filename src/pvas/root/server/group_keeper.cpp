@@ -49,7 +49,8 @@ class Keeper {
     const auto received = receive_message(peer.socket.get());
     if (received && obey(peer, received->message)) return;
     // A root that has not joined has left nothing behind.
-    if (peer.incarnation != 0) forget_member(*own_.board->commons, peer.slice, peer.incarnation);
+    if (peer.incarnation != 0)
+      forget_member(*own_.space_state->commons, peer.slice, peer.incarnation);
     own_.peers.erase(own_.peers.begin() + static_cast<std::ptrdiff_t>(at));
   }
 
@@ -62,8 +63,8 @@ class Keeper {
     if (message.word != Word::memory) return fail(Code::bad_argument, "an unknown message");
     Message answer;
     answer.word = Word::memory;
-    answer.value = own_.board->slice;
-    answer.other = static_cast<std::int32_t>(own_.board->incarnation);
+    answer.value = own_.space_state->slice;
+    answer.other = static_cast<std::int32_t>(own_.space_state->incarnation);
     return send_message(peer.socket.get(), answer, std::array{own_.file.get()});
   }
 

@@ -7,7 +7,7 @@
 #include "base/unique_fd.h"
 #include "pvas/root/loader/lazy_map.h"
 #include "pvas/root/server/group.h"
-#include "pvas/shared/board.h"
+#include "pvas/shared/space_state.h"
 
 namespace shima::pvas {
 
@@ -16,7 +16,7 @@ struct GroupKeeping {
   UniqueFd listener;              // for roots that join
   std::unique_ptr<LazyMap> lazy;  // null if all of it is mapped
   std::vector<Peer> peers;
-  Board* board;
+  SpaceState* space_state;
 };
 
 // Starts a thread that maps what tasks touch, passes the memfd to roots that join, and removes what

@@ -33,7 +33,7 @@ using namespace shima::pvas;
 
 // For a debugger, which cannot tell the tasks' memory apart without it (share/shima/shima-gdb.py).
 extern "C" {
-__attribute__((used, visibility("default"))) Board* shima_pvas_board;
+__attribute__((used, visibility("default"))) SpaceState* shima_pvas_space_state;
 }
 
 // The listener's abstract name, for tasks that start tasks.
@@ -89,10 +89,10 @@ Status be_root(const Orders& orders) {
   tell_of_birth(birth.get(), error.code, error.sys_errno, error.what);
   birth = UniqueFd();
   if (!space) return std::unexpected(error);
-  shima_pvas_board = &space->board();
+  shima_pvas_space_state = &space->space_state();
   Status joined;
   if (!orders.group.empty())
-    joined = join_group(space->board(), orders.slice, orders.group, orders.eager);
+    joined = join_group(space->space_state(), orders.slice, orders.group, orders.eager);
   return serve(*space, std::move(listener), orders.maker, std::move(joined));
 }
 

@@ -11,7 +11,7 @@
 #include <climits>
 #include <csignal>
 
-#include "pvas/root/inside/mends.h"
+#include "pvas/root/inside/checks.h"
 
 namespace shima::pvas {
 namespace {
@@ -30,21 +30,21 @@ std::string words_for(int status) {
   if (WIFSIGNALED(status))
     return "a program is ended by signal " + std::to_string(WTERMSIG(status));
   switch (WEXITSTATUS(status)) {
-    case SHIMA_MEND_CONTROL:
+    case SHIMA_CHECK_CONTROL:
       return "the auxiliary vector does not lead to the partition";
-    case SHIMA_MEND_BREAK:
+    case SHIMA_CHECK_BREAK:
       return "the program break does not stay in the partition";
-    case SHIMA_MEND_MALLOC:
+    case SHIMA_CHECK_MALLOC:
       return "malloc does not stay in the partition";
-    case SHIMA_MEND_MMAP:
+    case SHIMA_CHECK_MMAP:
       return "mmap does not stay in the partition";
-    case SHIMA_MEND_MREMAP:
+    case SHIMA_CHECK_MREMAP:
       return "mremap does not stay in the partition";
-    case SHIMA_MEND_STACK:
+    case SHIMA_CHECK_STACK:
       return "stacks of threads are outside the partition";
-    case SHIMA_MEND_ORIGIN:
-      return "$ORIGIN is not the program's folder";
-    case SHIMA_MEND_SELF:
+    case SHIMA_CHECK_ORIGIN:
+      return "$ORIGIN is not the program's directory";
+    case SHIMA_CHECK_SELF:
       return "/proc/self/exe is not the program";
     default:
       return "a program does not begin (for want of memory, or of its libraries)";
@@ -78,16 +78,16 @@ Result<int> wait_for(Space& space, pid_t pid) {
 
 }  // namespace
 
-Status test_mends(Space& space) {
-  const UniqueFd folder(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return fail_errno(errno, "opening /");
-  const auto started = space.start(order_for(probe_path()), folder, {});
+Status run_self_test(Space& space) {
+  const UniqueFd directory(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return fail_errno(errno, "opening /");
+  const auto started = space.start(order_for(probe_path()), directory, {});
   if (!started) return std::unexpected(started.error());
   const auto ended = wait_for(space, started->pid);
   space.let_go(started->task);
   SHIMA_TRY_ASSIGN(const int status, ended);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  if (WIFEXITED(status) && WEXITSTATUS(status) == SHIMA_MEND_UNKNOWN)
+  if (WIFEXITED(status) && WEXITSTATUS(status) == SHIMA_CHECK_UNKNOWN)
     return fail(Code::no_memory, "testing whether one address space works", ENOMEM);
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
     return fail(Code::peer_lost, "who tested whether one address space works was killed");

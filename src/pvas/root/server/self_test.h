@@ -7,6 +7,6 @@
 namespace shima::pvas {
 
 // Runs pvas-probe as a task; the error names the check that failed.
-[[nodiscard]] Status test_mends(Space& space);
+[[nodiscard]] Status run_self_test(Space& space);
 
 }  // namespace shima::pvas

@@ -194,7 +194,7 @@ class Server {
   Status test_once() {
     SHIMA_TRY(able_);
     if (tested_) return outcome_;
-    outcome_ = test_mends(space_);
+    outcome_ = run_self_test(space_);
     tested_ = outcome_ || outcome_.error().code == Code::unsupported_operation;
     return outcome_;
   }
@@ -202,7 +202,7 @@ class Server {
   Result<Started> start_task_of(const Connection& connection) {
     SHIMA_TRY(test_once());
     SHIMA_TRY_ASSIGN(const SpawnOrder order, connection.read_order());
-    return space_.start(order, connection.folder(), connection.files());
+    return space_.start(order, connection.directory(), connection.files());
   }
 
   void start(Connection& connection) {

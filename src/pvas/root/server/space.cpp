@@ -21,7 +21,7 @@ const char* words_for(EntryStep step) {
   switch (step) {
     case EntryStep::parent:
       return "the space has ended";
-    case EntryStep::folder:
+    case EntryStep::directory:
       return "its working directory";
     case EntryStep::files:
       return "moving its files to their numbers";
@@ -49,45 +49,49 @@ bool has_left(pid_t pid) {
 }  // namespace
 
 Result<Space> Space::make(Slice slice, const std::string& socket_name) {
-  void* const memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
+  void* const memory = ::mmap(nullptr, sizeof(SpaceState), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return fail_errno(errno, "memory for a space");
-  auto* const board = new (memory) Board;
+  auto* const space_state = new (memory) SpaceState;
   const std::uint64_t slice_bytes = region_bytes / static_cast<std::uint64_t>(slice.count);
-  board->root_pid = ::getpid();
-  board->slice = slice.index;
-  std::strncpy(board->socket_name.data(), socket_name.c_str(), board->socket_name.size() - 1);
-  board->first_partition = region_begin + static_cast<std::uint64_t>(slice.index) * slice_bytes;
-  board->partition_size = partition_bytes;
-  board->task_limit = std::min<std::uint64_t>(max_tasks, slice_bytes / partition_bytes);
-  return Space(board);
+  space_state->root_pid = ::getpid();
+  space_state->slice = slice.index;
+  std::strncpy(space_state->socket_name.data(), socket_name.c_str(),
+               space_state->socket_name.size() - 1);
+  space_state->first_partition =
+      region_begin + static_cast<std::uint64_t>(slice.index) * slice_bytes;
+  space_state->partition_size = partition_bytes;
+  space_state->task_limit = std::min<std::uint64_t>(max_tasks, slice_bytes / partition_bytes);
+  return Space(space_state);
 }
 
 Result<int> Space::find_place() {
   for (int attempt = 0; attempt < 2; ++attempt) {
-    for (std::uint64_t place = 0; place < board_->task_limit; ++place) {
+    for (std::uint64_t place = 0; place < space_state_->task_limit; ++place) {
       settle(static_cast<int>(place));  // the last release is not reported
-      if (board_->places[place].state.load() == PlaceState::free) return static_cast<int>(place);
+      if (space_state_->places[place].state.load() == PlaceState::free)
+        return static_cast<int>(place);
     }
     sweep();
   }
   return fail(Code::no_memory,
-              "the space is full: it has " + std::to_string(board_->task_limit) + " tasks", EAGAIN);
+              "the space is full: it has " + std::to_string(space_state_->task_limit) + " tasks",
+              EAGAIN);
 }
 
-Result<Started> Space::start(const SpawnOrder& order, const UniqueFd& folder,
+Result<Started> Space::start(const SpawnOrder& order, const UniqueFd& directory,
                              const std::vector<TaskFile>& files) {
   SHIMA_TRY_ASSIGN(const int place, find_place());
   const auto at = static_cast<std::size_t>(place);
   keeping_[at] = {.mapped = true, .named = false};
-  board_->places[at].state = PlaceState::ended;  // until there is a process
-  auto made = fill_partition(*board_, place, order, files);
+  space_state_->places[at].state = PlaceState::ended;  // until there is a process
+  auto made = fill_partition(*space_state_, place, order, files);
   if (!made) {
     settle(place);
     return std::unexpected(made.error());
   }
-  made->entry->folder_fd = folder.get();
-  made->entry->place = &board_->places[at];
+  made->entry->directory_fd = directory.get();
+  made->entry->place = &space_state_->places[at];
   made->entry->origin_fd = made->program.get();
   made->entry->origin_at = made->origin_number;
   const long pid = start_task(made->entry);
@@ -97,7 +101,7 @@ Result<Started> Space::start(const SpawnOrder& order, const UniqueFd& folder,
   }
   keeping_[at].named = true;
   // The process publishes its ID too, but perhaps later than it is read.
-  Place& seen = board_->places[at];
+  Place& seen = space_state_->places[at];
   seen.pid = static_cast<std::int32_t>(pid);
   seen.state = PlaceState::running;
   tasks_.emplace(static_cast<pid_t>(pid), Task{place, made->entry});
@@ -105,7 +109,7 @@ Result<Started> Space::start(const SpawnOrder& order, const UniqueFd& folder,
 }
 
 bool Space::is_held(int place) const {
-  const auto& holders = board_->holds[static_cast<std::size_t>(place)];
+  const auto& holders = space_state_->holds[static_cast<std::size_t>(place)];
   return std::ranges::any_of(holders, [](const auto& count) { return count.load() != 0; });
 }
 
@@ -113,12 +117,14 @@ bool Space::is_held(int place) const {
 // holds it; then, when its number is released, the place is free.
 void Space::settle(int place) {
   const auto at = static_cast<std::size_t>(place);
-  if (board_->places[at].state != PlaceState::ended) return;
+  if (space_state_->places[at].state != PlaceState::ended) return;
   if (keeping_[at].mapped && !is_held(place)) {
-    ::munmap(reinterpret_cast<void*>(partition_address(*board_, place)), board_->partition_size);
+    ::munmap(reinterpret_cast<void*>(partition_address(*space_state_, place)),
+             space_state_->partition_size);
     keeping_[at].mapped = false;
   }
-  if (!keeping_[at].mapped && !keeping_[at].named) board_->places[at].state = PlaceState::free;
+  if (!keeping_[at].mapped && !keeping_[at].named)
+    space_state_->places[at].state = PlaceState::free;
 }
 
 void Space::let_go(int place) {
@@ -129,12 +135,12 @@ void Space::let_go(int place) {
 // Removes the names and holds of a task that has exited.
 void Space::forget(int place) {
   const auto number = static_cast<std::uint32_t>(place) + 1;
-  board_->names.forget(number, number);
-  if (board_->commons != nullptr) {
-    const std::uint32_t in_group = shared_number(board_->incarnation, place);
-    board_->commons->names.forget(in_group, in_group);
+  space_state_->names.forget(number, number);
+  if (space_state_->commons != nullptr) {
+    const std::uint32_t in_group = shared_number(space_state_->incarnation, place);
+    space_state_->commons->names.forget(in_group, in_group);
   }
-  for (auto& holders : board_->holds) holders[static_cast<std::size_t>(place)] = 0;
+  for (auto& holders : space_state_->holds) holders[static_cast<std::size_t>(place)] = 0;
 }
 
 void Space::leave_place(Task& task) {
@@ -143,7 +149,7 @@ void Space::leave_place(Task& task) {
   task.place.reset();
   forget(place);
   // Sets the state before it reads the holds; a holder does it in the opposite order.
-  board_->places[static_cast<std::size_t>(place)].state = PlaceState::ended;
+  space_state_->places[static_cast<std::size_t>(place)].state = PlaceState::ended;
   settle(place);
 }
 
@@ -172,7 +178,7 @@ std::vector<Change> Space::take_changes() {
 void Space::sweep() {
   for (auto& [pid, task] : tasks_)
     if (task.place && has_left(pid)) leave_place(task);
-  for (std::uint64_t place = 0; place < board_->task_limit; ++place)
+  for (std::uint64_t place = 0; place < space_state_->task_limit; ++place)
     settle(static_cast<int>(place));
 }
 

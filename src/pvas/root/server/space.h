@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "pvas/root/loader/partition.h"
-#include "pvas/shared/board.h"
+#include "pvas/shared/space_state.h"
 #include "pvas/shared/wire.h"
 
 namespace shima::pvas {
@@ -41,7 +41,7 @@ class Space {
   [[nodiscard]] static Result<Space> make(Slice slice, const std::string& socket_name);
 
   // Starts a program as a task.
-  [[nodiscard]] Result<Started> start(const SpawnOrder& order, const UniqueFd& folder,
+  [[nodiscard]] Result<Started> start(const SpawnOrder& order, const UniqueFd& directory,
                                       const std::vector<TaskFile>& files);
 
   // The processes that ended, stopped or continued since the last call. Frees their memory.
@@ -56,7 +56,7 @@ class Space {
 
   void signal(pid_t pid, int number) const;
   [[nodiscard]] bool empty() const { return tasks_.empty(); }
-  [[nodiscard]] Board& board() const { return *board_; }
+  [[nodiscard]] SpaceState& space_state() const { return *space_state_; }
 
  private:
   struct Task {
@@ -64,20 +64,20 @@ class Space {
     EntryOrder* order = nullptr;
   };
 
-  explicit Space(Board* board) : board_(board) {}
+  explicit Space(SpaceState* space_state) : space_state_(space_state) {}
   [[nodiscard]] Result<int> find_place();
   void leave_place(Task& task);
   void forget(int place);
   void settle(int place);
   [[nodiscard]] bool is_held(int place) const;
 
-  // The state of a place that is not on the board.
+  // The state of a place that is not on the space_state.
   struct Keeping {
     bool mapped = false;
     bool named = false;  // the starter of the task has not released its number
   };
 
-  Board* board_;  // never freed: tasks read it until they exit
+  SpaceState* space_state_;  // never freed: tasks read it until they exit
   std::array<Keeping, max_tasks> keeping_{};
   std::map<pid_t, Task> tasks_;
 };

@@ -8,7 +8,7 @@
 
 namespace shima::tool {
 
-// "shima: thing: rule; mend", on stderr.
+// "shima: thing: rule; advice", on stderr.
 void complain(const Failure& failure);
 
 [[nodiscard]] Failure failure_of(const std::string& thing, const Error& error);

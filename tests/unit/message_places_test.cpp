@@ -1,5 +1,5 @@
 // The limit on what members of several nodes describe to each other in one call.
-#include "group/letter_places.h"
+#include "group/message_places.h"
 
 #include <gtest/gtest.h>
 
@@ -8,26 +8,26 @@
 namespace shima {
 namespace {
 
-TEST(LetterPlaces, AddsUpToTheLimit) {
-  const std::vector<std::uint64_t> lens{most_letter_bytes - 7, 0, 7};
-  const auto sum = length_of_letters(lens);
+TEST(MessagePlaces, AddsUpToTheLimit) {
+  const std::vector<std::uint64_t> lens{most_message_bytes - 7, 0, 7};
+  const auto sum = length_of_messages(lens);
   ASSERT_TRUE(sum);
-  EXPECT_EQ(*sum, most_letter_bytes);
+  EXPECT_EQ(*sum, most_message_bytes);
 }
 
-TEST(LetterPlaces, RefusesOneByteMore) {
-  const std::vector<std::uint64_t> lens{most_letter_bytes - 7, 0, 8};
-  const auto sum = length_of_letters(lens);
+TEST(MessagePlaces, RefusesOneByteMore) {
+  const std::vector<std::uint64_t> lens{most_message_bytes - 7, 0, 8};
+  const auto sum = length_of_messages(lens);
   ASSERT_FALSE(sum);
   EXPECT_EQ(sum.error().code, Code::unsupported_operation);
 }
 
 // A length that would be small, or negative, as an int.
-TEST(LetterPlaces, DoesNotNarrow) {
+TEST(MessagePlaces, DoesNotNarrow) {
   for (const std::uint64_t len :
        {std::uint64_t{1} << 31, (std::uint64_t{1} << 32) + 5, ~std::uint64_t{0}}) {
     const std::vector<std::uint64_t> lens{len, 1};
-    EXPECT_FALSE(length_of_letters(lens)) << len;
+    EXPECT_FALSE(length_of_messages(lens)) << len;
   }
 }
 

@@ -17,26 +17,26 @@
 namespace shima {
 
 // Not recursive. How long to wait: SHIMA_LOCK_TIMEOUT, in seconds.
-class FolderLock {
+class DirectoryLock {
  public:
   // Where nothing striped was ever made, there is no lock file, and leave takes nothing.
   enum class IfUnused { make, leave };
 
   // `path`: of a file in the directory. timed_out if the time is up; the error names the holder.
-  [[nodiscard]] static Result<FolderLock> take(const std::string& path,
-                                               IfUnused unused = IfUnused::make);
+  [[nodiscard]] static Result<DirectoryLock> take(const std::string& path,
+                                                  IfUnused unused = IfUnused::make);
   // file_in_use if somebody else has it.
-  [[nodiscard]] static Result<FolderLock> try_take(const std::string& path,
-                                                   IfUnused unused = IfUnused::make);
+  [[nodiscard]] static Result<DirectoryLock> try_take(const std::string& path,
+                                                      IfUnused unused = IfUnused::make);
   // For two files that may be in one directory. Processes that lock the same two do not wait for
   // each other in a circle.
-  [[nodiscard]] static Result<FolderLock> take_both(const std::string& a, const std::string& b);
+  [[nodiscard]] static Result<DirectoryLock> take_both(const std::string& a, const std::string& b);
 
   // Lets those who may write the file at `path` take the lock from now on, as far as we may.
   void admit_writers_of(const std::string& path) const;
 
  private:
-  FolderLock() = default;
+  DirectoryLock() = default;
   UniqueFd fd_;
   UniqueFd second_;
 };

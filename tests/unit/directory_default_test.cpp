@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "file/folder_default.h"
+#include "file/directory_default.h"
 #include "layout/master_file.h"
 #include "store/target/text_file.h"
 #include "tool/common/progress.h"
@@ -14,32 +14,32 @@
 namespace shima {
 namespace {
 
-TEST(FolderDefault, IsReadAsHints) {
+TEST(DirectoryDefault, IsReadAsHints) {
   const auto hints =
-      parse_folder_default("# comment\n\n striping_unit = 64K # more\nshima_targets=a,b\n");
+      parse_directory_default("# comment\n\n striping_unit = 64K # more\nshima_targets=a,b\n");
   ASSERT_TRUE(hints.has_value());
   EXPECT_EQ(hints->striping_unit, 65536U);
   EXPECT_EQ(hints->shima_targets, "a,b");
-  EXPECT_EQ(parse_folder_default(encode_folder_default(*hints)).value(), *hints);
+  EXPECT_EQ(parse_directory_default(encode_directory_default(*hints)).value(), *hints);
   for (const char* bad : {"striping_unit", "cb_nodes=2", "striping_unit=x", "=1", "x=1"})
-    EXPECT_FALSE(parse_folder_default(bad).has_value()) << bad;
+    EXPECT_FALSE(parse_directory_default(bad).has_value()) << bad;
 }
 
-TEST(FolderDefault, WhatIsSaidWins) {
-  const auto folder =
+TEST(DirectoryDefault, WhatIsSaidWins) {
+  const auto directory =
       std::filesystem::temp_directory_path() / ("shima_default_" + std::to_string(::getpid()));
-  std::filesystem::create_directory(folder);
+  std::filesystem::create_directory(directory);
   Hints said;
   said.striping_unit = 4096;
-  const std::string path = (folder / "file").string();
-  EXPECT_EQ(with_folder_default(said, path), said);
-  std::ofstream(folder / folder_default_name) << "striping_unit=1M\nstriping_factor=3\n";
-  const Hints both = with_folder_default(said, path);
+  const std::string path = (directory / "file").string();
+  EXPECT_EQ(with_directory_default(said, path), said);
+  std::ofstream(directory / directory_default_name) << "striping_unit=1M\nstriping_factor=3\n";
+  const Hints both = with_directory_default(said, path);
   EXPECT_EQ(both.striping_unit, 4096U);
   EXPECT_EQ(both.striping_factor, 3);
-  std::ofstream(folder / folder_default_name) << "nonsense\n";
-  EXPECT_EQ(with_folder_default(said, path), said);
-  std::filesystem::remove_all(folder);
+  std::ofstream(directory / directory_default_name) << "nonsense\n";
+  EXPECT_EQ(with_directory_default(said, path), said);
+  std::filesystem::remove_all(directory);
 }
 
 TEST(PathWord, EveryPathIsOneWord) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uid_t nobody = 65534;
 
-class DirectoryLock : public StripedWorld {
+class DirectoryLockTest : public StripedWorld {
  protected:
   void SetUp() override {
     StripedWorld::SetUp();
@@ -33,7 +33,7 @@ class DirectoryLock : public StripedWorld {
 };
 
 // flock . shima ...
-TEST_F(DirectoryLock, IsNotTheUsersOwnOnTheDirectory) {
+TEST_F(DirectoryLockTest, IsNotTheUsersOwnOnTheDirectory) {
   const UniqueFd directory(::open(path("d").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   ASSERT_EQ(::flock(directory.get(), LOCK_EX), 0);
   ::alarm(30);  // ends the test if it waits for itself
@@ -46,7 +46,7 @@ TEST_F(DirectoryLock, IsNotTheUsersOwnOnTheDirectory) {
   ::alarm(0);
 }
 
-TEST_F(DirectoryLock, CannotBeTakenByThoseWhoMayOnlyRead) {
+TEST_F(DirectoryLockTest, CannotBeTakenByThoseWhoMayOnlyRead) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a second user";
   make("d/f", three, some_bytes(40000, 1));
   const pid_t child = ::fork();
@@ -54,7 +54,7 @@ TEST_F(DirectoryLock, CannotBeTakenByThoseWhoMayOnlyRead) {
     if (::setresuid(nobody, nobody, nobody) != 0) ::_exit(2);
     const std::string lock = path("d/.shima/.lock");
     const bool opened = ::open(lock.c_str(), O_RDONLY) >= 0 || ::open(lock.c_str(), O_RDWR) >= 0;
-    ::_exit(opened || FolderLock::take(path("d/f")).has_value() ? 1 : 0);
+    ::_exit(opened || DirectoryLock::take(path("d/f")).has_value() ? 1 : 0);
   }
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -69,9 +69,9 @@ TEST_F(DirectoryLock, CannotBeTakenByThoseWhoMayOnlyRead) {
   EXPECT_EQ(facts.st_mode & 0777U, 0660U);
 }
 
-TEST_F(DirectoryLock, NamesItsHolderToThoseWhoWaitInVain) {
+TEST_F(DirectoryLockTest, NamesItsHolderToThoseWhoWaitInVain) {
   make("d/f", three, some_bytes(40000, 1));
-  const auto held = FolderLock::take(path("d/f"));
+  const auto held = DirectoryLock::take(path("d/f"));
   ASSERT_TRUE(held.has_value());
   const Status status = truncate_striped(path("d/f"), 100);
   ASSERT_FALSE(status.has_value());
@@ -79,19 +79,19 @@ TEST_F(DirectoryLock, NamesItsHolderToThoseWhoWaitInVain) {
   for (const std::string& word : {"process " + std::to_string(::getpid()),
                                   std::string("d/.shima/.lock"), std::string("SHIMA_LOCK_TIMEOUT")})
     EXPECT_NE(status.error().what.find(word), std::string::npos) << status.error().what;
-  const auto tried = FolderLock::try_take(path("d/f"));
+  const auto tried = DirectoryLock::try_take(path("d/f"));
   ASSERT_FALSE(tried.has_value());
   EXPECT_EQ(tried.error().code, Code::file_in_use);
 }
 
-TEST_F(DirectoryLock, ExcludesThreadsAndOutlivesItsFile) {
+TEST_F(DirectoryLockTest, ExcludesThreadsAndOutlivesItsFile) {
   ::setenv("SHIMA_LOCK_TIMEOUT", "100", 1);
   std::atomic<int> inside{0};
   std::atomic<int> most{0};
   const auto work = [&](int number) {
     for (int i = 0; i < 30; ++i) {
-      const auto lock = number % 2 == 0 ? FolderLock::take_both(path("d/f"), path("e/f"))
-                                        : FolderLock::take_both(path("e/f"), path("d/f"));
+      const auto lock = number % 2 == 0 ? DirectoryLock::take_both(path("d/f"), path("e/f"))
+                                        : DirectoryLock::take_both(path("e/f"), path("d/f"));
       ASSERT_TRUE(lock.has_value()) << lock.error().what;
       most = std::max(most.load(), ++inside);
       --inside;

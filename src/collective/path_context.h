@@ -12,7 +12,7 @@
 
 namespace shima {
 
-struct Job {
+struct PathContext {
   Direction direction;
   const Plan& plan;
   std::span<const Post> posts;
@@ -33,10 +33,10 @@ struct Job {
 // Each path moves the bytes of one collective call and returns where it found the file to end (the
 // largest offset if it did not). A member may throw or return an error at any point; it then quits
 // the transfer, so that a path that waits for others leaves when the channel says that one has.
-[[nodiscard]] Result<FileOffset> run_single_copy(Job& job);
-[[nodiscard]] Result<FileOffset> run_pull(Job& job);
-[[nodiscard]] Result<FileOffset> run_pack(Job& job);
-[[nodiscard]] Result<FileOffset> run_message(Job& job);
+[[nodiscard]] Result<FileOffset> run_single_copy(PathContext& context);
+[[nodiscard]] Result<FileOffset> run_pull(PathContext& context);
+[[nodiscard]] Result<FileOffset> run_pack(PathContext& context);
+[[nodiscard]] Result<FileOffset> run_message(PathContext& context);
 
 inline constexpr FileOffset no_end_of_file{std::numeric_limits<std::int64_t>::max()};
 

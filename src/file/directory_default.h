@@ -11,14 +11,14 @@
 
 namespace shima {
 
-inline constexpr const char* folder_default_name = ".shima-default";
+inline constexpr const char* directory_default_name = ".shima-default";
 
 // Other hints, and invalid values, are errors.
-[[nodiscard]] Result<Hints> parse_folder_default(std::string_view text);
-[[nodiscard]] std::string encode_folder_default(const Hints& hints);
+[[nodiscard]] Result<Hints> parse_directory_default(std::string_view text);
+[[nodiscard]] std::string encode_directory_default(const Hints& hints);
 
 // `hints`, completed by the default of the directory of `path`. An unreadable default is logged and
 // ignored.
-[[nodiscard]] Hints with_folder_default(Hints hints, const std::string& path);
+[[nodiscard]] Hints with_directory_default(Hints hints, const std::string& path);
 
 }  // namespace shima

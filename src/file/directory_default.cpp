@@ -1,4 +1,4 @@
-#include "file/folder_default.h"
+#include "file/directory_default.h"
 
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ void fill(Hints& hints, const Hints& with, Field Hints::* field) {
 
 }  // namespace
 
-Result<Hints> parse_folder_default(std::string_view text) {
+Result<Hints> parse_directory_default(std::string_view text) {
   Hints hints;
   while (!text.empty()) {
     const std::string_view whole = text.substr(0, text.find('\n'));
@@ -53,21 +53,21 @@ Result<Hints> parse_folder_default(std::string_view text) {
   return hints;
 }
 
-std::string encode_folder_default(const Hints& hints) {
-  std::string text = "# How Shima stripes new files in this folder (docs/hints.md).\n";
+std::string encode_directory_default(const Hints& hints) {
+  std::string text = "# How Shima stripes new files in this directory (docs/hints.md).\n";
   for (const auto& [key, value] : effective(hints))
     if (std::ranges::find(striping_keys, key) != striping_keys.end())
       text += fmt::format("{}={}\n", key, value);
   return text;
 }
 
-Hints with_folder_default(Hints hints, const std::string& path) {
+Hints with_directory_default(Hints hints, const std::string& path) {
   const std::string name =
-      (std::filesystem::path(path).parent_path() / folder_default_name).string();
+      (std::filesystem::path(path).parent_path() / directory_default_name).string();
   std::ifstream file(name);
   if (!file) return hints;
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto found = parse_folder_default(text);
+  const auto found = parse_directory_default(text);
   if (!found) {
     log(LogLevel::warn, "{}: {}; ignored", name, found.error().what);
     return hints;

@@ -1,8 +1,8 @@
 // The shared state of a space: what its tasks and its root know of each other.
 //
-// The root creates one Board. Every task's partition begins with a Control that points to it. A
-// task finds its Control by an entry of its auxiliary vector; unlike an environment variable, that
-// entry is not inherited by programs that the task executes. All tasks write here: a word with
+// The root creates one SpaceState. Every task's partition begins with a Control that points to it.
+// A task finds its Control by an entry of its auxiliary vector; unlike an environment variable,
+// that entry is not inherited by programs that the task executes. All tasks write here: a word with
 // several writers is atomic, and updates of more than one word hold a lock. The root releases the
 // lock of a holder that has died.
 #pragma once
@@ -40,7 +40,7 @@ enum class Sharing : std::int32_t {
   eager,  // mapped at start
 };
 
-struct Board {
+struct SpaceState {
   std::int32_t root_pid;
   std::int32_t slice;             // which of several spaces this is
   std::uint64_t first_partition;  // partition t begins at first_partition + t * partition_size
@@ -78,7 +78,7 @@ struct MappingArea {
 // The first bytes of a partition.
 struct Control {
   std::uint64_t magic;
-  Board* board;
+  SpaceState* space_state;
   std::int32_t task;
   MappingArea area;
 };

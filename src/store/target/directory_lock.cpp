@@ -1,4 +1,4 @@
-#include "store/target/folder_lock.h"
+#include "store/target/directory_lock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -71,8 +71,8 @@ Status make_lock_file(int own_fd, const std::string& path) {
   return fd || errno == EEXIST ? Status{} : Status(failed("making", path));
 }
 
-Result<UniqueFd> open_lock_file(const std::string& path, FolderLock::IfUnused unused) {
-  const bool make = unused == FolderLock::IfUnused::make;
+Result<UniqueFd> open_lock_file(const std::string& path, DirectoryLock::IfUnused unused) {
+  const bool make = unused == DirectoryLock::IfUnused::make;
   const std::string name = name_of_lock(path);
   SHIMA_TRY_ASSIGN(const UniqueFd own,
                    open_own_directory(path, make ? IfMissing::make : IfMissing::fail));
@@ -100,7 +100,7 @@ Result<UniqueFd> open_or_make_lock_file(const std::string& path) {
   constexpr int most_attempts = 100;
   const std::string directory = std::filesystem::path(path).parent_path().string();
   for (int attempt = 1;; ++attempt) {
-    auto fd = open_lock_file(path, FolderLock::IfUnused::make);
+    auto fd = open_lock_file(path, DirectoryLock::IfUnused::make);
     const bool was_removed = !fd && fd.error().code == Code::no_such_file &&
                              ::access(directory.empty() ? "." : directory.c_str(), F_OK) == 0;
     if (!was_removed || attempt == most_attempts) return fd;
@@ -151,12 +151,12 @@ std::string holder(int fd) {
 
 // Until `end`, at the latest; an empty descriptor where there is nothing to lock.
 Result<UniqueFd> lock_until(Clock::time_point end, const std::string& path,
-                            FolderLock::IfUnused unused) {
+                            DirectoryLock::IfUnused unused) {
   constexpr std::chrono::milliseconds longest_pause{50};
   std::chrono::milliseconds pause{1};
   const bool waits = end > Clock::now();
   while (true) {
-    const bool make = unused == FolderLock::IfUnused::make;
+    const bool make = unused == DirectoryLock::IfUnused::make;
     auto fd = make ? open_or_make_lock_file(path) : open_lock_file(path, unused);
     if (!fd && !make) return UniqueFd();
     if (!fd) return fd;
@@ -180,19 +180,19 @@ Result<UniqueFd> lock_until(Clock::time_point end, const std::string& path,
 
 }  // namespace
 
-Result<FolderLock> FolderLock::take(const std::string& path, IfUnused unused) {
-  FolderLock taken;
+Result<DirectoryLock> DirectoryLock::take(const std::string& path, IfUnused unused) {
+  DirectoryLock taken;
   SHIMA_TRY_ASSIGN(taken.fd_, lock_until(Clock::now() + time_to_wait(), path, unused));
   return taken;
 }
 
-Result<FolderLock> FolderLock::try_take(const std::string& path, IfUnused unused) {
-  FolderLock taken;
+Result<DirectoryLock> DirectoryLock::try_take(const std::string& path, IfUnused unused) {
+  DirectoryLock taken;
   SHIMA_TRY_ASSIGN(taken.fd_, lock_until({}, path, unused));
   return taken;
 }
 
-Result<FolderLock> FolderLock::take_both(const std::string& a, const std::string& b) {
+Result<DirectoryLock> DirectoryLock::take_both(const std::string& a, const std::string& b) {
   const auto key = [](const std::string& path) -> Result<std::pair<dev_t, ino_t>> {
     const std::string directory = std::filesystem::path(path).parent_path().string();
     struct stat facts{};
@@ -202,14 +202,14 @@ Result<FolderLock> FolderLock::take_both(const std::string& a, const std::string
   SHIMA_TRY_ASSIGN(const auto key_a, key(a));
   SHIMA_TRY_ASSIGN(const auto key_b, key(b));
   const bool swapped = key_b < key_a;
-  SHIMA_TRY_ASSIGN(FolderLock taken, take(swapped ? b : a));
+  SHIMA_TRY_ASSIGN(DirectoryLock taken, take(swapped ? b : a));
   if (key_a == key_b) return taken;
-  SHIMA_TRY_ASSIGN(FolderLock other, take(swapped ? a : b));
+  SHIMA_TRY_ASSIGN(DirectoryLock other, take(swapped ? a : b));
   taken.second_ = std::move(other.fd_);
   return taken;
 }
 
-void FolderLock::admit_writers_of(const std::string& path) const {
+void DirectoryLock::admit_writers_of(const std::string& path) const {
   struct stat lock{};
   struct stat file{};
   if (!fd_ || ::fstat(fd_.get(), &lock) != 0 || ::stat(path.c_str(), &file) != 0) return;

@@ -13,37 +13,39 @@
 
 namespace shima {
 
-class Errands {
+class WriteRequests {
  public:
-  Errands(NodeSegment& segment, Slot* slot, const WaitHooks& hooks)
+  WriteRequests(NodeSegment& segment, Slot* slot, const WaitHooks& hooks)
       : segment_(segment), slot_(slot), hooks_(hooks) {
     hooks_.peers = [this] { return check_leader(); };
   }
-  Errands(const Errands&) = delete;
-  Errands& operator=(const Errands&) = delete;
+  WriteRequests(const WriteRequests&) = delete;
+  WriteRequests& operator=(const WriteRequests&) = delete;
 
   [[nodiscard]] int index() const { return segment_.index(); }
   [[nodiscard]] int size() const { return segment_.member_count(); }
 
   [[nodiscard]] const NodeSegment& segment() const { return segment_; }
 
-  // As one who wants something done. False if the letter is too long to be left, or a leader is
+  // As one who wants something done. False if the message is too long to be left, or a leader is
   // lost.
-  [[nodiscard]] bool post(std::span<const std::byte> letter);
-  // Waits until this member's errand is over or it may lead; returns the state: done, failed or
+  [[nodiscard]] bool post(std::span<const std::byte> message);
+  // Waits until this member's request is over or it may lead; returns the state: done, failed or
   // posted.
-  [[nodiscard]] Errand::State wait();
+  [[nodiscard]] WriteRequest::State wait();
 
-  // As the leader. Takes an errand that was posted and not yet taken; its letter stays valid until
-  // finish().
+  // As the leader. Takes an request that was posted and not yet taken; its message stays valid
+  // until finish().
   [[nodiscard]] std::optional<std::span<const std::byte>> take(int member);
   void finish(int member, bool well);
   void stop_leading();
-  // Ends this member's own errand and its leading.
+  // Ends this member's own request and its leading.
   void take_back();
 
  private:
-  [[nodiscard]] Errand& errand(int index) const { return segment_.member(slot_, index).errand; }
+  [[nodiscard]] WriteRequest& request(int index) const {
+    return segment_.member(slot_, index).request;
+  }
   [[nodiscard]] bool start_leading();
   [[nodiscard]] Status check_leader() const;
 

@@ -1,4 +1,4 @@
-#include "tool/common/complaint.h"
+#include "tool/common/print_failure.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 namespace shima::tool {
 namespace {
 
-const char* mend_for(Code code) {
+const char* advice_for(Code code) {
   switch (code) {
     case Code::no_such_file:
       return "check the name, and the list of targets";
@@ -33,11 +33,11 @@ const char* mend_for(Code code) {
 }  // namespace
 
 void complain(const Failure& failure) {
-  fmt::print(stderr, "shima: {}: {}; {}\n", failure.thing, failure.rule, failure.mend);
+  fmt::print(stderr, "shima: {}: {}; {}\n", failure.thing, failure.rule, failure.advice);
 }
 
 Failure failure_of(const std::string& thing, const Error& error) {
-  return {thing, describe(error), mend_for(error.code)};
+  return {thing, describe(error), advice_for(error.code)};
 }
 
 bool succeeded(const std::string& thing, const Status& status) {

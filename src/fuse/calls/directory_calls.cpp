@@ -16,27 +16,27 @@ namespace {
 
 // An open directory; the kernel gives the position with each call.
 struct Listing {
-  explicit Listing(DIR* opened) : folder(opened) {}
+  explicit Listing(DIR* opened) : directory(opened) {}
   Listing(const Listing&) = delete;
   Listing& operator=(const Listing&) = delete;
-  ~Listing() { ::closedir(folder); }
+  ~Listing() { ::closedir(directory); }
 
   std::mutex mutex;
-  DIR* folder;
+  DIR* directory;
   off_t at = 0;
   dirent* entry = nullptr;  // read, but not yet returned
 };
 
 Listing& listing_in(const fuse_file_info* info) { return *reinterpret_cast<Listing*>(info->fh); }
 
-void open_folder(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
+void open_directory(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   answer(request, [&]() -> Status {
     SHIMA_TRY_ASSIGN(const auto node, node_of(request, number));
     const int fd = ::openat(node->fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     SHIMA_TRY(done(fd));
-    DIR* const folder = ::fdopendir(fd);
-    SHIMA_TRY(done(folder == nullptr ? -1 : 0));
-    auto listing = std::make_unique<Listing>(folder);
+    DIR* const directory = ::fdopendir(fd);
+    SHIMA_TRY(done(directory == nullptr ? -1 : 0));
+    auto listing = std::make_unique<Listing>(directory);
     info->fh = reinterpret_cast<std::uint64_t>(listing.get());
     if (fuse_reply_open(request, info) == 0) std::ignore = listing.release();
     return {};
@@ -49,7 +49,7 @@ Result<std::size_t> fill(fuse_req_t request, Listing& listing, std::vector<char>
   for (;;) {
     if (listing.entry == nullptr) {
       errno = 0;
-      listing.entry = ::readdir(listing.folder);
+      listing.entry = ::readdir(listing.directory);
       if (listing.entry == nullptr) {
         if (errno != 0 && used == 0) return refusal(errno);
         return used;
@@ -74,15 +74,15 @@ Result<std::size_t> fill_from(fuse_req_t request, Listing& listing, off_t offset
                               std::vector<char>& buffer) {
   const std::lock_guard lock(listing.mutex);
   if (offset != listing.at) {
-    ::seekdir(listing.folder, offset);
+    ::seekdir(listing.directory, offset);
     listing.entry = nullptr;
     listing.at = offset;
   }
   return fill(request, listing, buffer);
 }
 
-void read_folder(fuse_req_t request, fuse_ino_t, std::size_t len_bytes, off_t offset,
-                 fuse_file_info* info) {
+void read_directory(fuse_req_t request, fuse_ino_t, std::size_t len_bytes, off_t offset,
+                    fuse_file_info* info) {
   answer(request, [&]() -> Status {
     std::vector<char> buffer(len_bytes);
     SHIMA_TRY_ASSIGN(const std::size_t used, fill_from(request, listing_in(info), offset, buffer));
@@ -92,22 +92,22 @@ void read_folder(fuse_req_t request, fuse_ino_t, std::size_t len_bytes, off_t of
   });
 }
 
-void release_folder(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
+void release_directory(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
   delete &listing_in(info);
   fuse_reply_err(request, 0);
 }
 
-void sync_folder(fuse_req_t request, fuse_ino_t, int, fuse_file_info* info) {
-  answer_done(request, [&] { return done(::fsync(::dirfd(listing_in(info).folder))); });
+void sync_directory(fuse_req_t request, fuse_ino_t, int, fuse_file_info* info) {
+  answer_done(request, [&] { return done(::fsync(::dirfd(listing_in(info).directory))); });
 }
 
 }  // namespace
 
-void add_folder_calls(fuse_lowlevel_ops& calls) {
-  calls.opendir = open_folder;
-  calls.readdir = read_folder;
-  calls.releasedir = release_folder;
-  calls.fsyncdir = sync_folder;
+void add_directory_calls(fuse_lowlevel_ops& calls) {
+  calls.opendir = open_directory;
+  calls.readdir = read_directory;
+  calls.releasedir = release_directory;
+  calls.fsyncdir = sync_directory;
 }
 
 }  // namespace shima::fuse

@@ -1,10 +1,9 @@
-// Wait and wake between the two sides of a ring.
+// Waiting between the two sides of a ring.
 //
-// A sleeper announces itself and then checks once more before it sleeps; the other side stores its
-// data first and checks for sleepers then. All four accesses are sequentially consistent, so one
-// side always sees the other, and a post costs a single load while nobody sleeps. A sleeper that is
-// killed leaves its announcement behind: posts then cost a system call, but nothing blocks. A
-// poster that is killed before its wake-up delays the sleeper by one slice.
+// A sleeper registers in the Event and then checks once more before it sleeps; the other side
+// stores its data and then calls Event::wake. A sleeper that is killed leaves its registration
+// behind: later wakes then cost a system call, but nothing blocks. A process that is killed before
+// its wake delays the sleeper by one slice.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +17,6 @@
 #include "ipc/wait.h"
 
 namespace shima::delegate {
-
-struct Bell {
-  FutexWord word;
-  std::atomic<std::uint32_t> sleepers;
-
-  void ring() {
-    if (sleepers.load(std::memory_order_seq_cst) == 0) return;
-    word.fetch_add(1, std::memory_order_seq_cst);
-    futex_wake(word, INT32_MAX);
-  }
-};
 
 // How often a waiter checks that the process it waits for lives.
 inline constexpr std::chrono::milliseconds check_period{20};
@@ -68,10 +56,10 @@ template <class Ready, class Check>
   return false;
 }
 
-// Waits until `ready()` holds and the other side rings the bell. Calls `check()` periodically; its
+// Waits until `ready()` holds and the other side wakes the event. Calls `check()` periodically; its
 // error ends the wait. False: the deadline has passed.
 template <class Ready, class Check>
-[[nodiscard]] Result<bool> await(Bell& bell, const Patience& patience, Ready ready, Check check) {
+[[nodiscard]] Result<bool> await(Event& event, const Patience& patience, Ready ready, Check check) {
   if (ready()) return true;
   if (patience.spin_us > 0) {
     SHIMA_TRY_ASSIGN(const bool came, spin(patience, ready, check));
@@ -85,11 +73,11 @@ template <class Ready, class Check>
       if (left <= Clock::duration::zero()) return false;
       slice = std::min(slice, std::chrono::ceil<std::chrono::microseconds>(left));
     }
-    const std::uint32_t seen = bell.word.load(std::memory_order_seq_cst);
-    bell.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    const std::uint32_t seen = event.word.load(std::memory_order_seq_cst);
+    event.sleepers.fetch_add(1, std::memory_order_seq_cst);
     const bool came = ready();
-    if (!came) futex_wait(bell.word, seen, static_cast<std::uint32_t>(slice.count()));
-    bell.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    if (!came) futex_wait(event.word, seen, static_cast<std::uint32_t>(slice.count()));
+    event.sleepers.fetch_sub(1, std::memory_order_seq_cst);
     if (came || ready()) return true;
     if (timer.is_due()) SHIMA_TRY(check());
   }
