@@ -45,14 +45,15 @@ inline void offer_model(Delegatee& delegatee) {
   const auto offer = [&](int operation, Handler handler) {
     if (!delegatee.offer(operation, std::move(handler))) std::abort();
   };
-  offer(operation_sum, [](const Job& job) { return sum_of(job.payload); });
-  offer(operation_scramble, [](const Job& job) {
-    scramble(job.payload, job.arguments[0]);
-    return job.arguments[0];
+  offer(operation_sum, [](const ReceivedRequest& request) { return sum_of(request.payload); });
+  offer(operation_scramble, [](const ReceivedRequest& request) {
+    scramble(request.payload, request.arguments[0]);
+    return request.arguments[0];
   });
-  offer(operation_fill, [](const Job& job) {
-    fill(job.payload.first(static_cast<std::size_t>(job.arguments[1])), job.arguments[0]);
-    return job.arguments[1];
+  offer(operation_fill, [](const ReceivedRequest& request) {
+    fill(request.payload.first(static_cast<std::size_t>(request.arguments[1])),
+         request.arguments[0]);
+    return request.arguments[1];
   });
 }
 

@@ -140,11 +140,12 @@ TEST(KillOfOne, ARequesterWhoseAnswerComesLater) {
   auto delegatee =
       Delegatee::open(world.desk(), {.seats = 1, .spin_us = 0, .admit = {}, .dismiss = {}}).value();
   offer_model(*delegatee);
-  std::vector<Job> kept;
-  ASSERT_TRUE(delegatee->offer(50, [&](const Job& job) -> Result<std::optional<std::int64_t>> {
-    kept.push_back(job);
-    return std::nullopt;
-  }));
+  std::vector<ReceivedRequest> kept;
+  ASSERT_TRUE(delegatee->offer(
+      50, [&](const ReceivedRequest& request) -> Result<std::optional<std::int64_t>> {
+        kept.push_back(request);
+        return std::nullopt;
+      }));
   const pid_t requester = start([&] {
     auto joined = Requester::join(world.desk(), {}, 30s);
     return joined && (*joined)->call({50, {}, {}, {}}) ? 0 : 1;

@@ -109,9 +109,8 @@ done
 # An interpreter that cannot be a task runs all the same, and one rank says why.
 system_python=/usr/bin/python3
 if readelf -h $system_python | grep -q 'Type: *EXEC'; then
-  library=${MPI_FLAVOUR%-wheel}
-  [ "$library" != openmpi-debian ] || library=openmpi
-  [ "$library" != mpich-abi ] || library=abi
+  library=${MPI_FLAVOUR%-*}
+  [ "$MPI_FLAVOUR" != mpich-abi ] || library=abi
   export LD_LIBRARY_PATH=$MPI_PREFIX/lib
   expect_status 0 'fallback' "$MPIEXEC" -n 2 "$SHIMA" exec --mpi "$library" --one-space $system_python \
     -c 'print("a rank in Python")'

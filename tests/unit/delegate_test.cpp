@@ -149,17 +149,18 @@ INSTANTIATE_TEST_SUITE_P(Modes, Delegation,
 TEST(Delegate, ErrorsOfHandlersAreTheRequesters) {
   World world(1);
   Serving serving(world, {.seats = 1, .spin_us = 0, .admit = {}, .dismiss = {}});
-  ASSERT_TRUE(
-      serving.delegatee().offer(40, [](const PathContext&) -> Result<std::optional<std::int64_t>> {
+  ASSERT_TRUE(serving.delegatee().offer(
+      40, [](const ReceivedRequest&) -> Result<std::optional<std::int64_t>> {
         return fail(Code::no_space, "as told", ENOSPC);
       }));
   ASSERT_TRUE(serving.delegatee().offer(
-      41,
-      [](const PathContext&) -> Result<std::optional<std::int64_t>> { throw std::bad_alloc(); }));
-  EXPECT_EQ(code_of(serving.delegatee().offer(-1, [](const PathContext&) { return 0; })),
+      41, [](const ReceivedRequest&) -> Result<std::optional<std::int64_t>> {
+        throw std::bad_alloc();
+      }));
+  EXPECT_EQ(code_of(serving.delegatee().offer(-1, [](const ReceivedRequest&) { return 0; })),
             Code::bad_argument);
   EXPECT_EQ(
-      code_of(serving.delegatee().offer(operation_count, [](const PathContext&) { return 0; })),
+      code_of(serving.delegatee().offer(operation_count, [](const ReceivedRequest&) { return 0; })),
       Code::bad_argument);
   serving.begin();
   const auto requester = join(world);
@@ -315,8 +316,8 @@ TEST(Delegate, ThatARequesterLeavesIsToldOnce) {
   World world(64);
   Serving serving(world);
   std::atomic<int> told{0};
-  ASSERT_TRUE(serving.delegatee().offer(operation_left, [&](const PathContext& context) {
-    if (context.requester.task == 7) ++told;
+  ASSERT_TRUE(serving.delegatee().offer(operation_left, [&](const ReceivedRequest& request) {
+    if (request.requester.task == 7) ++told;
     return 0;
   }));
   serving.begin();
@@ -338,11 +339,11 @@ TEST(Delegate, AnswersCanComeLater) {
   Serving serving(world, {.seats = 2, .spin_us = 0, .admit = {}, .dismiss = {}});
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<PathContext> kept;
+  std::vector<ReceivedRequest> kept;
   ASSERT_TRUE(serving.delegatee().offer(
-      50, [&](const PathContext& context) -> Result<std::optional<std::int64_t>> {
+      50, [&](const ReceivedRequest& request) -> Result<std::optional<std::int64_t>> {
         const std::lock_guard hold(mutex);
-        kept.push_back(context);
+        kept.push_back(request);
         changed.notify_all();
         return std::nullopt;
       }));

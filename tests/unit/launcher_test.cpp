@@ -55,7 +55,7 @@ TEST(Launcher, Slurm) {
 
 TEST(Launcher, Place) {
   const LauncherPlace pmix = launcher_place(with({{"PMIX_NAMESPACE", "a@1"}, {"PMIX_RANK", "3"}}));
-  EXPECT_EQ(pmix.context, "a@1");
+  EXPECT_EQ(pmix.job, "a@1");
   EXPECT_EQ(pmix.rank, 3);
   EXPECT_EQ(launcher_place(with({{"PMI_RANK", "5"}})).rank, 5);
   EXPECT_EQ(launcher_place(with({})).rank, -1);
