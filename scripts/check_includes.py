@@ -19,7 +19,7 @@ ROOMS_BELOW = {
     "device": ["base", "pattern"],
     "layout": ["base", "pattern"],
     "observe": ["base"],
-    "audit": [],
+    "audit": ["base"],  # only headers that need no libc: it is linked without one
     "store/subfile": CORE,
     "store/target": CORE + ["store/subfile"],
     "store/striped": CORE + ["store/subfile", "store/target"],

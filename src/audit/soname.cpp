@@ -2,18 +2,15 @@
 // memory, which the loaded segments turn into an offset in the file.
 #include "audit/soname.h"
 
-#include <elf.h>
 #include <fcntl.h>
-#include <link.h>
+
+#include "base/elf_header.h"
 
 namespace shima::audit {
 namespace {
 
-using Header = ElfW(Ehdr);
-using Segment = ElfW(Phdr);
 using Entry = ElfW(Dyn);
 
-constexpr unsigned most_segments = 64;
 constexpr unsigned most_entries = 512;
 
 class File {
@@ -41,17 +38,9 @@ class File {
   long fd_;
 };
 
-bool is_library(const Header& header) {
-  constexpr unsigned char own_class = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
-  return header.e_ident[0] == ELFMAG0 && header.e_ident[1] == ELFMAG1 &&
-         header.e_ident[2] == ELFMAG2 && header.e_ident[3] == ELFMAG3 &&
-         header.e_ident[EI_CLASS] == own_class && header.e_type == ET_DYN &&
-         header.e_phentsize == sizeof(Segment) && header.e_phnum <= most_segments;
-}
-
 // The first segment of a type that holds `address`; any address where none is given.
-bool find_segment(const File& file, const Header& header, unsigned type,
-                  const std::uint64_t* address, Segment& segment) {
+bool find_segment(const File& file, const ElfHeader& header, unsigned type,
+                  const std::uint64_t* address, ElfSegment& segment) {
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     if (!file.read(header.e_phoff + i * sizeof segment, segment)) return false;
     if (segment.p_type != type) continue;
@@ -64,9 +53,10 @@ bool find_segment(const File& file, const Header& header, unsigned type,
 
 bool read_soname(const char* path, Path& soname) {
   const File file(path);
-  Header header{};
-  Segment dynamic{};
-  if (!file.read(0, header) || !is_library(header)) return false;
+  ElfHeader header{};
+  ElfSegment dynamic{};
+  if (!file.read(0, header) || flaw_of(header) != ElfFlaw::none || header.e_type != ET_DYN)
+    return false;
   if (!find_segment(file, header, PT_DYNAMIC, nullptr, dynamic)) return false;
   std::uint64_t strings = 0;
   std::uint64_t name = 0;
@@ -76,7 +66,7 @@ bool read_soname(const char* path, Path& soname) {
     if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
     if (entry.d_tag == DT_SONAME) name = entry.d_un.d_val;
   }
-  Segment holder{};
+  ElfSegment holder{};
   if (name == 0 || !find_segment(file, header, PT_LOAD, &strings, holder)) return false;
   soname.clear();
   const std::uint64_t offset = strings - holder.p_vaddr + holder.p_offset + name;

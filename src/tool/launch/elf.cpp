@@ -3,50 +3,28 @@
 // mapped or run.
 #include "tool/launch/elf.h"
 
-#include <elf.h>
+#include <fcntl.h>
 
-#include <cstring>
 #include <fstream>
 #include <sstream>
+
+#include "base/unique_fd.h"
+#include "pvas/shared/elf_file.h"
 
 namespace shima::tool {
 namespace {
 
-template <class T>
-bool read_at(std::ifstream& file, std::uint64_t offset, T* object, std::size_t size = sizeof(T)) {
-  file.clear();
-  file.seekg(static_cast<std::streamoff>(offset));
-  return static_cast<bool>(
-      file.read(reinterpret_cast<char*>(object), static_cast<std::streamsize>(size)));
-}
-
-std::string read_loader(std::ifstream& file, const Elf64_Phdr& segment) {
-  constexpr std::uint64_t longest_path = 4096;
-  if (segment.p_filesz == 0 || segment.p_filesz > longest_path) return {};
-  std::string path(segment.p_filesz, '\0');
-  if (!read_at(file, segment.p_offset, path.data(), path.size())) return {};
-  return path.c_str();  // drops the terminating zero
-}
-
-ProgramFile inspect_elf(std::ifstream& file) {
-  Elf64_Ehdr header;
-  if (!read_at(file, 0, &header) || header.e_ident[EI_CLASS] != ELFCLASS64) return {};
-  if (header.e_phentsize != sizeof(Elf64_Phdr)) return {};
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    if (!read_at(file, header.e_phoff + i * sizeof segment, &segment)) return {};
-    if (segment.p_type != PT_INTERP) continue;
-    std::string loader = read_loader(file, segment);
-    if (loader.empty()) return {};
-    return {ProgramKind::dynamic_elf, std::move(loader), {}};
-  }
-  return {ProgramKind::static_elf, {}, {}};
+ProgramFile inspect_elf(const std::filesystem::path& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return {};
+  auto file = pvas::read_elf_file(fd.get(), path.native());
+  if (!file) return {};
+  if (!file->interpreter) return {ProgramKind::static_elf, {}, {}};
+  return {ProgramKind::dynamic_elf, *std::move(file->interpreter), {}};
 }
 
 ProgramFile inspect_script(std::ifstream& file) {
   std::string line;
-  file.clear();
-  file.seekg(2);
   std::getline(file, line);
   std::istringstream words(line);
   ProgramFile script{ProgramKind::script, {}, {}};
@@ -58,11 +36,10 @@ ProgramFile inspect_script(std::ifstream& file) {
 
 ProgramFile inspect_program(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  char magic[SELFMAG] = {};
+  char magic[2] = {};
   file.read(magic, sizeof magic);
-  if (std::memcmp(magic, ELFMAG, SELFMAG) == 0) return inspect_elf(file);
   if (magic[0] == '#' && magic[1] == '!') return inspect_script(file);
-  return {};
+  return inspect_elf(path);
 }
 
 }  // namespace shima::tool
