@@ -1,15 +1,15 @@
-// The command `shima`: a table of contents.
+// The command `shima`: its subcommands and their sources.
 //
 //   shima run    start an MPI job under Shima           launch.cpp
 //   shima exec   the same for one process of a job      launch.cpp
-//   shima info   what is here and what works            info.cpp
+//   shima info   what is installed and what works       info.cpp
 //   shima mount  show striped files as ordinary ones    mount.cpp
-//   shima umount no longer                              mount.cpp
+//   shima umount the reverse                            mount.cpp
 //   shima pvas run  programs in one address space       pvas_run.cpp
 //   shima create, stat, ls, cp, cat, rm, mv, restripe, fsck: files   file_options.cpp
 //
-// Everything from the program's name on is the program's, also what looks like an option of ours,
-// so the command line is cut there before CLI11 sees it.
+// All words from the program's name on belong to the program, even if they have the form of an
+// option of shima. So the command line is cut there before CLI11 parses it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -44,24 +44,25 @@ struct ProgramFormatter : CLI::Formatter {
   }
 };
 
-// fsck's 2 says something else.
+// fsck uses exit code 2 for another result.
 int refused(const std::string& subcommand, const Failure& failure) {
   complain(failure);
   return subcommand == "fsck" ? exit_unchecked : exit_refused;
 }
 
 void add_process_options(CLI::App& command, ProcessOptions& options) {
-  command.add_option("--hint", options.hints, "An MPI-IO hint for every file, again for more")
+  command.add_option("--hint", options.hints, "An MPI-IO hint for every file; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command
       .add_option("--stripe", options.stripe,
-                  "Stripe the files that the program makes: unit=1M,targets=4,order=a+b")
+                  "Stripe the files that the program creates: unit=1M,targets=4,order=a+b")
       ->type_name("STRIPE");
-  command.add_option("--log", options.log_level, "What to log: error, warn, info, debug or trace")
+  command
+      .add_option("--log", options.log_level, "Log level: off, error, warn, info, debug or trace")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug", "trace"}));
-  command.add_option("--mpi", options.mpi, "The MPI that is started, instead of finding it out")
+  command.add_option("--mpi", options.mpi, "The MPI to use, instead of detecting it")
       ->type_name("BUILD|LIBMPI|any");
   command.add_flag("--one-space", options.one_space,
                    "Make the ranks of a node tasks of one address space");
@@ -73,10 +74,11 @@ void add_job_options(CLI::App& command, JobOptions& options) {
   command.add_option("-n,--np", options.ranks, "How many ranks to start (default 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 24));
-  command.add_flag("--stats", options.stats, "Print what was counted for each file at the end");
+  command.add_flag("--stats", options.stats, "Print statistics of each file at the end of the job");
   command.add_option("--mpiexec", options.mpiexec, "The launcher to use")->type_name("PATH");
   command
-      .add_option("--mpi-arg", options.mpiexec_arguments, "An argument for mpiexec, again for more")
+      .add_option("--mpi-arg", options.mpiexec_arguments,
+                  "An argument for mpiexec; may be repeated")
       ->type_name("ARG")
       ->allow_extra_args(false);
   add_process_options(command, options.process);
@@ -97,17 +99,17 @@ CLI::App* add_pvas_run(CLI::App& app, PvasOptions& options) {
 
 void add_mount_options(CLI::App& command, MountOptions& options) {
   command.add_option("DIR", options.directory, "The directory with striped files")->required();
-  command.add_option("MOUNTPOINT", options.mount_point, "An empty directory, to show it in")
+  command.add_option("MOUNTPOINT", options.mount_point, "An empty directory at which to show it")
       ->required();
   command.add_flag("-f,--foreground", options.foreground, "Do not go to the background");
-  command.add_flag("--allow-other", options.allow_other, "Let other users in, too");
-  command.add_option("--log-file", options.log_file, "Where messages go from the background")
+  command.add_flag("--allow-other", options.allow_other, "Allow access by other users");
+  command.add_option("--log-file", options.log_file, "File for messages of the background process")
       ->type_name("FILE");
   command.footer(footer);
 }
 
-// Where the program's name is in the command line of `command`, whose words begin at `first`; an
-// option that takes a value, and does not bring it with a '=', is followed by it.
+// The position of the program's name in the command line of `command`, whose words begin at
+// `first`. The value of an option is the next word, unless it follows a '='.
 int find_program_word(const CLI::App& command, int first, int argc, char** argv) {
   static char long_np[] = "--np";
   for (int i = first; i < argc; ++i) {
@@ -171,20 +173,20 @@ int main(int argc, char** argv) {
   std::string mount_point;
   bool as_json = false;
   auto* run = app.add_subcommand("run", "Start an MPI job under Shima");
-  auto* exec =
-      app.add_subcommand("exec", "Put one process, and what it starts, under Shima, inside a job");
+  auto* exec = app.add_subcommand(
+      "exec", "Run one process of a job, and the programs that it starts, under Shima");
   auto* info = app.add_subcommand("info", "Show what is installed and what works here");
   add_job_options(*run, job);
   add_process_options(*exec, process);
-  exec->add_flag("--whole-job", process.whole_job, "All ranks of this job are started so")
+  exec->add_flag("--whole-job", process.whole_job, "All ranks of this job are started in this way")
       ->group("");
-  info->add_flag("--json", as_json, "As JSON");
+  info->add_flag("--json", as_json, "Print as JSON");
   info->footer(footer);
   auto* mount_command =
       app.add_subcommand("mount", "Show a directory's striped files as ordinary ones");
   add_mount_options(*mount_command, mount);
-  auto* umount_command = app.add_subcommand("umount", "End what shima mount began");
-  umount_command->add_option("MOUNTPOINT", mount_point, "Where it is shown")->required();
+  auto* umount_command = app.add_subcommand("umount", "Unmount a directory mounted by shima mount");
+  umount_command->add_option("MOUNTPOINT", mount_point, "Where it is mounted")->required();
   umount_command->footer(footer);
   PvasOptions tasks;
   auto* pvas_run = add_pvas_run(app, tasks);

@@ -3,8 +3,8 @@
 //     mpiexec -n 8 ... shima exec --mpi <what was found> prog args
 //
 // and each rank's `shima exec` sets LD_AUDIT (src/audit) and becomes the program.  No process of
-// ours stays in between, so stdin, signals and exit codes are the launcher's own; only --stats
-// keeps the command alive, to print the report when the job is over.
+// Shima stays in between, so stdin, signals and exit codes are the launcher's own. Only --stats
+// keeps the command alive, to print the report when the job has ended.
 #include "tool/run.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ Outcome<void> check_hint(const std::string& hint) {
                 "write for example --hint cb_nodes=2");
 }
 
-// What --stripe says, as hints; hints of the command line come later and so win.
+// The hints of --stripe. Hints of the command line are appended after them and so override them.
 Outcome<std::string> stripe_hints_of(const ProcessOptions& options) {
   std::string text;
   if (options.stripe.empty()) return text;
@@ -50,7 +50,7 @@ Outcome<std::string> stripe_hints_of(const ProcessOptions& options) {
   return text.substr(1);
 }
 
-// PnetCDF from 1.15 on writes files itself unless it is told otherwise.
+// PnetCDF from 1.15 on writes files without MPI-IO unless this hint names its MPI-IO driver.
 void have_pnetcdf_use_mpiio() {
   static const std::regex driver(R"((^|;)\s*nc_driver\s*=)");
   constexpr const char* variable = "PNETCDF_HINTS";
@@ -61,8 +61,8 @@ void have_pnetcdf_use_mpiio() {
       variable);
 }
 
-// Hints and log level travel in the environment; hints of the command line come after, and so
-// override, those that are there.
+// Hints and log level are passed in the environment. Hints of the command line are appended to
+// those in the environment and so override them.
 Outcome<void> export_settings(const ProcessOptions& options) {
   std::string hints = environment_value("SHIMA_HINTS");
   auto stripe = stripe_hints_of(options);
@@ -94,7 +94,7 @@ Outcome<std::string> make_stats_file() {
   return name;
 }
 
-// What each rank is told, so that it needs to find out nothing.
+// Passes the detected MPI to each rank, so that it detects nothing.
 Command rank_command(const UsedMpi& mpi, const ProcessOptions& process) {
   Command command{own_path().string(), "exec", "--mpi",
                   std::string(mpi.build == nullptr ? any_mpi : mpi.build->name), "--whole-job"};

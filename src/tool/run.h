@@ -9,14 +9,14 @@
 
 namespace shima::tool {
 
-// What both ways have in common.
+// Options of both `shima run` and `shima exec`.
 struct ProcessOptions {
-  std::string mpi;                 // a build's name or a libmpi's path; empty: find out
+  std::string mpi;                 // a build's name or a libmpi's path; empty: detect it
   std::vector<std::string> hints;  // key=value
-  std::string stripe;              // as of stripe_options.h
+  std::string stripe;              // see stripe_options.h
   std::string log_level;
   bool one_space = false;
-  bool whole_job = false;  // all ranks of the job are started so
+  bool whole_job = false;  // all ranks of the job are started in this way
   Command program;
 };
 

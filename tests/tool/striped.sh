@@ -67,7 +67,7 @@ cmp plain data || fail 'cp to plain'
 expect_status 0 'cp over a longer one' "$SHIMA" cp small d/copy
 same d/copy small
 expect_refusal 'keeps its own layout' 'cp --stripe over a file' "$SHIMA" cp --stripe targets=2 data d/copy
-expect_failure 'are one file' 'cp onto itself' "$SHIMA" cp d/f d/f
+expect_failure 'are the same file' 'cp onto itself' "$SHIMA" cp d/f d/f
 expect_failure 'no such file' 'cp of nothing' "$SHIMA" cp nothing d/x
 expect_refusal 'is no directory' 'cp of several' "$SHIMA" cp data small d/x
 truncate -s 1G sparse
@@ -156,7 +156,7 @@ expect_status 0 restripe "$SHIMA" restripe --stripe unit=10000,targets=2 --order
 expect_json d/g "['regions'][0]['targets']" "['c', 'b']"
 same d/g data
 expect_status 0 'restripe to the same' "$SHIMA" restripe --stripe unit=10000,targets=2 --order c,b d/g
-expect_refusal 'not said how' 'restripe to nothing' "$SHIMA" restripe d/g
+expect_refusal 'no new layout is given' 'restripe to nothing' "$SHIMA" restripe d/g
 expect_failure 'is no striped file' 'restripe of a plain file' "$SHIMA" restripe --stripe targets=2 plain
 expect_clean restripe
 

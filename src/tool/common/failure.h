@@ -23,7 +23,7 @@ using Outcome = std::expected<T, Failure>;
   return std::unexpected(Failure{std::move(thing), std::move(rule), std::move(advice)});
 }
 
-// The command's own exit codes; every other one is the job's.
+// The command's own exit codes; all others are the job's.
 inline constexpr int exit_refused = 2;           // nothing was started
 inline constexpr int exit_signalled_base = 128;  // + the signal that ended the launcher
 

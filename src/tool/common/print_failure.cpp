@@ -10,18 +10,18 @@ namespace {
 const char* advice_for(Code code) {
   switch (code) {
     case Code::no_such_file:
-      return "check the name, and the list of targets";
+      return "check the name and the list of targets";
     case Code::file_exists:
-      return "remove it first, or take another name";
+      return "remove it first, or use another name";
     case Code::file_in_use:
-      return "try again when nobody uses it";
+      return "try again when no process uses it";
     case Code::access_denied:
-      return "check whose it is, and its permissions";
+      return "check its owner and permissions";
     case Code::no_space:
     case Code::quota:
-      return "make room there";
+      return "free space there";
     case Code::bad_file:
-      return "see shima fsck";
+      return "check it with `shima fsck`";
     case Code::bad_argument:
     case Code::bad_file_name:
       return "correct it";

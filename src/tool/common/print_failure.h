@@ -1,4 +1,4 @@
-// Prints errors of the library in the form of the command's own.
+// Prints errors of the library in the form of the command's own errors.
 #pragma once
 
 #include <string>

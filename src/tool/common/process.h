@@ -1,4 +1,4 @@
-// Other programs: finding them, asking them, and becoming them.
+// Finds other programs, runs them for their output, and replaces this process by them.
 #pragma once
 
 #include <filesystem>
@@ -16,24 +16,24 @@ using Command = std::vector<std::string>;
 [[nodiscard]] std::optional<std::filesystem::path> find_program(const std::string& name);
 
 struct Answer {
-  int status = -1;     // exit code, 128 + signal, or -1 where it could not be started
-  std::string output;  // stdout, and stderr where asked for
+  int status = -1;     // exit code, 128 + signal, or -1 if it could not be started
+  std::string output;  // stdout, and stderr if requested
 };
 
-// Runs a program with nothing on its stdin and nothing of ours in it, and waits.  `environment`
+// Runs a program with an empty stdin and without LD_PRELOAD and LD_AUDIT, and waits.  `environment`
 // holds "NAME=value" additions.
 enum class Stderr { drop, capture };
 [[nodiscard]] Answer ask(const Command& command, const Command& environment = {},
                          Stderr errors = Stderr::drop);
 
-// Becomes `command`; returns only where that failed.
+// Replaces this process by `command`; returns only on failure.
 [[nodiscard]] Failure become(const Command& command);
 
 // The directory of this executable.
 [[nodiscard]] std::filesystem::path own_directory();
 [[nodiscard]] std::filesystem::path own_path();
 
-// The value of an environment variable, empty where it is not set.
+// The value of an environment variable, empty if it is not set.
 [[nodiscard]] std::string environment_value(const char* name);
 
 }  // namespace shima::tool

@@ -27,7 +27,7 @@ Outcome<void> check_stripe_of_copy(const CopyOptions& options, const std::string
                 "remove it first, or use `shima restripe`");
 }
 
-// Makes the destination, unless it is there.
+// Creates the destination if it does not exist.
 Status make_goal(const CopyOptions& options, const Hints& given, const std::string& to,
                  unsigned permissions) {
   if (fs::exists(to) || options.plain) return {};
@@ -43,12 +43,12 @@ Status copy_file(const CopyOptions& options, const Hints& hints, const std::stri
                  const std::string& to) {
   struct stat facts{};
   if (::stat(from.c_str(), &facts) != 0) return failed("examining", from);
-  // Others have no size by which to know their end, and may wait for somebody who writes.
+  // Other kinds have no size that marks their end, and reading them may block until a writer comes.
   if (!S_ISDIR(facts.st_mode) && !S_ISREG(facts.st_mode))
     return fail(Code::bad_argument, from + " is no regular file");
   std::error_code error;
   if (fs::equivalent(from, to, error))
-    return fail(Code::bad_argument, fmt::format("{} and {} are one file", from, to));
+    return fail(Code::bad_argument, fmt::format("{} and {} are the same file", from, to));
   SHIMA_TRY_ASSIGN(auto source, LogicalFile::open({.path = from, .read = true}));
   SHIMA_TRY(make_goal(options, hints, to, facts.st_mode & 0777U));
   SHIMA_TRY_ASSIGN(auto goal, LogicalFile::open({.path = to,
@@ -72,12 +72,12 @@ Status abandon(const std::string& link) {
   return drop_restripe(*master, path);
 }
 
-// What is not said stays as it is.
+// Properties that the options do not set stay as they are.
 Result<std::vector<StripedRegion>> goal_regions(const std::string& path, const Hints& given) {
   SHIMA_TRY_ASSIGN(const auto master, read_settled_master(path));
   if (!master)
     return fail(Code::bad_argument,
-                path + " is no striped file; shima cp makes one of a plain file");
+                path + " is no striped file; create one from a plain file with `shima cp`");
   Hints hints = given;
   if (hints.shima_regions.empty() && hints.striping_unit == 0)
     hints.striping_unit = master->regions.back().unit_bytes;
@@ -91,7 +91,7 @@ Result<std::vector<StripedRegion>> goal_regions(const std::string& path, const H
 Outcome<Pairs> pair_up(const std::vector<std::string>& paths, const std::string& command) {
   if (paths.size() < 2)
     return refuse(
-        "shima " + command, "it takes two names or more",
+        "shima " + command, "it needs at least two names",
         fmt::format("write `shima {} FROM TO`, or `shima {} FROM... DIRECTORY`", command, command));
   const fs::path last(paths.back());
   const auto name_of = [](const fs::path& path) {  // also of "directory/"
@@ -100,7 +100,7 @@ Outcome<Pairs> pair_up(const std::vector<std::string>& paths, const std::string&
   std::error_code error;
   const bool into = fs::is_directory(last, error);
   if (!into && paths.size() > 2)
-    return refuse(paths.back(), "it is no directory, and several files are to go there",
+    return refuse(paths.back(), "it is no directory, but there are several source files",
                   "name a directory last");
   Pairs pairs;
   for (std::size_t i = 0; i + 1 < paths.size(); ++i)
@@ -137,7 +137,7 @@ Outcome<int> restripe_files(const RestripeOptions& options) {
   const auto hints = stripe_hints(options.stripe);
   if (!hints) return std::unexpected(hints.error());
   if (!options.abandon && !options.stripe.given())
-    return refuse("shima restripe", "it is not said how",
+    return refuse("shima restripe", "no new layout is given",
                   "write for example `shima restripe --stripe unit=4M,targets=8 FILE`");
   bool good = true;
   for (const std::string& path : options.files) {

@@ -58,8 +58,8 @@ Status remove_directory(const std::string& path) {
   return {};
 }
 
-// Removes .shima from a directory without files. What it still holds then are parts of no file
-// here; fsck reports them.
+// Removes .shima from a directory without files. Parts that remain in it belong to no file of the
+// directory; fsck reports them.
 Status remove_own_directory_in(const std::string& directory) {
   struct stat facts{};
   if (::lstat(own_directory_of(directory).c_str(), &facts) != 0) return {};
@@ -87,7 +87,7 @@ Status remove_all(const std::string& path) {
 Outcome<int> create_files(const CreateOptions& options) {
   if (!options.directory_default.empty()) return write_directory_default(options);
   if (options.files.empty())
-    return refuse("shima create", "no file is named", "name a file, or --default and a directory");
+    return refuse("shima create", "no file is named", "name a file, or a directory with --default");
   auto given = stripe_hints(options.stripe);
   if (!given) return std::unexpected(given.error());
   bool good = true;

@@ -10,13 +10,13 @@ namespace {
 void add_stripe_options(CLI::App& command, StripeOptions& stripe) {
   command
       .add_option("--stripe", stripe.stripe,
-                  "How: unit=SIZE,targets=NUMBER, each of which may be left out")
+                  "Layout: unit=SIZE,targets=NUMBER; each may be omitted")
       ->type_name("STRIPE");
   command.add_option("--order", stripe.order, "The targets to use, in order: NAME,NAME")
       ->type_name("NAMES");
   command
       .add_option("--region", stripe.regions,
-                  "From an offset on otherwise: BEGIN:UNIT:TARGETS, again for more")
+                  "The layout from an offset on: BEGIN:UNIT:TARGETS; may be repeated")
       ->type_name("REGION")
       ->allow_extra_args(false);
 }
@@ -46,46 +46,47 @@ void describe_create(CLI::App& command, CreateOptions& options) {
   add_stripe_options(command, options.stripe);
   auto* directory =
       command.add_option("--default", options.directory_default,
-                         "Instead: how files made in this directory later are striped");
+                         "Instead: set how files created in this directory are striped");
   directory->type_name("DIRECTORY");
-  auto* files = add_paths(command, options.files, "file", "The files to make");
+  auto* files = add_paths(command, options.files, "file", "The files to create");
   files->excludes(directory);
 }
 
 void describe_copy(CLI::App& command, CopyOptions& options) {
   add_stripe_options(command, options.stripe);
   command.add_flag("--plain", options.plain, "Make plain files, whatever the directory's default");
-  add_paths(command, options.paths, "path", "What to copy, and last where to")->required();
+  add_paths(command, options.paths, "path", "The files to copy, and last the destination")
+      ->required();
 }
 
 void describe_restripe(CLI::App& command, RestripeOptions& options) {
   add_stripe_options(command, options.stripe);
-  command.add_flag("--abandon", options.abandon, "Give up what an earlier restripe has begun");
+  command.add_flag("--abandon", options.abandon, "Discard an unfinished restripe");
   add_paths(command, options.files, "file", "The files")->required();
 }
 
 void describe_check(CLI::App& command, CheckOptions& options) {
   command.add_flag("--repair", options.repair, "Repair what can be repaired without guessing");
   command.add_flag("--remove-orphans", options.remove_orphans,
-                   "Remove parts whose file is not there any more");
-  command.add_flag("--json", options.as_json, "As JSON");
-  add_paths(command, options.paths, "path", "Files, or directories with all below them")
+                   "Remove parts of files that do not exist");
+  command.add_flag("--json", options.as_json, "Print as JSON");
+  add_paths(command, options.paths, "path", "Files, or directories with their contents")
       ->required();
 }
 
 void describe_json_list(CLI::App& command, ListOptions& options) {
-  command.add_flag("--json", options.flag, "As JSON");
+  command.add_flag("--json", options.flag, "Print as JSON");
   add_paths(command, options.paths, "path", "Files or directories");
 }
 
 void describe_remove(CLI::App& command, RemoveOptions& options) {
-  command.add_flag("-f,--force", options.force, "What is not there is no error");
-  command.add_flag("-r,--recursive", options.recursive, "Directories with all that is in them");
+  command.add_flag("-f,--force", options.force, "Ignore files that do not exist");
+  command.add_flag("-r,--recursive", options.recursive, "Remove directories with their contents");
   add_paths(command, options.files, "file", "The files")->required();
 }
 
 void describe_paths(CLI::App& command, ListOptions& options) {
-  add_paths(command, options.paths, "path", "Files; of mv, last where to")->required();
+  add_paths(command, options.paths, "path", "Files; for mv, last the destination")->required();
 }
 
 }  // namespace
@@ -96,17 +97,17 @@ void add_file_commands(CLI::App& app, Action& chosen) {
   const Run list = [](const ListOptions& o) { return list_files(o.paths, o.flag); };
   const Run print = [](const ListOptions& o) { return print_files(o.paths); };
   const Run move = [](const ListOptions& o) { return move_files(o.paths); };
-  add_command(app, chosen, "create", "Make striped files", describe_create, create_files);
+  add_command(app, chosen, "create", "Create striped files", describe_create, create_files);
   add_command(app, chosen, "stat", "Show how files are striped", describe_json_list, stat);
   add_command(app, chosen, "ls", "List files with their sizes", describe_json_list, list);
   add_command(app, chosen, "cp", "Copy files, striped or plain", describe_copy, copy_files);
   add_command(app, chosen, "cat", "Write files to the standard output", describe_paths, print);
   add_command(app, chosen, "rm", "Remove files with their subfiles", describe_remove, remove_files);
   add_command(app, chosen, "mv", "Rename files", describe_paths, move);
-  add_command(app, chosen, "restripe", "Stripe files in another way", describe_restripe,
+  add_command(app, chosen, "restripe", "Change how files are striped", describe_restripe,
               restripe_files);
-  add_command(app, chosen, "fsck", "Find and repair what is wrong with striped files",
-              describe_check, static_cast<Outcome<int> (*)(const CheckOptions&)>(check_files));
+  add_command(app, chosen, "fsck", "Find and repair problems of striped files", describe_check,
+              static_cast<Outcome<int> (*)(const CheckOptions&)>(check_files));
 }
 
 }  // namespace shima::tool

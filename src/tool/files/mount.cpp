@@ -22,10 +22,10 @@ fs::path server_path() { return own_directory().parent_path() / "lib" / "shima" 
 Outcome<std::string> existing_directory(const std::string& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
-  if (error) return refuse(path, error.message(), "name a directory that is there");
+  if (error) return refuse(path, error.message(), "name an existing directory");
   if (!fs::is_directory(real, error))
     return refuse(path, "it is no directory",
-                  "name the directory that is to be shown, or to show it");
+                  "name a directory to show, and an empty directory as the mount point");
   return real.string();
 }
 
@@ -78,11 +78,12 @@ Outcome<int> mount_directory(const MountOptions& options) {
   auto mount_point = existing_directory(options.mount_point);
   if (!mount_point) return std::unexpected(mount_point.error());
   if (lies_in(*directory, *mount_point) || lies_in(*mount_point, *directory))
-    return refuse(options.mount_point, "it lies in " + *directory + ", or the other way round",
-                  "take a directory elsewhere as the mount point");
+    return refuse(options.mount_point,
+                  "the mount point is inside " + *directory + ", or contains it",
+                  "choose a directory outside it");
   if (is_our_mount(*mount_point))
-    return refuse(options.mount_point, "a directory is shown there already",
-                  "shima umount " + options.mount_point + " ends that");
+    return refuse(options.mount_point, "a directory is already mounted there",
+                  "unmount it with `shima umount " + options.mount_point + "`");
   Command command{server_path().string()};
   if (options.foreground) command.emplace_back("--foreground");
   if (options.allow_other) command.emplace_back("--others");
@@ -102,8 +103,8 @@ Outcome<int> unmount(const std::string& mount_point) {
   const fs::path name = given.has_filename() ? given : given.parent_path();
   const fs::path place = fs::canonical(name.parent_path(), error) / name.filename();
   if (error || !is_our_mount(place.string()))
-    return refuse(mount_point, "no directory is shown there by shima mount",
-                  "look for fuse.shima in /proc/mounts");
+    return refuse(mount_point, "it is no mount point of shima mount",
+                  "the entries of type fuse.shima in /proc/mounts are mount points");
   if (!find_program("fusermount3"))
     return refuse("fusermount3", "it is not installed", "install fuse3");
   return std::unexpected(become({"fusermount3", "-u", place.string()}));

@@ -1,6 +1,6 @@
-// The audit library (src/audit) does the work, in every process that gets LD_AUDIT.  Other audit
-// libraries stay in the list, before ours.  A sanitizer's runtime must be the first library of a
-// process, so it goes to the head of LD_PRELOAD.
+// The audit library (src/audit) puts in the builds, in every process that gets LD_AUDIT.  Other
+// audit libraries stay in the list, before Shima's.  A sanitizer's runtime must be the first
+// library of a process, so it is placed first in LD_PRELOAD.
 #include "tool/launch/builds.h"
 
 #include <algorithm>
@@ -84,10 +84,10 @@ Outcome<void> must_be_installed(const UsedMpi& mpi) {
 
 Outcome<void> export_audit() {
   const std::string library = library_directory() / audit::audit_file;
-  if (auto status = must_be_installed(library, "install all of Shima"); !status) return status;
+  if (auto status = must_be_installed(library, "install Shima completely"); !status) return status;
   if (library.find(':') != std::string::npos)
-    return refuse(library, "the loader takes no path with a colon",
-                  "install it, or link to it, under another path");
+    return refuse(library, "the dynamic loader accepts no path with a colon",
+                  "install it, or create a link to it, under another path");
   const std::string others = environment_value("LD_AUDIT");
   if (others.empty()) {
     setenv("LD_AUDIT", library.c_str(), 1);

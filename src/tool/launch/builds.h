@@ -1,4 +1,4 @@
-// The builds of Shima, one library for each ABI of MPI, and how processes come to use them.
+// The builds of Shima, one library for each ABI of MPI, and how they get into processes.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ struct Build {
 [[nodiscard]] std::span<const Build> known_builds();
 [[nodiscard]] const Build* build_named(std::string_view name);
 [[nodiscard]] const Build& build_of(MpiFamily family);
-// The build for a library file: by its name, else by the name that the file gives itself.
+// The build for a library file: by its file name, else by its soname.
 [[nodiscard]] const Build* build_for_library(const std::filesystem::path& library);
 [[nodiscard]] std::string_view name_of(MpiFamily family);
 // "libmpi.so.12, libmpich.so.12"
@@ -40,7 +40,8 @@ struct UsedMpi {
 
 [[nodiscard]] Outcome<void> must_be_installed(const UsedMpi& mpi);
 
-// Has the loader of this process's program, and of all that it starts, put in the builds.
+// Sets LD_AUDIT, so that the loader puts in the builds in this process's program and in all
+// programs that it starts.
 [[nodiscard]] Outcome<void> export_audit();
 
 }  // namespace shima::tool

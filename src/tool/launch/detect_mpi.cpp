@@ -1,11 +1,11 @@
-// Which MPI a program uses is decided by the loader, so the loader is asked.
+// Detects the MPI of a program by running the loader, which decides it.
 //
 // A dynamic ELF program: its loader, started in trace mode, lists every library that the program
-// would get, also those that come through others (libhdf5 brings libmpi), by the search path that
-// would really be used.  Nothing of the program runs.
-// A script: the interpreter of its first line.  Python loads MPI when mpi4py is imported, so it is
-// asked to import it without initialising MPI and to tell which libmpi then lies in its memory.
-// A program without MPI may start one: its arguments are looked through for it.
+// would get, including indirect ones (libhdf5 loads libmpi), with the search path of a real start.
+// No code of the program runs.
+// A script: the interpreter of its first line.  Python loads MPI when mpi4py is imported, so Python
+// imports it without initialising MPI, and prints which libmpi is then mapped.
+// A program without MPI may start one with MPI: its arguments are searched for it.
 #include "tool/launch/detect_mpi.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int deepest_script = 4;  // a script whose interpreter is a script whose ...
-constexpr const char* say_which = "say which MPI its processes use with --mpi";
+constexpr const char* say_which = "name the MPI that its processes use with --mpi";
 
 std::string known_sonames() {
   std::string list;
@@ -29,7 +29,7 @@ std::string known_sonames() {
   return list;
 }
 
-// The first libmpi that has a build; none where there is no libmpi; else why that has no build.
+// The first libmpi that has a build; none if there is no libmpi; an error if none has a build.
 Outcome<UsedMpi> choose(const std::string& program, const std::vector<fs::path>& libraries) {
   std::string without_build;
   for (const fs::path& library : libraries) {
@@ -55,7 +55,7 @@ Outcome<UsedMpi> ask_loader(const std::string& program, const fs::path& path,
     words >> name >> arrow >> where;
     if (arrow == "=>" && where == "not" && audit::looks_like_mpi(name))
       return refuse(program, fmt::format("needs {}, which the loader does not find", name),
-                    "put its directory into LD_LIBRARY_PATH");
+                    "add its directory to LD_LIBRARY_PATH");
     if (arrow == "=>" && where.starts_with('/')) libraries.emplace_back(where);
     if (name.starts_with('/')) libraries.emplace_back(name);
   }
@@ -92,7 +92,7 @@ Outcome<UsedMpi> ask_python(const std::string& program, const fs::path& python) 
     if (line.starts_with("shima-library: ")) libraries.emplace_back(line.substr(colon + 2));
   }
   if (answer.status != 0)
-    return refuse(program, fmt::format("its Python, {}, does not answer", python.string()),
+    return refuse(program, fmt::format("its Python, {}, failed to report its MPI", python.string()),
                   say_which);
   return choose(program, libraries);
 }
@@ -114,7 +114,7 @@ std::string interpreter_of(const std::vector<std::string>& shebang) {
 }
 
 std::unexpected<Failure> static_program(const std::string& program) {
-  return refuse(program, "is linked statically, and nothing can be put into it",
+  return refuse(program, "is linked statically, so Shima cannot be loaded into it",
                 "link it dynamically (without -static)");
 }
 

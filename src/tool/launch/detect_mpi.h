@@ -9,14 +9,14 @@
 
 namespace shima::tool {
 
-// What --mpi says for "whichever a process loads".
+// The value of --mpi that means the MPI that each process loads.
 inline constexpr std::string_view any_mpi = "any";
 
-// Finds it out from the program, or from the program among the arguments that it starts (env,
-// numactl, gdb --args).  No build: something that may start MPI programs, and does not show which.
+// Detects it from the program, or from a program among its arguments (env, numactl, gdb --args).
+// The result has no build if the command may start MPI programs but does not name one.
 [[nodiscard]] Outcome<UsedMpi> detect_mpi(const Command& command);
 
-// What the user said instead: a build's name, the path of a libmpi, or "any".
+// The user's choice: a build's name, the path of a libmpi, or "any".
 [[nodiscard]] Outcome<UsedMpi> mpi_from_user(const std::string& name_or_library);
 
 }  // namespace shima::tool

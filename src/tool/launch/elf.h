@@ -1,4 +1,4 @@
-// What the first bytes of a program say about how it is started.
+// Reads from the first bytes of a program how it is started.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // An MPI is found by its launcher: every mpiexec in PATH, where Debian puts its alternatives, and
-// the wheels that scripts/setup installs beside a build.  Several names of one launcher count once.
-// Its library is looked for under the launcher's own prefix.
+// in the wheels that scripts/setup installs beside a build.  Several names of one launcher count
+// once.  Its library is searched for under the launcher's own prefix.
 #include "tool/launch/installed_mpis.h"
 
 #include <unistd.h>

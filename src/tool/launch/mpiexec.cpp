@@ -1,8 +1,8 @@
-// A launcher of another MPI starts N programs of one rank each, so the right one matters: it is
-// looked for beside the library first, and whatever is found is asked who it is.
+// Finds the launcher of an MPI. A launcher of another MPI starts N programs of one rank each, so
+// the search begins beside the library, and each candidate is identified by its --version.
 //
-// Where Open MPI is told to start more ranks than cores it refuses, and where it is run by root as
-// well; both are what a container needs, so both are allowed on the user's behalf.
+// Open MPI refuses to start more ranks than cores, and to run as root. Containers need both, so
+// options on its command line permit both.
 #include "tool/launch/mpiexec.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace shima::tool {
 namespace fs = std::filesystem;
 namespace {
 
-// Cores, not hardware threads: Open MPI counts a slot a core.
+// Cores, not hardware threads: Open MPI counts one slot per core.
 int usable_cores() {
   const CpuMask mask = CpuMask::own();
   std::set<std::string> cores;
@@ -83,7 +83,7 @@ Outcome<Mpiexec> check_users_choice(const UsedMpi& mpi, const std::string& name)
     return refuse("--mpiexec " + name,
                   fmt::format("belongs to {}, and the program uses {}", name_of(*found.family),
                               name_of(mpi.build->family)),
-                  "name that MPI's mpiexec, or leave the option out");
+                  "name that MPI's mpiexec, or omit the option");
   return found;
 }
 
@@ -94,7 +94,7 @@ bool has_any(const std::vector<std::string>& words, std::initializer_list<const 
   return false;
 }
 
-// Our settings reach ranks on this node by inheritance; on other nodes Open MPI must be told.
+// Ranks on this node inherit the settings; for other nodes Open MPI must export them.
 void forward_settings(Command& command) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string setting = *entry;
@@ -104,7 +104,7 @@ void forward_settings(Command& command) {
   }
 }
 
-// Whether the ranks go to nodes that somebody chose, whose cores are not ours to count.
+// Whether the user or a scheduler chose the nodes. Their cores cannot be counted here.
 bool chooses_nodes(const std::vector<std::string>& extra) {
   if (has_any(extra, {"--host", "-host", "-H", "--hostfile", "-hostfile", "--machinefile",
                       "-machinefile", "--default-hostfile"}))
@@ -166,12 +166,12 @@ Outcome<Mpiexec> find_mpiexec(const UsedMpi& mpi, const std::string& from_user) 
     if (starts(found, mpi)) return found;
   }
   if (mpi.build == nullptr)
-    return refuse("the program", "does not show which MPI it uses, and no mpiexec is in PATH",
+    return refuse("the program", "its MPI cannot be detected, and no mpiexec is in PATH",
                   "name the launcher with --mpiexec");
   return refuse(
       mpi.library.empty() ? sonames_of(*mpi.build) : mpi.library.string(),
       fmt::format("no mpiexec of {} was found beside it or in PATH", name_of(mpi.build->family)),
-      "name it with --mpiexec, or start the job by its own launcher: "
+      "name it with --mpiexec, or start the job with its own launcher: "
       "`srun shima exec prog`");
 }
 

@@ -13,18 +13,18 @@ namespace shima::tool {
 
 struct Mpiexec {
   std::filesystem::path path;
-  std::optional<MpiFamily> family;  // empty: it does not say
+  std::optional<MpiFamily> family;  // empty: unknown
   std::string version;
   int major() const;
 };
 
-// What an mpiexec says of itself.
+// Identifies an mpiexec by its --version.
 [[nodiscard]] Mpiexec identify_mpiexec(const std::filesystem::path& path);
 
 // The mpiexec of an MPI: the one the user names, else the one installed with the library.
 [[nodiscard]] Outcome<Mpiexec> find_mpiexec(const UsedMpi& mpi, const std::string& from_user);
 
-// "mpiexec -n 8 ..." up to where the program comes.
+// "mpiexec -n 8 ...", without the program.
 [[nodiscard]] Command launcher_command(const Mpiexec& mpiexec, int ranks,
                                        const std::vector<std::string>& extra);
 

@@ -1,6 +1,6 @@
-// The launcher knows the processes that it started, so this one stays, with its connections to the
-// launcher open; the task gets copies of them. Signals are forwarded, and this process ends like
-// the task, so the launcher sees nothing unusual.
+// The launcher watches the processes that it started, so this process stays, with its connections
+// to the launcher open; the task gets copies of them. Signals are forwarded, and this process ends
+// like the task, so the launcher sees nothing unusual.
 //
 // Ranks of one job on one node need no configuration to meet: they have the same launcher, and its
 // process names their space.
@@ -97,7 +97,7 @@ bool is_first_here() {
   return number_in({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0) == 0;
 }
 
-// PMIx's shared-memory store wants the same address in every process, which is impossible in one
+// PMIx's shared-memory store needs the same address in every process, which is impossible in one
 // space.
 constexpr const char* store_variable = "PMIX_MCA_gds";
 constexpr const char* store_without_addresses = "hash";
@@ -112,7 +112,7 @@ void set_for_tasks(std::vector<std::string>& environment) {
 
 Result<pvas::SpawnRequest> request_for(const Command& program, const Launcher& launcher) {
   if (*SHIMA_SANITIZER_RUNTIME != '\0')
-    return fail(Code::unsupported_operation, "sanitizers want addresses of their own");
+    return fail(Code::unsupported_operation, "programs with sanitizers need fixed addresses");
   SHIMA_TRY_ASSIGN(const pvas::Program found, pvas::find_program(program.front(), program));
   SHIMA_TRY_ASSIGN(pvas::SpawnRequest request, pvas::like_this_process(found));
   set_for_tasks(request.order.environment);
@@ -122,7 +122,7 @@ Result<pvas::SpawnRequest> request_for(const Command& program, const Launcher& l
   return request;
 }
 
-// Only the task reads and writes these, and its closing them must show as end of file.
+// Only the task uses these streams. If it closes them, the other end must see the end of file.
 void let_go_of_streams() {
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   dup2(nothing, STDIN_FILENO);

@@ -63,7 +63,7 @@ Outcome<int> supervise(const Command& command) {
   }
   if (child < 0)
     return refuse(command.front(), std::string("cannot fork (") + std::strerror(errno) + ")",
-                  "look at the limits on processes and memory");
+                  "check the limits on processes and memory");
   const int code = wait_and_hand_on(child, watched);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   return code;

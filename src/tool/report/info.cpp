@@ -1,4 +1,4 @@
-// One description of everything, made once as JSON, and shown as it is or as text.
+// Describes everything as JSON, and prints that as it is or as text.
 #include "tool/report/info.h"
 
 #include <fmt/format.h>
@@ -70,13 +70,13 @@ std::string text_of_mpis(const ordered_json& mpis) {
     const std::string build = word(mpi, "build");
     text += fmt::format("  {:<9} {:<8} {}  ({})\n", word(mpi, "family"), word(mpi, "version"),
                         word(mpi, "mpiexec"),
-                        build.empty() ? "its library is not beside it" : "build " + build);
+                        build.empty() ? "no library found beside it" : "build " + build);
   }
   return mpis.empty() ? text + "  none\n" : text;
 }
 
 std::string text_of_kernel(const ordered_json& features) {
-  std::string text = "kernel features, each tried just now\n";
+  std::string text = "kernel features, each tested now\n";
   for (const auto& feature : features)
     text += fmt::format("  {:<12} {:<4} {}: {}\n", word(feature, "name"),
                         feature.at("usable").get<bool>() ? "yes" : "no", word(feature, "detail"),

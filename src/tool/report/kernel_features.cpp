@@ -1,6 +1,6 @@
-// A feature is usable if using it works: containers forbid system calls (seccomp), Yama forbids
-// reading other processes, and a version number shows neither. So each feature is tried on
-// something small, in a child process where it could do harm.
+// Tests kernel features by using them: containers forbid system calls (seccomp), Yama forbids
+// reading other processes, and a version number shows neither. Each test is small, and runs in a
+// child process if it could do harm.
 #include "tool/report/kernel_features.h"
 
 #include <fcntl.h>
@@ -28,8 +28,8 @@ std::string error_text(int error) { return std::strerror(error); }
 
 #ifdef SHIMA_HAVE_URING
 KernelFeature try_io_uring() {
-  KernelFeature feature{"io_uring", false, "a no-op went through a ring",
-                        "independent access may go through it"};
+  KernelFeature feature{"io_uring", false, "a no-op was executed through a ring",
+                        "independent access may use it"};
   io_uring ring;
   int status = io_uring_queue_init(4, &ring, 0);
   if (status == 0) {
@@ -127,13 +127,13 @@ KernelFeature try_fuse() {
   feature.usable = fd >= 0;
   if (fd >= 0) close(fd);
   if (!feature.usable) feature.detail = "/dev/fuse: " + error_text(errno);
-  if (!feature.usable) feature.consequence = "no mount of striped files";
+  if (!feature.usable) feature.consequence = "striped files cannot be mounted";
   return feature;
 }
 
 KernelFeature try_memfd() {
   KernelFeature feature{"memfd", false, "a shared mapping was written",
-                        "ranks of a node share a segment that leaves no name behind"};
+                        "ranks of a node share a segment without a name"};
   const int fd = memfd_create("shima-info", MFD_CLOEXEC);
   void* mapped = MAP_FAILED;
   if (fd >= 0 && ftruncate(fd, 4096) == 0)
@@ -159,7 +159,7 @@ long huge_kib_in_use() {
 KernelFeature try_huge_pages() {
   constexpr std::size_t size = 8 << 20;
   KernelFeature feature{"huge pages", false, "transparent, on request",
-                        "staging buffers cost few TLB entries"};
+                        "staging buffers use few TLB entries"};
   const long before = huge_kib_in_use();
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return feature;
@@ -167,7 +167,7 @@ KernelFeature try_huge_pages() {
   std::memset(memory, 1, size);
   feature.usable = huge_kib_in_use() > before;
   munmap(memory, size);
-  if (!feature.usable) feature.detail = "the kernel gave small pages";
+  if (!feature.usable) feature.detail = "the kernel provided small pages";
   if (!feature.usable) feature.consequence = "staging buffers use small pages, a little slower";
   return feature;
 }

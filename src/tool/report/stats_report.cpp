@@ -1,6 +1,6 @@
-// The library writes one JSON object for each closed file. This file knows how numbers look, but
-// not which ones there are: {"file", "comm_size", ..., "counters": {}, "times_us": {}, "hints": {},
-// "subfiles": [{}], "advice": []}.
+// Formats the JSON objects that the library writes, one for each closed file. It defines the format
+// of numbers, but not their names: {"file", "comm_size", ..., "counters": {}, "times_us": {},
+// "hints": {}, "subfiles": [{}], "advice": []}.
 //
 // The suffix of a name gives the unit: bytes are also shown in a binary unit; everything in
 // times_us is shown in milliseconds.
