@@ -17,14 +17,14 @@ build: setup-run ## install what is missing, build into build/release (PRESET=de
 	@$(CONFIGURE)
 	@cmake --build --preset $(PRESET) -j$(JOBS) --target shima_product
 
-run: build      ## see it work: two stock MPI programs, with their MPI's own I/O and under Shima
+run: build      ## run two ordinary MPI programs, with their MPI's own I/O and under Shima
 	@python3 bench/main_job.py
 
-test: setup-test ## build and run the everyday tests; T=REGEX: the tests of that name, of all there are
+test: setup-test ## build and run the everyday tests; T=REGEX: all tests whose names match
 	@$(CONFIGURE)
 	@JOBS=$(JOBS) scripts/ci-test $(BUILD) $(if $(T),'$(T)',everyday)
 
-test-all: setup-test ## every test in every combination, and those that take long: hours, for the night
+test-all: setup-test ## every test in every combination, and those that take long: takes hours
 	@$(CONFIGURE)
 	@JOBS=$(JOBS) scripts/ci-test $(BUILD) all
 
@@ -34,13 +34,13 @@ bench: build    ## measure against stock MPICH, stock Open MPI and the machine's
 check: setup-check build ## format, clang-tidy, include directions, man pages, shell scripts
 	@scripts/check $(BUILD)
 
-format:         ## rewrite the sources in the house's format
+format:         ## format the sources (clang-format)
 	@scripts/format
 
 install: build  ## install below PREFIX (default /usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
-clean:          ## remove the builds, keep what setup fetched (build/deps)
+clean:          ## remove the builds; keep the dependencies that setup installed (build/deps)
 	@rm -rf build/release build/debug build/asan build/tsan
 
 setup-run setup-test setup-check:

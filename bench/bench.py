@@ -3,7 +3,7 @@
 
 How figures are taken. Everything runs on one machine in one run. In each repetition the cells run
 in a random order (the seed is printed), and inside a cell all subjects run in direct succession, in
-random order too, so that a slow minute of the machine affects all alike. Before each, dirty pages
+random order too, so that a slow minute of the machine affects all equally. Before each, dirty pages
 are written out and free memory is touched. Tables show the median (and the best); verdicts use
 medians. A job that takes longer than --slow seconds is not repeated, and its figure says n=1.
 
@@ -129,7 +129,7 @@ def measure_all(options, flavours, directory):
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
     print(f"order seed {options.seed}, {options.reps} repetitions; median (best)")
     if options.quick:
-        print("quick: an eighth of the data and 20 steps, whatever the titles below say")
+        print("quick: an eighth of the data and 20 steps; the titles below do not show this")
     if not subjects.shima_is_built() or options.stock_only:
         print("without Shima: only the stock side is measured")
     dice, all_results = random.Random(options.seed), {}
@@ -151,7 +151,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     flavours = subjects.find_flavours()
     if not flavours:
-        sys.exit("no MPI found; scripts/setup brings both")
+        sys.exit("no MPI found; scripts/setup installs MPICH and Open MPI")
     directory = runner.working_directory(options.dir, ROOT / "build/bench-files",
                                          2 if options.quick else 6)
     try:

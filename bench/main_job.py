@@ -234,7 +234,7 @@ def write_picture(options, figures, chosen, limit, facts, table):
 def prepare():
     flavours = subjects.find_flavours()
     if not flavours:
-        sys.exit("no MPI found; scripts/setup brings both")
+        sys.exit("no MPI found; scripts/setup installs MPICH and Open MPI")
     for program in ("limit", "warm_memory"):
         subjects.compile_program(program)
     for flavour in flavours:

@@ -3,7 +3,7 @@
 
 DIRECTORY is used directly, through a file system in user space that only passes calls on
 (passthrough_fs.c, compiled here), or through `shima mount`, where the copy is a striped file. The
-whole program runs in a mount namespace of its own. Both copies are to existing files, so that each
+whole program runs in its own mount namespace. Both copies are to existing files, so that each
 uses the memory that its predecessor has just freed (see bench/machine/warm_memory.cpp); dirty pages
 are written out before each. After a first copy that does not count, the median of three is printed,
 in a line of JSON.

@@ -155,7 +155,7 @@ class TwoHosts:
             if state.strip() == "up":
                 return
             time.sleep(0.02)
-        raise Unavailable("the cable between the hosts does not come up")
+        raise Unavailable("the cable between the hosts could not be enabled")
 
     def enter(self, host):
         """The command prefix that runs something on host 0 or 1, in the current directory."""
@@ -171,7 +171,7 @@ class TwoHosts:
             if line.strip().startswith("eth0:"):
                 fields = line.split(":")[1].split()
                 return int(fields[0]) + int(fields[8])
-        raise RuntimeError("the cable is gone")
+        raise RuntimeError("the cable between the hosts was removed")
 
     def bytes_on_wire(self):
         """Bytes that crossed the cable, both ways, since the hosts were created or the last call."""
@@ -208,7 +208,7 @@ class TwoHosts:
         whole = self.mpi_command(mpiexec, ranks, command)
         job = subprocess.run(whole, env=env, **options)
         if job.returncode != 0 and self._daemon_did_not_start():
-            print("two_hosts: the launcher's daemon did not start; once more", file=sys.stderr)
+            print("two_hosts: the launcher's daemon did not start; starting the job again", file=sys.stderr)
             job = subprocess.run(whole, env=env, **options)
         return job
 

@@ -13,14 +13,14 @@
 set(SHIMA_MPI_FLAVOURS "")
 
 # shima_find_flavour(mpich-wheel FAMILY mpich CC ... CXX ... EXEC ... [TESTS regex]): sets SHIMA_MPI_<flavour>_{FAMILY,CC,
-# CXX,EXEC,INCLUDES,TESTS} and appends to SHIMA_MPI_FLAVOURS; says so when there is no such MPI. TESTS: the only tests
-# that run under it, scripts that name it apart.
+# CXX,EXEC,INCLUDES,TESTS} and appends to SHIMA_MPI_FLAVOURS; prints a message if there is no such MPI. TESTS: the only
+# tests that run under it, except scripts that name it.
 function(shima_find_flavour flavour)
   cmake_parse_arguments(ARG "" "FAMILY;CC;CXX;EXEC;PREFIX;TESTS" "" ${ARGN})
   foreach(tool CC CXX EXEC)
     find_program(SHIMA_MPI_${flavour}_${tool} NAMES ${ARG_${tool}} HINTS ${ARG_PREFIX} NO_CACHE)
     if(NOT SHIMA_MPI_${flavour}_${tool})
-      message(STATUS "shima: MPI ${flavour}: not here (no ${ARG_${tool}})")
+      message(STATUS "shima: MPI ${flavour}: not found (no ${ARG_${tool}})")
       return()
     endif()
     set(SHIMA_MPI_${flavour}_${tool} ${SHIMA_MPI_${flavour}_${tool}} PARENT_SCOPE)
@@ -48,7 +48,7 @@ endforeach()
 shima_find_flavour(mpich-abi FAMILY abi CC ${SHIMA_DEPS_DIR}/mpich/bin/mpicc_abi
                    CXX ${SHIMA_DEPS_DIR}/mpich/bin/mpicxx_abi EXEC ${SHIMA_DEPS_DIR}/mpich/bin/mpiexec)
 
-# It has MPICH's ABI: what differs is how it starts, and its name.
+# Intel MPI has MPICH's ABI; its launcher and its name differ.
 set(bin ${SHIMA_DEPS_DIR}/impi/bin)
 shima_find_flavour(impi FAMILY mpich CC ${bin}/mpicc CXX ${bin}/mpicxx EXEC ${bin}/mpiexec.hydra
                    TESTS "^mpi\\.(basic|views|nonblocking|random_access|shared_pointer)\\.impi\\.np[34]$")

@@ -46,7 +46,7 @@ function(shima_working_flavours result)
   set(${result} ${working} PARENT_SCOPE)
 endfunction()
 
-# The working flavours among those that a header names. If it names none: all that are for every test.
+# The working flavours among those that a header names. If it names none: all that are not limited to certain tests.
 function(shima_flavours_among result)
   shima_working_flavours(flavours)
   if(ARGN)

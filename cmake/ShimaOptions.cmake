@@ -1,7 +1,7 @@
 # Build type, language, warnings, sanitizers and the third-party libraries that all rooms share.
 #
 # The builds are loaded into arbitrary programs, so they must not need a shared library that such a program could also
-# bring: spdlog is used header-only, fmt is compiled in (fmt_once.cpp), liburing comes from its static
+# load: spdlog is used header-only, fmt is compiled in (fmt_once.cpp), liburing comes from its static
 # archive.
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

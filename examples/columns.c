@@ -1,7 +1,7 @@
 // columns: an array distributed by columns, written to and read from one shared file.
 //
 // The problem. A two-dimensional array is distributed over np processes by columns. In memory every
-// process holds its columns as one contiguous block. In the file the array lies row by row, so
+// process holds its columns as one contiguous block. In the file the array is stored row by row, so
 // row r of the file is np pieces of --piece bytes, one per rank, and a rank's data are a
 // strided pattern of small pieces:
 //
@@ -18,7 +18,7 @@
 // for any MPI, way or (for a size that divides) number of ranks that wrote it, and a reader can
 // check every byte without a second copy. Filling and checking happen outside the timed part.
 //
-// This is an ordinary MPI program: it includes mpi.h and contains nothing of Shima.
+// This is an ordinary MPI program: it includes mpi.h and does not refer to Shima.
 
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -110,7 +110,7 @@ static long count_wrong_words(const struct share* s) {
 static void check_full(MPI_Status* status, int expected_words) {
   int words;
   MPI_Get_count(status, MPI_UINT64_T, &words);
-  if (words != expected_words) fail("a call moved fewer words than asked for");
+  if (words != expected_words) fail("a call moved fewer words than requested");
 }
 
 static void row_by_row(MPI_File file, enum op op, struct share* s) {

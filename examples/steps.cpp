@@ -13,7 +13,7 @@
 // costs both halves the same; its time alone is measured and printed too. Both halves draw the same
 // numbers, so their files must be identical; --verify checks it.
 //
-// This is an ordinary MPI program: it includes mpi.h and contains nothing of Shima.
+// This is an ordinary MPI program: it includes mpi.h and does not refer to Shima.
 
 #include <cerrno>
 #include <cstdio>

@@ -65,7 +65,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def holds(room, other):
-    """Whether a room is another one or has it as a sub-room."""
+    """Whether `other` is the room or one of its sub-rooms."""
     return other == room or other.startswith(room + "/")
 
 

@@ -37,7 +37,7 @@ def check_tool_page(tool):
     for subcommand in subcommands:
         real |= documented_options(help_of(tool, subcommand))
         if f"shima {subcommand}" not in page:
-            problems.append(f"man/shima.1: says nothing of `shima {subcommand}`")
+            problems.append(f"man/shima.1: lacks the subcommand `shima {subcommand}`")
     problems += [f"man/shima.1: lacks option {option}" for option in sorted(real - described)]
     problems += [f"man/shima.1: describes {option}, which --help does not know" for option in sorted(described - real)]
     return problems
@@ -69,7 +69,7 @@ def check_headers():
 
 def main():
     problems = check_tool_page(sys.argv[1]) + check_headers()
-    print("\n".join(problems) or "man pages: as --help and the headers")
+    print("\n".join(problems) or "man pages: agree with --help and the headers")
     return 1 if problems else 0
 
 

@@ -1,8 +1,8 @@
 // list_io: the cost of moving many separate pieces of one file, by method.
 //
 // A piece at every eighth place, from and to contiguous memory: one pwrite (pread) per piece, or
-// batches of 128 through io_uring, submitted and awaited together. The data stay in the page cache,
-// so that the calls are compared. Prints a JSON object per method.
+// batches of 128 through io_uring, submitted and awaited together. The data stays in the page
+// cache, so that the calls are compared. Prints a JSON object per method.
 
 #include <fcntl.h>
 #include <liburing.h>

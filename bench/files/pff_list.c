@@ -4,8 +4,8 @@
 //   pff_list once PATH REQUESTS BYTES SPREAD METHOD    one read, for counting system calls
 //   pff_list build REQUESTS                      the cost of building and parsing a request
 //
-// The data stay in the page cache, so that the calls are compared; both ways move the same bytes in
-// the same order of requests, and the bytes read are compared. Prints a JSON object per figure.
+// The data stays in the page cache, so that the calls are compared; both ways move the same bytes
+// in the same order of requests, and the bytes read are compared. Prints a JSON object per figure.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

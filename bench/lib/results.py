@@ -121,7 +121,7 @@ class Results:
 
     @staticmethod
     def _overlap(mine, needed, references):
-        """Whether one sample of each side lies among, or beyond, those of the other."""
+        """Whether one sample of each side is within, or beyond, the range of the other side."""
         return len(mine) > 1 and any(
             len(theirs) > 1 and max(mine) >= needed * min(theirs) and
             needed * max(theirs) >= min(mine) for theirs in references)

@@ -97,7 +97,7 @@ def json_lines(text):
 
 
 def run(command, environment=None, timeout_s=600):
-    """Runs a command in a session of its own; Shima, if the command uses it, writes its statistics to a
+    """Runs a command in its own session; Shima, if the command uses it, writes its statistics to a
     file, unless the environment sets SHIMA_STATS to an empty string."""
     with tempfile.TemporaryDirectory(prefix="shima-bench-") as scratch:
         stats = pathlib.Path(scratch, "stats.jsonl")
@@ -191,11 +191,11 @@ def working_directory(wanted, parent, free_gib):
     free = shutil.disk_usage(base).free / 2**30
     if free < free_gib:
         sys.exit(f"{base}: {free:.1f} GiB free, but the files need {free_gib} GiB. "
-                 "Make room, or name another place with --dir.")
+                 "Free space, or name another directory with --dir.")
     kind = file_system_of(base)
     if kind in REAL_FILE_SYSTEMS_NOT:
-        sys.exit(f"{base} lies on {kind}, which is memory and no file system to measure. "
-                 "Name another place with --dir.")
+        sys.exit(f"{base} is on {kind}, which is in memory and cannot be measured as a disk file system. "
+                 "Name another directory with --dir.")
     return pathlib.Path(tempfile.mkdtemp(prefix="files-", dir=base))
 
 

@@ -64,7 +64,7 @@ def rate(row, outcome, subject, expected=frozenset()):
 
 
 def limit_job(context, group, size_mib, rows):
-    """The limit program; each of its two figures goes into all the rows of that operation."""
+    """The limit program; each of its two figures is stored in all the rows of that operation."""
     def run():
         path = context.directory / "limit.dat"
         samples = []
@@ -88,7 +88,7 @@ class Section:
         return None
 
     def charts(self, results, context):
-        """The charts to draw (lib/picture.py); with them goes series(), which names the colours."""
+        """The charts to draw (lib/picture.py). A section with charts also has series(), which names the colours."""
         return []
 
     def columns(self, context):

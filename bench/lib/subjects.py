@@ -106,7 +106,7 @@ def find_flavour(family):
 def find_flavours():
     flavours = [flavour for flavour in map(find_flavour, FAMILIES) if flavour]
     for family in set(FAMILIES) - {flavour.family for flavour in flavours}:
-        print(f"no {family} found: its columns stay empty (scripts/setup brings it)", file=sys.stderr)
+        print(f"no {family} found: its columns stay empty (scripts/setup installs it)", file=sys.stderr)
     return flavours
 
 

@@ -2,8 +2,8 @@
 // DIRECTORY, until it is unmounted.
 //
 // The reference for `shima mount`: the minimum that the same libfuse and kernel need for a copy.
-// Data go by splice, as in libfuse's own examples; attributes are cached as long as there (a
-// second).
+// Data is moved by splice, and attributes are cached for a second, both as in libfuse's own
+// examples.
 #define FUSE_USE_VERSION 312
 #define _GNU_SOURCE
 #include <errno.h>

@@ -40,7 +40,7 @@ static void* move_by_hand(void* argument) {
     const off_t at = base + (off_t)done;
     const ssize_t n = job->write ? pwrite(job->fd, job->buffer + done, call_bytes, at)
                                  : pread(job->fd, job->buffer + done, call_bytes, at);
-    if (n != call_bytes) fail("pwrite or pread fell short");
+    if (n != call_bytes) fail("pwrite or pread was short");
   }
   return NULL;
 }
@@ -78,7 +78,7 @@ static double round_of(struct job* job, bool transfers, long steps) {
   meet();
   const double started = MPI_Wtime();
   if (transfers && job->way == THREADS && pthread_create(&thread, NULL, move_by_hand, job) != 0)
-    fail("no thread");
+    fail("cannot create a thread");
   if (transfers && job->way != THREADS) start_mpi(job, &request);
   compute(steps);
   if (transfers && job->way == THREADS) pthread_join(thread, NULL);

@@ -1,11 +1,12 @@
 // random_patterns: random file types and random memory types, written, read back, all checked.
 //
-// The layouts are not tuned for. For each seed the ranks draw one distribution of a file and each
-// rank a layout of its own memory, write everything with one collective call, and read it back with
-// another. Three checks, all outside the timed parts: the bytes read are the expected ones; the
-// file, read with plain pread, contains every rank's data; and the holes between are still zero.
-// Data in a hole is reported but is no failure by itself: MPI leaves bytes between writes in a new
-// file undefined, and some implementations write stale memory there.
+// Measures layouts that no implementation is tuned for. For each seed the ranks draw one
+// distribution of a file, and each rank draws a layout of its memory. They write everything with
+// one collective call, and read it back with another. Three checks, all outside the timed parts:
+// the bytes read are the expected ones; the file, read with plain pread, contains every rank's
+// data; and the holes between are still zero. Data in a hole is reported but is no failure by
+// itself: MPI leaves bytes between writes in a new file undefined, and some implementations write
+// stale memory there.
 
 #include "random_patterns.h"
 #include "measure.h"
@@ -29,7 +30,7 @@ struct job {
 
 // --- the buffer, walked piece by piece in step with the file ----------------------------------
 
-// Where the next unit lies: a position in a list of pieces that repeats every period_units.
+// The place of the next unit: a position in a list of pieces that repeats every period_units.
 struct walker {
   const struct pieces* pieces;
   long period_units, base, piece, within;

@@ -8,7 +8,7 @@
 //     subarray         a block of a random three-dimensional array, C or Fortran order
 //     struct           zones of different kinds: contiguous, strided, indexed
 //
-// No two ranks own the same unit. Holes, which no rank owns or may write, lie between groups,
+// No two ranks own the same unit. Holes, which no rank owns or may write, are between groups,
 // chunks or zones. Each family adds the same pieces to its list that it passes to MPI; the caller
 // checks the lists for overlap.
 

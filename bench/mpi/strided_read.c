@@ -17,7 +17,7 @@ enum { written_at_once = 1 << 20 };
 static void make_file(const char* path, long mib) {
   unsigned char* block = malloc(written_at_once);
   const int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0666);
-  if (block == NULL || fd < 0) fail("cannot make the file");
+  if (block == NULL || fd < 0) fail("cannot create the file");
   for (long i = 0; i < mib; ++i) {
     for (long k = 0; k < written_at_once; k += 8) {
       const uint64_t word = word_at((uint64_t)(i * written_at_once + k));

@@ -1,7 +1,7 @@
 // subarray3d: a cube of doubles, distributed in blocks over a three-dimensional grid of ranks.
 //
 // The most common way scientific programs use MPI-IO. Every rank holds one block of the n x n x n
-// cube contiguously; in the file the cube lies in row order. The file type is the block as an
+// cube contiguously; in the file the cube is stored in row order. The file type is the block as an
 // MPI_Type_create_subarray of the cube, and one collective call moves everything. In the file a
 // rank's data are runs of one row of its block: n / (grid width) doubles each.
 //

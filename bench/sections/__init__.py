@@ -21,7 +21,7 @@ from lib.subjects import TOOL, binary
 WAYS = ("UT", "FV", "COL")
 
 # Large pieces are pulled by agents out of the ranks' memory, small ones packed by the ranks; each
-# rank may read cached data itself. Between hosts data must go by messages.
+# rank may read cached data itself. Between hosts data must be sent in messages.
 COLLECTIVE_PATHS = {
     ("large", "write"): {"pull"},
     ("large", "read"): {"pull", "independent"},
@@ -146,8 +146,8 @@ class Steps(Section):
 class SmallPieces(Section):
     name = "small_pieces"
     title = "An array by columns, pieces of 64 bytes, collective, 256 MiB"
-    lead = ("'/limit' is the share of the time that merely moving the bytes would take: what the "
-            "limit needs for them, over what this takes")
+    lead = ("'/limit' is the share of the time that moving the bytes alone would take: the time of the "
+            "limit for them, divided by the measured time")
     piece_bytes = 64
 
     def row_names(self, context):
@@ -241,7 +241,7 @@ class Random(Section):
                                 [path, context.random_seed, self.patterns, size_mib])
         path.unlink(missing_ok=True)
         by_row = {(record["seed"], record["op"]): record for record in outcome.records}
-        # A job that broke off keeps the figures of the patterns that it finished.
+        # A job that failed keeps the figures of the patterns that it finished.
         # One file is closed per record, in the same order.
         stats_of = dict(zip(by_row, outcome.stats))
         return [self.sample(row, by_row.get((seed, op)), outcome, subject, stats_of.get((seed, op)))
@@ -276,7 +276,7 @@ class TwoHosts(Section):
     name = "two_hosts"
     title = "The array by columns over two hosts, half the ranks on each, collective"
     lead = ("hosts are namespaces of this machine, the wire a veth pair; the hosts share a page cache, "
-            "so Shima is told to use messages (shima_reach) where it would read from there")
+            "so a hint makes Shima use messages (shima_reach) where it would read from that cache")
     limit = False
 
     def row_names(self, context):
@@ -322,7 +322,7 @@ class TwoHosts(Section):
 
     def targets(self, results, context):
             # Every host's disk agent owns half the file, and half of that half comes from each host:
-            # half of the whole has to cross.
+            # half of the file must cross.
         moved_mib = context.size_mib(1024) / 2
         for np in context.nps([8]):
             for op in OPS:
@@ -335,7 +335,7 @@ class TwoHosts(Section):
 
 class ListIo(Section):
     name = "list_io"
-    title = "One process moves separate pieces of a cached file: a call each, or io_uring"
+    title = "One process moves separate pieces of a cached file: one call each, or io_uring"
     lead = "nanoseconds a piece, every eighth place of the file; what independent access should use"
     limit = False
     methods = ("one call each", "io_uring")
@@ -368,7 +368,7 @@ class ListIo(Section):
 
 class SmallCosts(Section):
     name = "small_costs"
-    title = "Small things, one at a time"
+    title = "Small operations, one at a time"
     lead = "nanoseconds a call on a cached file, the slower rank's; median of 15 rounds in each job"
     limit = False
     things = ("open+close", "set_view", "write_at of 8 B", "read_at of 8 B", "seek",

@@ -1,8 +1,8 @@
 """The cost of MPI calls by another task: the experiment of the paper about Multiple PVAS.
 
-A rank calls MPI for a requester that is no MPI process. Below which size does the delegation cost
+A rank calls MPI for a requester that is not an MPI process. Below which size does the delegation cost
 more than the message? And what is the cost of one request that stands for many transfers, a
-collective call? The other rank answers by itself; both are on one machine.
+collective call? The other rank makes its own calls; both are on one machine.
 """
 
 from lib import picture
@@ -80,7 +80,7 @@ class DelegatedNet(Section):
         if record["way"] == "own" or record["bytes"] > 1:
             return ""
         return {"sleeping": "a requester shares its rank's core and sleeps",
-                "spinning": "everybody has a core and spins"}[record["waiting"]]
+                "spinning": "every process has a core and spins"}[record["waiting"]]
 
     def targets(self, results, context):
         """No target: the section reports where the two are equal, by the best figures of all jobs."""
@@ -104,5 +104,5 @@ class DelegatedNet(Section):
                 if bars:
                     groups.append(picture.Group(f"{size} B", bars))
             charts.append(picture.Chart(thing, "Microseconds a call; shorter is better. Each size "
-                                        "has a scale of its own.", groups, own_scale=True))
+                                        "has its own scale.", groups, own_scale=True))
         return charts

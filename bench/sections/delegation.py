@@ -22,9 +22,9 @@ MOST_INLINE = 4096
 
 class Delegation(Section):
     name = "delegation"
-    title = "Delegation: one task of a space asks another, which has a core of its own"
+    title = "Delegation: one task of a space sends requests to another, which has its own core"
     lead = ("nanoseconds a request, median of 151 rounds in each job. 'copy': into the delegatee's "
-            "memory; 'write': to a cached file, by oneself or by the delegatee; the last ones: "
+            "memory; 'write': to a cached file, by the task itself or by the delegatee; the last ones: "
             "milliseconds for 32 MiB each and as much computing, own: by threads")
     limit = False
 
@@ -96,7 +96,7 @@ class Delegation(Section):
                 if bars:
                     groups.append(picture.Group(f"{size} B", bars))
             charts.append(picture.Chart(f"Writing to a cached file, {mode}", "Microseconds a call; "
-                                        "shorter is better. Each size has a scale of its own.",
+                                        "shorter is better. Each size has its own scale.",
                                         groups, own_scale=True))
         return charts
 

@@ -1,4 +1,4 @@
-"""The speed of cp through `shima mount`, beside cp on the file system beneath it and cp through a file
+"""The speed of cp through `shima mount`, compared with cp on the underlying file system and cp through a file
 system in user space that only passes calls on (bench/mount_job.py)."""
 
 import os
@@ -14,7 +14,7 @@ from lib.subjects import ROOT
 class Mounted(Section):
     name = "mount"
     title = "cp of 1 GiB into a mounted directory and out of it, over a file of that size"
-    lead = "MiB/s; the copy in the directory is striped over 4 subfiles, or plain where Shima is not there"
+    lead = "MiB/s; the copy in the directory is striped over 4 subfiles, or plain without Shima"
     limit = False
     ways = {"cp": "cp", "pass-through": "pass-through", "shima/mount": "shima"}
 

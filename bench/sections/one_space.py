@@ -23,8 +23,8 @@ class OneSpace(Section):
     name = "one_space"
     title = "An array by columns, 16 KiB pieces, 8 ranks in one address space"
     lead = ("MiB/s from open to close, page cache; 'limit' is two threads, in one file for the plain file "
-            "and in two for subfiles, from memory that begins with a page or (malloc) 16 bytes behind; "
-            "the stock MPIs have a plain file, and their best way")
+            "and in two for subfiles, from memory that begins with a page or (malloc) 16 bytes after it; "
+            "the stock MPIs use a plain file and their fastest method")
 
     def columns(self, context):
         return [*LIMITS, *(subject.name for subject in context.subjects)]

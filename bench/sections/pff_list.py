@@ -16,9 +16,9 @@ REQUESTS, PIECE_BYTES, SPREAD = 100_000, 4096, 2
 
 class PffList(Section):
     name = "pff_list"
-    title = f"{REQUESTS} random requests of {PIECE_BYTES} bytes: one list, or a call each"
+    title = f"{REQUESTS} random requests of {PIECE_BYTES} bytes: one list, or one call each"
     lead = ("nanoseconds a piece on a cached file; system calls that move data; "
-            "'build' is what a request costs that moves nothing")
+            "'build' is the cost of a request that moves no data")
     limit = False
     methods = ("loop", "list", "list, ring", "list, no ring", "stride")
 

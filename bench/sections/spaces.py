@@ -15,10 +15,10 @@ FIGURES = {"call_us": ("starting one", "us"), "ready_us": ("until it runs", "us"
 
 class Spaces(Section):
     name = "spaces"
-    title = "Tasks of one space beside processes"
-    lead = ("copying another's memory: nanoseconds, median of single copies, reader and owner on two "
-            "cores, 'new': written anew before each; many programs: median of all starts, and what "
-            "each has on average when all run")
+    title = "Tasks of one space compared with processes"
+    lead = ("copying another task's memory: nanoseconds, median of single copies, reader and owner on two "
+            "cores, 'new': written again before each; many programs: median of all starts, and the memory "
+            "of each on average when all run")
     limit = False
 
     def skip_reason(self):

@@ -8,7 +8,7 @@ SHAPES = {"4 KiB every 128 KiB": (4096, 131072), "16 KiB every MiB": (16384, 1 <
 
 class StridedRead(Section):
     name = "strided_read"
-    title = "One process reads at a constant stride, uncached, a call a piece"
+    title = "One process reads at a constant stride, uncached, one call per piece"
     lead = "reads a second; '(no read-ahead)' is Shima with shima_read_ahead=disable"
     limit = False
 

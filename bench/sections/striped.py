@@ -19,8 +19,8 @@ DIRECT = "direct_read=true;direct_write=true"
 class Subfiles(Section):
     name = "subfiles"
     title = "An array by columns, 16 KiB pieces, 8 ranks, four subfiles on one disk"
-    lead = ("MiB/s from open to close, page cache; stock MPIs and the rows 'plain' have one file, so has "
-            "the limit")
+    lead = ("MiB/s from open to close, page cache; stock MPIs, the rows 'plain' and the limit "
+            "have one file")
 
     def row(self, way, op):
         return f"{way} {op}"

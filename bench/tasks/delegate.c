@@ -4,7 +4,8 @@
 //
 // Task 0 serves. Task 1 sends requests and prints a JSON object per figure: the round trip of an
 // empty request; copying a payload of some size into the delegatee's memory, inline and by address;
-// and writing to a file in the page cache, by itself and by the delegatee, inline and by address.
+// and writing to a file in the page cache, by task 1 itself and by the delegatee, inline and by
+// address.
 // `apart`: each on its own core. The bytes written are compared.
 #include "tasks.h"
 
@@ -68,7 +69,8 @@ static void nothing(enum way way, size_t bytes, int64_t offset) {
   if (ask(way, op_nothing, bytes) < 0) die("nothing");
 }
 
-// The payload was just written, so it is in the requester's cache; that is where the ways differ.
+// The payload was just written, so it is in the requester's cache; the ways differ in how the
+// delegatee gets it from there.
 static void copy(enum way way, size_t bytes, int64_t offset) {
   (void)offset;
   for (size_t i = 0; i < bytes; i += 64) payload[i]++;

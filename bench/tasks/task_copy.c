@@ -5,7 +5,7 @@
 //   task_copy                              two processes: process_vm_readv
 //
 // The owner is on one core and the reader on another. 'kept': the owner has written the data once,
-// so that they come into the reader's cache; 'new': it writes them before each copy. The reader
+// so that it gets into the reader's cache; 'new': the owner writes it before each copy. The reader
 // prints a JSON object per figure: the median and the minimum of single copies. The bytes read are
 // compared.
 #include "tasks.h"
