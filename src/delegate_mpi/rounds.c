@@ -157,7 +157,7 @@ static void delegate_mpi_end_round(delegate_mpi* net, int error) {
   const int operation = delegate_mpi_head(net, 0)->operation;
   const int is_file = operation == DELEGATE_READ_ALL || operation == DELEGATE_WRITE_ALL;
   int64_t* bytes = is_file ? (int64_t*)calloc((size_t)net->options.members, sizeof *bytes) : NULL;
-  if (bytes) delegate_mpi_count_bytes(net, bytes);
+  if (bytes && error == MPI_SUCCESS) delegate_mpi_finish_file(net, bytes);
   if (!is_file && operation != DELEGATE_BARRIER && error == MPI_SUCCESS) delegate_mpi_spread(net);
   delegate_mpi_free_parts(net);
   net->phase = DELEGATE_MPI_GATHER;

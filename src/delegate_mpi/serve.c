@@ -53,6 +53,7 @@ static void delegate_mpi_connect(delegate_mpi* net, MPI_Comm comm) {
   MPI_Comm_size(comm, &net->ranks);
   net->window = MPI_WIN_NULL;
   net->round = MPI_REQUEST_NULL;
+  net->view = net->memory = MPI_DATATYPE_NULL;
   if (!net->options.puts) return;
   MPI_Win_create_dynamic(MPI_INFO_NULL, net->messages, &net->window);
   MPI_Win_set_errhandler(net->window, MPI_ERRORS_RETURN);

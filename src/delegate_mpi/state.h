@@ -31,6 +31,9 @@ typedef struct delegate_mpi_exposure {
 typedef struct delegate_mpi_part {
   delegate_piece piece;
   int member;
+  int source;     /* an earlier part that has this one's first `shared` bytes */
+  int64_t shared; /* not in the view */
+  int64_t moved;
 } delegate_mpi_part;
 
 typedef enum { DELEGATE_MPI_GATHER, DELEGATE_MPI_AGREE, DELEGATE_MPI_ACT } delegate_mpi_phase;
@@ -69,6 +72,7 @@ struct delegate_mpi {
   int file_count;
   delegate_mpi_part* parts; /* sorted by offset */
   int part_count;
+  MPI_Datatype view, memory; /* of the parts; or MPI_DATATYPE_NULL */
   MPI_Status file_status;
 };
 
@@ -94,7 +98,7 @@ static inline int delegate_mpi_more(int room) { return room ? 2 * room : 64; }
 void delegate_mpi_free_parts(delegate_mpi* net);
 int delegate_mpi_prepare_file(delegate_mpi* net);
 int delegate_mpi_begin_file(delegate_mpi* net);
-void delegate_mpi_count_bytes(const delegate_mpi* net, int64_t* bytes);
+void delegate_mpi_finish_file(delegate_mpi* net, int64_t* bytes);
 
 /* messages.c */
 int64_t delegate_mpi_send(void* context, const delegate_job* job);

@@ -27,6 +27,7 @@ put 15 2 3
 collectives 30 2 3
 collectives 10 3 2
 files 30 2 3
+overlaps 10 2 3
 kill 1 2 3
 END
 finish

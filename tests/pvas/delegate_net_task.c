@@ -188,6 +188,43 @@ static void files(void) {
   MUST(delegate_read_all(seat, 7, &last, 1) == PVAS_ERR_ARGUMENT);
 }
 
+/* Reads that share bytes, lie in each other, are equal or go past the end; writes that must not. */
+static void overlaps(void) {
+  enum { file_size = 3000 };
+  const delegate_piece own = {(int64_t)self * file_size, out, file_size};
+  const int64_t end = (int64_t)all * file_size;
+  for (size_t i = 0; i < file_size; i++) out[i] = byte_of(5, 0, (size_t)own.offset + i);
+  MUST(delegate_write_all(seat, 0, &own, 1) == file_size);
+  for (int round = 0; round < rounds; round++) {
+    delegate_piece mine[most_pieces];
+    int64_t total = 0;
+    for (int i = 0; i < most_pieces * all; i++) {
+      const size_t size = draw(3000) + 1;
+      const int64_t at = draw(3) ? draw((unsigned)end) : 100;
+      if (i % all != self) continue;
+      mine[i / all] = (delegate_piece){at, in + (size_t)(i / all) * 3000, size};
+      total += at + (int64_t)size > end ? end - at : (int64_t)size;
+    }
+    memset(in, 0, sizeof in);
+    MUST(delegate_read_all(seat, 0, mine, most_pieces) == total);
+    for (int i = 0; i < most_pieces; i++)
+      for (size_t k = 0; k < mine[i].size; k++) {
+        const int64_t at = mine[i].offset + (int64_t)k;
+        MUST(((unsigned char*)mine[i].data)[k] == (at < end ? byte_of(5, 0, (size_t)at) : 0));
+      }
+  }
+  /* Refused for everybody, and nothing is written, also not where the last view was. */
+  static unsigned char wrong[16];
+  memset(wrong, 'X', sizeof wrong);
+  const delegate_piece over = {8 * index_here, wrong, sizeof wrong};
+  MUST(delegate_write_all(seat, 0, &over, 1) == PVAS_ERR_ARGUMENT);
+  const delegate_piece beyond = {self == 0 ? INT64_MAX - 8 : 16 * self, wrong, sizeof wrong};
+  MUST(delegate_write_all(seat, 0, &beyond, 1) == PVAS_ERR_ARGUMENT);
+  const delegate_piece back = {own.offset, in, file_size};
+  MUST(delegate_read_all(seat, 0, &back, 1) == file_size);
+  MUST(memcmp(in, out, file_size) == 0);
+}
+
 /* The first requester of rank 0 is killed while it waits for nothing, and all others for it. */
 static void be_lost(void) {
   if (self == 0) {
@@ -214,6 +251,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "put") == 0) puts_to_memory();
   if (strcmp(what, "collectives") == 0) collectives();
   if (strcmp(what, "files") == 0) files();
+  if (strcmp(what, "overlaps") == 0) overlaps();
   if (strcmp(what, "kill") == 0) be_lost();
   if (strcmp(what, "kill") != 0) MUST(delegate_barrier(seat) == 0);
   delegate_leave(seat);
