@@ -10,11 +10,9 @@
 #include "file/striping.h"
 #include "file/transfer_pieces.h"
 #include "group/agreement.h"
-#include "independent/combine.h"
 #include "independent/independent.h"
 #include "observe/stats.h"
 #include "store/striped/master_store.h"
-#include "store/striped/range_lock.h"
 #include "store/target/text_file.h"
 
 namespace shima {
@@ -42,9 +40,16 @@ JointFile::JointFile(Channel& channel, LogicalFile file, OpenRequest request, Fa
       file_(std::move(file)),
       request_(std::move(request)),
       removable_(request_.mode.delete_on_close ? name_from_anywhere(request_.path) : ""),
-      facts_(facts),
-      read_ahead_(file_) {
-  if (facts_.wants_stats) file_.start_tallies();
+      caches_apart_(facts.caches_apart),
+      counters_(facts.wants_stats),
+      own_({.channel = channel,
+            .file = file_,
+            .hints = request_.hints,
+            .device_queues = device_queues_,
+            .counters = counters_,
+            .caches_apart = facts.caches_apart,
+            .cores_to_spare = facts.cores_to_spare}) {
+  if (counters_.wanted()) file_.start_tallies();
   tune();
 }
 
@@ -61,8 +66,7 @@ Status JointFile::preallocate(const Result<FileOffset>& size) {
 // Its own writes belong to a member's file, wherever they are.
 Result<FileOffset> JointFile::size() {
   SHIMA_TRY_ASSIGN(const FileOffset stored, file_.size());
-  const std::lock_guard lock(pending_mutex_);
-  return std::max(stored, FileOffset{pending_.end()});
+  return std::max(stored, FileOffset{own_.pending_end()});
 }
 
 Status JointFile::sync() {
@@ -80,9 +84,9 @@ void JointFile::tune() {
                    hints.cb_buffer_size};
   read_tuning_ = {path_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes,
                   hints.cb_buffer_size};
-  read_ahead_.enable(hints.shima_read_ahead != Toggle::disable && !hints.direct_read);
   // In atomic mode every member's access is a unit of its own.
   if (atomic_) write_tuning_.path = read_tuning_.path = Path::independent;
+  own_.tune(atomic_);
 }
 
 // A view seldom brings new hints: then nothing but their sameness travels.
@@ -113,132 +117,23 @@ Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
 Result<std::uint64_t> JointFile::move(Direction direction, const Transfer& transfer) {
   Counters counters;
   ++(direction == Direction::write ? counters.writes : counters.reads);
-  if (facts_.wants_stats) counters.file_pieces += estimate_pieces(transfer.file);
-  bool done = false;
-  if (direction == Direction::write) {
-    SHIMA_TRY_ASSIGN(done, keep(transfer));
-    if (!done) {
-      SHIMA_TRY_ASSIGN(done, combine(transfer, counters));
-    }
-  }
-  const auto moved = done ? Result<std::uint64_t>(transfer.file.len_bytes)
-                     : direction == Direction::write ? move_own(direction, transfer, counters)
-                                                     : read_own(transfer, counters);
+  if (counters_.wanted()) counters.file_pieces += estimate_pieces(transfer.file);
+  const auto moved = direction == Direction::write ? own_.write(transfer, counters)
+                                                   : own_.read(transfer, counters);
   if (moved)
     (direction == Direction::write ? counters.bytes_written : counters.bytes_read) += *moved;
-  count(counters);
+  counters_.add(counters);
   return moved;
 }
 
-// Whether the write waits until all members write together.
-Result<bool> JointFile::keep(const Transfer& transfer) {
-  if (!facts_.caches_apart || atomic_ || transfer.file.len_bytes == 0) return false;
-  const bool may_wait = !transfer.device && request_.hints.shima_combine != Toggle::disable &&
-                        PendingWrites::worth_keeping(transfer.file);
-  {
-    const std::lock_guard lock(pending_mutex_);
-    if (may_wait && pending_.keep(transfer)) return true;
-    // Older bytes must not follow newer ones to the same place.
-    if (!may_wait && !pending_.touches(bounds_of(transfer.file))) return false;
-  }
-  SHIMA_TRY(flush_alone());
-  const std::lock_guard lock(pending_mutex_);
-  return may_wait && pending_.keep(transfer);
-}
-
-// A member finds what it has written itself.
-Result<std::uint64_t> JointFile::read_own(const Transfer& transfer, Counters& counters) {
-  const Bounds bounds = bounds_of(transfer.file);
-  const auto waits = [&](bool beyond) {
-    const std::lock_guard lock(pending_mutex_);
-    return beyond ? pending_.end() > bounds.lowest : pending_.touches(bounds);
-  };
-  if (waits(false)) SHIMA_TRY(flush_alone());
-  const auto read = [&] { return move_own(Direction::read, transfer, counters); };
-  const auto moved = read();
-  if (!moved || *moved == transfer.file.len_bytes || !waits(true)) return moved;
-  SHIMA_TRY(flush_alone());  // the file does not end where it seemed to
-  return read();
-}
-
-Status JointFile::flush_alone() {
-  PendingWrites::Batch batch;
-  {
-    const std::lock_guard lock(pending_mutex_);
-    if (pending_.empty()) return {};
-    batch = pending_.take();
-  }
-  Counters counters;
-  const auto written = move_own(Direction::write, batch.transfer, counters);
-  count(counters);
-  return written ? Status{} : std::unexpected(written.error());
-}
-
 Status JointFile::flush_together() {
-  if (!facts_.caches_apart || !request_.mode.write) return {};
-  const auto batch = caught([&]() -> Result<PendingWrites::Batch> {
-    const std::lock_guard lock(pending_mutex_);
-    return pending_.take();
-  });
+  if (!caches_apart_ || !request_.mode.write) return {};
+  const auto batch = caught([&]() -> Result<PendingWrites::Batch> { return own_.take_pending(); });
   const auto len =
       batch ? Result<std::uint64_t>(batch->data.size()) : std::unexpected(batch.error());
   SHIMA_TRY_ASSIGN(const auto lens, exchange_values(*channel_, len));
   if (!lens.any([](std::uint64_t other) { return other != 0; })) return {};
   return status_of(move_together(Direction::write, batch->transfer));
-}
-
-// Whether the write was done together with those of other members of the node.
-Result<bool> JointFile::combine(const Transfer& transfer, Counters& counters) {
-  if (atomic_ || facts_.caches_apart || transfer.device || transfer.file.pattern.is_contiguous() ||
-      channel_->write_requests() == nullptr || request_.hints.shima_combine == Toggle::disable)
-    return false;
-  const Post post = make_post(transfer.file, transfer.memory);
-  const std::unique_lock alone(
-      combining_, std::try_to_lock);  // one request a member; other threads go their own way
-  if (!alone || !worth_combining(post)) return false;
-  const CombinedWrite write{*channel_, file_, counters, request_.hints.cb_buffer_size,
-                            own_options()};
-  SHIMA_TRY_ASSIGN(const bool combined, write_combined(write, post));
-  if (combined) ++counters.combined_writes;
-  return combined;
-}
-
-Result<std::uint64_t> JointFile::move_own(Direction direction, const Transfer& transfer,
-                                          Counters& counters) {
-  if (!atomic_ || transfer.file.len_bytes == 0) return move_pieces(direction, transfer, counters);
-  const std::lock_guard one_at_a_time(alone_);
-  const Bounds bounds = bounds_of(transfer.file);
-  SHIMA_TRY_ASSIGN(const auto held, RangeLock::take(file_, {{bounds.lowest}, {bounds.highest}},
-                                                    direction == Direction::write));
-  return move_pieces(direction, transfer, counters);
-}
-
-Result<std::uint64_t> JointFile::move_pieces(Direction direction, const Transfer& transfer,
-                                             Counters& counters) {
-  const auto move_piece = [&](const Transfer& piece) {
-    return move_independently({direction, piece.file, piece.memory, own_options()}, file_,
-                              counters);
-  };
-  if (!transfer.device) return move_piece(transfer);
-  const Result<Transfer> whole = transfer;
-  TransferPieces pieces(
-      device_queues_, whole,
-      {.direction = direction, .buffer_bytes = request_.hints.shima_device_buffer_size});
-  do {
-    SHIMA_TRY_ASSIGN(const Transfer piece, pieces.next());
-    SHIMA_TRY_ASSIGN(const std::uint64_t moved, move_piece(piece));
-    pieces.moved(moved);
-  } while (pieces.more() > 0);
-  return pieces.total_moved();
-}
-
-IndependentOptions JointFile::own_options() {
-  return {.sieve_bytes = request_.hints.ind_rd_buffer_size,
-          .may_sieve = request_.hints.romio_ds_read != Toggle::disable,
-          .ring = request_.hints.shima_ring,
-          .may_share = facts_.cores_to_spare,
-          .timed = facts_.wants_stats,
-          .read_ahead = &read_ahead_};
 }
 
 bool JointFile::seems_cached(const Bounds& bounds) {
@@ -270,7 +165,7 @@ Result<std::uint64_t> JointFile::move_together(Direction direction,
   if (round)
     (direction == Direction::write ? counters.bytes_written : counters.bytes_read) +=
         pieces.total_moved();
-  count(counters);
+  counters_.add(counters);
   if (!round) return std::unexpected(round.error());
   return pieces.total_moved();
 }
@@ -282,13 +177,13 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
     counters.file_pieces += post->file_pieces;
     counters.memory_pieces += post->memory_pieces;
   }
-  const CollectiveCall call{direction,          *channel_, file_, counters, tuning_for(direction),
-                            facts_.caches_apart};
+  const CollectiveCall call{direction,    *channel_, file_, counters, tuning_for(direction),
+                            caches_apart_};
   CollectiveTransfer transfer(call);
   SHIMA_TRY(transfer.start(post));
   Result<std::uint64_t> own = 0;
   if (transfer.is_own_io() && post->len_bytes > 0)
-    own = caught([&] { return move_own(direction, *piece, counters); });
+    own = caught([&] { return own_.move(direction, *piece, counters); });
   return transfer.finish(own);
 }
 
@@ -367,7 +262,7 @@ Status JointFile::set_atomicity(bool atomic) {
   SHIMA_TRY(flush_together());
   SHIMA_TRY(first_member_does("setting the atomicity of",
                               std::pair<std::int64_t, std::int64_t>(atomic, 0), [&]() -> Status {
-                                if (!atomic || !facts_.caches_apart || !file_.locks_stay_on_node())
+                                if (!atomic || !caches_apart_ || !file_.locks_stay_on_node())
                                   return {};
                                 return fail(Code::unsupported_operation,
                                             request_.path +
@@ -390,7 +285,7 @@ Status JointFile::report() {
     if (file_.master() != nullptr) targets = file_.master()->targets();
     mine = file_.tallies();
     for (std::size_t i = 0; i < mine.size(); ++i) stats.subfiles.push_back({targets[i], {}});
-    return counters_;
+    return counters_.sum();
   });
   SHIMA_TRY_ASSIGN(const auto all, exchange_values(*channel_, counters));
   for (std::size_t i = 0; i < all.size(); ++i) stats.sum.add(all[i]);
@@ -427,7 +322,7 @@ Status JointFile::close() {
   const Status flushed = flush_together();
   Status status = caught([&] { return file_.close(); });
   if (!flushed) status = flushed;
-  if (facts_.wants_stats) std::ignore = report();
+  if (counters_.wanted()) std::ignore = report();
   fault_point(FaultPhase::close);
   status = agree_on(*channel_, status, "closing", request_.path);
   if (!request_.mode.delete_on_close) return status;

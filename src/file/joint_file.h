@@ -1,7 +1,6 @@
 // A file that the members of a channel have opened together.
 #pragma once
 
-#include <mutex>
 #include <tuple>
 
 #include "collective/plan.h"
@@ -9,11 +8,9 @@
 #include "device/staged_memory.h"
 #include "file/exchange_hints.h"
 #include "file/file.h"
-#include "file/pending_writes.h"
+#include "file/own_access.h"
 #include "group/agreement.h"
 #include "group/pointer/shared_pointer.h"
-#include "independent/independent.h"
-#include "independent/read_ahead.h"
 #include "store/striped/logical_file.h"
 
 namespace shima {
@@ -30,7 +27,7 @@ class JointFile final : public File {
   JointFile(const JointFile&) = delete;
   JointFile& operator=(const JointFile&) = delete;
   ~JointFile() override {
-    std::ignore = caught([this] { return flush_alone(); });
+    std::ignore = caught([this] { return own_.flush(); });
   }
   // Takes the channel over, once all members have made the file.
   void own(std::unique_ptr<Channel> channel) { owner_ = std::move(channel); }
@@ -74,7 +71,7 @@ class JointFile final : public File {
   const Hints& hints() const override { return request_.hints; }
   Hints hints_in_effect() const override;
   Status set_hints(const Result<Hints>& hints, std::uint64_t same) override;
-  Counters& counters() override { return counters_; }
+  Counters& counters() override { return counters_.sum(); }
 
  private:
   void tune();
@@ -82,30 +79,16 @@ class JointFile final : public File {
     return direction == Direction::write ? write_tuning_ : read_tuning_;
   }
   Result<std::uint64_t> move(Direction direction, const Transfer& transfer);
-  Result<std::uint64_t> move_own(Direction direction, const Transfer& transfer, Counters& counters);
-  Result<std::uint64_t> move_pieces(Direction direction, const Transfer& transfer,
-                                    Counters& counters);
-  Result<bool> combine(const Transfer& transfer, Counters& counters);
-  [[nodiscard]] IndependentOptions own_options();
-  Result<std::uint64_t> read_own(const Transfer& transfer, Counters& counters);
   Result<Post> post_of(Direction direction, const Result<Transfer>& transfer,
                        std::uint64_t more_rounds);
   Result<std::uint64_t> move_all(Direction direction, const Result<Transfer>& transfer);
   Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer);
-  // Writes that wait (pending_writes.h): adds one if it may wait, and writes them, alone or
-  // together with all members (collective).
-  Result<bool> keep(const Transfer& transfer);
-  Status flush_alone();
+  // Writes what each member keeps (pending_writes.h); collective.
   Status flush_together();
   Result<CollectiveResult> move_round(Direction direction, const Result<Transfer>& piece,
                                       std::uint64_t more_rounds, Counters& counters);
   Status resize(const char* doing, const Result<FileOffset>& size, FunctionRef<Status()> action);
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
-  void count(const Counters& counters) {
-    if (!facts_.wants_stats) return;
-    const std::lock_guard lock(counters_mutex_);
-    counters_.add(counters);
-  }
   Status report();
 
   std::unique_ptr<Channel> owner_;
@@ -113,18 +96,13 @@ class JointFile final : public File {
   LogicalFile file_;
   OpenRequest request_;
   std::string removable_;  // what to remove when it is closed
-  Facts facts_;
-  ReadAhead read_ahead_;
+  bool caches_apart_;
+  SharedCounters counters_;
   QueuePool device_queues_;
+  OwnAccess own_;
   Tuning write_tuning_;
   Tuning read_tuning_;
-  std::mutex combining_;
-  std::mutex pending_mutex_;
-  PendingWrites pending_;
   bool atomic_ = false;
-  std::mutex alone_;  // in atomic mode: the file's locks do not keep threads of one process apart
-  std::mutex counters_mutex_;
-  Counters counters_;
 };
 
 }  // namespace shima

@@ -1,0 +1,133 @@
+#include "file/own_access.h"
+
+#include "collective/plan.h"
+#include "file/transfer_pieces.h"
+#include "independent/combine.h"
+#include "store/striped/range_lock.h"
+
+namespace shima {
+
+void OwnAccess::tune(bool atomic) {
+  atomic_ = atomic;
+  read_ahead_.enable(parts_.hints.shima_read_ahead != Toggle::disable && !parts_.hints.direct_read);
+}
+
+Result<std::uint64_t> OwnAccess::write(const Transfer& transfer, Counters& counters) {
+  SHIMA_TRY_ASSIGN(bool done, keep(transfer));
+  if (!done) {
+    SHIMA_TRY_ASSIGN(done, combine(transfer, counters));
+  }
+  if (done) return transfer.file.len_bytes;
+  return move(Direction::write, transfer, counters);
+}
+
+// A member finds what it has written itself.
+Result<std::uint64_t> OwnAccess::read(const Transfer& transfer, Counters& counters) {
+  const Bounds bounds = bounds_of(transfer.file);
+  const auto waits = [&](bool beyond) {
+    const std::lock_guard lock(pending_mutex_);
+    return beyond ? pending_.end() > bounds.lowest : pending_.touches(bounds);
+  };
+  if (waits(false)) SHIMA_TRY(flush());
+  const auto read = [&] { return move(Direction::read, transfer, counters); };
+  const auto moved = read();
+  if (!moved || *moved == transfer.file.len_bytes || !waits(true)) return moved;
+  SHIMA_TRY(flush());  // the file does not end where it seemed to
+  return read();
+}
+
+// Whether the write waits until all members write together.
+Result<bool> OwnAccess::keep(const Transfer& transfer) {
+  if (!parts_.caches_apart || atomic_ || transfer.file.len_bytes == 0) return false;
+  const bool may_wait = !transfer.device && parts_.hints.shima_combine != Toggle::disable &&
+                        PendingWrites::worth_keeping(transfer.file);
+  {
+    const std::lock_guard lock(pending_mutex_);
+    if (may_wait && pending_.keep(transfer)) return true;
+    // Older bytes must not follow newer ones to the same place.
+    if (!may_wait && !pending_.touches(bounds_of(transfer.file))) return false;
+  }
+  SHIMA_TRY(flush());
+  const std::lock_guard lock(pending_mutex_);
+  return may_wait && pending_.keep(transfer);
+}
+
+Status OwnAccess::flush() {
+  PendingWrites::Batch batch;
+  {
+    const std::lock_guard lock(pending_mutex_);
+    if (pending_.empty()) return {};
+    batch = pending_.take();
+  }
+  Counters counters;
+  const auto written = move(Direction::write, batch.transfer, counters);
+  parts_.counters.add(counters);
+  return written ? Status{} : std::unexpected(written.error());
+}
+
+PendingWrites::Batch OwnAccess::take_pending() {
+  const std::lock_guard lock(pending_mutex_);
+  return pending_.take();
+}
+
+std::int64_t OwnAccess::pending_end() {
+  const std::lock_guard lock(pending_mutex_);
+  return pending_.end();
+}
+
+// Whether the write was done together with those of other members of the node.
+Result<bool> OwnAccess::combine(const Transfer& transfer, Counters& counters) {
+  if (atomic_ || parts_.caches_apart || transfer.device || transfer.file.pattern.is_contiguous() ||
+      parts_.channel.write_requests() == nullptr || parts_.hints.shima_combine == Toggle::disable)
+    return false;
+  const Post post = make_post(transfer.file, transfer.memory);
+  const std::unique_lock alone(
+      combining_, std::try_to_lock);  // one request a member; other threads go their own way
+  if (!alone || !worth_combining(post)) return false;
+  const CombinedWrite write{parts_.channel, parts_.file, counters, parts_.hints.cb_buffer_size,
+                            options()};
+  SHIMA_TRY_ASSIGN(const bool combined, write_combined(write, post));
+  if (combined) ++counters.combined_writes;
+  return combined;
+}
+
+Result<std::uint64_t> OwnAccess::move(Direction direction, const Transfer& transfer,
+                                      Counters& counters) {
+  if (!atomic_ || transfer.file.len_bytes == 0) return move_pieces(direction, transfer, counters);
+  const std::lock_guard one_at_a_time(alone_);
+  const Bounds bounds = bounds_of(transfer.file);
+  SHIMA_TRY_ASSIGN(const auto held,
+                   RangeLock::take(parts_.file, {{bounds.lowest}, {bounds.highest}},
+                                   direction == Direction::write));
+  return move_pieces(direction, transfer, counters);
+}
+
+Result<std::uint64_t> OwnAccess::move_pieces(Direction direction, const Transfer& transfer,
+                                             Counters& counters) {
+  const auto move_piece = [&](const Transfer& piece) {
+    return move_independently({direction, piece.file, piece.memory, options()}, parts_.file,
+                              counters);
+  };
+  if (!transfer.device) return move_piece(transfer);
+  const Result<Transfer> whole = transfer;
+  TransferPieces pieces(
+      parts_.device_queues, whole,
+      {.direction = direction, .buffer_bytes = parts_.hints.shima_device_buffer_size});
+  do {
+    SHIMA_TRY_ASSIGN(const Transfer piece, pieces.next());
+    SHIMA_TRY_ASSIGN(const std::uint64_t moved, move_piece(piece));
+    pieces.moved(moved);
+  } while (pieces.more() > 0);
+  return pieces.total_moved();
+}
+
+IndependentOptions OwnAccess::options() {
+  return {.sieve_bytes = parts_.hints.ind_rd_buffer_size,
+          .may_sieve = parts_.hints.romio_ds_read != Toggle::disable,
+          .ring = parts_.hints.shima_ring,
+          .may_share = parts_.cores_to_spare,
+          .timed = parts_.counters.wanted(),
+          .read_ahead = &read_ahead_};
+}
+
+}  // namespace shima

@@ -1,0 +1,68 @@
+// One member's own reads and writes of a file that several members have opened.
+//
+// A write takes the first of these ways that is open to it: it is kept until all members write
+// together (pending_writes.h), it is combined with writes of other members of the node
+// (independent/combine.h), or it goes to the file at once. A read finds what the member itself has
+// written: kept writes that it needs are written first. In atomic mode an access holds the lock of
+// its range. Device memory is moved through a host buffer, piece by piece. Thread-safe.
+#pragma once
+
+#include <mutex>
+
+#include "device/staged_memory.h"
+#include "file/file.h"
+#include "file/pending_writes.h"
+#include "group/channel.h"
+#include "independent/independent.h"
+#include "independent/read_ahead.h"
+#include "observe/shared_counters.h"
+#include "store/striped/logical_file.h"
+
+namespace shima {
+
+class OwnAccess {
+ public:
+  struct Parts {
+    Channel& channel;
+    LogicalFile& file;
+    const Hints& hints;  // may change between calls: tune()
+    QueuePool& device_queues;
+    SharedCounters& counters;
+    bool caches_apart;    // members do not see at once what others write
+    bool cores_to_spare;  // opened by one process that may use several
+  };
+  explicit OwnAccess(const Parts& parts) : parts_(parts), read_ahead_(parts.file) {}
+
+  // Adopts changed hints and the atomicity.
+  void tune(bool atomic);
+
+  // An independent call of the program.
+  Result<std::uint64_t> write(const Transfer& transfer, Counters& counters);
+  Result<std::uint64_t> read(const Transfer& transfer, Counters& counters);
+  // Goes to the file at once.
+  Result<std::uint64_t> move(Direction direction, const Transfer& transfer, Counters& counters);
+
+  // Writes what is kept.
+  Status flush();
+  // Hands out what is kept, for a write together with all members.
+  [[nodiscard]] PendingWrites::Batch take_pending();
+  // One past the last byte kept; 0 if there is none.
+  [[nodiscard]] std::int64_t pending_end();
+
+ private:
+  Result<bool> keep(const Transfer& transfer);
+  Result<bool> combine(const Transfer& transfer, Counters& counters);
+  Result<std::uint64_t> move_pieces(Direction direction, const Transfer& transfer,
+                                    Counters& counters);
+  [[nodiscard]] IndependentOptions options();
+
+  Parts parts_;
+  ReadAhead read_ahead_;
+  bool atomic_ = false;
+  std::mutex combining_;
+  std::mutex pending_mutex_;
+  PendingWrites pending_;
+  std::mutex alone_;  // in atomic mode: the file's locks do not keep threads of one process apart
+};
+
+}  // namespace shima
