@@ -333,8 +333,8 @@ def owned():
 
 
 def refusals():
-    for words, advice in ((("mount", DIRECTORY, DIRECTORY), "take a directory elsewhere"), (("mount", DIRECTORY, MOUNT), "umount"),
-                        (("mount", "nowhere", MOUNT), "name a directory"), (("umount", DIRECTORY), "/proc/mounts")):
+    for words, advice in ((("mount", DIRECTORY, DIRECTORY), "choose a directory outside"), (("mount", DIRECTORY, MOUNT), "umount"),
+                        (("mount", "nowhere", MOUNT), "name an existing directory"), (("umount", DIRECTORY), "/proc/mounts")):
         done = subprocess.run([SHIMA, *words], capture_output=True, text=True, timeout=30)
         assert done.returncode == 2 and advice in done.stderr, f"{words}: {done.returncode} {done.stderr}"
 
