@@ -63,12 +63,6 @@ Status JointFile::preallocate(const Result<FileOffset>& size) {
   return resize("preallocating", size, action);
 }
 
-// Its own writes belong to a member's file, wherever they are.
-Result<FileOffset> JointFile::size() {
-  SHIMA_TRY_ASSIGN(const FileOffset stored, file_.size());
-  return std::max(stored, FileOffset{own_.pending_end()});
-}
-
 Status JointFile::sync() {
   const Status flushed = flush_together();
   const Status synced = flushed ? caught([&] { return file_.sync(); }) : flushed;
@@ -128,12 +122,13 @@ Result<std::uint64_t> JointFile::move(Direction direction, const Transfer& trans
 
 Status JointFile::flush_together() {
   if (!caches_apart_ || !request_.mode.write) return {};
-  const auto batch = caught([&]() -> Result<PendingWrites::Batch> { return own_.take_pending(); });
-  const auto len =
-      batch ? Result<std::uint64_t>(batch->data.size()) : std::unexpected(batch.error());
-  SHIMA_TRY_ASSIGN(const auto lens, exchange_values(*channel_, len));
-  if (!lens.any([](std::uint64_t other) { return other != 0; })) return {};
-  return status_of(move_together(Direction::write, batch->transfer));
+  const Result<std::uint64_t> mine = own_.any_pending() ? 1 : 0;
+  SHIMA_TRY_ASSIGN(const auto all, exchange_values(*channel_, mine));
+  if (!all.any([](std::uint64_t any) { return any != 0; })) return {};
+  // All members have come: the rest waits for none of their programs.
+  return own_.flush_by([&](const Result<Transfer>& pending) {
+    return status_of(move_together(Direction::write, pending));
+  });
 }
 
 bool JointFile::seems_cached(const Bounds& bounds) {

@@ -1,5 +1,7 @@
 #include "file/own_access.h"
 
+#include <algorithm>
+
 #include "collective/plan.h"
 #include "file/transfer_pieces.h"
 #include "independent/combine.h"
@@ -23,17 +25,27 @@ Result<std::uint64_t> OwnAccess::write(const Transfer& transfer, Counters& count
 
 // A member finds what it has written itself.
 Result<std::uint64_t> OwnAccess::read(const Transfer& transfer, Counters& counters) {
-  const Bounds bounds = bounds_of(transfer.file);
-  const auto waits = [&](bool beyond) {
-    const std::lock_guard lock(pending_mutex_);
-    return beyond ? pending_.end() > bounds.lowest : pending_.touches(bounds);
-  };
-  if (waits(false)) SHIMA_TRY(flush());
   const auto read = [&] { return move(Direction::read, transfer, counters); };
+  if (!parts_.caches_apart) return read();
+  const Bounds bounds = bounds_of(transfer.file);
+  {
+    const std::lock_guard lock(pending_mutex_);
+    if (pending_.touches(bounds)) SHIMA_TRY(write_pending());
+  }
   const auto moved = read();
-  if (!moved || *moved == transfer.file.len_bytes || !waits(true)) return moved;
-  SHIMA_TRY(flush());  // the file does not end where it seemed to
+  if (!moved || *moved == transfer.file.len_bytes) return moved;
+  {
+    const std::lock_guard lock(pending_mutex_);
+    if (pending_.end() <= bounds.lowest) return moved;
+    SHIMA_TRY(write_pending());  // the file does not end where it seemed to
+  }
   return read();
+}
+
+Result<FileOffset> OwnAccess::size() {
+  const std::lock_guard lock(pending_mutex_);
+  SHIMA_TRY_ASSIGN(const FileOffset stored, parts_.file.size());
+  return std::max(stored, FileOffset{pending_.end()});
 }
 
 // Whether the write waits until all members write together.
@@ -41,38 +53,37 @@ Result<bool> OwnAccess::keep(const Transfer& transfer) {
   if (!parts_.caches_apart || atomic_ || transfer.file.len_bytes == 0) return false;
   const bool may_wait = !transfer.device && parts_.hints.shima_combine != Toggle::disable &&
                         PendingWrites::worth_keeping(transfer.file);
-  {
-    const std::lock_guard lock(pending_mutex_);
-    if (may_wait && pending_.keep(transfer)) return true;
-    // Older bytes must not follow newer ones to the same place.
-    if (!may_wait && !pending_.touches(bounds_of(transfer.file))) return false;
-  }
-  SHIMA_TRY(flush());
   const std::lock_guard lock(pending_mutex_);
+  if (may_wait && pending_.keep(transfer)) return true;
+  // Older bytes must not follow newer ones to the same place.
+  if (may_wait || pending_.touches(bounds_of(transfer.file))) SHIMA_TRY(write_pending());
   return may_wait && pending_.keep(transfer);
 }
 
 Status OwnAccess::flush() {
-  PendingWrites::Batch batch;
-  {
-    const std::lock_guard lock(pending_mutex_);
-    if (pending_.empty()) return {};
-    batch = pending_.take();
-  }
+  const std::lock_guard lock(pending_mutex_);
+  return write_pending();
+}
+
+// Called with pending_mutex_ held.
+Status OwnAccess::write_pending() {
+  if (pending_.empty()) return {};
+  const PendingWrites::Batch batch = pending_.take();
   Counters counters;
   const auto written = move(Direction::write, batch.transfer, counters);
   parts_.counters.add(counters);
-  return written ? Status{} : std::unexpected(written.error());
+  return status_of(written);
 }
 
-PendingWrites::Batch OwnAccess::take_pending() {
+bool OwnAccess::any_pending() {
   const std::lock_guard lock(pending_mutex_);
-  return pending_.take();
+  return !pending_.empty();
 }
 
-std::int64_t OwnAccess::pending_end() {
+Status OwnAccess::flush_by(FunctionRef<Status(const Result<Transfer>& pending)> write) {
   const std::lock_guard lock(pending_mutex_);
-  return pending_.end();
+  const auto batch = caught([&]() -> Result<PendingWrites::Batch> { return pending_.take(); });
+  return write(batch ? Result<Transfer>(batch->transfer) : std::unexpected(batch.error()));
 }
 
 // Whether the write was done together with those of other members of the node.

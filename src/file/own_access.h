@@ -9,6 +9,7 @@
 
 #include <mutex>
 
+#include "base/function_ref.h"
 #include "device/staged_memory.h"
 #include "file/file.h"
 #include "file/pending_writes.h"
@@ -42,15 +43,19 @@ class OwnAccess {
   // Goes to the file at once.
   Result<std::uint64_t> move(Direction direction, const Transfer& transfer, Counters& counters);
 
+  // Of the file with what is kept: a member's own writes belong to its file, wherever they are.
+  Result<FileOffset> size();
+
   // Writes what is kept.
   Status flush();
-  // Hands out what is kept, for a write together with all members.
-  [[nodiscard]] PendingWrites::Batch take_pending();
-  // One past the last byte kept; 0 if there is none.
-  [[nodiscard]] std::int64_t pending_end();
+  [[nodiscard]] bool any_pending();
+  // The same by `write`, which all members call together. Other calls that need what is kept wait
+  // until it returns, so `write` must not wait for what another member's program has yet to do.
+  Status flush_by(FunctionRef<Status(const Result<Transfer>& pending)> write);
 
  private:
   Result<bool> keep(const Transfer& transfer);
+  Status write_pending();
   Result<bool> combine(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> move_pieces(Direction direction, const Transfer& transfer,
                                     Counters& counters);
@@ -60,7 +65,7 @@ class OwnAccess {
   ReadAhead read_ahead_;
   bool atomic_ = false;
   std::mutex combining_;
-  std::mutex pending_mutex_;
+  std::mutex pending_mutex_;  // held until what was taken from pending_ is in the file
   PendingWrites pending_;
   std::mutex alone_;  // in atomic mode: the file's locks do not keep threads of one process apart
 };
