@@ -27,7 +27,7 @@ bool PendingWrites::keep(const Transfer& transfer) {
   if (data_.size() + file.len_bytes > most_bytes ||
       runs_.size() + estimate_pieces(file) > most_runs)
     return false;
-  data_.reserve(data_.size() + file.len_bytes);
+  make_room(file.len_bytes);
   Cursor in_file(file);
   Cursor in_memory(transfer.memory);
   while (!in_file.done()) {
@@ -42,35 +42,55 @@ bool PendingWrites::keep(const Transfer& transfer) {
   return true;
 }
 
-void PendingWrites::add(std::int64_t offset, const std::byte* from, std::uint64_t len_bytes) {
-  const std::uint64_t place = data_.size();
-  data_.insert(data_.end(), from, from + len_bytes);
-  cut_out(offset, offset + as_signed(len_bytes));
-  const auto next = runs_.lower_bound(offset);
-  if (next != runs_.begin()) {
-    auto& [begin, run] = *std::prev(next);
-    if (begin + as_signed(run.len_bytes) == offset && run.place + run.len_bytes == place) {
-      run.len_bytes += len_bytes;
-      return;
-    }
-  }
-  runs_.emplace_hint(next, offset, Run{len_bytes, place});
+void PendingWrites::make_room(std::uint64_t len_bytes) {
+  const std::uint64_t needed = data_.size() + len_bytes;
+  if (needed > data_.capacity())
+    data_.reserve(std::min<std::uint64_t>(std::max(needed, 2 * data_.capacity()), most_bytes));
 }
 
-// Forgets what was kept of [begin, end).
+// What may fail for lack of memory comes before any run changes.
+void PendingWrites::add(std::int64_t offset, const std::byte* from, std::uint64_t len_bytes) {
+  const std::uint64_t place = data_.size();
+  Run* const longer = run_that_ends_at(offset, place);
+  Runs made;
+  if (longer == nullptr) made.emplace(offset, Run{len_bytes, place});
+  cut_out(offset, offset + as_signed(len_bytes));
+  data_.insert(data_.end(), from, from + len_bytes);
+  if (longer != nullptr)
+    longer->len_bytes += len_bytes;
+  else
+    runs_.insert(made.extract(made.begin()));
+}
+
+// In the file at `offset` and in data_ at `place`; null if there is none.
+PendingWrites::Run* PendingWrites::run_that_ends_at(std::int64_t offset, std::uint64_t place) {
+  const auto next = runs_.lower_bound(offset);
+  if (next == runs_.begin()) return nullptr;
+  auto& [begin, run] = *std::prev(next);
+  const bool ends_there =
+      begin + as_signed(run.len_bytes) == offset && run.place + run.len_bytes == place;
+  return ends_there ? &run : nullptr;
+}
+
+// Forgets what was kept of [begin, end). If memory runs out, nothing.
 void PendingWrites::cut_out(std::int64_t begin, std::int64_t end) {
+  const auto rest_of = [end](std::int64_t offset, const Run& run) {
+    const std::uint64_t cut = as_unsigned(end - offset);
+    return Run{run.len_bytes - cut, run.place + cut};
+  };
   auto at = runs_.lower_bound(begin);
   if (at != runs_.begin()) {
-    const auto before = std::prev(at);
-    if (before->first + as_signed(before->second.len_bytes) > begin) at = before;
+    auto& [offset, run] = *std::prev(at);
+    const std::int64_t run_end = offset + as_signed(run.len_bytes);
+    if (run_end > end) runs_.emplace_hint(at, end, rest_of(offset, run));
+    if (run_end > begin) run.len_bytes = as_unsigned(begin - offset);
   }
   while (at != runs_.end() && at->first < end) {
-    const auto [offset, run] = *at;
-    const std::int64_t run_end = offset + as_signed(run.len_bytes);
-    at = runs_.erase(at);
-    if (offset < begin) runs_.emplace(offset, Run{as_unsigned(begin - offset), run.place});
-    if (run_end > end)
-      runs_.emplace(end, Run{as_unsigned(run_end - end), run.place + as_unsigned(end - offset)});
+    auto node = runs_.extract(at++);
+    if (node.key() + as_signed(node.mapped().len_bytes) <= end) continue;
+    node.mapped() = rest_of(node.key(), node.mapped());
+    node.key() = end;
+    runs_.insert(at, std::move(node));
   }
 }
 

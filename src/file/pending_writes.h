@@ -27,7 +27,8 @@ class PendingWrites {
   // Whether the pieces of a write are so small that it is better made together with others.
   [[nodiscard]] static bool worth_keeping(const Slice& file);
 
-  // Copies what is to be written; false, and nothing is kept, where there is no room.
+  // Copies what is to be written; false, and nothing is kept, where there is no room. If memory
+  // runs out, other bytes stay as they were, and those to be written are the old or the new ones.
   [[nodiscard]] bool keep(const Transfer& transfer);
   [[nodiscard]] Batch take();
 
@@ -43,11 +44,15 @@ class PendingWrites {
     std::uint64_t place;  // in data_
   };
 
+  using Runs = std::map<std::int64_t, Run>;
+
+  void make_room(std::uint64_t len_bytes);
   void add(std::int64_t offset, const std::byte* from, std::uint64_t len_bytes);
+  [[nodiscard]] Run* run_that_ends_at(std::int64_t offset, std::uint64_t place);
   void cut_out(std::int64_t begin, std::int64_t end);
 
-  std::map<std::int64_t, Run> runs_;  // by offset; they do not overlap
-  std::vector<std::byte> data_;       // in the order of the calls
+  Runs runs_;                    // by offset; they do not overlap
+  std::vector<std::byte> data_;  // in the order of the calls
 };
 
 }  // namespace shima
