@@ -85,7 +85,9 @@ int query(void* extra, MPI_Status* status) {
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
   if (outcome) return MPI_SUCCESS;
-  // MPI may ask more than once.
+  // The MPI may ask any number of times before it reports the request as complete.
+  const auto is_this = [&](const RequestFailure& known) { return known.request == state.handle; };
+  if (std::ranges::any_of(failures(), is_this)) return MPI_SUCCESS;
   if (state.failure.empty())
     std::ignore = caught([&]() -> Status {
       state.failure.emplace_back();
@@ -124,6 +126,7 @@ Status start_request(MPI_File file, PreparedAccess prepared, Task& task, MPI_Req
       checked(PMPI_Grequest_start(query, release, cancel, state.get(), &state->handle),
               "starting a request");
   if (!started) {
+    task = {};  // its work refers to `state`
     registry().withdraw();
     return started;
   }

@@ -26,8 +26,8 @@ struct RequestFailure {
   Error error;
 };
 
-// Starts a request for an access, which `task`, made here, carries out. Where MPI fails there is a
-// task without a request.
+// Starts a request for an access, which `task`, made here, carries out. On an error `task` is
+// empty.
 [[nodiscard]] Status start_request(MPI_File file, PreparedAccess prepared, Task& task,
                                    MPI_Request* request);
 

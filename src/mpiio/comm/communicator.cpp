@@ -262,6 +262,7 @@ Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state,
     auto made = std::make_shared<MessageGround>();
     made->staging = std::make_shared<StagingPool>();
     made->members = around.members;
+    made->segment = state.segment;
     return made;
   });
   const auto mine = caught([&]() -> Result<Abilities> {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "group/channel.h"
+#include "group/node_segment.h"
 #include "group/pointer/shared_pointer.h"
 #include "ipc/staging_pool.h"
 #include "mpiio/comm/mpi_messenger.h"
@@ -24,6 +25,7 @@ struct MessageGround {
   bool can_pull = false;
   bool one_space = false;  // the ranks of this node
   std::shared_ptr<StagingPool> staging;
+  std::shared_ptr<NodeSegment> segment;  // holds the tasks whose memory is reached in one space
   // Of the shared file pointers: the one at rank 0, the other at the other ranks; neither where
   // rank 0 cannot be reached.
   std::shared_ptr<PointerService> pointer_service;

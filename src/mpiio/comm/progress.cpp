@@ -34,7 +34,11 @@ int nothing_to_cancel(void*, int) { return MPI_SUCCESS; }
 
 void progress_without_world() {
   const std::unique_lock hold(asker().lock, std::try_to_lock);
-  if (!hold || asker().request == MPI_REQUEST_NULL) return;
+  if (!hold || asker().holds == 0) return;
+  if (asker().request == MPI_REQUEST_NULL &&
+      PMPI_Grequest_start(no_status, nothing_to_free, nothing_to_cancel, nullptr,
+                          &asker().request) != MPI_SUCCESS)
+    return;
   int flag = 0;
   SHIMA_REAL(Request_get_status)(asker().request, &flag, MPI_STATUS_IGNORE);
 }
@@ -50,11 +54,10 @@ void progress_mpi() {
 }
 
 ProgressHold::ProgressHold(int rank_count) {
-  if (rank_count < 2 || has_world()) return;
+  if (rank_count < 2) return;
   const std::lock_guard hold(asker().lock);
   holds_ = true;
-  if (asker().holds++ == 0)
-    PMPI_Grequest_start(no_status, nothing_to_free, nothing_to_cancel, nullptr, &asker().request);
+  ++asker().holds;
 }
 
 ProgressHold::ProgressHold(ProgressHold&& other) noexcept

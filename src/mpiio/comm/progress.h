@@ -2,9 +2,10 @@
 //
 // In a program with MPI_COMM_WORLD, progress is a probe there. A program that knows sessions only
 // has no such communicator. It asks for the status of a generalized request that does not complete,
-// which has the MPI look at all its messages. The request exists while a file is open that several
-// ranks share, not longer: it must not outlive the program's session, and a session of our own
-// would keep the MPI alive on some ranks when the program starts it anew on all.
+// which has the MPI look at all its messages. The request is started by the first wait without
+// MPI_COMM_WORLD, which may come after MPI_Finalize where a session is left, and ended with the
+// last file that several ranks share: it must not outlive the program's session, and a session of
+// our own would keep the MPI alive on some ranks when the program starts it anew on all.
 #pragma once
 
 namespace shima {

@@ -23,10 +23,12 @@ std::mutex& decode_lock() {
   return *lock;
 }
 
-// A duplicate has the same meaning.
+// A duplicate has the same meaning. Called by the MPI, which exceptions must not cross; without
+// memory the duplicate is decoded when it is used.
 int copy_map(MPI_Datatype, int, void*, void* from, void* to, int* flag) {
-  *static_cast<void**>(to) = new SharedMap(*static_cast<SharedMap*>(from));
-  *flag = 1;
+  auto* const copy = new (std::nothrow) SharedMap(*static_cast<SharedMap*>(from));
+  if (copy != nullptr) *static_cast<void**>(to) = copy;
+  *flag = copy != nullptr ? 1 : 0;
   return MPI_SUCCESS;
 }
 

@@ -42,7 +42,13 @@ void finish_ours(std::span<const MPI_Request> requests) {
   complete_finished(requests);
 }
 
-// Repeats a test of `requests` with pauses until it says yes or fails.
+// To be called after a test. MPICH asks for the status of each request that is complete, also where
+// others are pending and it reports none: what failed is reported by the call that completes it.
+void drop_failures_unless(int flag) {
+  if (flag == 0) std::ignore = take_failures();
+}
+
+// Repeats a test of `requests` with pauses until it succeeds or fails.
 template <class Test>
 int test_until(std::span<const MPI_Request> requests, Test test) {
   Rest pause(Rest::Pace::prompt);
@@ -50,9 +56,21 @@ int test_until(std::span<const MPI_Request> requests, Test test) {
     int flag = 0;
     complete_finished(requests);
     const int code = test(&flag);
+    drop_failures_unless(flag);
     if (code != MPI_SUCCESS || flag != 0) return code;
     pause.rest();
   }
+}
+
+// An exception must not reach the program. Only memory can be missing here.
+template <class Body>
+int without_exceptions(Body body) {
+  int code = MPI_SUCCESS;
+  const Status status = caught([&]() -> Status {
+    code = body();
+    return {};
+  });
+  return status ? code : raise(MPI_FILE_NULL, status.error());
 }
 
 // The outcome of a call that completes at most one request.
@@ -120,87 +138,111 @@ SHIMA_EXPORT(Request_free);
 
 int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   if (!any_ours(span_of(count, requests))) return SHIMA_REAL(Waitall)(count, requests, statuses);
-  const Requests before = copy_of(count, requests);
-  finish_ours(before);
-  const auto test = [&](int* flag) { return SHIMA_REAL(Testall)(count, requests, flag, statuses); };
-  return report_each(test_until(before, test), before, statuses);
+  return without_exceptions([&] {
+    const Requests before = copy_of(count, requests);
+    finish_ours(before);
+    const auto test = [&](int* flag) {
+      return SHIMA_REAL(Testall)(count, requests, flag, statuses);
+    };
+    return report_each(test_until(before, test), before, statuses);
+  });
 }
 SHIMA_EXPORT(Waitall);
 
 int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   if (!any_ours(span_of(count, requests)))
     return SHIMA_REAL(Testall)(count, requests, flag, statuses);
-  const Requests before = copy_of(count, requests);
-  complete_finished(before);
-  return report_each(SHIMA_REAL(Testall)(count, requests, flag, statuses), before, statuses);
+  return without_exceptions([&] {
+    const Requests before = copy_of(count, requests);
+    complete_finished(before);
+    const int code = SHIMA_REAL(Testall)(count, requests, flag, statuses);
+    drop_failures_unless(*flag);
+    return report_each(code, before, statuses);
+  });
 }
 SHIMA_EXPORT(Testall);
 
 int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   if (!any_ours(span_of(count, requests)))
     return SHIMA_REAL(Waitany)(count, requests, index, status);
-  const Requests before = copy_of(count, requests);
-  return report_one(test_until(before, [&](int* flag) {
-    return SHIMA_REAL(Testany)(count, requests, index, flag, status);
-  }));
+  return without_exceptions([&] {
+    const Requests before = copy_of(count, requests);
+    return report_one(test_until(before, [&](int* flag) {
+      return SHIMA_REAL(Testany)(count, requests, index, flag, status);
+    }));
+  });
 }
 SHIMA_EXPORT(Waitany);
 
 int MPI_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
   if (!any_ours(span_of(count, requests)))
     return SHIMA_REAL(Testany)(count, requests, index, flag, status);
-  complete_finished(copy_of(count, requests));
-  return report_one(SHIMA_REAL(Testany)(count, requests, index, flag, status));
+  complete_finished(span_of(count, requests));
+  const int code = SHIMA_REAL(Testany)(count, requests, index, flag, status);
+  drop_failures_unless(*flag);
+  return report_one(code);
 }
 SHIMA_EXPORT(Testany);
 
 int MPI_Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
   if (!any_ours(span_of(count, requests)))
     return SHIMA_REAL(Waitsome)(count, requests, done, indices, statuses);
-  const Requests before = copy_of(count, requests);
-  *done = 0;
-  const int code = test_until(before, [&](int* flag) {
-    const int tested = SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
-    *flag = *done != 0;  // MPI_UNDEFINED too
-    return tested;
+  return without_exceptions([&] {
+    const Requests before = copy_of(count, requests);
+    *done = 0;
+    const int code = test_until(before, [&](int* flag) {
+      const int result = SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
+      *flag = *done != 0;  // MPI_UNDEFINED too
+      return result;
+    });
+    return report_each(code, picked(before, *done, indices), statuses);
   });
-  return report_each(code, picked(before, *done, indices), statuses);
 }
 SHIMA_EXPORT(Waitsome);
 
 int MPI_Testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
   if (!any_ours(span_of(count, requests)))
     return SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
-  const Requests before = copy_of(count, requests);
-  complete_finished(before);
-  *done = 0;
-  const int code = SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
-  return report_each(code, picked(before, *done, indices), statuses);
+  return without_exceptions([&] {
+    const Requests before = copy_of(count, requests);
+    complete_finished(before);
+    *done = 0;
+    const int code = SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
+    drop_failures_unless(*done);
+    return report_each(code, picked(before, *done, indices), statuses);
+  });
 }
 SHIMA_EXPORT(Testsome);
 
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 int MPI_Request_get_status_all(int count, const MPI_Request* requests, int* flag,
                                MPI_Status* statuses) {
-  if (any_requests()) complete_finished(copy_of(count, requests));
+  complete_finished(span_of(count, requests));
   const int code = SHIMA_REAL(Request_get_status_all)(count, requests, flag, statuses);
-  return report_each(code, copy_of(count, requests), statuses);
+  drop_failures_unless(*flag);
+  return report_each(code, span_of(count, requests), statuses);
 }
 SHIMA_EXPORT(Request_get_status_all);
 
 int MPI_Request_get_status_any(int count, const MPI_Request* requests, int* index, int* flag,
                                MPI_Status* status) {
-  if (any_requests()) complete_finished(copy_of(count, requests));
-  return report_one(SHIMA_REAL(Request_get_status_any)(count, requests, index, flag, status));
+  complete_finished(span_of(count, requests));
+  const int code = SHIMA_REAL(Request_get_status_any)(count, requests, index, flag, status);
+  drop_failures_unless(*flag);
+  return report_one(code);
 }
 SHIMA_EXPORT(Request_get_status_any);
 
 int MPI_Request_get_status_some(int count, const MPI_Request* requests, int* done, int* indices,
                                 MPI_Status* statuses) {
-  if (any_requests()) complete_finished(copy_of(count, requests));
+  complete_finished(span_of(count, requests));
   *done = 0;
   const int code = SHIMA_REAL(Request_get_status_some)(count, requests, done, indices, statuses);
-  return report_each(code, picked(copy_of(count, requests), *done, indices), statuses);
+  return without_exceptions([&] {
+    const Requests all = copy_of(count, requests);
+    drop_failures_unless(*done);
+    return report_each(code, picked(all, *done, indices), statuses);
+  });
 }
 SHIMA_EXPORT(Request_get_status_some);
 #endif
