@@ -60,7 +60,7 @@ class Channel {
 
   // Gives every member's message to every member. Collective. Where a member brings an error in
   // place of a message, or a message does not arrive, all members get the worst code. The messages
-  // stay valid until the exchange after the next.
+  // stay valid until the next exchange.
   [[nodiscard]] virtual Result<Messages> exchange(
       const Result<std::span<const std::byte>>& mine) noexcept = 0;
   // Waits for all members and gives all the worst of their outcomes. Collective.

@@ -132,8 +132,10 @@ Status NodeSegment::introduce(const WaitHooks& hooks) {
   const auto count = static_cast<std::uint32_t>(member_count_);
   SHIMA_TRY(meeting.arrive({}, count, hooks));
   for (int i = 0; i < member_count_; ++i) cores_.add(peer(i).cores);
-  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima unreachable,
-                   meeting.arrive({reach_all() ? 0U : 1U, hold_all() ? 0U : 1U}, count, hooks));
+  const auto is_held = caught([&]() -> Result<bool> { return hold_all(); });
+  SHIMA_TRY_ASSIGN(
+      const Rendezvous::Maxima unreachable,
+      meeting.arrive({reach_all() ? 0U : 1U, is_held.value_or(false) ? 0U : 1U}, count, hooks));
   one_space_ = unreachable.second == 0;
   can_pull_ = one_space_ || unreachable.first == 0;
   if (!one_space_) held_.release();

@@ -34,7 +34,11 @@ void WriteRequests::take_back() {
 
 Status WriteRequests::check_leader() const {
   const std::uint32_t leader = slot_->led.load(std::memory_order_relaxed);
-  return leader == 0 ? Status{} : segment_.check_peer(static_cast<int>(leader) - 1);
+  if (leader == 0) return {};
+  const Status alive = segment_.check_peer(static_cast<int>(leader) - 1);
+  // A leader that stopped leading before it exited may have a successor, which may have taken the
+  // request of this member.
+  return alive || slot_->led.load() == leader ? alive : Status{};
 }
 
 WriteRequest::State WriteRequests::wait() {

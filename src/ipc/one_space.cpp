@@ -23,6 +23,7 @@ bool HeldTasks::hold(const SpacePlace& place, pid_t pid) {
   const auto self = Membership::own();
   const SpacePlace own = own_space_place();
   if (!self || place.space != own.space || place.root_pid != own.root_pid) return false;
+  tasks_.reserve(tasks_.size() + 1);  // no exception between the hold and its entry
   if (!self->hold(place.task)) return false;
   tasks_.push_back(place.task);
   // The number may have been reused before the hold was taken.

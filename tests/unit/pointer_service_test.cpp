@@ -161,6 +161,10 @@ TEST(JobNetwork, ContainersOfOneHostShareItsAddress) {
   EXPECT_EQ(names(shared_with(own, std::vector{node({"10.1.0.1"})})), Names{"10.1.0.1"});
 }
 
+TEST(JobNetwork, AnInterfaceHasTheBitsOfItsNetmask) {
+  for (const OwnAddress& own : own_addresses()) EXPECT_GT(own.network_bits, 0);
+}
+
 TEST(JobNetwork, OneNodeAloneListensToItself) {
   EXPECT_EQ(names(shared_with({}, {})), Names{"127.0.0.1"});
 }

@@ -139,8 +139,8 @@ std::vector<OwnAddress> own_addresses() {
     if (!leads_to_other_nodes(*entry)) continue;
     const sa_family_t family = entry->ifa_addr->sa_family;
     OwnAddress own{.address = copy_of(*entry->ifa_addr, family)};
-    for (const unsigned char byte : bytes_of(copy_of(*entry->ifa_netmask, family)))
-      own.network_bits += std::popcount(byte);
+    const SocketAddress mask = copy_of(*entry->ifa_netmask, family);
+    for (const unsigned char byte : bytes_of(mask)) own.network_bits += std::popcount(byte);
     found.push_back(own);
   }
   ::freeifaddrs(all);
