@@ -111,7 +111,7 @@ function(shima_build name)
   if(NOT TARGET ${ARG_OBJECTS})
     return()
   endif()
-  shima_soname_stub(libshima-real-mpi.so stub)
+  shima_soname_stub(libshima-real-${name}.so stub)
   set(target shima_build_${name})
   add_library(${target} SHARED $<TARGET_OBJECTS:${ARG_OBJECTS}>)
   set_target_properties(${target} PROPERTIES

@@ -3,12 +3,12 @@
 // `shima exec` names it in LD_AUDIT, so the dynamic loader of every process of the job, also behind
 // env, bash, numactl or a debugger, asks it about each library before looking for it
 // (rtld-audit(7)). Where a libmpi is asked for, by the program, by another library or by dlopen, it
-// answers with the build for that MPI.  The build needs a library that no file is called ("slot"),
-// and for that it answers with the real libmpi, as the requester would have found it.  So the build
-// stands in the symbol search order just before the MPI: after the program and after profilers,
-// which call it as they would call the MPI.  Fortran bindings come before the C library in that
-// order, and some of their entries are ours: an empty library that needs the build first takes
-// their place.
+// answers with the build for that MPI.  The build needs a library that no file is called ("slot",
+// one for each family), and for that it answers with the real libmpi, as the requester would have
+// found it.  So the build stands in the symbol search order just before the MPI: after the program
+// and after profilers, which call it as they would call the MPI.  Fortran bindings come before the
+// C library in that order, and some of their entries are ours: an empty library that needs the
+// build first takes their place.
 //
 // Why not LD_PRELOAD: it initialises the build in every shell and wrapper, or needs each exec to be
 // taken over, which static launchers, system() and debuggers that count execs do not allow; it
@@ -29,11 +29,18 @@ namespace {
 using namespace shima::audit;
 
 Path own_directory;
-Path real_mpi;      // behind real_mpi_slot
-Path real_fortran;  // behind real_fortran_slot
-Path build;         // behind build_slot
+// What stands behind the slots of a family.
+struct Placed {
+  Path build;
+  Path real_mpi;
+  Path real_fortran;
+};
+
+std::array<Placed, family_count> placed;
 Path answer;
 Path scratch;
+
+Placed& placed_for(Family family) { return placed[static_cast<std::size_t>(family)]; }
 
 // LD_AUDIT is a list of paths; ours is the one with our name.
 void find_own_directory() {
@@ -71,27 +78,31 @@ void warn_unknown(std::string_view library, std::string_view soname) {
 }
 
 // The family of the MPI behind a name; where the name does not tell, its file is asked.
-// Afterwards real_mpi is the file, or the name if the loader is to look for it.
-std::optional<Family> find_mpi(std::string_view name, const link_map* requester) {
-  const bool found = find_as_loader(name, requester, real_mpi);
+// Afterwards `mpi` is the file, or the name if the loader is to look for it.
+std::optional<Family> find_mpi(std::string_view name, const link_map* requester, Path& mpi) {
+  const bool found = find_as_loader(name, requester, mpi);
   const bool is_path = name.find('/') != std::string_view::npos;
   if (const auto family = family_of(name)) {
     if (is_path && !found) return std::nullopt;  // the loader has its own words for that
-    if (!found) real_mpi.set(name);
+    if (!found) mpi.set(name);
     return family;
   }
-  if (!found && (is_path || !find_in_system(name, real_mpi))) return std::nullopt;
+  if (!found && (is_path || !find_in_system(name, mpi))) return std::nullopt;
   static Path soname;
-  if (!read_soname(real_mpi.text, soname)) return std::nullopt;
+  if (!read_soname(mpi.text, soname)) return std::nullopt;
   const auto family = family_of(soname.view());
   if (!family) warn_unknown(name, soname.view());
   return family;
 }
 
 const char* in_front_of_mpi(const char* name, const link_map* requester) {
-  const auto family = find_mpi(name, requester);
-  if (!family || !own_library(build_file(*family), build)) return name;
-  return build.text;
+  static Path mpi;
+  const auto family = find_mpi(name, requester, mpi);
+  if (!family) return name;
+  Placed& place = placed_for(*family);
+  if (!own_library(libraries_of(*family).build, place.build)) return name;
+  place.real_mpi.set(mpi.view());
+  return place.build.text;
 }
 
 // The C library beside Fortran bindings: libmpifort_cray.so.12 goes with libmpi_cray.so.12.
@@ -116,7 +127,10 @@ void name_mpi_of_fortran(std::string_view fortran, Family family, Path& name) {
 
 const char* in_front_of_fortran(const char* name, Family family, const link_map* requester) {
   static Path mpi;
-  if (!own_library(build_file(family), build) || !own_library(fortran_file, answer)) return name;
+  auto& [build, real_mpi, real_fortran] = placed_for(family);
+  if (!own_library(libraries_of(family).build, build) ||
+      !own_library(libraries_of(family).fortran, answer))
+    return name;
   const bool found = find_as_loader(name, requester, real_fortran);
   if (!found) real_fortran.set(name);
   name_mpi_of_fortran(name, family, mpi);
@@ -131,18 +145,27 @@ const char* in_front_of_fortran(const char* name, Family family, const link_map*
 
 // The loader does not ask about a library that it has already, by the path that it has it by. With
 // a second '/' before it, a dlopen of the plain path asks, and gets the build.
-const char* unlike_its_path() {
+const char* unlike_its_path(const Path& real_mpi) {
   if (real_mpi.text[0] != '/') return real_mpi.text;
   answer.set("/");
   answer.add(real_mpi.view());
   return answer.ok ? answer.text : real_mpi.text;
 }
 
+// What stands behind a slot; nullptr: no slot has this name.
+const char* behind_slot(std::string_view name) {
+  for (std::size_t i = 0; i < family_count; ++i) {
+    if (name == libraries[i].real_mpi_slot) return unlike_its_path(placed[i].real_mpi);
+    if (name == libraries[i].real_fortran_slot) return placed[i].real_fortran.text;
+    if (name == libraries[i].build_slot) return placed[i].build.text;
+  }
+  return nullptr;
+}
+
 const char* put_in(const char* name, const link_map* requester) {
   const std::string_view text = name;
-  if (text == real_mpi_slot) return unlike_its_path();
-  if (text == real_fortran_slot) return real_fortran.text;
-  if (text == build_slot) return build.text;
+  if (text.empty()) return name;
+  if (const char* const library = behind_slot(text)) return library;
   if (looks_like_mpi(text)) return in_front_of_mpi(name, requester);
   if (const auto family = fortran_family_of(text))
     return in_front_of_fortran(name, *family, requester);

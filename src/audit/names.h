@@ -5,12 +5,15 @@
 // standard ABI of MPI-5 is called libmpi_abi.  Fortran bindings are libraries of their own.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
 namespace shima::audit {
 
 enum class Family { mpich, openmpi, standard };
+inline constexpr std::size_t family_count = 3;
 
 // The file name of a shared library, cut up: "libmpi.so.40.30.4" is stem "libmpi", version "40".
 struct LibraryName {
@@ -62,25 +65,30 @@ struct LibraryName {
          family_of(library).has_value();
 }
 
-// The file name of the build.
-[[nodiscard]] constexpr std::string_view build_file(Family family) {
-  switch (family) {
-    case Family::mpich:
-      return "libshima-mpich.so";
-    case Family::openmpi:
-      return "libshima-openmpi.so";
-    case Family::standard:
-      break;
-  }
-  return "libshima-abi.so";
+// The libraries of ours for one family.  No file has a slot's name: libraries of ours need it, and
+// the audit library puts in the real one.  Each family has slots of its own, because the loader
+// gives the name to what it finds first and does not ask again.
+struct Libraries {
+  std::string_view build;  // its file
+  std::string_view real_mpi_slot;
+  // In front of the MPI's Fortran bindings; has no code, needs the build, then the bindings.
+  std::string_view fortran;
+  std::string_view build_slot;
+  std::string_view real_fortran_slot;
+};
+
+inline constexpr std::array<Libraries, family_count> libraries{{
+    {"libshima-mpich.so", "libshima-real-mpich.so", "libshima-fortran-mpich.so",
+     "libshima-build-mpich.so", "libshima-real-fortran-mpich.so"},
+    {"libshima-openmpi.so", "libshima-real-openmpi.so", "libshima-fortran-openmpi.so",
+     "libshima-build-openmpi.so", "libshima-real-fortran-openmpi.so"},
+    {"libshima-abi.so", "libshima-real-abi.so", {}, {}, {}},  // has no Fortran bindings
+}};
+
+[[nodiscard]] constexpr const Libraries& libraries_of(Family family) {
+  return libraries[static_cast<std::size_t>(family)];
 }
 
-// Names that libraries of ours need and no file has: the audit library puts in the real one.
-inline constexpr std::string_view real_mpi_slot = "libshima-real-mpi.so";
-inline constexpr std::string_view real_fortran_slot = "libshima-real-fortran.so";
-inline constexpr std::string_view build_slot = "libshima-build.so";
-// In front of an MPI's Fortran bindings; needs the build, then the bindings, and has no code.
-inline constexpr std::string_view fortran_file = "libshima-fortran.so";
 inline constexpr std::string_view audit_file = "libshima-audit.so";
 
 }  // namespace shima::audit

@@ -13,6 +13,14 @@
 namespace shima {
 namespace {
 
+#if defined(SHIMA_MPI_MPICH)
+constexpr auto own_family = audit::Family::mpich;
+#elif defined(SHIMA_MPI_OPENMPI)
+constexpr auto own_family = audit::Family::openmpi;
+#else
+constexpr auto own_family = audit::Family::standard;
+#endif
+
 __attribute__((constructor)) void become_visible() {
   static const char in_this_library = 0;
   Dl_info where{};
@@ -23,8 +31,8 @@ __attribute__((constructor)) void become_visible() {
 }  // namespace
 
 void* real_library() {
-  static void* const library =
-      ::dlopen(std::string(audit::real_mpi_slot).c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  static void* const library = ::dlopen(
+      std::string(audit::libraries_of(own_family).real_mpi_slot).c_str(), RTLD_LAZY | RTLD_NOLOAD);
   return library;
 }
 

@@ -1,10 +1,6 @@
 #include "mpiio/datatype/type_contents.h"
 
-// An older library of the same soname may lack these; the weak reference is then null.
-#if MPI_VERSION >= 4
-#pragma weak PMPI_Type_get_envelope_c
-#pragma weak PMPI_Type_get_contents_c
-#endif
+#include "mpiio/comm/real_mpi.h"
 
 namespace shima {
 namespace {
@@ -17,10 +13,11 @@ struct Envelope {
   int combiner = MPI_COMBINER_NAMED;
 };
 
-// The _c calls describe every type; the others refuse types with large counts.
+// The _c calls describe every type; the others refuse types with large counts.  An older library of
+// the same soname lacks them.
 bool have_large_calls() {
 #if MPI_VERSION >= 4
-  return &PMPI_Type_get_envelope_c != nullptr;
+  return SHIMA_REAL(Type_get_envelope_c) != nullptr;
 #else
   return false;
 #endif
@@ -31,8 +28,8 @@ Result<Envelope> envelope_of(MPI_Datatype type) {
   int error = MPI_SUCCESS;
   if (have_large_calls()) {
 #if MPI_VERSION >= 4
-    error = PMPI_Type_get_envelope_c(type, &envelope.ints, &envelope.addresses, &envelope.counts,
-                                     &envelope.types, &envelope.combiner);
+    error = SHIMA_REAL(Type_get_envelope_c)(type, &envelope.ints, &envelope.addresses,
+                                            &envelope.counts, &envelope.types, &envelope.combiner);
 #endif
   } else {
     int ints = 0;
@@ -51,8 +48,8 @@ int read_contents(MPI_Datatype type, const Envelope& envelope, int* ints, MPI_Ai
                   MPI_Count* counts, MPI_Datatype* types) {
 #if MPI_VERSION >= 4
   if (have_large_calls()) {
-    return PMPI_Type_get_contents_c(type, envelope.ints, envelope.addresses, envelope.counts,
-                                    envelope.types, ints, addresses, counts, types);
+    return SHIMA_REAL(Type_get_contents_c)(type, envelope.ints, envelope.addresses, envelope.counts,
+                                           envelope.types, ints, addresses, counts, types);
   }
 #endif
   static_cast<void>(counts);

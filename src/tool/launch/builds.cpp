@@ -72,7 +72,7 @@ std::string sonames_of(const Build& build) {
 }
 
 fs::path library_of(const Build& build) {
-  return library_directory() / audit::build_file(build.family);
+  return library_directory() / audit::libraries_of(build.family).build;
 }
 
 Outcome<void> must_be_installed(const UsedMpi& mpi) {
