@@ -6,6 +6,7 @@
 #include "base/fault_point.h"
 #include "mpiio/access/access.h"
 #include "mpiio/comm/progress.h"
+#include "mpiio/entry/access_table.h"
 #include "mpiio/entry/entry.h"
 #include "mpiio/file/thread_level.h"
 
@@ -54,13 +55,6 @@ int end(MPI_File fh, const char* kind, MPI_Status* status) {
     return {};
   });
 }
-
-constexpr auto reading = Direction::read;
-constexpr auto writing = Direction::write;
-constexpr auto together = Access::Scope::together;
-constexpr auto individual = Access::Pointer::individual;
-constexpr auto shared = Access::Pointer::shared;
-constexpr auto explicit_offset = Access::Pointer::explicit_offset;
 
 }  // namespace
 }  // namespace shima
