@@ -1,15 +1,12 @@
 #include "capi/pvas/errors.h"
 
-#include <array>
-#include <cstring>
-
+#include "capi/last_message.h"
 #include "shima/pvas.h"
 
 namespace shima::capi {
 namespace {
 
-// Trivial construction and destruction: readable at any time of a thread's life.
-thread_local std::array<char, 1024> last_message{};
+thread_local LastMessage last_message{};
 
 int number_of(Code code) {
   switch (code) {
@@ -40,18 +37,10 @@ int number_of(Code code) {
   }
 }
 
-void remember(const char* text) {
-  std::strncpy(last_message.data(), text, last_message.size() - 1);
-}
-
 }  // namespace
 
 int report_pvas(const Error& error) {
-  const auto said = caught([&]() -> Status {
-    remember(describe(error).c_str());
-    return {};
-  });
-  if (!said) remember(name_of(error.code));
+  remember(last_message, error);
   return number_of(error.code);
 }
 
