@@ -1,12 +1,10 @@
 #include "fuse/calls/create.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <optional>
-#include <string_view>
 
 #include "file/directory_default.h"
 #include "file/striping.h"
@@ -88,19 +86,6 @@ Result<std::unique_ptr<Handle>> create_file(Tree& tree, const fuse_ctx& caller,
   auto handle = Handle::open(tree, node, flags, is_new ? *std::move(created) : UniqueFd());
   if (!handle) tree.nodes().forget(node->number, 1);
   return handle;
-}
-
-Result<std::vector<std::string>> names_in(int directory_fd) {
-  const int fd = ::openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  SHIMA_TRY(done(fd));
-  DIR* const directory = ::fdopendir(fd);
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(directory)) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  ::closedir(directory);
-  return names;
 }
 
 }  // namespace shima::fuse

@@ -1,8 +1,7 @@
-// Creates files; lists the names in a directory.
+// Creates files, and gives them to the user who asked for them.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "fuse/calls/mount.h"
@@ -22,8 +21,5 @@ namespace shima::fuse {
 // but a new entry of root's, of this type, is refused (EIO).
 [[nodiscard]] Status give_to_caller(const fuse_ctx& caller, int directory_fd, const char* name,
                                     mode_t type);
-
-// All names but "." and "..".
-[[nodiscard]] Result<std::vector<std::string>> names_in(int directory_fd);
 
 }  // namespace shima::fuse

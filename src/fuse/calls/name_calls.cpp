@@ -10,6 +10,7 @@
 #include "fuse/calls/create.h"
 #include "fuse/calls/mount.h"
 #include "store/striped/master_store.h"
+#include "store/target/directory_names.h"
 #include "store/target/own_directory.h"
 
 namespace shima::fuse {
@@ -113,8 +114,8 @@ void remove_name(fuse_req_t request, fuse_ino_t directory_number, const char* na
 Status remove_own_directories(int directory_fd, const char* name, const std::string& path) {
   const UniqueFd fd(::openat(directory_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   SHIMA_TRY(done(fd.get()));
-  const auto entries = names_in(fd.get());
-  SHIMA_TRY(entries);
+  const auto entries = names_in(fd.get(), path);
+  if (!entries) return refusal(entries.error().sys_errno);
   if (entries->size() != 1 || entries->front() != ".shima") return refusal(ENOTEMPTY);
   SHIMA_TRY(remove_own_directory(fd.get(), path));
   return done(::unlinkat(directory_fd, name, AT_REMOVEDIR));

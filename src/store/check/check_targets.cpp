@@ -1,5 +1,4 @@
 // The targets: whose are the parts that lie there?
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -14,6 +13,7 @@
 #include "store/check/check_parts.h"
 #include "store/striped/intents.h"
 #include "store/striped/master_store.h"
+#include "store/target/directory_names.h"
 #include "store/target/text_file.h"
 
 namespace shima {
@@ -30,16 +30,6 @@ struct Family {
   std::vector<Found> parts;
   std::unique_ptr<MasterCopy> copy;  // null: none can be read
 };
-
-std::vector<std::string> names_in(const Target& target) {
-  std::vector<std::string> names;
-  const int fd = ::openat(target.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* const directory = fd < 0 ? nullptr : ::fdopendir(fd);
-  if (directory == nullptr) return names;
-  while (const dirent* entry = ::readdir(directory)) names.emplace_back(entry->d_name);
-  ::closedir(directory);
-  return names;
-}
 
 bool is_draft(std::string_view name) {
   if (!is_draft_name(name)) return false;
@@ -90,7 +80,9 @@ class TargetsCheck {
   }
 
   void survey(const Target& target) {
-    for (const std::string& name : names_in(target)) {
+    const auto names = names_in(target.fd(), target.directory());
+    if (!names) return;
+    for (const std::string& name : *names) {
       if (is_draft(name)) check_draft(target, name);
       if (!is_part_name(name)) continue;
       Family& family = families_[name.substr(0, file_id_digits)];

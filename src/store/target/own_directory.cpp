@@ -1,6 +1,5 @@
 #include "store/target/own_directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 
 #include "store/subfile/close_to_open.h"
 #include "store/target/directory_lock.h"
+#include "store/target/directory_names.h"
 #include "store/target/target.h"
 #include "store/target/text_file.h"
 
@@ -30,19 +30,6 @@ Result<UniqueFd> open_directory(int at, const std::string& path, const std::stri
                 errno);
   if (!fd) return failed("opening", full);
   return fd;
-}
-
-Result<std::vector<std::string>> names_in(int fd, const std::string& path) {
-  const int again = ::openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* const directory = again < 0 ? nullptr : ::fdopendir(again);
-  if (directory == nullptr) return failed("reading", path);
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(directory)) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  ::closedir(directory);
-  return names;
 }
 
 // Like the directory that it is in, as far as we may: who can make files there needs subfiles for
