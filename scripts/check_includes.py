@@ -32,7 +32,7 @@ ROOMS_BELOW = {
     "pvas/root/server": ["base", "pvas/shared", "pvas/root/inside", "pvas/root/loader"],
     "ipc": ["base", "pvas/shared", "pvas/task"],
     "group/pointer": ["base", "ipc"],
-    "group": ["base", "ipc", "group/pointer"],
+    "group": ["base", "audit", "ipc", "group/pointer"],
     "delegate": ["base", "ipc", "pvas/shared", "pvas/task"],
     "collective": STORE + ["ipc", "group"],
     "independent": STORE + ["ipc", "group", "collective"],

@@ -4,16 +4,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <regex>
+#include <sstream>
 #include <string>
 #include <string_view>
 
+#include "audit/names.h"
 #include "base/launcher.h"
 
 namespace shima {
@@ -85,11 +87,25 @@ Job job_of(pid_t pid, const LauncherPlace& place) {
   return {};
 }
 
+// The file name in a line of /proc/PID/maps, also of a file that has been replaced meanwhile.
+std::string_view mapped_file(std::string_view line) {
+  constexpr std::string_view deleted = " (deleted)";
+  if (line.ends_with(deleted)) line.remove_suffix(deleted.size());
+  const auto slash = line.rfind('/');
+  return slash == std::string_view::npos ? std::string_view{} : line.substr(slash + 1);
+}
+
 UnderShima look_at_libraries(pid_t pid) {
-  const std::string maps = contents(pid, "maps");
-  static const std::regex build("/libshima-(?!audit|fortran)");  // stands before the MPI
-  if (std::regex_search(maps, build)) return UnderShima::yes;
-  return maps.find("/libmpi") == std::string::npos ? UnderShima::unknown : UnderShima::no;
+  std::istringstream maps(contents(pid, "maps"));
+  UnderShima seen = UnderShima::unknown;
+  for (std::string line; std::getline(maps, line);) {
+    const std::string_view file = mapped_file(line);
+    if (std::ranges::find(audit::libraries, file, &audit::Libraries::build) !=
+        audit::libraries.end())
+      return UnderShima::yes;
+    if (audit::looks_like_mpi(file)) seen = UnderShima::no;
+  }
+  return seen;
 }
 
 // Calls `visit(pid, place, job)` for every process here that a launcher has started.

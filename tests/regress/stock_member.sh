@@ -29,6 +29,15 @@ expect_output 'rank 0 of 3: refused' "a stock rank in the job"
 expect_output 'rank 1 of 3: refused' "a stock rank in the job"
 expect_output 'rank 2 of the communicator.* does not run under Shima' "a stock rank in the job"
 
+# Shima's libraries for C programs put no program under Shima, nor does a directory's name.
+mkdir libshima-mpich.so
+"$MPICC" -O1 -Wall "-I$SHIMA_SOURCE_DIR/tests" -o libshima-mpich.so/member "$SHIMA_SOURCE_DIR/tests/regress/stock_member.c" \
+  -Wl,--no-as-needed "-L$SHIMA_BUILD_DIR/lib" "-Wl,-rpath,$SHIMA_BUILD_DIR/lib" -lshima-pff
+status=0
+run -n 1 "${under[@]}" late 0 : -n 1 "$PWD/libshima-mpich.so/member" late 0
+[ $status != 0 ] || fail "a stock rank with libshima-pff: exit status 0"
+expect_output 'rank 1 of the communicator.* does not run under Shima' "a stock rank with libshima-pff"
+
 status=0
 SHIMA_OPEN_TIMEOUT=1 run -n 1 "${under[@]}" late 0 : -n 1 "${under[@]}" late 4
 [ $status = 0 ] || fail "a late rank: exit status $status"
