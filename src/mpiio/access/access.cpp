@@ -17,11 +17,11 @@ Status check_access(const AccessMode& mode, const Access& access, MPI_Count coun
   return {};
 }
 
-// The buffer as the memory side of a transfer, with what keeps it there.
+// The buffer as the memory side of a transfer, and the objects that keep it valid.
 struct Memory {
   Slice slice;
   std::optional<DevicePlace> device;
-  std::shared_ptr<Conversion> conversion;  // null where bytes stay as they are
+  std::shared_ptr<Conversion> conversion;  // null: bytes are not converted
 };
 
 Result<Memory> find_memory(OpenFile& file, const Access& access, const Buffer& buffer) {
@@ -43,7 +43,7 @@ Result<Memory> memory_of(OpenFile& file, const Access& access, const Buffer& buf
   return caught([&] { return find_memory(file, access, buffer); });
 }
 
-// Brings what was read to the program's buffer, and counts in its bytes.
+// Decodes the data read into the program's buffer; the result counts bytes of the buffer.
 Outcome64 conclude(const Access& access, Conversion& conversion, const Outcome64& outcome) {
   if (!outcome) return outcome;
   if (access.direction == Direction::read) SHIMA_TRY(conversion.decode(*outcome));
@@ -85,13 +85,13 @@ Outcome64 run(File& file, const Access& access, const Result<Transfer>& transfer
   return write ? file.write(*transfer) : file.read(*transfer);
 }
 
-// In rank order at the shared pointer: where a member's bytes lie follows from what all bring.
+// In rank order at the shared pointer: a member's place follows from the lengths that all bring.
 PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffer& buffer) {
   Result<Memory> memory = memory_of(file, access, buffer);
   const auto pointer = file.shared_pointer();
   if (memory && !pointer) memory = std::unexpected(pointer.error());
   const Status status = memory ? Status{} : std::unexpected(memory.error());
-  // What converts stays with the program's thread; the work is the worker's, who calls no MPI.
+  // The conversion stays with the program's thread; the worker, which calls no MPI, does the rest.
   auto side =
       memory ? Result<Transfer>({.file = {}, .memory = memory->slice, .device = memory->device})
              : std::unexpected(memory.error());

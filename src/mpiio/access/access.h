@@ -45,7 +45,7 @@ struct PreparedAccess {
 // Local.
 [[nodiscard]] PreparedAccess prepare(OpenFile& file, const Access& access, const Buffer& buffer);
 
-// The whole access; an argument error of an independent one is returned at once.
+// The whole access. An argument error of an independent access is returned at once.
 [[nodiscard]] Outcome64 carry_out(OpenFile& file, const Access& access, const Buffer& buffer);
 
 // Sets a status, unless the caller ignores it.

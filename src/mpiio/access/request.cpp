@@ -20,14 +20,14 @@ struct RequestState {
   MPI_Request handle = MPI_REQUEST_NULL;
   std::shared_ptr<Pending> pending = std::make_shared<Pending>();
   PreparedAccess access;
-  Outcome64 outcome = 0;                 // once MPI has been told
-  std::list<RequestFailure> failure{1};  // made ready: MPI asks where nothing may be thrown
+  Outcome64 outcome = 0;                 // once MPI knows that it is complete
+  std::list<RequestFailure> failure{1};  // allocated early: query() may not throw
 };
 
 struct Known {
   std::shared_ptr<Pending> pending;
   RequestState* state = nullptr;  // of MPI, until it releases it
-  bool complete = false;          // MPI has been told
+  bool complete = false;          // whether MPI knows
 };
 
 struct Registry {
@@ -77,7 +77,7 @@ std::list<RequestFailure>& failures() {
   return instance;
 }
 
-// MPI asks for the status of a request that is complete.
+// MPI calls this for the status of a complete request.
 int query(void* extra, MPI_Status* status) {
   auto& state = *static_cast<RequestState*>(extra);
   const Outcome64& outcome = state.outcome;
@@ -85,7 +85,7 @@ int query(void* extra, MPI_Status* status) {
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
   if (outcome) return MPI_SUCCESS;
-  // The MPI may ask any number of times before it reports the request as complete.
+  // MPI may call this any number of times before it reports the request as complete.
   const auto is_this = [&](const RequestFailure& known) { return known.request == state.handle; };
   if (std::ranges::any_of(failures(), is_this)) return MPI_SUCCESS;
   if (state.failure.empty())
@@ -106,7 +106,7 @@ int release(void* extra) {
   return MPI_SUCCESS;
 }
 
-// Work under way cannot be taken back.
+// Work under way cannot be cancelled.
 int cancel(void*, int) { return MPI_SUCCESS; }
 
 }  // namespace
@@ -132,7 +132,7 @@ Status start_request(MPI_File file, PreparedAccess prepared, Task& task, MPI_Req
   }
   // From here on nothing fails.
   *request = state->handle;
-  std::ignore = state.release();  // MPI gives it back to release()
+  std::ignore = state.release();  // MPI passes it to release()
   registry().add(*request, ready);
   return {};
 }
@@ -145,7 +145,7 @@ bool any_ours(std::span<const MPI_Request> requests) {
   const std::lock_guard hold(registry().lock);
   const auto& handles = registry().handles;
   const auto among_requests = [requests](MPI_Request ours) {
-    return std::ranges::find(requests, ours) != requests.end();  // becomes vector instructions
+    return std::ranges::find(requests, ours) != requests.end();  // compiles to vector instructions
   };
   if (handles.size() <= few) return std::ranges::any_of(handles, among_requests);
   return std::ranges::any_of(requests, [&handles](MPI_Request request) {
@@ -160,7 +160,7 @@ std::shared_ptr<Pending> pending_of(MPI_Request request) {
 }
 
 void complete_finished(std::span<const MPI_Request> requests) {
-  // The state of a request that is over and not yet complete.
+  // The state of a request whose work is over and that MPI does not know to be complete.
   const auto claim = [](MPI_Request request) -> RequestState* {
     const std::lock_guard hold(registry().lock);
     const auto found = registry().requests.find(request);

@@ -9,8 +9,8 @@
 namespace shima {
 namespace {
 
-// Memory for one agreement. Threads that open files at once each take one; where an agreement fails
-// the MPI may still write to it, so that it is not given back.
+// Memory for one agreement. Threads that open files at the same time each take one. If an agreement
+// fails, the MPI may still write to its memory, so the memory is not released.
 struct Place {
   std::atomic<bool> taken{false};
   std::uint64_t mine = 0;

@@ -1,4 +1,4 @@
-// An agreement on errors over a communicator on which nothing of ours exists yet.
+// An agreement on errors over a communicator that has no channel yet.
 #pragma once
 
 #include <mpi.h>
@@ -8,8 +8,8 @@
 
 namespace shima {
 
-// All ranks' worst; this rank's own words if its error is the worst. Allocates nothing. Collective
-// over `comm`.
+// The worst status of all ranks, with this rank's own text if its error is the worst. Allocates
+// nothing. Collective over `comm`.
 [[nodiscard]] Status agree_over(MPI_Comm comm, const Status& mine, const char* doing,
                                 const Peers& peers = {}) noexcept;
 

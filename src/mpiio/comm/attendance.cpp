@@ -152,7 +152,7 @@ class Watch {
  public:
   Watch(MPI_Comm comm, const Exchange& marks) : comm_(comm), marks_(marks) {}
 
-  // Without memory nothing can be found out, so the wait goes on.
+  // If there is no memory, the check finds nothing and the wait continues.
   Status check() {
     const Status found = caught([this] { return check_missing(); });
     return found || found.error().code != Code::no_memory ? found : Status{};
@@ -227,11 +227,12 @@ class Watch {
       if (!is_missing(rank)) continue;
       if (of_other_job(rank) ? others_late : process_of(rank).under_shima == UnderShima::yes)
         continue;
-      return fail(Code::timed_out,
-                  fmt::format("opening a file: rank {} of the communicator did not come within {} "
-                              "s: it does not run under Shima, or it is late; SHIMA_OPEN_TIMEOUT "
-                              "sets the seconds",
-                              rank, limit_.count()));
+      return fail(
+          Code::timed_out,
+          fmt::format("opening a file: rank {} of the communicator did not come within {} "
+                      "s: it does not run under Shima, or it is late; set SHIMA_OPEN_TIMEOUT "
+                      "to a larger number of seconds if it is late",
+                      rank, limit_.count()));
     }
     return {};
   }
@@ -250,7 +251,7 @@ class Watch {
 Status compare_verdicts(MPI_Comm comm, Exchange& verdicts, const Status& mine) {
   SHIMA_TRY(verdicts.start(comm, mine ? verdict_all_came : verdict_gave_up));
   if (!mine) {
-    verdicts.abandon();  // the others may come late, or never
+    verdicts.abandon();  // the others may arrive late, or never
     return mine;
   }
   const auto check = [&]() -> Status {
@@ -259,7 +260,7 @@ Status compare_verdicts(MPI_Comm comm, Exchange& verdicts, const Status& mine) {
         return fail_settled(Code::timed_out, 0, [rank] {
           return fmt::format(
               "opening a file: rank {} of the communicator has given up waiting for "
-              "the others",
+              "the others; its own message names the missing rank",
               rank);
         });
     return {};
@@ -268,8 +269,8 @@ Status compare_verdicts(MPI_Comm comm, Exchange& verdicts, const Status& mine) {
   return check();
 }
 
-// Whether every member is a rank of this process's job. Allocates nothing, so that no rank alone
-// takes another way.
+// Whether every member is a rank of this process's job. Allocates nothing, so that no single rank
+// fails here and takes another path.
 bool all_in_world(MPI_Comm comm, int size) {
   for (int rank = 0; rank < size; ++rank)
     if (rank_in_world(comm, rank) == MPI_UNDEFINED) return false;

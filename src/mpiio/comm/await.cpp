@@ -13,7 +13,7 @@ namespace shima {
 
 void Rest::rest() {
   constexpr int yields = 20;
-  constexpr int looks_per_doubling = 10;  // a step of a collective call waits for somebody's look
+  constexpr int looks_per_doubling = 10;  // a step of a collective call waits for a poll
   constexpr int longest_doubling = 5;
   constexpr long shortest_sleep_ns = 20'000;
   constexpr timespec prompt_sleep{0, 10'000};  // the kernel adds up to 50 us

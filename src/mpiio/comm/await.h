@@ -1,5 +1,5 @@
-// Waiting for MPI requests without spinning: MPI's own blocking calls take a whole core each, which
-// on a machine with more ranks than cores is somebody else's.
+// Waiting for MPI requests without spinning. MPI's own blocking calls occupy a whole core each;
+// with more ranks than cores, another rank needs that core.
 #pragma once
 
 #include <mpi.h>
@@ -12,8 +12,8 @@
 
 namespace shima {
 
-// Rests between looks at something: yields a few times, then sleeps. The sleeps of `growing` become
-// longer, those of `prompt` stay so short that the end is seen within 100 us.
+// Backs off between polls: yields a few times, then sleeps. The sleeps of `growing` become longer;
+// those of `prompt` stay short, so that the end is seen within 100 us.
 class Rest {
  public:
   enum class Pace { growing, prompt };
@@ -26,8 +26,8 @@ class Rest {
   int looks_ = 0;
 };
 
-// Waits until `request` is complete. The MPI does not tell whether others live; where `peers` finds
-// that one does not, the request stays under way for ever, and with it the memory that it moves.
+// Waits until `request` is complete. MPI does not tell whether the other ranks live. If `peers`
+// finds a rank that does not, the request, and the memory that it moves, stay in use for ever.
 using Peers = std::function<Status()>;
 [[nodiscard]] Status await(MPI_Request& request, const char* doing, const Peers& peers = {});
 

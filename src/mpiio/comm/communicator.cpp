@@ -30,10 +30,10 @@
 namespace shima {
 namespace {
 
-// Kept with a communicator; a duplicate gets its own, on the same ground.
+// The state kept with a communicator. A duplicate gets its own, on the same ground.
 //
-// Making it is a collective call before there is a channel, under the same contract: what a rank
-// cannot do between two meetings it tells in the next (mpiio/comm/first_meetings.h).
+// Creating it is a collective call before there is a channel, under the same contract: a rank that
+// fails between two meetings brings the error to the next one (mpiio/comm/first_meetings.h).
 struct CommState {
   std::shared_ptr<const NodeGround> node;        // all members on one node
   std::shared_ptr<const MessageGround> message;  // otherwise
@@ -43,7 +43,8 @@ struct CommState {
   std::uint64_t duplicates = 0;
 };
 
-// A number that all members compute alike from a parent's number and how many children came before.
+// A number that is the same on all members: it depends on the parent's number and on how many
+// children came before.
 std::uint64_t child_key(std::uint64_t parent, std::uint64_t serial, std::uint64_t kind) {
   std::uint64_t x = parent * 0x9e3779b97f4a7c15U + serial * 2 + kind;
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
@@ -52,8 +53,8 @@ std::uint64_t child_key(std::uint64_t parent, std::uint64_t serial, std::uint64_
   return x == 0 ? 1 : x;
 }
 
-// Whether this thread duplicates a communicator for a channel, which needs no state: an MPI takes
-// it for fatal if there is no memory for one.
+// Whether this thread duplicates a communicator for a channel. Such a duplicate needs no state, and
+// MPI treats a lack of memory for the state as fatal.
 thread_local bool duplicates_for_channel = false;
 
 int copy_state(MPI_Comm, int, void*, void* from, void* to, int* flag) {
@@ -83,8 +84,8 @@ int state_keyval() {
   return keyval;
 }
 
-// What tells two nodes apart: processes that see the same kernel, host name and process IDs can
-// share memory. Time namespaces may differ (ProcessIdentity::clock).
+// The identity of a node: processes that see the same kernel, host name and process IDs can share
+// memory. Time namespaces may differ (ProcessIdentity::clock).
 std::uint64_t node_identity() {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
@@ -106,12 +107,12 @@ struct Abilities {
   NodeAddresses addresses;
 };
 
-// Who runs where, before anything is shared.
+// Which ranks run on which node, before any memory is shared.
 struct Neighbourhood {
   int rank = 0;
   std::vector<Member> members;
-  std::vector<int> local_ranks;                  // of this rank's node
-  std::vector<ProcessIdentity> local_processes;  // theirs
+  std::vector<int> local_ranks;                  // the ranks of this rank's node
+  std::vector<ProcessIdentity> local_processes;  // the processes of local_ranks
   int local_index = 0;
   int node_count = 0;
 
@@ -143,7 +144,7 @@ Result<Neighbourhood> neighbourhood_in(const Gathered<Introduction>& all, int ra
   return around;
 }
 
-// Only this rank knows whether it could make sense of the others.
+// The inner Result is local: whether this rank could decode the introductions of the others.
 Result<Result<Neighbourhood>> look_around(MPI_Comm comm, FirstMeetings& meetings) {
   const auto mine = caught([]() -> Result<Introduction> {
     return Introduction{node_identity(), ProcessIdentity::own()};
@@ -154,8 +155,7 @@ Result<Result<Neighbourhood>> look_around(MPI_Comm comm, FirstMeetings& meetings
   return caught([&] { return neighbourhood_in(all, rank); });
 }
 
-// The memory that this rank's node shares; null, on all ranks alike, where some node cannot share
-// any.
+// The shared memory of this rank's node. Null, on all ranks, if any node cannot share memory.
 Result<std::shared_ptr<NodeSegment>> share_memory(FirstMeetings& meetings,
                                                   const Result<Neighbourhood>& around) {
   const int local_count = around ? static_cast<int>(around->local_ranks.size()) : 0;
@@ -165,7 +165,8 @@ Result<std::shared_ptr<NodeSegment>> share_memory(FirstMeetings& meetings,
     auto buffer = caught([&]() -> Result<SharedBuffer> {
       auto memory = NodeSegment::make(local_count);
       if (!memory)
-        log(LogLevel::warn, "no memory for the ranks of this node to share: {}",
+        log(LogLevel::warn,
+            "opening a file: cannot create shared memory for the ranks of this node: {}",
             describe(memory.error()));
       return memory;
     });
@@ -180,7 +181,7 @@ Result<std::shared_ptr<NodeSegment>> share_memory(FirstMeetings& meetings,
   fault_point(FaultPhase::open_joined);
   const auto shared = caught([&]() -> Result<std::int32_t> {
     if (attached) return 1;
-    log(LogLevel::warn, "no shared memory with the other ranks of this node: {}",
+    log(LogLevel::warn, "opening a file: cannot attach the shared memory of this node: {}",
         describe(attached.error()));
     return 0;
   });
@@ -189,7 +190,7 @@ Result<std::shared_ptr<NodeSegment>> share_memory(FirstMeetings& meetings,
   return everywhere ? *std::move(attached) : nullptr;
 }
 
-// Allocates nothing, and must not outlive the segment.
+// Allocates nothing. The hooks must not outlive the segment.
 WaitHooks first_hooks(const NodeSegment* segment) {
   return {.progress = progress_mpi, .peers = [segment] { return segment->check_peers(); }};
 }
@@ -239,7 +240,8 @@ Status settle_shared_pointers(FirstMeetings& meetings, const Neighbourhood& arou
         ground.pointer_service = *std::move(service);
         address = ground.pointer_service->address();
       } else {
-        log(LogLevel::warn, "no shared file pointers: {}", describe(service.error()));
+        log(LogLevel::warn, "opening a file: shared file pointers are not available: {}",
+            describe(service.error()));
       }
       return {};
     });
@@ -297,11 +299,10 @@ void announce(const Neighbourhood& around, const CommState& state) {
   };
   log(LogLevel::info, "{} ranks on {} nodes; {}; ranks reach each other's memory {}",
       around.members.size(), around.node_count,
-      state.segment ? "shared memory on each node" : "no shared memory: everything by messages",
-      reach());
+      state.segment ? "shared memory on each node" : "no shared memory, messages only", reach());
 }
 
-// Introduces the ranks to each other. What it returns is the same on all; `last` is the error of
+// Introduces the ranks to each other. The result is the same on all ranks; `last` is the error of
 // this rank alone, found after the last meeting.
 Status fill_state(MPI_Comm comm, FirstMeetings& meetings, CommState& state, Status& last) {
   SHIMA_TRY_ASSIGN(auto around, look_around(comm, meetings));
@@ -327,7 +328,9 @@ Result<CommState*> make_state(MPI_Comm comm) {
   CommState* const state = made->get();
   Status last;
   SHIMA_TRY(fill_state(comm, meetings, *state, last));
-  if (last) last = checked(PMPI_Comm_set_attr(comm, state_keyval(), state), "keeping a node");
+  if (last)
+    last = checked(PMPI_Comm_set_attr(comm, state_keyval(), state),
+                   "attaching Shima's state to a communicator");
   if (last) std::ignore = made->release();
   Peers peers;
   if (state->segment) peers = first_hooks(state->segment.get()).peers;
@@ -340,8 +343,8 @@ Result<CommState*> make_state(MPI_Comm comm) {
 Result<CommState*> state_of(MPI_Comm comm) {
   void* known = nullptr;
   int found = 0;
-  SHIMA_TRY(
-      checked(PMPI_Comm_get_attr(comm, state_keyval(), &known, &found), "asking a communicator"));
+  SHIMA_TRY(checked(PMPI_Comm_get_attr(comm, state_keyval(), &known, &found),
+                    "reading Shima's state of a communicator"));
   if (found != 0) return static_cast<CommState*>(known);
   return make_state(comm);
 }
@@ -349,8 +352,8 @@ Result<CommState*> state_of(MPI_Comm comm) {
 }  // namespace
 
 Result<std::unique_ptr<Channel>> make_channel(MPI_Comm comm) {
-  // Threads like to open files of their own on MPI_COMM_SELF at once. There every step is local, so
-  // that taking turns cannot block; on larger communicators MPI asks the program for an order.
+  // Threads often open files on MPI_COMM_SELF at the same time. There every step is local, so that
+  // a lock cannot deadlock. On larger communicators, MPI requires the program to order the calls.
   static std::mutex turn;
   int size = 0;
   PMPI_Comm_size(comm, &size);

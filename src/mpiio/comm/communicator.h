@@ -1,7 +1,7 @@
 // From an MPI communicator to a channel for one open file.
 //
-// What the members of a communicator must know of each other (which node each runs on, the node
-// segment) is exchanged once, with a few MPI collectives, and kept as an attribute of the
+// The members of a communicator exchange once, with a few MPI collectives, what they must know of
+// each other: the node of each rank, and the node segment. It is kept as an attribute of the
 // communicator. Duplicates inherit it, because libraries duplicate the communicator at every open.
 // On one node, opening a file then needs no MPI call.
 #pragma once

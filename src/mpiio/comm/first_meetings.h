@@ -1,8 +1,8 @@
 // Meetings of a communicator's ranks before they have a channel.
 //
-// They follow the contract of channels (group/channel.h): all ranks have agreed to have the
-// memory of all meetings, a rank brings an error in place of a value, and an error that one brings
-// is everybody's.
+// They follow the contract of channels (group/channel.h): all ranks have agreed that the memory of
+// all meetings exists, a rank brings an error in place of a value, and an error of one rank becomes
+// the result on all ranks.
 #pragma once
 
 #include <mpi.h>
@@ -19,7 +19,7 @@
 
 namespace shima {
 
-// What all ranks brought; valid until the next meeting.
+// The values of all ranks; valid until the next meeting.
 template <class T>
 class Gathered {
  public:
@@ -44,10 +44,10 @@ class Gathered {
 
 class FirstMeetings {
  public:
-  // Of values up to this size.
+  // The largest value of a meeting.
   static constexpr std::size_t most_bytes = 256;
 
-  // Collective over `comm`, as all that follows. `ready`: what this rank has prepared besides.
+  // Collective over `comm`, as all calls below. `ready`: the result of this rank's own preparation.
   [[nodiscard]] static Result<FirstMeetings> begin(MPI_Comm comm, const Status& ready);
 
   template <class T>
@@ -58,7 +58,7 @@ class FirstMeetings {
     SHIMA_TRY(gather_entries(status_of(mine), entry_bytes, peers));
     return Gathered<T>(std::span(memory_->values).first(size_ * entry_bytes));
   }
-  // Gives all ranks what rank 0 has.
+  // Copies rank 0's value to all ranks.
   template <class T>
   [[nodiscard]] Status broadcast(T& value, const Peers& peers) {
     static_assert(sizeof(T) <= most_broadcast_bytes);
@@ -70,10 +70,10 @@ class FirstMeetings {
 
  private:
   static constexpr std::size_t most_broadcast_bytes = 512;
-  // An entry is the code of a rank's error, or 0, and its value.
+  // An entry is the code of a rank's error, or 0, and the rank's value.
   struct Memory {
     std::array<std::byte, sizeof(std::uint64_t) + most_bytes> mine{};
-    std::vector<std::byte> values;  // of all
+    std::vector<std::byte> values;  // of all ranks
     std::array<std::byte, most_broadcast_bytes> broadcast{};
   };
 

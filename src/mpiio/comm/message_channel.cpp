@@ -88,7 +88,7 @@ Status MessageChannel::gather_envelopes(const Status& ready) {
   return settled(*this, outcome_of({worst, 0}), ready, doing);
 }
 
-// Long messages lie one after the other; those that came in their envelopes come again.
+// Long messages are stored back to back; this includes those that arrived whole in their envelopes.
 Status MessageChannel::make_room(std::span<const std::byte> mine) {
   Memory& memory = *memory_;
   SHIMA_TRY_ASSIGN(const std::uint64_t sum, length_of_messages(memory.lens));

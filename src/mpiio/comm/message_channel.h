@@ -1,8 +1,8 @@
-// A channel whose members run on several nodes, over a private communicator of its own.
+// A channel whose members run on several nodes, over a private communicator.
 //
-// A meeting is one nonblocking collective call of MPI, whose memory the channel has from the
-// beginning. Short messages travel in that call; only for long ones is there a second, after all
-// members have found room for them.
+// A meeting is one nonblocking collective call of MPI, whose memory the channel allocates when it
+// is created. Short messages travel in that call. Long messages need a second call, after all
+// members have allocated memory for them.
 #pragma once
 
 #include <mpi.h>
@@ -19,15 +19,15 @@
 
 namespace shima {
 
-// What channels of one communicator have in common.
+// The state that the channels of one communicator share.
 struct MessageGround {
   std::vector<Member> members;
   bool can_pull = false;
-  bool one_space = false;  // the ranks of this node
+  bool one_space = false;  // whether the ranks of this node share an address space
   std::shared_ptr<StagingPool> staging;
-  std::shared_ptr<NodeSegment> segment;  // holds the tasks whose memory is reached in one space
-  // Of the shared file pointers: the one at rank 0, the other at the other ranks; neither where
-  // rank 0 cannot be reached.
+  std::shared_ptr<NodeSegment> segment;  // holds the tasks whose memory one space accesses
+  // Of the shared file pointers: the service at rank 0, its client at the other ranks; neither if
+  // the other ranks cannot reach rank 0.
   std::shared_ptr<PointerService> pointer_service;
   std::shared_ptr<PointerClient> pointer_client;
 };
@@ -60,15 +60,15 @@ class MessageChannel final : public Channel {
   [[nodiscard]] Messenger* messenger() override { return &messenger_; }
 
  private:
-  // What a member brings to an exchange: its message, or the beginning of a long one.
+  // A member's part of an exchange: its message, or the beginning of a long one.
   struct Envelope {
     static constexpr std::size_t inline_bytes = 488;
     std::uint64_t worst;  // the outcome's first word
     std::uint64_t len_bytes;
     std::array<std::byte, inline_bytes> data;
   };
-  // All that meetings read and write. MPI may still do so when a meeting has failed: then it is
-  // kept until the process ends.
+  // All memory that meetings read and write. MPI may still use it after a meeting has failed: then
+  // it is kept until the process ends.
   struct Memory {
     explicit Memory(std::size_t members);
     std::array<std::uint64_t, 2> words{};
@@ -76,7 +76,7 @@ class MessageChannel final : public Channel {
     Envelope mine{};
     std::array<std::vector<Envelope>, 2> envelopes;  // of this exchange and of the one before
     std::array<std::vector<std::byte>, 2> bodies;    // of long messages
-    std::vector<std::byte> body;                     // this member's
+    std::vector<std::byte> body;                     // this member's long message
     std::array<std::vector<std::span<const std::byte>>, 2> messages;
     std::vector<std::uint64_t> lens;
     std::vector<int> counts;

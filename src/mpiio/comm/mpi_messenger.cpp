@@ -126,7 +126,7 @@ Status MpiMessenger::tell_counts() {
   return await(request, doing);
 }
 
-// Returns whether nothing of this member's is under way any more.
+// Returns whether no message of this member is under way any more.
 Result<bool> MpiMessenger::finish_some() {
   bool all = true;
   for (auto at = state_->under_way.begin(); at != state_->under_way.end();) {
@@ -153,7 +153,7 @@ Result<bool> MpiMessenger::finish_some() {
   return all;
 }
 
-// Receives what nobody wants any more; returns whether all of it has come.
+// Receives and drops messages that no request expects; returns whether all of them have arrived.
 Result<bool> MpiMessenger::drop_some() {
   bool all = true;
   for (std::size_t from = 0; from < state_->expected.size(); ++from) {
@@ -181,7 +181,7 @@ Status MpiMessenger::drop(int from, int tag) {
   SHIMA_TRY(checked(PMPI_Probe(from, tag, comm_, &status), "looking for a message"));
   int count = 0;
   PMPI_Get_count(&status, MPI_BYTE, &count);
-  // Without memory for it the message is cut off, which is an error that means nothing here.
+  // If there is no memory for the message, MPI truncates it; that error means nothing here.
   Buffer data;
   std::ignore = caught([&]() -> Status {
     data.resize(static_cast<std::size_t>(std::max(count, 0)));

@@ -1,10 +1,10 @@
 // Messages of one channel over MPI, and how they end when a collective call fails.
 //
-// A member that fails in the middle of a transfer tells all others by an empty message; they see it
-// when they have nothing else to do, and leave too. After the agreement on failure all members
-// tell each other how many messages each has sent, take back what they wanted to receive, receive
-// and drop what is still on its way, and wait until their own messages have left. Then no request
-// is under way, and the next call starts from nothing.
+// A member that fails in the middle of a transfer sends all others an empty message. They see it
+// when they have nothing else to do, and leave the transfer too. After the agreement on failure,
+// all members tell each other how many messages each has sent, cancel their receives, receive and
+// drop what is still on its way, and wait until their own messages have left. Then no request is
+// under way, and the next call starts from a clean state.
 #pragma once
 
 #include <mpi.h>
@@ -23,7 +23,7 @@ class MpiMessenger final : public Messenger {
   MpiMessenger(MPI_Comm comm, std::size_t members);
   MpiMessenger(const MpiMessenger&) = delete;
   MpiMessenger& operator=(const MpiMessenger&) = delete;
-  // Keeps what will never end: the MPI may write to it as long as the process lives.
+  // Keeps the requests that will never end: the MPI may write to them as long as the process lives.
   ~MpiMessenger() override;
 
   [[nodiscard]] Result<Ticket> send(int to, Buffer data) override;
@@ -48,7 +48,7 @@ class MpiMessenger final : public Messenger {
     int peer = 0;
     bool incoming = false;
   };
-  // What has gone to, or come from, one peer in this transfer.
+  // The messages sent to and received from one peer in this transfer.
   struct Tally {
     int data = 0;
     int quits = 0;

@@ -5,7 +5,7 @@
 
 namespace shima {
 
-// Returns errors instead of aborting; created on first use, by local calls only.
+// Returns errors instead of aborting. Created on first use, by local calls only.
 [[nodiscard]] MPI_Comm private_comm();
 
 // Whether MPI_COMM_WORLD can be used: a program may use sessions only.

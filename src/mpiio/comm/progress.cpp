@@ -12,7 +12,7 @@
 namespace shima {
 namespace {
 
-// What asks a program of sessions for progress.
+// The request whose status is queried to make progress in a program of sessions.
 struct Asker {
   std::mutex lock;
   int holds = 0;
@@ -45,7 +45,7 @@ void progress_without_world() {
 
 }  // namespace
 
-// Not on MPI_COMM_SELF: MPICH 4.0 answers there from its own queue and moves nothing.
+// Not on MPI_COMM_SELF: MPICH 4.0 answers there from its own queue and makes no progress.
 void progress_mpi() {
   if (on_worker_thread()) return;
   if (!has_world()) return progress_without_world();

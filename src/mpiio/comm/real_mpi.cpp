@@ -1,9 +1,9 @@
-// Where this library and the MPI's are among the libraries of the process.
+// Finds Shima's library and the MPI's among the libraries of the process.
 //
-// The audit library gives the MPI's library the name of the slot, besides its own.  Where both came
-// by a dlopen (Python), only what came with them would see us, and the next dlopen might find
-// the MPI alone: so this library makes itself, and with it the MPI, visible to all, as both are in
-// a program that is linked with MPI.
+// The audit library gives the MPI's library the name of the slot, besides its own. If both were
+// loaded by a dlopen (Python), only the libraries of the same dlopen would see our symbols, and the
+// next dlopen might find the MPI's alone. So this library makes itself, and with it the MPI,
+// visible to all, as both are in a program that is linked with MPI.
 #include "mpiio/comm/real_mpi.h"
 
 #include <string>

@@ -1,6 +1,7 @@
-// The MPI's own function behind a call that Shima takes over.
+// The MPI's own function behind a call that Shima intercepts.
 //
-// Both names of such a call, MPI_X and PMPI_X, are ours; the MPI's own is asked of its library.
+// Shima defines both names of such a call, MPI_X and PMPI_X; the MPI's own is looked up in its
+// library.
 #pragma once
 
 #include <dlfcn.h>

@@ -59,7 +59,7 @@ Status Conversion::encode() {
 
 Status Conversion::decode(std::uint64_t len_bytes) {
   if (len_bytes == 0) return {};
-  // No more items than have bytes.
+  // At most the items that have bytes.
   const std::uint64_t items = (len_bytes + item_.file_bytes() - 1) / item_.file_bytes();
   const Signature signature = Signature::repeat(item_, items);
   if (image_ != nullptr) SHIMA_TRY(image_->copy_from_device());

@@ -1,8 +1,8 @@
 // A buffer in the form of a file whose data representation is not the native one.
 //
 // Data moves through a copy of the whole buffer in file form. Converting may call the program's
-// functions, so it happens in the program's own thread: before the move, or when the program learns
-// of its end. A buffer in device memory is converted in an image of it in host memory.
+// functions, so it runs in the program's own thread: before the move, or when the program learns
+// that the move has ended. A buffer in device memory is converted in a copy in host memory.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace shima {
 
 class Conversion {
  public:
-  // `buffer` stays the caller's; its datatype may be freed.
+  // `buffer` remains the caller's; its datatype may be freed.
   [[nodiscard]] static Result<std::shared_ptr<Conversion>> make(
       std::shared_ptr<const Representation> representation, const Buffer& buffer);
   Conversion(const Conversion&) = delete;
@@ -36,7 +36,7 @@ class Conversion {
  private:
   Conversion(std::shared_ptr<const Representation> representation, const Buffer& buffer,
              Signature item);
-  // The first items of the buffer as memory that functions of the program may use.
+  // The first items of the buffer, in memory that functions of the program can access.
   [[nodiscard]] Buffer host_buffer(std::uint64_t items) const;
 
   std::shared_ptr<const Representation> representation_;

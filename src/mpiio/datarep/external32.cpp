@@ -131,7 +131,7 @@ const std::array pairs = {
     Row{MPI_LONG_DOUBLE_INT, long_double()},
 };
 
-// Types that are requested by digits: their size defines them.
+// Types requested by a number of digits: their size defines their form.
 Result<Signature> by_size(MPI_Datatype type, int combiner) {
   int size = 0;
   PMPI_Type_size(type, &size);
@@ -149,9 +149,11 @@ Result<Signature> checked_size(MPI_Datatype type, const Element& element) {
   PMPI_Type_size(type, &size);
   if (static_cast<std::uint32_t>(size) == element.memory_bytes * element.components)
     return Signature(element);
-  return fail(Code::unsupported_datarep,
-              fmt::format("a datatype has {} bytes here and not the {} that external32 knows", size,
-                          element.memory_bytes * element.components));
+  return fail(
+      Code::unsupported_datarep,
+      fmt::format(
+          "external32: a datatype has {} bytes in memory, but external32 defines it with {}", size,
+          element.memory_bytes * element.components));
 }
 
 class External32 final : public Representation {
@@ -173,7 +175,8 @@ class External32 final : public Representation {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int len = 0;
     PMPI_Type_get_name(type, name, &len);
-    return fail(Code::unsupported_datarep, fmt::format("{} has no form in external32", name));
+    return fail(Code::unsupported_datarep,
+                fmt::format("external32 does not define a form for {}", name));
   }
 
   Status encode(const Buffer& buffer, const Signature& signature,

@@ -21,7 +21,7 @@ Status called(int code, const char* which) {
 Status check_same_size(const Signature& signature) {
   if (signature.memory_bytes() == signature.file_bytes()) return {};
   return fail(Code::conversion,
-              "a data representation without conversion function has other sizes than memory");
+              "a data representation without a conversion function must keep the sizes of memory");
 }
 
 class Registered final : public Representation {
@@ -34,8 +34,11 @@ class Registered final : public Representation {
     int size = 0;
     PMPI_Type_size(type, &size);
     if (extent <= 0 || extent > std::numeric_limits<int>::max())
-      return fail(Code::conversion,
-                  fmt::format("a registered extent function says {} bytes", extent));
+      return fail(
+          Code::conversion,
+          fmt::format(
+              "a registered extent function returned {} bytes; an extent is from 1 to 2^31 - 1",
+              extent));
     return Signature(Element{.memory_bytes = static_cast<std::uint32_t>(size),
                              .file_bytes = static_cast<std::uint32_t>(extent)});
   }
@@ -59,7 +62,7 @@ class Registered final : public Representation {
       std::ranges::copy(file, memory.begin());
       return unpack(memory, buffer);
     }
-    std::vector<std::byte> copy(file.begin(), file.end());  // the call may write to it
+    std::vector<std::byte> copy(file.begin(), file.end());  // the function may write to it
     return convert(functions_.read, buffer, signature.part_in(file.size()).elements, copy.data(),
                    "read conversion");
   }

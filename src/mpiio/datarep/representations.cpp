@@ -44,7 +44,7 @@ Result<Signature> signature_of_struct(TypeContents& contents,
   return Signature::sequence(std::move(parts));
 }
 
-// Both sides of a copy between a buffer and its packed form.
+// The cursors on both sides of a copy between a buffer and its packed form.
 struct Walks {
   Cursor buffer;
   Cursor bytes;
@@ -64,10 +64,11 @@ Result<std::shared_ptr<const Representation>> representation_of(std::string_view
   const std::lock_guard hold(registry().lock);
   const auto found = registry().known.find(name);
   if (found != registry().known.end()) return found->second;
-  return fail(Code::unsupported_datarep,
-              fmt::format("data representation \"{}\" is not known; there are native, internal, "
-                          "external32 and what MPI_Register_datarep adds",
-                          name));
+  return fail(
+      Code::unsupported_datarep,
+      fmt::format("data representation \"{}\" is not known; the known ones are native, internal, "
+                  "external32 and what MPI_Register_datarep adds",
+                  name));
 }
 
 Status add_representation(std::string_view name,

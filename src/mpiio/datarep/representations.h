@@ -9,10 +9,10 @@
 
 namespace shima {
 
-// Null: bytes stay as they are. unsupported_datarep for an unknown name.
+// Null: bytes are not converted. unsupported_datarep for an unknown name.
 [[nodiscard]] Result<std::shared_ptr<const Representation>> representation_of(
     std::string_view name);
-// Registers a representation for the rest of the job; duplicate_datarep if the name is taken.
+// Registers a representation until the process ends; duplicate_datarep if the name is taken.
 // Local, thread-safe.
 [[nodiscard]] Status add_representation(
     std::string_view name, const std::shared_ptr<const Representation>& representation);

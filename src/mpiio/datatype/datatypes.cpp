@@ -23,8 +23,8 @@ std::mutex& decode_lock() {
   return *lock;
 }
 
-// A duplicate has the same meaning. Called by the MPI, which exceptions must not cross; without
-// memory the duplicate is decoded when it is used.
+// A duplicate type has the same map. MPI calls this, so no exception may leave it; if there is no
+// memory for the copy, the duplicate is decoded at its first use.
 int copy_map(MPI_Datatype, int, void*, void* from, void* to, int* flag) {
   auto* const copy = new (std::nothrow) SharedMap(*static_cast<SharedMap*>(from));
   if (copy != nullptr) *static_cast<void**>(to) = copy;
@@ -68,7 +68,7 @@ Result<SharedMap> finished(Result<TypeMap> decoded) {
   return std::make_shared<const TypeMap>(std::move(map));
 }
 
-// Predefined types last as long as MPI, so their maps are never freed or counted.
+// Predefined types exist as long as MPI, so their maps are never freed or counted.
 struct Predefined {
   std::mutex lock;
   std::map<MPI_Datatype, SharedMap> maps;

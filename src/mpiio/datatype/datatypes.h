@@ -19,7 +19,7 @@ namespace shima {
 // The TypeMap of a committed datatype; bad_type if the handle is null, not committed or too large.
 [[nodiscard]] Result<std::shared_ptr<const TypeMap>> type_map_of(MPI_Datatype type);
 
-// The same for a type in a file of another data representation; null: the native one. Not cached.
+// The same for a type in a file with another data representation; null: native. Not cached.
 [[nodiscard]] Result<std::shared_ptr<const TypeMap>> type_map_in_file(
     MPI_Datatype type, const Representation* representation);
 
@@ -27,8 +27,8 @@ namespace shima {
 [[nodiscard]] Result<Slice> memory_slice(const TypeMap& map, const void* buffer,
                                          std::int64_t count);
 
-// A handle to the same type that the holder may keep; a predefined type's own handle. Free it with
-// release_type().
+// A handle to the same type that the caller may keep; for a predefined type, its own handle.
+// Release it with release_type().
 [[nodiscard]] MPI_Datatype keep_type(MPI_Datatype type);
 void release_type(MPI_Datatype type);
 

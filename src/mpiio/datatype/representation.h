@@ -1,8 +1,8 @@
 // Data representations of files (MPI-4.1, section 14.5).
 //
-// "native" and "internal" leave bytes as they are in memory and need no Representation. The others
-// define the size of an element in a file, and convert between a user's buffer and the file form:
-// all elements in sequence. "external32" is built in; MPI_Register_datarep adds more.
+// "native" and "internal" store bytes as they are in memory and need no Representation. The others
+// define the size of an element in a file, and convert between a user's buffer and the file form,
+// which is the sequence of all elements. "external32" is built in; MPI_Register_datarep adds more.
 #pragma once
 
 #include <mpi.h>

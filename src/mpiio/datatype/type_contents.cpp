@@ -13,8 +13,8 @@ struct Envelope {
   int combiner = MPI_COMBINER_NAMED;
 };
 
-// The _c calls describe every type; the others refuse types with large counts.  An older library of
-// the same soname lacks them.
+// The _c calls can describe every type; the others refuse types with large counts. An older library
+// with the same soname lacks them.
 bool have_large_calls() {
 #if MPI_VERSION >= 4
   return SHIMA_REAL(Type_get_envelope_c) != nullptr;
@@ -40,7 +40,7 @@ Result<Envelope> envelope_of(MPI_Datatype type) {
     envelope.addresses = addresses;
     envelope.types = types;
   }
-  if (error != MPI_SUCCESS) return fail(Code::bad_type, "asking MPI how a datatype was made");
+  if (error != MPI_SUCCESS) return fail(Code::bad_type, "querying the constructor of a datatype");
   return envelope;
 }
 
@@ -95,7 +95,7 @@ Result<TypeContents> TypeContents::of(MPI_Datatype type) {
   std::vector<MPI_Datatype> types(static_cast<std::size_t>(envelope.types), MPI_DATATYPE_NULL);
   const int error = read_contents(type, envelope, contents.ints_.data(), contents.addresses_.data(),
                                   contents.counts_.data(), types.data());
-  if (error != MPI_SUCCESS) return fail(Code::bad_type, "asking MPI what a datatype is made of");
+  if (error != MPI_SUCCESS) return fail(Code::bad_type, "querying the contents of a datatype");
   contents.types_ = std::move(types);
   return contents;
 }

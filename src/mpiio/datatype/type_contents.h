@@ -15,7 +15,7 @@
 
 namespace shima {
 
-// Constructors that MPI-3 removed but old Fortran programs still use; both families number them one
+// Constructors that MPI-3 removed and old Fortran programs still use; both families number them one
 // below their successors.
 #if defined(SHIMA_MPI_MPICH) || defined(SHIMA_MPI_OPENMPI)
 inline constexpr int hvector_integer = MPI_COMBINER_HVECTOR - 1;
@@ -36,7 +36,7 @@ class TypeContents {
   ~TypeContents();
 
   [[nodiscard]] int combiner() const { return combiner_; }
-  // Made of several types; all other derived types are made of one.
+  // Whether the type is made of several types; every other derived type is made of one.
   [[nodiscard]] bool is_struct() const;
   [[nodiscard]] const std::vector<MPI_Datatype>& types() const { return types_; }
 
@@ -63,7 +63,7 @@ class TypeContents {
   std::size_t next_count_ = 0;
 };
 
-// Whether the type is one of MPI's own: its handle must not be freed, and it has no contents.
+// Whether the type is predefined: its handle must not be freed, and it has no contents.
 [[nodiscard]] bool is_predefined(MPI_Datatype type);
 
 }  // namespace shima

@@ -9,7 +9,7 @@
 namespace shima {
 namespace {
 
-// Null: as in memory.
+// Null: elements have the sizes of memory.
 using InFile = const Representation*;
 
 Result<TypeMap> decode(MPI_Datatype type, InFile in_file);
@@ -22,7 +22,7 @@ Result<TypeMap> decode_predefined(MPI_Datatype type, InFile in_file) {
   }
   int size = 0;
   if (PMPI_Type_size(type, &size) != MPI_SUCCESS)
-    return fail(Code::bad_type, "asking MPI for a datatype's size");
+    return fail(Code::bad_type, "querying the size of a datatype");
   if (type != MPI_SHORT_INT) return typemap::element(static_cast<std::uint64_t>(size));
   return typemap::sequence({typemap::element(sizeof(short)),
                             typemap::shift(typemap::element(sizeof(int)), alignof(int))});
@@ -150,7 +150,8 @@ Result<TypeMap> decode_with_child(TypeContents& contents, InFile in_file) {
       break;
   }
   return fail(Code::bad_type,
-              fmt::format("datatype constructor number {} is not known", contents.combiner()));
+              fmt::format("decoding a datatype: its constructor, number {}, is not known",
+                          contents.combiner()));
 }
 
 Result<TypeMap> decode_constructor(MPI_Datatype type, InFile in_file) {
@@ -177,7 +178,7 @@ Result<TypeMap> decode(MPI_Datatype type, InFile in_file) {
   MPI_Aint lb = 0;
   MPI_Aint extent = 0;
   if (PMPI_Type_get_extent(type, &lb, &extent) != MPI_SUCCESS)
-    return fail(Code::bad_type, "asking MPI for a datatype's extent");
+    return fail(Code::bad_type, "querying the extent of a datatype");
   map.lb = lb;
   map.extent = extent;
   return map;

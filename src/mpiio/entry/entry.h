@@ -1,7 +1,7 @@
-// Shared by all entry points.
+// Helpers of all entry points.
 //
-// Each is defined as MPI_X and exported as PMPI_X too: some language bindings call one name, some
-// the other, and a file handle of Shima must never reach the MPI's own file layer.
+// Each entry point is defined as MPI_X and exported as PMPI_X too: some language bindings call one
+// name, some the other, and a file handle of Shima must never reach the MPI's own file layer.
 #pragma once
 
 #include <mpi.h>
@@ -9,7 +9,7 @@
 #include "mpiio/file/errors.h"
 #include "mpiio/file/open_file.h"
 
-// Not every mpi.h declares its calls with default visibility.
+// Not every mpi.h declares its functions with default visibility.
 #define SHIMA_EXPORT(name)                                                           \
   extern "C" decltype(MPI_##name) MPI_##name __attribute__((visibility("default"))); \
   extern "C" decltype(MPI_##name) PMPI_##name                                        \

@@ -3,7 +3,7 @@
 
 using namespace shima;
 
-// The standard ABI leaves Fortran's handles to the Fortran library.
+// The standard ABI leaves Fortran handles to the Fortran library.
 #ifndef SHIMA_MPI_ABI
 MPI_Fint MPI_File_c2f(MPI_File file) { return number_of(file); }
 SHIMA_EXPORT(File_c2f);

@@ -1,6 +1,6 @@
-// Fortran entries that take procedures.
+// Fortran entry points that take procedures.
 //
-// All other Fortran calls end in C calls, which are taken over there. These must be intercepted
+// All other Fortran calls end in C calls, which are intercepted there. These must be intercepted
 // earlier, because the MPIs call internal functions (Open MPI) or lose the information that the
 // procedure takes its arguments by reference (MPICH). The mpi_f08 forms pass the same addresses;
 // their last argument may be absent.

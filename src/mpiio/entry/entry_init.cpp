@@ -1,4 +1,4 @@
-// Starting MPI at a thread level that lets our threads call it (see thread_level.h).
+// Initializes MPI at a thread level that lets our threads call it (see thread_level.h).
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -12,13 +12,13 @@
 namespace shima {
 namespace {
 
-// What the program believes, if it was MPI_Init or MPI_Init_thread that started MPI.
+// The thread level that the program was told, if MPI_Init or MPI_Init_thread initialized MPI.
 std::atomic<int>& told_level() {
   static std::atomic<int> level{-1};
   return level;
 }
 
-// Where all ranks share a node, collective access sends no messages.
+// If all ranks share a node, collective access sends no messages.
 bool left_to_the_program() {
   if (launched_on_one_node()) return true;
   const char* wish = std::getenv("SHIMA_THREADS");
@@ -37,7 +37,7 @@ bool any_thread_may_call_mpi() {
   return level == MPI_THREAD_MULTIPLE;
 }
 
-// Returns what the MPI's own call returns.
+// Returns the return value of the MPI's own call.
 int start(int* argc, char*** argv, int required, int& told) {
   const int wanted =
       left_to_the_program() ? required : std::max<int>(required, MPI_THREAD_MULTIPLE);
@@ -59,7 +59,7 @@ bool may_run_in_background(OpenFile& file) {
 using namespace shima;
 
 int MPI_Init(int* argc, char*** argv) {
-  // Who raises the level from outside expects to be told so.
+  // A user who raises the level by these variables expects the program to be told that level.
   for (const char* raised : {"OMPI_MPI_THREAD_LEVEL", "MPIR_CVAR_DEFAULT_THREAD_LEVEL"})
     if (std::getenv(raised) != nullptr) return SHIMA_REAL(Init)(argc, argv);
   int told = 0;

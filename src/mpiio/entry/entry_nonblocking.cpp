@@ -1,4 +1,5 @@
-// Nonblocking reading and writing: a file's thread does the work, a request tells when it is over.
+// Nonblocking reads and writes: a thread of the file does the work, a request tells when it is
+// over.
 #include "mpiio/access/access.h"
 #include "mpiio/access/request.h"
 #include "mpiio/entry/access_table.h"
@@ -23,7 +24,7 @@ Status start_alone(OpenFile& file, MPI_File fh, const Access& access, const Buff
   return {};
 }
 
-// The others must hear of an error, in the order of the calls.
+// The other members must learn of an error, in the order of the calls.
 Status start_together(OpenFile& file, MPI_File fh, const Access& access, const Buffer& buffer,
                       MPI_Request* request) {
   SHIMA_TRY(file.check_no_split());

@@ -1,4 +1,4 @@
-// Opening, closing and everything about a file as a whole.
+// Opening and closing files, and calls on a file as a whole.
 #include <fmt/format.h>
 
 #include <array>
@@ -15,8 +15,8 @@
 namespace shima {
 namespace {
 
-// ROMIO lets a prefix name the file system. Only the known ones are taken off: a colon is also an
-// ordinary character of a file name.
+// ROMIO lets a prefix name the file system. Only the known prefixes are removed, because a colon is
+// also an ordinary character of a file name.
 std::string_view without_prefix(std::string_view name) {
   constexpr std::array<std::string_view, 12> prefixes{
       "ufs:",   "nfs:",    "xfs:",  "lustre:", "gpfs:",    "panfs:",
@@ -59,8 +59,8 @@ bool is_intracommunicator(MPI_Comm comm) {
   return inter == 0;
 }
 
-// Both pointers of a file in append mode start at its end. Nobody may write before all have seen
-// where that is.
+// Both pointers of a file in append mode start at its end. No rank may write before all ranks have
+// read the size.
 Status look_for_end(OpenFile& file) {
   SHIMA_TRY_ASSIGN(const FileOffset size, file.file().size());
   if (SharedPointer* const shared = file.file().shared_pointer()) shared->prepare(size.value);
@@ -68,7 +68,7 @@ Status look_for_end(OpenFile& file) {
   return {};
 }
 
-// All that this rank still lacks is made before all agree that the file is open.
+// Creates all that this rank still lacks, before all ranks agree that the file is open.
 Status open(MPI_Comm comm, const Result<OpenRequest>& request, int amode, MPI_File* fh) {
   int size = 0;
   PMPI_Comm_size(comm, &size);
@@ -112,8 +112,9 @@ int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
   *fh = MPI_FILE_NULL;
   name_rank_in_log();
   if (!is_intracommunicator(comm)) {
-    return raise_class(MPI_FILE_NULL, MPI_ERR_COMM,
-                       {Code::bad_argument, 0, "opening a file: it takes an intracommunicator"});
+    return raise_class(
+        MPI_FILE_NULL, MPI_ERR_COMM,
+        {Code::bad_argument, 0, "opening a file: the communicator must be an intracommunicator"});
   }
   return guarded(MPI_FILE_NULL, [&] {
     const auto request = caught([&] { return request_of(filename, amode, info); });
@@ -195,7 +196,7 @@ SHIMA_EXPORT(File_sync);
 int MPI_File_set_atomicity(MPI_File fh, int flag) {
   return on_file(fh, [&](OpenFile& file) -> Status {
     SHIMA_TRY(file.settle());
-    file.finish_all();  // no access is half in one mode
+    file.finish_all();  // no access runs partly in each mode
     return file.file().set_atomicity(flag != 0);
   });
 }

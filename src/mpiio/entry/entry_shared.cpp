@@ -1,4 +1,4 @@
-// The shared file pointer as such; entry_data.cpp moves data at it.
+// Calls on the shared file pointer itself; entry_data.cpp moves data at it.
 #include <fmt/format.h>
 
 #include "mpiio/entry/entry.h"
@@ -7,7 +7,7 @@
 namespace shima {
 namespace {
 
-// What the seek comes to, in view bytes; by the rank that carries it out.
+// The target of a seek, in view bytes; called by the rank that carries it out.
 Result<std::int64_t> target_of(OpenFile& file, MPI_Offset offset, int whence) {
   const auto view = file.view();
   std::int64_t base = 0;
@@ -24,8 +24,10 @@ Result<std::int64_t> target_of(OpenFile& file, MPI_Offset offset, int whence) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(offset, view->etype_size(), &bytes) ||
       __builtin_add_overflow(bytes, base, &bytes) || bytes < 0)
-    return fail(Code::bad_argument,
-                fmt::format("seeking by {} leads out of what a view can hold", offset));
+    return fail(
+        Code::bad_argument,
+        fmt::format("seeking by {} leads outside the view: a position is from 0 to 2^63 - 1",
+                    offset));
   return bytes;
 }
 

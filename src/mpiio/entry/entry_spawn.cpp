@@ -1,8 +1,8 @@
-// Starting further programs: they run under Shima too.
+// Starts further programs under Shima.
 //
 // At the root, the only rank whose command counts, the command becomes `shima exec --mpi any
-// --whole-job -- COMMAND ARGUMENTS`, by the tool that lies beside this library. Launchers do not
-// hand on LD_AUDIT to spawned processes: these get the environment of mpiexec, not of the rank.
+// --whole-job -- COMMAND ARGUMENTS`, with the tool installed beside this library. Launchers do not
+// pass LD_AUDIT on to spawned processes: these get the environment of mpiexec, not of the rank.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@
 namespace shima {
 namespace {
 
-// The `shima` that belongs to this library; empty where it is not installed.
+// The path of the `shima` installed with this library; empty if it is not installed.
 const std::string& own_tool() {
   static const std::string tool = [] {
     Dl_info facts{};
@@ -28,13 +28,15 @@ const std::string& own_tool() {
     const auto beside = library.parent_path() / "../../bin/shima";
     std::string path = beside.lexically_normal().string();
     if (!library.empty() && ::access(path.c_str(), X_OK) == 0) return path;
-    log(LogLevel::warn, "spawned programs do not run under Shima: there is no {}", path);
+    log(LogLevel::warn,
+        "spawned programs do not run under Shima: cannot find {}; install the whole of Shima",
+        path);
     return std::string();
   }();
   return tool;
 }
 
-// The MPI may be told where to look for a command that is a plain name; `shima exec` looks in PATH.
+// An info key may tell MPI where to find a command without a path; `shima exec` searches PATH only.
 std::string found_in_path_of(MPI_Info info, const std::string& command) {
   if (info == MPI_INFO_NULL || command.find('/') != std::string::npos) return command;
   char directories[4096] = "";
@@ -49,7 +51,7 @@ std::string found_in_path_of(MPI_Info info, const std::string& command) {
   return command;
 }
 
-// A command and its arguments as MPI takes them, through `shima exec`.
+// A command and its arguments in the form that MPI takes, run by `shima exec`.
 class Command {
  public:
   Command(const char* command, char** arguments, MPI_Info info) {

@@ -13,7 +13,7 @@
 namespace shima {
 namespace {
 
-// Once nothing can fail any more, a split call is under way in the file, and `task` is its work.
+// On success, a split call is under way in the file, and `task` is its work.
 Status prepare_split(OpenFile& file, const char* kind, const Access& access, const Buffer& buffer,
                      Task& task) {
   const auto pending = std::make_shared<Pending>();

@@ -1,4 +1,4 @@
-// Views and positions.
+// Views and file positions.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -15,8 +15,8 @@
 namespace shima {
 namespace {
 
-// Where a view of a sequential file starts: at the shared pointer, once all have come. Collective;
-// a member that wants it elsewhere fails all.
+// Where a view of a sequential file starts: at the shared pointer, after all ranks have entered.
+// Collective; a member that requests another place fails all.
 Result<std::int64_t> current_position(OpenFile& file, MPI_Offset wanted) {
   SHIMA_TRY(file.shared_pointer());
   Result<std::uint64_t> claim = 0;
@@ -27,12 +27,12 @@ Result<std::int64_t> current_position(OpenFile& file, MPI_Offset wanted) {
   return file.file().claim_in_order(claim);
 }
 
-// What all ranks have to give alike: the representation, and the etype's extent in it.
+// The arguments that must be equal on all ranks: the representation, and the etype's extent in it.
 std::uint64_t digest_of(const View& view) {
   return std::hash<std::string>{}(fmt::format("{} {}", view.datarep(), view.etype_extent()));
 }
 
-// What a member of a collective set_view brings.
+// A member's part of a collective set_view.
 struct NewView {
   std::shared_ptr<const View> view;
   Hints hints;
@@ -45,7 +45,7 @@ Result<NewView> new_view(OpenFile& file, const View::Request& request, MPI_Info 
   made.hints = file.file().hints();
   if (info != MPI_INFO_NULL) made.hints = resolve(file.file().hints(), settings_of(info));
   made.digest = digest_of(*made.view);
-  // The exchange of hints is the meeting after which all pointers start anew.
+  // The exchange of hints is the meeting after which all pointers start at 0.
   if (SharedPointer* const shared = file.file().shared_pointer()) shared->prepare(0);
   return made;
 }
@@ -72,7 +72,7 @@ Status set_view(OpenFile& file, View::Request request, MPI_Info info) {
   return {};
 }
 
-// Where a seek counts from, in view bytes.
+// The position from which a seek counts, in view bytes.
 Result<ViewOffset> seek_base(OpenFile& file, const View& view, int whence) {
   switch (whence) {
     case MPI_SEEK_CUR:
@@ -95,8 +95,10 @@ Status seek(OpenFile& file, MPI_Offset offset, int whence) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(offset, view->etype_size(), &bytes) ||
       __builtin_add_overflow(bytes, base.value, &bytes) || bytes < 0) {
-    return fail(Code::bad_argument,
-                fmt::format("seeking by {} leads out of what a view can hold", offset));
+    return fail(
+        Code::bad_argument,
+        fmt::format("seeking by {} leads outside the view: a position is from 0 to 2^63 - 1",
+                    offset));
   }
   file.set_position(ViewOffset{bytes});
   return {};
@@ -106,7 +108,7 @@ template <class Extent>
 int get_type_extent(MPI_File fh, MPI_Datatype datatype, Extent* extent) {
   return on_file(fh, [&](OpenFile& file) -> Status {
     if (datatype == MPI_DATATYPE_NULL)
-      return fail(Code::bad_type, "asking for an extent: the datatype is MPI_DATATYPE_NULL");
+      return fail(Code::bad_type, "querying an extent: the datatype is MPI_DATATYPE_NULL");
     if (const auto representation = file.view()->representation()) {
       SHIMA_TRY_ASSIGN(const TypeMap in_file, decode_type_in_file(datatype, *representation));
       *extent = static_cast<Extent>(in_file.extent);
@@ -115,7 +117,7 @@ int get_type_extent(MPI_File fh, MPI_Datatype datatype, Extent* extent) {
     MPI_Count lower_bound = 0;
     MPI_Count in_memory = 0;
     SHIMA_TRY(checked(PMPI_Type_get_extent_x(datatype, &lower_bound, &in_memory),
-                      "asking for a datatype's extent"));
+                      "querying the extent of a datatype"));
     *extent = static_cast<Extent>(in_memory);
     return {};
   });

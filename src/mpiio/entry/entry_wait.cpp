@@ -1,6 +1,6 @@
-// Waiting for requests, where some of them are ours (request.h says what is added).
+// Waiting for requests, if some of them are ours (request.h tells what is added).
 //
-// While no request of ours exists, every call goes straight on to the MPI.
+// While no request of ours exists, every call is passed to the MPI unchanged.
 #include <algorithm>
 #include <chrono>
 #include <span>
@@ -26,15 +26,15 @@ std::span<const MPI_Request> span_of(int count, const MPI_Request* requests) {
                    : std::span<const MPI_Request>{};
 }
 
-// Whether there are requests of others, which only the MPI moves.
+// Whether any request is not ours: only the MPI makes progress for those.
 bool has_foreign(std::span<const MPI_Request> requests) {
   return std::ranges::any_of(requests, [](MPI_Request request) {
     return request != MPI_REQUEST_NULL && pending_of(request) == nullptr;
   });
 }
 
-// Sleeps until those of ours are over; MPI's own waiting takes a core. A large message of the
-// others may need many looks meanwhile.
+// Sleeps until our requests are over, because MPI's own waiting occupies a core. With requests of
+// others the sleeps are shorter: a large message may need many polls.
 void finish_ours(std::span<const MPI_Request> requests) {
   const std::chrono::microseconds slice(has_foreign(requests) ? 300 : 2000);
   for (const MPI_Request request : requests)
@@ -42,13 +42,13 @@ void finish_ours(std::span<const MPI_Request> requests) {
   complete_finished(requests);
 }
 
-// To be called after a test. MPICH asks for the status of each request that is complete, also where
-// others are pending and it reports none: what failed is reported by the call that completes it.
+// To be called after a test. MPICH queries the status of each complete request, also if others are
+// pending and it reports none; the call that completes a failed request reports its error.
 void drop_failures_unless(int flag) {
   if (flag == 0) std::ignore = take_failures();
 }
 
-// Repeats a test of `requests` with pauses until it succeeds or fails.
+// Repeats a test of `requests`, with pauses, until it succeeds or fails.
 template <class Test>
 int test_until(std::span<const MPI_Request> requests, Test test) {
   Rest pause(Rest::Pace::prompt);
@@ -131,7 +131,7 @@ int MPI_Request_free(MPI_Request* request) {
   if (!any_requests()) return SHIMA_REAL(Request_free)(request);
   finish_ours({request, 1});
   const int code = SHIMA_REAL(Request_free)(request);
-  std::ignore = take_failures();  // a freed request tells nobody how it ended
+  std::ignore = take_failures();  // a freed request reports no error
   return code;
 }
 SHIMA_EXPORT(Request_free);
@@ -192,7 +192,7 @@ int MPI_Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_
     *done = 0;
     const int code = test_until(before, [&](int* flag) {
       const int result = SHIMA_REAL(Testsome)(count, requests, done, indices, statuses);
-      *flag = *done != 0;  // MPI_UNDEFINED too
+      *flag = *done != 0;  // also for MPI_UNDEFINED
       return result;
     });
     return report_each(code, picked(before, *done, indices), statuses);

@@ -22,9 +22,9 @@ Result<AccessMode> access_mode_of(int amode) {
     return bad_mode(
         "the mode must have exactly one of MPI_MODE_RDONLY, MPI_MODE_RDWR and MPI_MODE_WRONLY");
   if (has(MPI_MODE_RDONLY) && (has(MPI_MODE_CREATE) || has(MPI_MODE_EXCL)))
-    return bad_mode("MPI_MODE_CREATE and MPI_MODE_EXCL do not go with MPI_MODE_RDONLY");
+    return bad_mode("MPI_MODE_CREATE and MPI_MODE_EXCL cannot be combined with MPI_MODE_RDONLY");
   if (has(MPI_MODE_RDWR) && has(MPI_MODE_SEQUENTIAL))
-    return bad_mode("MPI_MODE_SEQUENTIAL does not go with MPI_MODE_RDWR");
+    return bad_mode("MPI_MODE_SEQUENTIAL cannot be combined with MPI_MODE_RDWR");
   return AccessMode{.read = !has(MPI_MODE_WRONLY),
                     .write = !has(MPI_MODE_RDONLY),
                     .create = has(MPI_MODE_CREATE),

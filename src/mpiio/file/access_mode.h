@@ -6,7 +6,7 @@
 
 namespace shima {
 
-// bad_access_mode for combinations that MPI forbids.
+// bad_access_mode for combinations that MPI does not allow.
 [[nodiscard]] Result<AccessMode> access_mode_of(int amode);
 
 // Whether a file in this mode may be read, written, or accessed at explicit offsets.

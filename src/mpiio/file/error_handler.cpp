@@ -1,8 +1,8 @@
 // Error handlers of files.
 //
 // MPI's own file handlers cannot be used, because an MPI calls them with its own file object. So a
-// handler that the program creates for files is a real MPI error handler for communicators (so that
-// freeing and comparing work), whose function is never called; the user's function is stored here
+// handler that the program creates for files is a real MPI error handler for communicators, whose
+// function is never called: freeing and comparing handles work. The user's function is stored here
 // by handle. A file keeps the MPI object alive after the program frees its handle: MPI has no call
 // that adds a reference, but setting a handler on a communicator and getting it again adds one.
 #include <map>

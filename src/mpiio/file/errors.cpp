@@ -15,10 +15,10 @@ namespace {
 struct Row {
   Code code;
   int error_class;
-  LogLevel level;  // of the message; what programs probe for on purpose is not news
+  LogLevel level;  // of the message; lower for errors that programs provoke on purpose
 };
 
-// The table between the two worlds; in the order of Code.
+// Shima's codes and MPI's error classes, in the order of Code.
 const std::array rows{
     Row{Code::ok, MPI_SUCCESS, LogLevel::debug},
     Row{Code::bad_argument, MPI_ERR_ARG, LogLevel::warn},
@@ -55,7 +55,7 @@ const Row& row_of(Code code) {
   return rows.back();
 }
 
-// A call that fails in a loop says so once.
+// A call that fails in a loop logs its error once.
 void log_once(LogLevel level, const std::string& text) {
   constexpr std::size_t max_remembered = 1000;
   static auto* lock = new std::mutex;

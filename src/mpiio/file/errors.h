@@ -1,7 +1,7 @@
 // From Shima's errors to MPI's: classes, handlers, and the guard of every entry point.
 //
-// MPI returns a number and lets the file's error handler decide who learns of it. The cause and the
-// remedy are in our message, which is logged once, here.
+// MPI returns a number and lets the file's error handler decide what happens. Our message has the
+// cause and the remedy; it is logged once, here.
 #pragma once
 
 #include <mpi.h>
@@ -19,7 +19,7 @@ namespace shima {
 using ErrorFunction = std::function<void(MPI_File file, int error_code)>;
 using FortranErrorFunction = void(int* file, int* error_code);
 
-// An error handler as a file holds it. Copies share the MPI object.
+// An error handler, as a file holds it. Copies share the MPI object.
 class ErrorHandler {
  public:
   ErrorHandler() = default;

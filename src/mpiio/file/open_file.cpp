@@ -8,7 +8,7 @@ namespace shima {
 namespace {
 
 std::shared_ptr<const View> byte_view() {
-  // Files start with the view of plain bytes, which breaks no rule.
+  // The initial view is plain bytes, which is always valid.
   return *View::make(View::Request{}, AccessMode{});
 }
 
@@ -73,10 +73,10 @@ Result<Slice> OpenFile::take(std::uint64_t len) {
 
 Result<SharedPointer*> OpenFile::shared_pointer() const {
   if (SharedPointer* const pointer = file_->shared_pointer()) return pointer;
-  return fail(
-      Code::unsupported_operation,
-      "the shared file pointer: rank 0, which keeps it for files opened on several nodes, has no "
-      "network address that the others could use");
+  return fail(Code::unsupported_operation,
+              "the shared file pointer is not available: rank 0, which keeps it for files on "
+              "several nodes, has no "
+              "network address that the other nodes can reach");
 }
 
 Result<std::int64_t> OpenFile::shared_position() const {
@@ -87,7 +87,7 @@ Result<std::int64_t> OpenFile::shared_position() const {
 Result<Slice> OpenFile::take_shared(std::uint64_t len) {
   SHIMA_TRY_ASSIGN(SharedPointer* const pointer, shared_pointer());
   const auto view = this->view();
-  SHIMA_TRY(view->slice(ViewOffset{0}, len));  // what fits nowhere must not move the pointer
+  SHIMA_TRY(view->slice(ViewOffset{0}, len));  // an access too long must not move the pointer
   SHIMA_TRY_ASSIGN(const std::int64_t begin, pointer->advance(as_signed(len)));
   return view->slice(ViewOffset{begin}, len);
 }
@@ -98,7 +98,8 @@ void OpenFile::take_part_with_error(Code code, bool ordered, bool in_background)
     Code code;
     bool ordered;
     Outcome64 operator()() const {
-      // An ordered access first claims its place, and ends there for all.
+      // An ordered access first claims its place; with an error, the access ends there on all
+      // ranks.
       if (ordered) {
         SHIMA_TRY_ASSIGN(const auto place, file->claim_in_order(fail(code, Words())));
         return as_unsigned(place);
@@ -119,7 +120,7 @@ void OpenFile::take_part_with_error(Code code, bool ordered, bool in_background)
     together_.drain(progress_mpi);
     std::ignore = caught([&] { return part(); });
   }
-  // If there is no memory for another reserve now, the next failure is dealt with at once.
+  // If there is no memory for another reserve, the next failed call takes part at once.
   std::ignore = caught([&]() -> Status {
     Task made{Work(), nullptr};
     const std::lock_guard hold(lock_);
@@ -159,9 +160,10 @@ Result<Work> OpenFile::end_split(const std::string& kind) {
                             "starts one",
                             kind));
   if (split_->kind != kind)
-    return fail(Code::bad_argument,
-                fmt::format("MPI_File_{}_end: it is MPI_File_{}_begin that is under way", kind,
-                            split_->kind));
+    return fail(
+        Code::bad_argument,
+        fmt::format("MPI_File_{}_end: the split call under way was begun by MPI_File_{}_begin",
+                    kind, split_->kind));
   Work finish = std::move(split_->finish);
   split_.reset();
   return finish;

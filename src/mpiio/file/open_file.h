@@ -1,8 +1,8 @@
-// What an MPI_File handle stands for.
+// The object behind an MPI_File handle.
 //
-// A handle is the address of an OpenFile, kept in one registry, so that any other address is told
-// apart from a file without being read. An OpenFile joins the engine's File to what only MPI knows:
-// the view, the individual file pointer, the group, the error handler.
+// A handle is the address of an OpenFile, kept in one registry, so that any other address is
+// recognized without being read. An OpenFile adds to the engine's File what only MPI knows: the
+// view, the individual file pointer, the group, the error handler.
 #pragma once
 
 #include <mpi.h>
@@ -26,7 +26,7 @@ namespace shima {
 
 class OpenFile {
  public:
-  // Takes `file` and `progress` over, unless it throws.
+  // Takes ownership of `file` and `progress`, unless it throws.
   OpenFile(std::unique_ptr<File>& file, MPI_Comm comm, int amode, ProgressHold& progress);
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
@@ -60,14 +60,14 @@ class OpenFile {
   // The threads that work for this file; started at first use.
   [[nodiscard]] Worker& together() { return together_; }
   [[nodiscard]] Worker& alone() { return alone_; }
-  // Takes part in a collective call that could not be started here, with an error, in its turn:
-  // in the file's thread, or at once. Never throws.
+  // Takes part, with an error, in a collective call that could not be started here, in the order of
+  // the calls: in the file's thread, or at once. Never throws.
   void take_part_with_error(Code code, bool ordered, bool in_background) noexcept;
   // To be called before any collective call that is not queued: an error while a split call is
   // under way; waits for nonblocking collective ones.
   [[nodiscard]] Status settle();
   [[nodiscard]] Status check_no_split() const;
-  // Waits for everything, whatever it is.
+  // Waits for all work under way.
   void finish_all();
 
   struct Split {
@@ -96,21 +96,21 @@ class OpenFile {
   std::shared_ptr<const View> view_;
   ErrorHandler error_handler_;
   std::optional<Split> split_;
-  Task reserve_;  // for take_part_with_error, which may come where there is no memory
-  // Last, so that they end before what they work on.
+  Task reserve_;  // for take_part_with_error, which may run out of memory
+  // Last, so that they are destroyed before the objects that they work on.
   Worker together_;
   Worker alone_;
 };
 
-// The registry. Handles are also known by small numbers, for Fortran; 0 is MPI_FILE_NULL.
-// Takes `file` over, unless it throws.
+// The registry. Handles also have small numbers, for Fortran; 0 is MPI_FILE_NULL. Takes ownership
+// of `file`, unless it throws.
 [[nodiscard]] MPI_File register_open_file(std::unique_ptr<OpenFile>& file);
 [[nodiscard]] std::unique_ptr<OpenFile> unregister_open_file(MPI_File handle);
 [[nodiscard]] OpenFile* find_open_file(MPI_File handle);
 [[nodiscard]] int number_of(MPI_File handle);
 [[nodiscard]] MPI_File handle_of(int number);
 
-// Like find_open_file, but with bad_handle where there is none.
+// Like find_open_file, but bad_handle if the handle is not known.
 [[nodiscard]] Result<OpenFile*> open_file_of(MPI_File handle);
 
 }  // namespace shima

@@ -1,8 +1,8 @@
 // The open files of this process, by handle and by number.
 //
 // Handles are looked up at every call, so readers share the lock, a file's slot is found through
-// its address, and each thread remembers its last file until any is closed. Slots are reused,
-// lowest first, as Fortran programs expect of small integers.
+// its address, and each thread remembers its last file until any file is closed. Slots are reused,
+// lowest first, because Fortran programs expect small integers.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-// Which thread may call MPI.
+// Decides which threads may call MPI.
 //
-// Nonblocking calls are carried out by threads of ours. On one node these call no MPI; collective
-// access over several nodes sends messages. So the MPI is started at MPI_THREAD_MULTIPLE, unless
-// the launcher's environment says that all ranks share a node, and the program is told what it
-// would have been told. The level is left to the program also by SHIMA_THREADS=program and on Open
-// MPI 4, whose one-sided communication over TCP refuses to work at MPI_THREAD_MULTIPLE. Where it
-// was left to the program and a file spans several nodes all the same (a later spawn), nonblocking
-// collective calls are carried out at once.
+// Nonblocking calls are executed by threads of ours. On one node these call no MPI; collective
+// access over several nodes sends messages. So MPI is initialized at MPI_THREAD_MULTIPLE, unless
+// the launcher's environment tells that all ranks share a node, and the program is told the level
+// that it would have got. The level is also left to the program by SHIMA_THREADS=program, and on
+// Open MPI 4, whose one-sided communication over TCP refuses to work at MPI_THREAD_MULTIPLE. If the
+// level was left to the program and a file spans several nodes nevertheless (a later spawn),
+// nonblocking collective calls run at once, in the program's thread.
 #pragma once
 
 #include "mpiio/file/open_file.h"

@@ -8,7 +8,7 @@
 namespace shima {
 namespace {
 
-// Displacement and tiles together stay below 2^63.
+// The sum of displacement and tiles stays below 2^63.
 constexpr MPI_Offset max_displacement = MPI_Offset{1} << 61;
 
 Status check_displacement(MPI_Offset displacement) {
@@ -35,7 +35,7 @@ Status check_filetype(const TypeMap& etype, const TypeMap& filetype, const Acces
   if (!filetype.nondecreasing) {
     return fail(
         Code::bad_type,
-        "setting a view: the filetype's displacements decrease; put its blocks in file order");
+        "setting a view: the filetype's displacements decrease; order its blocks by displacement");
   }
   if (mode.write && !filetype.pattern.ordered()) {
     return fail(Code::bad_type,
@@ -85,8 +85,8 @@ Result<Slice> View::slice(ViewOffset first, std::uint64_t len) const {
       .pattern = map_->tiled, .base = displacement_, .first_byte = first_byte, .len_bytes = len};
 }
 
-// If tiles interleave or overlap, the bounds of the unbounded pattern say nothing about those of a
-// request; so only the tiles that the request touches are repeated.
+// If tiles interleave or overlap, the bounds of the unbounded pattern tell nothing about those of a
+// request, so only the tiles that the request touches are repeated.
 Slice View::exact_slice(std::uint64_t first, std::uint64_t len) const {
   const std::uint64_t tile = first / map_->size();
   const std::uint64_t tiles = (first + len - 1) / map_->size() - tile + 1;

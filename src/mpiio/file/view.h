@@ -47,7 +47,7 @@ class View {
   [[nodiscard]] const std::shared_ptr<const Representation>& representation() const {
     return representation_;
   }
-  // In the file.
+  // The etype's size in the file.
   [[nodiscard]] std::int64_t etype_size() const { return etype_size_; }
   [[nodiscard]] std::int64_t etype_extent() const { return etype_extent_; }
 
