@@ -1,23 +1,21 @@
 // The audit library: puts a build of Shima in front of the MPI that a process loads.
 //
-// `shima exec` names it in LD_AUDIT, so the dynamic loader of every process of the job, also behind
-// env, bash, numactl or a debugger, asks it about each library before looking for it
-// (rtld-audit(7)). Where a libmpi is asked for, by the program, by another library or by dlopen, it
-// answers with the build for that MPI.  The build needs a library that no file is called ("slot",
-// one for each family), and for that it answers with the real libmpi, as the requester would have
-// found it.  So the build stands in the symbol search order just before the MPI: after the program
-// and after profilers, which call it as they would call the MPI.  Fortran bindings come before the
-// C library in that order, and some of their entries are ours: an empty library that needs the
-// build first takes their place.
+// `shima exec` names it in LD_AUDIT. So the dynamic loader of every process of the job, also behind
+// env, bash, numactl or a debugger, calls it for each library before the search (rtld-audit(7)). If
+// a libmpi is requested, by the program, another library or dlopen, the answer is the build for
+// that MPI. The build needs a library whose name no file has (a "slot", one for each family), and
+// for that name the answer is the real libmpi, as the requester would have found it. So the build
+// precedes the MPI in the symbol search order: after the program and after profilers, which call it
+// as they would call the MPI. Fortran bindings come before the C library in that order, and some of
+// their entry points are ours: an empty library that needs the build first takes their place.
 //
-// Why not LD_PRELOAD: it initialises the build in every shell and wrapper, or needs each exec to be
-// taken over, which static launchers, system() and debuggers that count execs do not allow; it
-// comes before profilers; and it needs the MPI to be known before the program starts.
+// Why not LD_PRELOAD: it initialises the build in every shell and wrapper, or each exec must be
+// intercepted, which static launchers, system() and debuggers that count execs do not allow; it
+// precedes profilers; and the MPI must be known before the program starts.
 //
-// A process without MPI is left alone: it has this library mapped, without a libc of its own, and
-// nothing else.  The loader ignores LD_AUDIT in set-user-ID programs, and static ones have no
-// loader. The loader holds its lock during each call, so the static buffers have one user at a
-// time.
+// A process without MPI gets this library, without a libc, and nothing else. The loader ignores
+// LD_AUDIT in set-user-ID programs, and static programs have no loader. The loader holds its lock
+// during each call, so the static buffers have one user at a time.
 #include <link.h>
 
 #include "audit/names.h"
@@ -29,7 +27,7 @@ namespace {
 using namespace shima::audit;
 
 Path own_directory;
-// What stands behind the slots of a family.
+// The files for the slots of a family.
 struct Placed {
   Path build;
   Path real_mpi;
@@ -55,7 +53,7 @@ void find_own_directory() {
   }
 }
 
-// A library of ours, or false where it is not installed.
+// The path of a library of ours; false if it is not installed.
 bool own_library(std::string_view file, Path& path) {
   path.set(own_directory.view());
   path.add("/");
@@ -72,18 +70,18 @@ void warn_unknown(std::string_view library, std::string_view soname) {
     scratch.add(")");
   }
   scratch.add(
-      ": there is no build of Shima for this MPI, and it does its file access itself; `shima info` "
+      ": Shima has no build for this MPI, so MPI-IO runs without Shima; `shima info` "
       "lists the builds\n");
   write_error(scratch.view());
 }
 
-// The family of the MPI behind a name; where the name does not tell, its file is asked.
-// Afterwards `mpi` is the file, or the name if the loader is to look for it.
+// The family of the MPI behind a name; if the name does not tell, its file is read. Afterwards
+// `mpi` is the file, or the name if the loader is to search for it.
 std::optional<Family> find_mpi(std::string_view name, const link_map* requester, Path& mpi) {
   const bool found = find_as_loader(name, requester, mpi);
   const bool is_path = name.find('/') != std::string_view::npos;
   if (const auto family = family_of(name)) {
-    if (is_path && !found) return std::nullopt;  // the loader has its own words for that
+    if (is_path && !found) return std::nullopt;  // the loader reports the error
     if (!found) mpi.set(name);
     return family;
   }
@@ -105,7 +103,7 @@ const char* in_front_of_mpi(const char* name, const link_map* requester) {
   return place.build.text;
 }
 
-// The C library beside Fortran bindings: libmpifort_cray.so.12 goes with libmpi_cray.so.12.
+// The C library that belongs to Fortran bindings: libmpi_cray.so.12 for libmpifort_cray.so.12.
 void name_mpi_of_fortran(std::string_view fortran, Family family, Path& name) {
   const LibraryName cut = cut_name(fortran);
   std::string_view vendor = cut.stem;
@@ -143,8 +141,8 @@ const char* in_front_of_fortran(const char* name, Family family, const link_map*
   return answer.text;
 }
 
-// The loader does not ask about a library that it has already, by the path that it has it by. With
-// a second '/' before it, a dlopen of the plain path asks, and gets the build.
+// The loader does not ask for a library that it has already loaded from the same path. With a
+// second '/' in the path of the MPI, a dlopen of the plain path does ask, and gets the build.
 const char* unlike_its_path(const Path& real_mpi) {
   if (real_mpi.text[0] != '/') return real_mpi.text;
   answer.set("/");
@@ -179,7 +177,7 @@ extern "C" __attribute__((visibility("default"))) unsigned la_version(unsigned l
   return loaders < LAV_CURRENT ? loaders : LAV_CURRENT;
 }
 
-// A cookie is the address of the requester's link map, since we set no other.
+// A cookie is the address of the requester's link map, because we set no other.
 extern "C" __attribute__((visibility("default"))) char* la_objsearch(const char* name,
                                                                      std::uintptr_t* cookie,
                                                                      unsigned flag) {

@@ -1,7 +1,7 @@
 // System calls, paths and environment without a C library.
 //
-// The audit library is loaded into every process that a job starts, in a namespace of its own: a
-// libc of its own would be mapped and initialised there each time.
+// The audit library is loaded into every process that a job starts, in a separate namespace: a libc
+// would be mapped and initialised there each time.
 #pragma once
 
 #include <sys/syscall.h>
@@ -36,7 +36,7 @@ inline long system_call(long number, long a, long b, long c, long d) {
 #endif
 }
 
-// A path that is built up; `ok` is false once it did not fit.
+// A path under construction; `ok` is false once it did not fit.
 struct Path {
   char text[longest_path];
   std::size_t size = 0;

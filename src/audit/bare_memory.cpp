@@ -1,5 +1,5 @@
-// The few functions of a C library that compilers call on their own.  The barrier in each loop
-// keeps them from making the loop a call of the very function that it is in.
+// The few functions of a C library that compilers call on their own. The barrier in each loop keeps
+// them from replacing the loop by a call of the function that contains it.
 #include <cstddef>
 
 #define SHIMA_KEEP_LOOP asm volatile("" ::: "memory")

@@ -1,8 +1,8 @@
 // Which library names belong to an MPI, and which build of Shima serves it.
 //
-// The name decides: everything with MPICH's ABI has version 12, whatever its vendor puts into the
-// name (libmpi.so.12, libmpich.so.12, libmpi_cray.so.12), Open MPI 4 and 5 have version 40, and the
-// standard ABI of MPI-5 is called libmpi_abi.  Fortran bindings are libraries of their own.
+// The name decides. Everything with MPICH's ABI has version 12, whatever its vendor adds to the
+// name (libmpi.so.12, libmpich.so.12, libmpi_cray.so.12); Open MPI 4 and 5 have version 40; the
+// standard ABI of MPI-5 is called libmpi_abi. Fortran bindings are separate libraries.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace shima::audit {
 enum class Family { mpich, openmpi, standard };
 inline constexpr std::size_t family_count = 3;
 
-// The file name of a shared library, cut up: "libmpi.so.40.30.4" is stem "libmpi", version "40".
+// The file name of a shared library in parts: "libmpi.so.40.30.4" is stem "libmpi", version "40".
 struct LibraryName {
   std::string_view stem;
   std::string_view version;  // the first number after ".so.", or empty
@@ -65,13 +65,13 @@ struct LibraryName {
          family_of(library).has_value();
 }
 
-// The libraries of ours for one family.  No file has a slot's name: libraries of ours need it, and
-// the audit library puts in the real one.  Each family has slots of its own, because the loader
-// gives the name to what it finds first and does not ask again.
+// Our libraries for one family. No file has a slot's name: our libraries need it, and the audit
+// library answers with the real one. Each family has separate slots, because the loader binds the
+// name to the first library that it finds and does not ask again.
 struct Libraries {
   std::string_view build;  // its file
   std::string_view real_mpi_slot;
-  // In front of the MPI's Fortran bindings; has no code, needs the build, then the bindings.
+  // Precedes the MPI's Fortran bindings; has no code, needs the build, then the bindings.
   std::string_view fortran;
   std::string_view build_slot;
   std::string_view real_fortran_slot;

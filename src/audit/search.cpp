@@ -1,5 +1,5 @@
-// DT_RPATH counts only where the requester has no DT_RUNPATH, and the program's counts as well.
-// Directories with other tokens than $ORIGIN are passed over.
+// DT_RPATH counts only if the requester has no DT_RUNPATH; the program's DT_RPATH counts as well.
+// Directories with tokens other than $ORIGIN are skipped.
 #include "audit/search.h"
 
 #include <elf.h>

@@ -1,4 +1,4 @@
-// Where the dynamic loader would find a library.
+// Finds the library that the dynamic loader would find.
 #pragma once
 
 #include <link.h>
@@ -7,15 +7,15 @@
 
 namespace shima::audit {
 
-// Looks for `name` as the loader does on behalf of `requester`: a path is taken as it is; a name is
-// looked for in DT_RPATH, LD_LIBRARY_PATH and DT_RUNPATH.  False where it is in none of them: then
-// it is left to the loader, which knows its cache and the system's directories.
+// Searches for `name` as the loader does on behalf of `requester`: a path is taken as it is; a name
+// is searched in DT_RPATH, LD_LIBRARY_PATH and DT_RUNPATH. False if none has it: then the search is
+// left to the loader, which knows its cache and the system's directories.
 [[nodiscard]] bool find_as_loader(std::string_view name, const link_map* requester, Path& found);
 
 // The same in the system's directories.
 [[nodiscard]] bool find_in_system(std::string_view name, Path& found);
 
-// A variable of the environment that the process began with, empty where it is not set.
+// A variable of the environment with which the process started; empty if it is not set.
 [[nodiscard]] std::string_view initial_environment(std::string_view variable);
 
 }  // namespace shima::audit

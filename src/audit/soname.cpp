@@ -1,5 +1,5 @@
-// The dynamic section is found by its program header.  It gives the string table by its address in
-// memory, which the loaded segments turn into an offset in the file.
+// The dynamic section is found by its program header. It has the address of the string table in
+// memory, which the loaded segments map to an offset in the file.
 #include "audit/soname.h"
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ class File {
   long fd_;
 };
 
-// The first segment of a type that holds `address`; any address where none is given.
+// The first segment of a type that holds `address`; any address if none is given.
 bool find_segment(const File& file, const ElfHeader& header, unsigned type,
                   const std::uint64_t* address, ElfSegment& segment) {
   for (unsigned i = 0; i < header.e_phnum; ++i) {

@@ -39,7 +39,7 @@ class Aside {
     changed_.notify_all();
   }
 
-  // Waits for its end; returns its outcome once.
+  // Waits for its end; returns its result once.
   [[nodiscard]] Status wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !work_; });

@@ -1,6 +1,7 @@
-// A set of CPUs of any machine that Linux runs on; plain data, may lie in shared memory.
+// A set of CPUs of any machine that Linux runs on; plain data, may be stored in shared memory.
 //
-// glibc's cpu_set_t ends at CPU 1023, and the kernel refuses to tell the set of a larger machine.
+// glibc's cpu_set_t ends at CPU 1023, and with it the kernel refuses to return the set of a larger
+// machine.
 #pragma once
 
 #include <sched.h>
@@ -12,10 +13,10 @@
 namespace shima {
 
 struct CpuMask {
-  static constexpr int most_cpus = 8192;  // what the kernel can be built for
+  static constexpr int most_cpus = 8192;  // the largest CONFIG_NR_CPUS
   std::array<std::uint64_t, most_cpus / 64> words{};
 
-  // Where the calling thread may run; empty if the kernel does not tell.
+  // The CPUs on which the calling thread may run; empty if the kernel does not return them.
   [[nodiscard]] static CpuMask own() {
     CpuMask mask;
     if (::sched_getaffinity(0, sizeof mask.words, mask.as_set()) != 0) mask.words.fill(0);
@@ -32,7 +33,7 @@ struct CpuMask {
   void add(const CpuMask& other) {
     for (std::size_t i = 0; i < words.size(); ++i) words[i] |= other.words[i];
   }
-  // Has the calling thread run there. An empty set changes nothing.
+  // Restricts the calling thread to these CPUs. An empty set changes nothing.
   void bind_thread() const {
     if (count() == 0) return;
     CpuMask copy = *this;

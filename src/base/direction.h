@@ -1,4 +1,4 @@
-// Which way bytes go, seen from the program.
+// The direction of a transfer, seen from the program.
 #pragma once
 
 #include <cstdint>

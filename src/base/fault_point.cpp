@@ -35,7 +35,7 @@ std::optional<Kill> parse(std::string_view fault) {
   return Kill{static_cast<std::size_t>(phase - fault_phase_names.begin()), *rank, *nth};
 }
 
-// This process's rank, from the launcher's environment: MPI may not have started.
+// This process's rank, from the launcher's environment: MPI may not be initialized.
 std::optional<std::uint64_t> rank_in_job() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const char* rank = std::getenv(name); rank != nullptr) return number_of(rank);
@@ -48,7 +48,7 @@ struct Armed {
   std::atomic<std::uint64_t> came = 0;
 };
 
-// The faults for this process. An open reports malformed ones.
+// The faults for this process. An open reports malformed faults.
 std::deque<Armed>& armed() {
   static auto* const all = [] {
     auto* found = new std::deque<Armed>;

@@ -1,10 +1,9 @@
-// Places where a test can have a rank killed.
+// Places where a test can kill a rank.
 //
-// What becomes of the others when a rank dies depends on where it was: counted in a barrier or not
-// yet, with a lock or without. Each such place names its phase, and
-// SHIMA_FAULT=kill:PHASE:RANK[:NTH] ends rank RANK of the job by SIGKILL when it comes to that
-// phase for the NTH time (the first, if NTH is left out). Where nothing is to be killed, a place
-// costs one predicted branch.
+// The effect on the others depends on where the rank dies: counted in a barrier or not yet, with a
+// lock or without. Each such place names its phase. SHIMA_FAULT=kill:PHASE:RANK[:NTH] ends rank
+// RANK of the job by SIGKILL when it reaches that phase for the NTH time (the first, if NTH is left
+// out). Without faults, a place costs one predicted branch.
 #pragma once
 
 #include <array>
@@ -16,29 +15,29 @@ namespace shima {
 
 enum class FaultPhase : std::uint8_t {
   open_enter,       // in MPI_File_open, before the ranks know each other
-  open_introduced,  // they know each other; the node's memory is not made
-  open_made,        // made by the node's first rank, the others do not know where
-  open_joined,      // mapped
-  open_agree,       // the file is open here, which the others do not know
+  open_introduced,  // the ranks know each other; the node's memory is not created
+  open_made,        // created by the node's first rank; the others do not know where
+  open_joined,      // the node's memory is mapped
+  open_agree,       // the file is open here; the others do not know
   view,             // the new view is ready here; before the meeting
-  size,             // set_size and its like: all have met, the first rank has not acted
+  size,             // set_size and similar calls: all have met, the first rank has not acted
   sync,             // synced here, before the agreement
   close,            // closed here, before the agreement
-  post,             // a collective access: before its description is shown
-  exchange,         // a description is shown in part; before the meeting
-  plan,             // everybody's description is known
+  post,             // a collective access: before its description is published
+  exchange,         // a description is published in part; before the meeting
+  plan,             // all ranks' descriptions are known
   gather,           // before a member's pieces of a window are copied or sent
   disk,             // before a window or a run is written or read
-  wait,             // nothing to do but to wait for others in the middle of an access
+  wait,             // waiting for others in the middle of an access
   agree,            // before the agreement on errors
-  arrive,           // counted in a meeting that the others have not come to yet
-  release,          // the last one to come, before it lets the others go
+  arrive,           // counted in a meeting that the others have not reached
+  release,          // the last rank to arrive, before it releases the others
   lock,             // holding the lock of the node's table of files
-  claim,            // ordered access: rank 0 has moved the shared pointer, the others do not know
-  pointer_ask,      // before asking the keeper of the shared pointer for it
+  claim,            // ordered access: rank 0 has moved the shared pointer; the others do not know
+  pointer_ask,      // before a request to the keeper of the shared pointer
   pointer_serve,    // the keeper, before it answers
-  write_request,    // an independent write is shown for others to carry out
-  lead,             // before carrying out those of others
+  write_request,    // an independent write is published for others to execute
+  lead,             // before executing the writes of others
   work,             // the thread of nonblocking and split calls, before its work
   split,            // between the two halves of a split call
 };
@@ -61,7 +60,7 @@ inline constexpr std::array<std::string_view, 26> fault_phase_names{
 
 // The parts of a SHIMA_FAULT, and of one fault in it.
 [[nodiscard]] std::vector<std::string_view> split_fault(std::string_view text, char separator);
-// Whether a fault is one of those here, well-formed or not, and whether it is well-formed.
+// Whether a fault is a kill, well-formed or not; and whether it is a well-formed kill.
 [[nodiscard]] bool is_kill(std::string_view fault);
 [[nodiscard]] bool is_well_formed_kill(std::string_view fault);
 

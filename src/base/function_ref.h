@@ -1,5 +1,5 @@
-// A reference to something that can be called, for parameters: unlike std::function it allocates
-// nothing. It must not outlive what it refers to.
+// A reference to a callable object, for parameters: unlike std::function it allocates nothing. It
+// must not outlive the object.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Sleeping and waking on a 32-bit word, across processes that map the same memory.
 //
-// A waiter announces itself before it sleeps, so that a post costs no system call when nobody does.
+// A waiter registers before it sleeps, so that a post costs no system call when no process sleeps.
 // Source: futex(2).
 #pragma once
 

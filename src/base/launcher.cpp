@@ -15,7 +15,7 @@ std::optional<int> number_in(const Environment& environment, const char* name) {
   return whole ? std::optional(number) : std::nullopt;
 }
 
-// What one kind of launcher says: of all ranks, how many are here.
+// The variables of one kind of launcher: the number of all ranks, and of the ranks on this node.
 struct Sizes {
   const char* all;
   const char* here;
@@ -26,8 +26,8 @@ constexpr Sizes sizes_of_launchers[] = {
     {"PMI_SIZE", "MPI_LOCALNRANKS"},                         // Hydra of MPICH and its family
 };
 
-// srun without one of these. The shell of an interactive allocation is a step of one task, too, and
-// may start a launcher that starts ranks elsewhere: those have the variables above.
+// srun without one of these launchers. The shell of an interactive allocation is a step of one
+// task, too, and may start a launcher that starts ranks elsewhere: those have the variables above.
 bool slurm_says_one_node(const Environment& environment) {
   return environment("SLURM_STEP_ID").has_value() &&
          number_in(environment, "SLURM_STEP_NUM_NODES") == 1 &&
@@ -44,7 +44,7 @@ std::optional<std::string> own_environment(const char* name) {
 bool launched_on_one_node(const Environment& environment) {
   bool told = false;
   for (const Sizes& sizes : sizes_of_launchers) {
-    if (!environment(sizes.here)) continue;  // another launcher's; srun sets PMI_SIZE alone
+    if (!environment(sizes.here)) continue;  // another launcher's: srun sets only PMI_SIZE
     const auto all = number_in(environment, sizes.all);
     if (!all || all != number_in(environment, sizes.here)) return false;
     told = true;

@@ -1,4 +1,5 @@
-// What launchers tell a process of its job in the environment, before MPI has started.
+// The launcher's description of the job in a process's environment, readable before MPI has
+// started.
 #pragma once
 
 #include <functional>
@@ -11,16 +12,16 @@ namespace shima {
 using Environment = std::function<std::optional<std::string>(const char* name)>;
 [[nodiscard]] std::optional<std::string> own_environment(const char* name);
 
-// Whether the launcher says that all ranks of the job run on this node. False where it says nothing
-// or where two launchers, one inside the other, contradict each other.
+// Whether the launcher states that all ranks of the job run on this node. False if it does not, or
+// if two nested launchers contradict each other.
 [[nodiscard]] bool launched_on_one_node(const Environment& environment = own_environment);
 
-// Tells the processes of a node apart, where the launcher says enough.
+// Distinguishes the processes of a node, if the launcher sets enough variables.
 struct LauncherPlace {
-  std::string job;  // of the processes that share an MPI_COMM_WORLD; empty: the launcher's number
-                    // of it is not in the environment
-  int rank = -1;    // -1: unknown
-  bool spawned = false;  // by MPI_Comm_spawn, where the job has no name
+  std::string job;       // the job of the processes that share an MPI_COMM_WORLD; empty: its number
+                         // is not in the environment
+  int rank = -1;         // -1: unknown
+  bool spawned = false;  // by MPI_Comm_spawn; such a job has no name
 };
 [[nodiscard]] LauncherPlace launcher_place(const Environment& environment = own_environment);
 

@@ -29,12 +29,12 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 
 std::optional<spdlog::level::level_enum> level_named(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto level = spdlog::level::from_str(text);  // "off" also for words it does not know
+  const auto level = spdlog::level::from_str(text);  // "off" also for unknown words
   if (level == spdlog::level::off && text != "off") return {};
   return level;
 }
 
-// Made at first use and never destroyed: lines may be logged while the process is exiting.
+// Created at first use and never destroyed: lines may be logged while the process exits.
 spdlog::logger& logger() {
   static auto* instance = [] {
     auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
@@ -44,7 +44,7 @@ spdlog::logger& logger() {
     made->set_level(level.value_or(spdlog::level::warn));
     made->set_pattern("shima: %l: %v");
     if (wanted != nullptr && *wanted != '\0' && !level)
-      made->warn("SHIMA_LOG={}: it must be error, warn, info or debug; taken as warn", wanted);
+      made->warn("SHIMA_LOG={}: not error, warn, info or debug; warn is used", wanted);
     return made;
   }();
   return *instance;

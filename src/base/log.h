@@ -1,6 +1,6 @@
 // One line to stderr, at a level chosen by SHIMA_LOG (error, warn, info, debug; default warn).
 //
-// Lines are prefixed with the rank once it is known, so that a job's output can be read.
+// Lines are prefixed with the rank once it is known, so that a job's output is readable.
 // Thread-safe.
 #pragma once
 

@@ -123,10 +123,10 @@ Result<ProcessHandle> ProcessHandle::of(const ProcessIdentity& identity) {
   const int error = errno;
   const std::string who = "process " + std::to_string(identity.pid);
   if (!handle.pidfd_ && error == EINVAL)
-    return fail_errno(error, "watching " + who + ": it is a thread, or no process ID");
+    return fail_errno(error, "watching " + who + ": it is a thread, or not a process ID");
   if (!handle.pidfd_ && error == ESRCH) return fail(Code::peer_lost, "there is no " + who);
   // The process may have ended, and another have got its ID, before the pidfd was opened.
-  if (identity.has_ended()) return fail(Code::peer_lost, who + " has ended");
+  if (identity.has_ended()) return fail(Code::peer_lost, who + " has exited");
   return handle;
 }
 

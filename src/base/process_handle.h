@@ -1,9 +1,9 @@
-// Whether another process still runs, also if its ID has been given to a later process.
+// Detects whether another process still runs, also if its ID has been given to a later process.
 //
-// A handle holds a pidfd. If the kernel gives none (no such call, a seccomp filter, no descriptor
-// left), the handle compares the start time in /proc/PID/stat with the one that was recorded. An
+// A handle holds a pidfd. If the kernel provides none (no such call, a seccomp filter, no
+// descriptor left), the handle compares the start time in /proc/PID/stat with the recorded one. An
 // identity holds only the ID and the start time. A process sends its identity to its peers, and
-// takes no descriptor to watch theirs.
+// uses no descriptor to watch theirs.
 #pragma once
 
 #include <sys/types.h>
@@ -15,16 +15,17 @@
 
 namespace shima {
 
-// Tells a process from a later one with the same ID; plain data, may lie in shared memory.
+// Distinguishes a process from a later one with the same ID; plain data, may be stored in shared
+// memory.
 struct ProcessIdentity {
   std::int32_t pid = 0;
   std::uint64_t started_ticks = 0;  // since the machine started; 0: not known
   std::uint64_t clock = 0;          // the time namespace in which `started_ticks` was read
 
   [[nodiscard]] static ProcessIdentity own();
-  // Of the process that has the ID now; the start time is 0 if /proc does not show it.
+  // The process that has the ID at present; the start time is 0 if /proc does not show it.
   [[nodiscard]] static ProcessIdentity of(pid_t pid);
-  // True also for a zombie. False if neither /proc nor a pidfd can be had and the ID is in use.
+  // True also for a zombie. False if neither /proc nor a pidfd is available and the ID is in use.
   [[nodiscard]] bool has_ended() const;
 };
 

@@ -95,9 +95,9 @@ const char* name_of(Code code) {
     case Code::io:
       return "I/O error";
     case Code::timed_out:
-      return "time is up";
+      return "timed out";
     case Code::peer_lost:
-      return "another rank is gone";
+      return "another process is lost";
     case Code::internal:
       return "internal error";
   }

@@ -1,10 +1,10 @@
 // How Shima reports failure.
 //
-// Every fallible function returns Result<T>. An Error carries a code from a closed list, the errno
-// behind it if there was one, and what was being done; it is logged once, where it is decided, and
-// translated to an MPI error class in one table (mpiio/file/errors.cpp). Codes travel between ranks
-// as numbers, so their order is part of the protocol: where ranks fail differently the largest
-// wins.
+// Every fallible function returns Result<T>. An Error has a code from a closed list, the errno that
+// caused it, if any, and a text that names the failed operation. It is logged once, where it is
+// decided, and translated to an MPI error class in one table (mpiio/file/errors.cpp). Codes travel
+// between ranks as numbers, so their order is part of the protocol: if ranks fail differently, the
+// largest code wins.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ enum class Code : std::uint8_t {
   internal,
 };
 
-// What an error says. A copy for which there is no memory says nothing, so that errors can be
-// passed on where memory has run out.
+// The text of an error. A copy for which there is no memory is empty, so that errors can be passed
+// on after memory has run out.
 struct Words : std::string {
   Words() = default;
   Words(std::string text) noexcept : std::string(std::move(text)) {}
@@ -87,7 +87,7 @@ using Status = Result<void>;
   return std::unexpected(Error{code, sys_errno, std::move(what)});
 }
 
-// A failure whose code is settled already: without words where making them fails.
+// A failure whose code is already decided; without a text if creating the text fails.
 template <class MakeWords>
 [[nodiscard]] std::unexpected<Error> fail_settled(Code code, int sys_errno,
                                                   MakeWords make) noexcept {
@@ -98,16 +98,16 @@ template <class MakeWords>
   }
 }
 
-// Whether a result is there, without it.
+// The status of a result, without its value.
 template <class T>
 [[nodiscard]] Status status_of(const Result<T>& result) {
   return result ? Status{} : Status(std::unexpected(result.error()));
 }
 
-// The code an errno value stands for when a system call on a file failed.
+// The code for an errno value of a system call that failed on a file.
 [[nodiscard]] Code code_of_errno(int sys_errno);
 
-// A failure whose code follows from `sys_errno`; `what` says what was being done to what.
+// A failure whose code follows from `sys_errno`; `what` names the operation and its object.
 [[nodiscard]] std::unexpected<Error> fail_errno(int sys_errno, std::string what);
 
 // "no space left (ENOSPC): writing 4096 bytes at 0 of /tmp/x".
@@ -116,7 +116,7 @@ template <class T>
 // The short name of a code, for logs and messages.
 [[nodiscard]] const char* name_of(Code code);
 
-// What `body` returns, a Result; what it throws becomes an error too.
+// Returns the Result of `body`; an exception becomes an error.
 template <class Body>
 [[nodiscard]] auto caught(Body body) noexcept -> decltype(body()) {
   try {
@@ -130,7 +130,7 @@ template <class Body>
 
 }  // namespace shima
 
-// Hands the error of a Status or Result up to the caller.
+// Returns the error of a Status or Result to the caller.
 #define SHIMA_TRY(expression)                                                \
   do {                                                                       \
     if (auto shima_try_status = (expression); !shima_try_status.has_value()) \
@@ -139,7 +139,7 @@ template <class Body>
 
 #define SHIMA_CONCAT_INNER(a, b) a##b
 #define SHIMA_CONCAT(a, b)       SHIMA_CONCAT_INNER(a, b)
-// Declares `declaration` from the value of a Result, or hands its error up.
+// Declares `declaration` from the value of a Result, or returns its error.
 #define SHIMA_TRY_ASSIGN(declaration, expression) \
   SHIMA_TRY_ASSIGN_INNER(declaration, expression, SHIMA_CONCAT(shima_result_, __LINE__))
 #define SHIMA_TRY_ASSIGN_INNER(declaration, expression, name)             \

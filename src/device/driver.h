@@ -1,8 +1,9 @@
 // GPU drivers: which addresses are memory of a device, and asynchronous copies from and to it.
 //
 // Device memory is memory that neither the CPU nor a system call can use. Managed and pinned host
-// memory are host memory here. A driver's functions are found at run time in what the program has
-// loaded (see symbols.h), and declared after the drivers' public documentation.
+// memory are host memory here. A driver's functions are looked up at run time among the libraries
+// that the program has loaded (see symbols.h); their declarations follow the drivers' public
+// documentation.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace shima {
 
 class Driver;
 
-// Where a piece of device memory belongs. The words are the driver's own.
+// The device and context of a piece of device memory, in the driver's own numbers.
 struct DevicePlace {
   Driver* driver = nullptr;
   std::uintptr_t context = 0;
@@ -27,10 +28,10 @@ struct DevicePlace {
   friend bool operator==(const DevicePlace&, const DevicePlace&) = default;
 };
 
-// A stream of copies on one device, in order, and a buffer of host memory that is pinned where the
-// driver can. Each call selects the device for the calling thread and restores what was selected.
-// Used by one thread at a time. The destructor frees everything and ignores errors, because the
-// program may have shut its device down.
+// A stream of copies on one device, in order, and a buffer of host memory, which is pinned if the
+// driver can. Each call selects the device for the calling thread and restores the earlier
+// selection. Used by one thread at a time. The destructor frees everything and ignores errors,
+// because the program may have shut its device down.
 class CopyQueue {
  public:
   static constexpr int mark_count = 2;
@@ -43,7 +44,7 @@ class CopyQueue {
   [[nodiscard]] virtual std::span<std::byte> buffer() const = 0;
   // Starts copying the pieces of each pair, from side b to side a.
   [[nodiscard]] virtual Status start(std::span<const StripPair> pairs) = 0;
-  // Puts a mark behind all copies that were started.
+  // Records a mark after all copies that were started.
   [[nodiscard]] virtual Status set_mark(int mark) = 0;
   // Waits until all copies before the mark are complete. The mark must have been set.
   [[nodiscard]] virtual Status wait_for(int mark) = 0;

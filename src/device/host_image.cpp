@@ -27,7 +27,7 @@ Status HostImage::copy_to_device(std::uint64_t len_bytes) {
   return copy(DeviceCopy::to_device, std::min(len_bytes, memory_.slice.len_bytes));
 }
 
-// Waits also after an error: what was started before it is under way.
+// Waits also after an error: copies that were started before it are under way.
 Status HostImage::copy(DeviceCopy direction, std::uint64_t len_bytes) {
   Slice device = memory_.slice;
   device.len_bytes = len_bytes;

@@ -1,5 +1,5 @@
-// A copy of device memory in which each data byte has the same distance to the others as there, for
-// code that takes a buffer and its datatype.
+// A copy of device memory in host memory, for code that takes a buffer and its datatype. The
+// distances between data bytes are the same as on the device.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@ class HostImage {
  public:
   [[nodiscard]] static Result<std::unique_ptr<HostImage>> make(const DeviceSlice& memory);
 
-  // The address that stands for `address` of the device.
+  // The host address of the copy of device address `address`.
   [[nodiscard]] void* address_of(const void* address) const;
-  // Both block. The second one copies the first `len_bytes` data bytes.
+  // Both calls block. The second one copies the first `len_bytes` data bytes.
   [[nodiscard]] Status copy_from_device();
   [[nodiscard]] Status copy_to_device(std::uint64_t len_bytes);
 

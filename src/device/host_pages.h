@@ -1,5 +1,5 @@
-// Anonymous pages of host memory: what a driver can pin, and what every system call and
-// process_vm_readv() of another rank can use.
+// Anonymous pages of host memory, which a driver can pin, and which every system call and another
+// rank's process_vm_readv() can access.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
 // Level Zero (libze_loader.so.1), as the oneAPI Level Zero Specification describes it.
 //
-// Addresses are looked up in a context of our own for each driver. There is no selected device, and
-// host memory outside the driver's allocations is no source or destination of copies, so the buffer
-// is the driver's.
+// Addresses are looked up in a context of ours for each driver. There is no selected device. Host
+// memory outside the driver's allocations cannot be a source or destination of copies, so the
+// driver allocates the buffer.
 #include <fmt/format.h>
 
 #include <array>
@@ -206,7 +206,7 @@ class LevelZeroQueue final : public CopyQueue {
  private:
   [[nodiscard]] Handle event(int mark) const { return events_[static_cast<std::size_t>(mark)]; }
 
-  // Regions count in 32 bits.
+  // Regions have 32-bit sizes.
   Status start_rows(const StripPair& pair) {
     constexpr std::uint64_t most_rows = std::uint64_t{1} << 24;
     for (std::uint64_t done = 0; done < pair.count; done += most_rows) {

@@ -20,7 +20,7 @@ struct Kind {
 
 struct Drivers {
   std::mutex lock;
-  std::atomic<std::uint64_t> loads{0};  // when it was last looked for drivers
+  std::atomic<std::uint64_t> loads{0};  // loads_so_far() at the last search for drivers
   std::atomic<bool> any{false};
   std::array<Kind, 3> kinds{{{find_cuda}, {find_hip}, {find_level_zero}}};
 };
@@ -53,7 +53,7 @@ std::optional<DevicePlace> place_of(std::int64_t address) {
   return {};
 }
 
-// The node in which pieces at unrelated addresses would be listed.
+// The node that lists pieces at unrelated addresses.
 const PatternNode* list_in(const Pattern& pattern) {
   const PatternNode* node = pattern.node();
   while (node != nullptr && node->kind == PatternNode::Kind::strided) node = node->child.node();

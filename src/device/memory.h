@@ -8,9 +8,9 @@
 
 namespace shima {
 
-// Where the bytes of a slice of memory live, if any is device memory; nothing for host memory. The
-// first and the last piece are asked about, and of a list (a struct of addresses) its first 64
-// entries. Costs less than 0.1 us where no driver is loaded. Thread-safe.
+// The place of the bytes of a memory slice, if any is device memory; nothing for host memory.
+// Checks the first and the last piece, and the first 64 entries of a list (a struct of addresses).
+// Costs less than 0.1 us if no driver is loaded. Thread-safe.
 [[nodiscard]] std::optional<DevicePlace> device_place_of(const Slice& memory);
 
 }  // namespace shima

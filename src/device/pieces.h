@@ -9,11 +9,11 @@
 
 namespace shima {
 
-// The largest distance of rows that the drivers' two-dimensional copies take.
+// The largest distance of rows that the drivers' two-dimensional copies accept.
 constexpr std::int64_t max_pitch_bytes = 0x7fffffff;
 
 // Calls piece(to, from, len_bytes) for contiguous copies and rows(pair) for rows at positive
-// distances. The first error ends it.
+// distances. Stops at the first error.
 template <class Piece, class Rows>
 [[nodiscard]] Status copy_pieces(const StripPair& pair, Piece piece, Rows rows) {
   const auto len = as_signed(pair.len_bytes);

@@ -81,7 +81,7 @@ StagedMemory::StagedMemory(QueuePool& pool, const DeviceSlice& memory, DeviceCop
       half_bytes_(queue_->buffer().size() / 2),
       piece_count_((len_bytes_ + half_bytes_ - 1) / half_bytes_) {}
 
-// A queue that has failed is not used again.
+// A queue that has failed is not reused.
 StagedMemory::~StagedMemory() {
   if (caught([&] { return finish(); })) pool_.give_back(place_, std::move(queue_));
 }
@@ -130,7 +130,7 @@ Status StagedMemory::start_copy(std::uint64_t piece, std::uint64_t len_bytes) {
                    .base = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(half(piece))),
                    .len_bytes = len_bytes};
   const Status started = shima::start_copy(*queue_, direction_, device_, Cursor(host));
-  // What was started before an error is under way too.
+  // Copies that were started before an error are under way too.
   const Status marked = queue_->set_mark(mark);
   under_way_[mark] = marked.has_value();
   return started ? marked : started;

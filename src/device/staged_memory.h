@@ -3,11 +3,11 @@
 // The data bytes of a slice pass through the two halves of a queue's buffer, a piece at a time.
 // From the device: the copy of the next piece is started before the caller gets a piece, so that
 // the device copies while the caller writes. To the device: the copy of a piece is started when the
-// caller has filled it and waited for when its half is wanted again, so that the device copies
-// while the caller reads. Only bytes of the slice are written on the device.
+// caller has filled it, and awaited when its half is needed again, so that the device copies while
+// the caller reads. Only bytes of the slice are written on the device.
 //
-// A pool keeps queues between the calls on one file. Each call has a queue of its own: one that
-// waits for other ranks may not hold up another.
+// A pool keeps queues between the calls on one file. Each call uses a separate queue: a call that
+// waits for other ranks must not delay another.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ constexpr std::uint64_t default_device_buffer_bytes = std::uint64_t{16} << 20;
 
 enum class DeviceCopy : std::uint8_t { from_device, to_device };
 
-// Device memory of which each byte has its place in a Slice, and its owner.
+// Device memory as a Slice (the place of each byte), and the device that owns it.
 struct DeviceSlice {
   Slice slice;
   DevicePlace place;
@@ -59,15 +59,15 @@ class StagedMemory {
   // Waits for copies under way.
   ~StagedMemory();
 
-  // How many pieces next() still gives.
+  // How many pieces next() will still return.
   [[nodiscard]] std::uint64_t pieces_left() const;
-  // The next piece as host memory, valid until the call after the next; from the device with its
-  // bytes. Not to be called when no piece is left.
+  // The next piece as host memory, valid until the call after the next; from the device, filled
+  // with its bytes. Not to be called when no piece is left.
   [[nodiscard]] Result<Slice> next();
-  // To the device: the first `len_bytes` of the piece that next() gave last are there. Fewer than
-  // the piece has: it is the last.
+  // To the device: the caller has filled the first `len_bytes` of the last piece of next(). If that
+  // is less than the piece, it is the last one.
   [[nodiscard]] Status filled(std::uint64_t len_bytes);
-  // Waits until all that was filled is on the device.
+  // Waits until all filled bytes are on the device.
   [[nodiscard]] Status finish();
 
  private:
@@ -82,7 +82,7 @@ class StagedMemory {
   DevicePlace place_;
   DeviceCopy direction_;
   std::unique_ptr<CopyQueue> queue_;
-  Cursor device_;  // from where the next copy goes on
+  Cursor device_;  // the start of the next copy
   std::uint64_t len_bytes_;
   std::uint64_t half_bytes_;
   std::uint64_t piece_count_;
@@ -90,7 +90,7 @@ class StagedMemory {
   bool under_way_[CopyQueue::mark_count] = {};
 };
 
-// Starts copying data bytes between the device's walk and `host`, and moves the walk past them.
+// Starts copying data bytes between the device's cursor and `host`; moves the cursor past them.
 [[nodiscard]] Status start_copy(CopyQueue& queue, DeviceCopy direction, Cursor& device,
                                 Cursor host);
 

@@ -13,7 +13,7 @@ struct Search {
   std::string path;
 };
 
-// Asking dlopen(3) would make it look through all directories of libraries for what is not loaded.
+// dlopen(3) would search all directories of libraries for one that is not loaded.
 int compare_name(dl_phdr_info* library, std::size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   const std::string_view path = library->dlpi_name;

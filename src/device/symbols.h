@@ -1,8 +1,7 @@
 // Functions of a library that the program has loaded.
 //
-// GPU drivers are never linked or loaded by Shima: a program that has device memory has loaded its
-// driver. CUDA's runtime loads the driver for itself alone, so its names are not always in global
-// scope.
+// Shima never links or loads a GPU driver: a program that has device memory has loaded its driver.
+// CUDA's runtime loads the driver with local scope, so its symbols are not always in global scope.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +12,16 @@ namespace shima {
 
 class LoadedLibrary {
  public:
-  // The library whose file name begins with `name`, or the global scope if `symbol` is there.
+  // The library whose file name begins with `name`, or the global scope if it defines `symbol`.
   // A library that is found stays loaded.
   [[nodiscard]] static std::optional<LoadedLibrary> find(std::string_view name, const char* symbol);
 
-  // Sets `function`, to null where the library has no such symbol.
+  // Sets `function`, to null if the library has no such symbol.
   template <class Function>
   void bind(Function*& function, const char* symbol) {
     function = reinterpret_cast<Function*>(look_up(symbol));
   }
-  // A symbol that was not there; null if all were.
+  // A symbol that was not found; null if all were found.
   [[nodiscard]] const char* missing() const { return missing_; }
 
  private:

@@ -1,7 +1,7 @@
 // Members in one address space: tasks of one space (pvas), or threads of one process.
 //
-// Each can use the others' addresses as its own. A member that ends takes its memory with it, so
-// the others hold it first and then check that it still exists.
+// Each can use the others' addresses directly. The memory of a member that ends disappears with it,
+// so the others hold it first and then check that the member still exists.
 #pragma once
 
 #include <sys/types.h>

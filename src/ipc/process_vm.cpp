@@ -70,7 +70,7 @@ Status RemoteTransfer::flush() {
           sys_errno == ESRCH ? Code::peer_lost : Code::bad_argument,
           fmt::format(
               "reaching {} bytes in the memory of process {}: its buffer is not mapped, or the "
-              "process is gone",
+              "process has exited",
               pending_bytes_, pid_),
           sys_errno);
     }

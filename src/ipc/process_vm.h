@@ -36,7 +36,7 @@ class RemoteTransfer {
   std::vector<iovec> remote_;
 };
 
-// Lets every process of this user access this one, where the kernel demands consent (Yama).
+// Lets every process of this user access this one, if the kernel requires consent (Yama).
 void allow_reach();
 
 // Whether `pid` is accessible: reads 8 bytes at `address` there and compares them with `nonce`.

@@ -53,7 +53,7 @@ Result<SharedBuffer> SharedBuffer::make(std::size_t len_bytes, const char* name)
 Result<SharedBuffer> SharedBuffer::make_memfd(std::size_t len_bytes, const char* name) {
   SharedBuffer made;
   const int fd = ::memfd_create(name, MFD_CLOEXEC);
-  if (fd < 0) return fail_errno(errno, "making shared memory (memfd_create)");
+  if (fd < 0) return fail_errno(errno, "creating shared memory (memfd_create)");
   made.ref_ = {::getpid(), SharedRef::Kind::memfd, fd, len_bytes, 0};
   if (::ftruncate(fd, static_cast<off_t>(len_bytes)) != 0)
     return fail_errno(errno, fmt::format("sizing shared memory to {} bytes", len_bytes));
@@ -62,19 +62,21 @@ Result<SharedBuffer> SharedBuffer::make_memfd(std::size_t len_bytes, const char*
   return made;
 }
 
-// Linux lets others attach a segment that is marked for removal as long as somebody has it mapped.
+// Linux lets others attach a segment that is marked for removal, as long as a process has it
+// mapped.
 Result<SharedBuffer> SharedBuffer::make_system_v(std::size_t len_bytes) {
   SharedBuffer made;
   const int id = ::shmget(IPC_PRIVATE, len_bytes, IPC_CREAT | SHM_NORESERVE | S_IRUSR | S_IWUSR);
   auto mapping = id < 0 ? Result<Mapping>(fail_errno(errno, "shmget")) : attach(id, len_bytes);
   if (id >= 0) ::shmctl(id, IPC_RMID, nullptr);
   if (!mapping)
-    return fail(mapping.error().code,
-                fmt::format("making {} bytes of shared memory: the limit on file sizes (ulimit -f) "
-                            "is lower, and the kernel gives no System V segment instead; raise the "
-                            "limit",
-                            len_bytes),
-                mapping.error().sys_errno);
+    return fail(
+        mapping.error().code,
+        fmt::format("creating {} bytes of shared memory: the limit on file sizes (ulimit -f) "
+                    "is lower, and the kernel gives no System V segment instead; raise the "
+                    "limit",
+                    len_bytes),
+        mapping.error().sys_errno);
   made.mapping_ = *std::move(mapping);
   made.ref_ = {::getpid(), SharedRef::Kind::system_v, id, len_bytes, 0};
   return made;
@@ -98,19 +100,20 @@ SharedBuffer::~SharedBuffer() { close_descriptor(); }
 
 Result<Mapping> map_shared(const SharedRef& ref) {
   if (ref.kind == SharedRef::Kind::none)
-    return fail(Code::no_memory, "mapping shared memory that its process could not make");
+    return fail(Code::no_memory, "mapping shared memory that its process could not create");
   if (ref.kind == SharedRef::Kind::system_v) return attach(ref.number, ref.len_bytes);
   const std::string path = fmt::format("/proc/{}/fd/{}", ref.pid, ref.number);
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0)
     return fail_errno(errno, fmt::format("opening the shared memory of process {}", ref.pid));
   const auto inode = inode_of(fd);
-  auto mapping = inode && *inode == ref.inode
-                     ? map_fd(fd, ref.len_bytes)
-                     : Result<Mapping>(fail(Code::peer_lost,
-                                            fmt::format("process {} is not the one that made the "
-                                                        "shared memory",
-                                                        ref.pid)));
+  auto mapping =
+      inode && *inode == ref.inode
+          ? map_fd(fd, ref.len_bytes)
+          : Result<Mapping>(
+                fail(Code::peer_lost, fmt::format("process {} did not create the shared memory: "
+                                                  "its process ID or descriptor was reused",
+                                                  ref.pid)));
   ::close(fd);
   return mapping;
 }

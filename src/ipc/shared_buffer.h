@@ -1,9 +1,10 @@
-// Memory that one process makes and the others of its node map when they need it.
+// Memory that one process creates and the others of its node map on demand.
 //
-// It is an anonymous file (memfd), found by its peers under /proc/PID/fd: no name in any directory,
-// nothing left behind when its maker dies. The limit on file sizes (RLIMIT_FSIZE) holds for such a
-// file too, and to size it beyond is a signal that kills. Where the limit is too low, the memory is
-// a System V segment: it is marked for removal at once, so that it ends with its last mapping.
+// It is an anonymous file (memfd), which its peers open under /proc/PID/fd: it has no name in any
+// directory, and nothing remains when its creator dies. The limit on file sizes (RLIMIT_FSIZE)
+// applies to such a file too, and a file sized beyond it is a signal that kills. If the limit is
+// too low, the memory is a System V segment, marked for removal at once, so that it ends with its
+// last mapping.
 #pragma once
 
 #include <sys/types.h>
@@ -20,12 +21,12 @@
 
 namespace shima {
 
-// How a peer finds a SharedBuffer; plain data, may lie in shared memory.
+// How a peer finds a SharedBuffer; plain data, may be stored in shared memory.
 struct SharedRef {
   enum class Kind : std::int32_t { none, memfd, system_v };
   std::int32_t pid = 0;
   Kind kind = Kind::none;
-  std::int32_t number = -1;  // the maker's descriptor, or the segment's identifier
+  std::int32_t number = -1;  // the creator's descriptor, or the segment's identifier
   std::uint64_t len_bytes = 0;
   std::uint64_t inode = 0;
 };
@@ -47,7 +48,7 @@ class Mapping {
   std::span<std::byte> bytes_;
 };
 
-// The maker's side. Pages that are never touched cost nothing.
+// The creator's side. Pages that are never touched cost nothing.
 class SharedBuffer {
  public:
   SharedBuffer() = default;
@@ -58,7 +59,7 @@ class SharedBuffer {
 
   [[nodiscard]] std::span<std::byte> bytes() const { return mapping_.bytes(); }
   [[nodiscard]] const SharedRef& ref() const { return ref_; }
-  // Gives the descriptor back; from here on nobody else can map the memory.
+  // Closes the descriptor; afterwards no other process can map the memory.
   void close_descriptor();
 
  private:
@@ -72,10 +73,10 @@ class SharedBuffer {
 // Maps a peer's buffer; the peer keeps it open until then.
 [[nodiscard]] Result<Mapping> map_shared(const SharedRef& ref);
 
-// The peers' buffers that this process has mapped, kept until a peer shows another one.
+// The peers' buffers that this process has mapped, kept until a peer names another one.
 class PeerBuffers {
  public:
-  // Valid until the same peer shows another buffer. Thread-safe.
+  // Valid until the same peer names another buffer. Thread-safe.
   [[nodiscard]] Result<std::span<std::byte>> get(const SharedRef& ref);
 
  private:

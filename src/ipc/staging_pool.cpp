@@ -15,14 +15,14 @@ Result<SharedBuffer> StagingPool::take(std::size_t len_bytes) {
       idle_.erase(fits);
       return taken;
     }
-    idle_.clear();  // too small for what this job does
+    idle_.clear();  // too small for this job's windows
   }
   return SharedBuffer::make(len_bytes, "shima-staging");
 }
 
 void StagingPool::give_back(SharedBuffer buffer) {
   const std::lock_guard lock(mutex_);
-  // Called by destructors; without room in the list the buffer goes back to the system.
+  // Called by destructors; if there is no memory for the list entry, the buffer is freed.
   std::ignore = caught([&]() -> Status {
     idle_.push_back(std::move(buffer));
     return {};

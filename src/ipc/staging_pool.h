@@ -1,7 +1,7 @@
 // A pool of buffers in which agents collect windows, kept across calls and files.
 //
-// They are SharedBuffers, so that a buffer serves both directions: the agent accesses other memory
-// from it, or the members map it and copy themselves. Reuse saves the page faults of fresh memory.
+// They are SharedBuffers, so that a buffer serves both methods: the agent accesses other processes'
+// memory from it, or the members map it and copy. Reuse saves the page faults of fresh memory.
 #pragma once
 
 #include <mutex>
@@ -22,7 +22,7 @@ class StagingPool {
   std::vector<SharedBuffer> idle_;
 };
 
-// A buffer on loan from a pool.
+// A buffer borrowed from a pool.
 class Staging {
  public:
   Staging() = default;

@@ -1,7 +1,7 @@
 // Waits for another task without taking the core that it needs.
 //
-// A wait spins briefly if every task can have a core of its own; then it yields a few times; then
-// it sleeps on a futex in slices that grow from 50 us to 2 ms. Between slices it calls the progress
+// A wait spins briefly if every task can have its own core; then it yields a few times; then it
+// sleeps on a futex in slices that grow from 50 us to 2 ms. Between slices it calls the progress
 // hook, because a rank asleep in Shima would otherwise stall the messages of the MPI library, and
 // periodically it checks that the peers live.
 #pragma once
@@ -37,8 +37,8 @@ struct Event {
     word.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers.load(std::memory_order_seq_cst) != 0) futex_wake(word, INT32_MAX);
   }
-  // The same for data that is stored and read with sequential consistency, and waiters that check
-  // it once more after they have registered: costs one load while nobody sleeps.
+  // The same for data that is stored and read with sequential consistency, if waiters check it
+  // again after they have registered: costs one load while no task sleeps.
   void wake() {
     if (sleepers.load(std::memory_order_seq_cst) == 0) return;
     word.fetch_add(1, std::memory_order_seq_cst);
@@ -71,7 +71,7 @@ inline void relax_core() {
 #endif
 }
 
-// Waits until `ready()` holds; a process that makes it hold posts `event`.
+// Waits until `ready()` is true; the process that makes it true posts `event`.
 template <class Ready>
 [[nodiscard]] Status wait_until(Event& event, const WaitHooks& hooks, Ready ready) {
   constexpr int spins = 2000;

@@ -1,7 +1,7 @@
-// What one member did with one open file: counts, bytes, and where the time went.
+// What one member did with one open file: counts, bytes, and the time of each phase.
 //
-// Plain numbers, added up over the members when the file is closed. A row of a table per field, so
-// that summing, printing and JSON are one loop.
+// The counters are plain numbers, summed over the members when the file is closed. A table has a
+// row per field, so that summing, printing and JSON are one loop.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct Counters {
   std::uint64_t collective_writes = 0;
   std::uint64_t collective_reads = 0;
   std::uint64_t views_set = 0;
-  // bytes that callers asked to move, and pieces they came in
+  // bytes that callers requested, and the pieces of the requests
   std::uint64_t bytes_written = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t file_pieces = 0;
@@ -35,7 +35,7 @@ struct Counters {
   std::uint64_t path_pull = 0;
   std::uint64_t path_pack = 0;
   std::uint64_t path_message = 0;
-  // independent writes done by sweeps that take along those of others
+  // independent writes executed by combined sweeps
   std::uint64_t combined_writes = 0;
   // nanoseconds
   std::uint64_t plan_ns = 0;

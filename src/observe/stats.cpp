@@ -29,7 +29,7 @@ nlohmann::json to_json(const std::vector<SubfileStats>& subfiles) {
   return rows;
 }
 
-// How many of the pieces that callers named reached a target as part of another one's run.
+// How many of the requested pieces reached a target as part of another piece's run.
 std::uint64_t pieces_merged(const FileStats& stats) {
   std::uint64_t runs = 0;
   for (const SubfileStats& each : stats.subfiles) runs += each.tally.writes + each.tally.reads;
@@ -67,7 +67,10 @@ void append_stats(const FileStats& stats) {
   const char* path = stats_path();
   if (path == nullptr) return;
   const int fd = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) return log(LogLevel::warn, "cannot write statistics to {} (SHIMA_STATS)", path);
+  if (fd < 0)
+    return log(LogLevel::warn,
+               "cannot write statistics: opening {} failed; set SHIMA_STATS to a writable file",
+               path);
   const std::string line =
       to_json(stats).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (::write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size()))

@@ -23,7 +23,7 @@ struct FileStats {
   std::vector<SubfileStats> subfiles = {};
 };
 
-// Whether SHIMA_STATS names a file to append to.
+// Whether SHIMA_STATS names a file for the statistics.
 [[nodiscard]] bool stats_wanted();
 
 // Appends one line of JSON to that file, in one write.

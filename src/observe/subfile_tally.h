@@ -1,5 +1,5 @@
-// What one open file moved to and from each of its subfiles: the runs that reached a target, which
-// tell how far requests were merged on their way to it.
+// Bytes and runs that one open file moved to and from each of its subfiles. The number of runs
+// shows how far requests were merged on their way to a target.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,8 @@ struct SubfileTally {
   }
 };
 
-// One tally a subfile; several threads may count at once. Counts nothing until it is started.
+// One tally per subfile; several threads may count concurrently. Counts nothing before it is
+// started.
 class SubfileTallies {
  public:
   void start(std::size_t subfile_count) {

@@ -6,8 +6,8 @@
 //   slice    = node_count { node } root origin base first_byte len_bytes
 //   node     = 0 len_bytes | 1 count stride child | 2 n { child origin }
 //
-// A reader accepts only what the constructors could have made, so that a damaged description cannot
-// cause recursion without end or sums that overflow.
+// A reader accepts only descriptions that the constructors could have made, so that a damaged one
+// cannot cause unbounded recursion or sums that overflow.
 #include <cstring>
 #include <limits>
 #include <unordered_map>
@@ -33,7 +33,7 @@ class Writer {
   }
   void word(std::int64_t value) { word(as_unsigned(value)); }
 
-  // Writes the subtree unless it stands in the table already; returns its place there.
+  // Writes the subtree unless the table has it already; returns its place in the table.
   std::uint64_t node(const PatternNode* node) {
     if (const auto known = places_.find(node); known != places_.end()) return known->second;
     if (node->kind == Kind::contiguous) {
@@ -149,7 +149,7 @@ class Reader {
     std::uint64_t product = 0;
     return !__builtin_mul_overflow(count, bytes, &product) && product <= max_bytes;
   }
-  // Whether a pattern of the table, all of which fit, still does when moved.
+  // Whether a pattern of the table, each of which fits, still fits when moved.
   static bool fits_moved(const Pattern& pattern, std::int64_t displacement) {
     const std::int64_t limit = as_signed(max_bytes);
     return displacement >= 0 ? pattern.highest() <= limit - displacement
@@ -160,7 +160,7 @@ class Reader {
   bool ok_ = true;
 };
 
-// Whether all offsets of a pattern placed at `base` are numbers.
+// Whether all offsets of a pattern placed at `base` are in range.
 bool may_lie_at(const Pattern& pattern, std::int64_t base) {
   std::int64_t sum = 0;
   return !__builtin_add_overflow(base, pattern.lowest(), &sum) &&

@@ -9,12 +9,12 @@
 namespace shima {
 namespace {
 
-// A piece at an address. The address is one the caller owns; nothing here knows the object around
-// it.
+// A piece at an address. The caller owns the memory at that address; this file does not know the
+// object around it.
 std::byte* at(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
 
-// Strides are added as unsigned numbers: stepping down wraps, and after the last piece nothing is
-// read.
+// Strides are added as unsigned numbers: a negative stride wraps, and nothing is read after the
+// last piece.
 void copy_any(std::uintptr_t to, std::uintptr_t from, const StripPair& pair) {
   for (std::uint64_t i = 0; i < pair.count; ++i) {
     std::memcpy(at(to), at(from), pair.len_bytes);
@@ -33,7 +33,7 @@ void copy_fixed(std::uintptr_t to, std::uintptr_t from, const StripPair& pair) {
   }
 }
 
-// A division per pair is dear where one side is single pieces, as lists are.
+// A division per pair is expensive if one side consists of single pieces, as lists do.
 std::uint64_t whole_pieces(const Strip& small, std::uint64_t len_bytes) {
   return small.count == 1 ? 1 : std::min(small.count, len_bytes / small.len_bytes);
 }
@@ -78,8 +78,8 @@ void copy_strips(std::uintptr_t to, std::uintptr_t from, const StripPair& pair) 
   }
 }
 
-// Pairs are gathered before they are copied: the two loops are short enough for several cache
-// misses of scattered pieces to be under way at once, which walking between two copies prevents.
+// Pairs are collected before they are copied: the two loops are short enough for several cache
+// misses of scattered pieces to be under way at once, which a step between two copies prevents.
 std::uint64_t copy_between(std::uintptr_t to, Cursor& to_cursor, std::uintptr_t from,
                            Cursor& from_cursor) {
   std::array<StripPair, 32> pairs;

@@ -30,7 +30,7 @@ std::uint64_t child_of_byte(const PatternNode& node, std::uint64_t byte) {
   return static_cast<std::uint64_t>(found - node.first_bytes.begin()) - 1;
 }
 
-// As above, for a child from `from` on, and quick if it is that one.
+// As above, for a child from `from` on; fast if it is that child.
 std::uint64_t later_child_of_byte(const PatternNode& node, std::uint64_t from, std::uint64_t byte) {
   const bool is_first = from + 1 == node.first_bytes.size() || byte < node.first_bytes[from + 1];
   return is_first ? from : child_of_byte(node, byte);
@@ -124,9 +124,9 @@ std::uint64_t Cursor::byte_of_path() const {
   return byte;
 }
 
-// The current piece is passed, and `within_` counts from its start to the byte to stand at. Climbs
-// to the deepest level that holds that byte, and descends to it. Each level is left by one
-// comparison, so that a long step costs no more than the depth.
+// The current piece is passed, and `within_` counts from its start to the next position. Climbs to
+// the deepest level that holds that byte, and descends to it. Each level is left by one comparison,
+// so that a long step costs no more than the depth.
 void Cursor::climb() {
   std::uint64_t rest = within_;  // counted from the start of the level just left
   for (--depth_; depth_ > 0; --depth_) {

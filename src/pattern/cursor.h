@@ -1,6 +1,6 @@
 // Walking a Slice without flattening it.
 //
-// A Cursor stands at one data byte and knows the path from the root to the piece that holds it. It
+// A Cursor has a position, one data byte, and the path from the root to the piece that holds it. It
 // reports strips: a run of equal pieces at equal distances, so that copy loops and iovec builders
 // work on many pieces per call. It seeks to the n-th data byte, and in ordered patterns to the
 // first byte at or after an offset, in time proportional to the depth (and the logarithm of list
@@ -26,8 +26,8 @@ struct Strip {
 
 class Cursor {
  public:
-  // Keeps a reference to the pattern of `slice`, which must hold the bytes that the slice names and
-  // be no deeper than Pattern::max_depth; starts at its first byte.
+  // Keeps a reference to the pattern of `slice`, which must contain the bytes of the slice and be
+  // no deeper than Pattern::max_depth; starts at its first byte.
   explicit Cursor(Slice slice);
 
   [[nodiscard]] bool done() const { return byte_ >= end_byte_; }
@@ -48,7 +48,7 @@ class Cursor {
  private:
   struct Level {
     const PatternNode* node;
-    std::int64_t base;    // where the node's offset 0 lies
+    std::int64_t base;    // the place of the node's offset 0
     std::uint64_t index;  // which child; unused on the contiguous level
   };
 
@@ -67,7 +67,7 @@ class Cursor {
   std::array<Level, Pattern::max_depth> path_;  // from the root to the piece
 };
 
-// Inline like advance(): in lists of small pieces these two are most of what is not copying.
+// Inline like advance(): in lists of small pieces these two take most of the time besides copying.
 inline Strip Cursor::strip() const {
   const Level& leaf = path_[static_cast<std::size_t>(depth_ - 1)];
   const std::uint64_t left = end_byte_ - byte_;
@@ -78,7 +78,7 @@ inline Strip Cursor::strip() const {
   if (parent.node->kind != PatternNode::Kind::strided) return strip;
   strip.stride_bytes = parent.node->stride_bytes;
   strip.count = parent.node->count - parent.index;
-  // A division per strip is dear where strips are short; most end well before the slice does.
+  // A division per strip is expensive if strips are short; most end well before the slice does.
   if (strip.count * piece > left) strip.count = left / piece;
   return strip;
 }
@@ -93,14 +93,14 @@ inline void Cursor::advance(std::uint64_t len_bytes) {
   }
 }
 
-// The step most often taken in lists: from one piece to the next child, if that is one piece too.
+// The most frequent step in lists: from one piece to the next child, if that is one piece too.
 inline bool Cursor::step_in_list() {
   if (depth_ < 2) return false;
   Level& list = path_[static_cast<std::size_t>(depth_ - 2)];
   Level& piece = path_[static_cast<std::size_t>(depth_ - 1)];
   const std::uint64_t next = list.index + 1;
   if (next >= list.node->children.size())
-    return false;  // also where the parent is strided: it has none
+    return false;  // also if the parent is strided: it has no list
   const Pattern& child = list.node->children[next];
   const std::uint64_t rest = within_ - piece.node->len_bytes;
   if (child.node()->kind != PatternNode::Kind::contiguous || rest >= child.node()->len_bytes)
@@ -112,7 +112,7 @@ inline bool Cursor::step_in_list() {
   return true;
 }
 
-// The part of a strip that lies below `limit`: whole pieces, or the first bytes of one piece.
+// The part of a strip below `limit`: whole pieces, or the first bytes of one piece.
 [[nodiscard]] Strip clip_below(Strip strip, std::int64_t limit);
 
 // Calls visit(Strip) for the bytes of the slice from the cursor up to offset `limit`, and leaves

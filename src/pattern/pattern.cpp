@@ -27,8 +27,8 @@ std::uint64_t saturating_mul(std::uint64_t a, std::uint64_t b) {
                                                 : product;
 }
 
-// Whether the patterns differ only in where they begin. It is enough to find what was copied or is
-// one piece.
+// Whether the patterns differ only in where they begin. Recognizes only copies and single pieces,
+// which is enough.
 bool same_shape(const Pattern& a, const Pattern& b) {
   if (a.node() == b.node()) return true;
   return a.is_contiguous() && b.is_contiguous() && a.len_bytes() == b.len_bytes();
@@ -180,8 +180,8 @@ std::uint64_t Pattern::piece_count() const { return empty() ? 0 : node_->piece_c
 
 namespace {
 
-// For an unordered slice: of the repetitions at the root all those that it touches, so that little
-// of a pattern without end stays little.
+// For an unordered slice: the bounds of all repetitions at the root that it touches, so that a
+// short slice of an unbounded pattern has narrow bounds.
 Bounds loose_bounds_of(const Slice& slice) {
   const PatternNode& node = *slice.pattern.node();
   const std::int64_t base = slice.base + slice.pattern.origin();

@@ -59,7 +59,7 @@ class Pattern {
   [[nodiscard]] std::int64_t origin() const { return origin_; }
   [[nodiscard]] const PatternNode* node() const { return node_.get(); }
 
-  // The levels of the tree; 0 if empty. Who builds a Pattern from somebody else's description
+  // The levels of the tree; 0 if empty. Code that builds a Pattern from an external description
   // checks that it is at most max_depth: deeper trees can be made, but neither walked nor decoded.
   [[nodiscard]] int depth() const;
   static constexpr int max_depth = 64;
@@ -72,9 +72,9 @@ class Pattern {
   std::shared_ptr<const PatternNode> node_;
 };
 
-// One level of a Pattern. Everything derived is computed once, at construction. Offset 0 of a node
-// is its first byte in data order, so that no sum of origins on the way down leaves the offsets in
-// use.
+// One level of a Pattern. All derived values are computed once, at construction. Offset 0 of a node
+// is its first byte in data order, so that the sum of origins at any level stays within the offsets
+// in use.
 struct PatternNode {
   enum class Kind : std::uint8_t { contiguous, strided, indexed };
 
@@ -93,7 +93,7 @@ struct PatternNode {
   std::vector<std::uint64_t> first_bytes;  // indexed: data bytes before each child
 };
 
-// Some consecutive data bytes of a Pattern placed at `base`: one request on a file or in memory.
+// Consecutive data bytes of a Pattern placed at `base`: one request on a file or in memory.
 struct Slice {
   Pattern pattern;
   std::int64_t base = 0;
@@ -101,8 +101,8 @@ struct Slice {
   std::uint64_t len_bytes = 0;
 };
 
-// The offsets between which a Slice lies; an empty Slice gives an empty range. Exact if the pattern
-// is ordered.
+// The lowest offset of a Slice and one past the highest; empty for an empty Slice. Exact if the
+// pattern is ordered.
 struct Bounds {
   std::int64_t lowest = 0;
   std::int64_t highest = 0;
@@ -112,8 +112,8 @@ struct Bounds {
 // Appends a description of `slice` to `out`; shared subtrees are written once.
 void encode(const Slice& slice, std::vector<std::byte>& out);
 
-// Reads one description back and removes it from `in`. Anything that encode() cannot have written
-// is refused: references ahead, depth, sums beyond 62 bits.
+// Reads one description and removes it from `in`. Refuses anything that encode() cannot have
+// written: forward references, excessive depth, sums beyond 62 bits.
 [[nodiscard]] Result<Slice> decode(std::span<const std::byte>& in);
 
 }  // namespace shima

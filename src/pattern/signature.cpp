@@ -10,7 +10,7 @@ namespace shima {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
-              "elements in memory are taken to be little-endian");
+              "elements in memory are assumed to be little-endian");
 
 #if __LDBL_MANT_DIG__ == 113
 using Quadruple = long double;
@@ -23,7 +23,7 @@ void copy_reversed(std::byte* to, const std::byte* from, std::size_t len_bytes) 
   std::reverse_copy(from, from + len_bytes, to);
 }
 
-// The low `file_bytes` of a number, if they are all there is to it.
+// The low `file_bytes` of a number; an error if the number needs more bytes.
 Status narrow(const Element& element, const std::byte* memory, std::byte* file) {
   const bool is_signed = element.coding == Coding::signed_integer;
   const bool negative =
@@ -132,7 +132,7 @@ Signature::Part Signature::part_in(std::uint64_t file_bytes) const {
   return all;
 }
 
-// Calls convert(element, count) for runs of equal elements until it says no; false then.
+// Calls convert(element, count) for runs of equal elements until it returns false; false then.
 template <class Convert>
 bool Signature::walk(const Convert& convert) const {
   if (parts_.empty()) return count_ == 0 || convert(element_, count_ * element_.components);
@@ -161,7 +161,7 @@ void Signature::decode(std::span<const std::byte> file, std::span<std::byte> mem
   std::byte* to = memory.data();
   std::ignore = walk([&](const Element& element, std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) {
-      // An element's components come together or not at all.
+      // An element's components are converted together or not at all.
       const std::uint64_t left = element.components - i % element.components;
       if (file.size() < left * element.file_bytes) return false;
       decode_one(element, file.data(), to);

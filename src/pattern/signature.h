@@ -1,8 +1,8 @@
-// What a datatype is made of, element by element, and how each element looks in a file.
+// The elements of a datatype, and the form of each element in a file.
 //
-// A data representation other than the native one changes bytes and sizes of elements, so that data
-// can no longer be moved without knowing what it is. A Signature is the sequence of a datatype's
-// elements, as small as the datatype's description. Pure.
+// A data representation other than native changes bytes and sizes of elements, so that data can be
+// moved only if its type is known. A Signature is the sequence of a datatype's elements, as small
+// as the datatype's description. Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace shima {
 enum class Coding : std::uint8_t {
   verbatim,
   swapped,           // the other byte order
-  signed_integer,    // big-endian with fewer bytes; what does not fit is an error
+  signed_integer,    // big-endian with fewer bytes; a value that does not fit is an error
   unsigned_integer,  // the same without a sign
   long_double,       // from this machine's long double to 16 bytes of IEEE 754, big-endian
 };
@@ -47,9 +47,9 @@ class Signature {
   };
   [[nodiscard]] Part part_in(std::uint64_t file_bytes) const;
 
-  // Converts all elements, which lie one after the other in both places.
+  // Converts all elements, which are contiguous on both sides.
   [[nodiscard]] Status encode(std::span<const std::byte> memory, std::span<std::byte> file) const;
-  // The same the other way, for the whole elements that `file` holds.
+  // The reverse, for the whole elements that `file` holds.
   void decode(std::span<const std::byte> file, std::span<std::byte> memory) const;
 
  private:

@@ -60,7 +60,7 @@ Blocks distribute(const Darray& shape, std::size_t dimension, std::int64_t coord
   return {.rest = size};
 }
 
-// Where a rank stands in the process grid, which MPI always numbers with the last dimension
+// The coordinates of a rank in the process grid, which MPI always numbers with the last dimension
 // fastest.
 std::vector<std::int64_t> coordinates_of(const Darray& shape) {
   std::vector<std::int64_t> coordinates(shape.processes.size());

@@ -1,10 +1,10 @@
-// A datatype's meaning: which bytes, in which order, and how far apart its repetitions lie.
+// The meaning of a datatype: its bytes, their order, and the distance of its repetitions.
 //
 // The combinators below mirror MPI's type constructors one to one and build Patterns instead of
-// lists, so a datatype's TypeMap is as small as its description. Beside the bytes they keep what
-// MPI's rules for file views ask about and a Pattern no longer knows: whether displacements never
-// decrease in typemap order. Elements that follow each other without a gap count as one block, as
-// MPICH does, so that blocks may overlap in a view that is only read. Pure.
+// lists, so a datatype's TypeMap is as small as its description. Besides the bytes they keep a
+// property that MPI's rules for file views need and a Pattern does not record: whether
+// displacements never decrease in typemap order. Elements that follow each other without a gap
+// count as one block, as in MPICH, so that blocks may overlap in a view that is only read. Pure.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ struct TypeMap {
   std::int64_t first = 0;
   std::int64_t last = 0;
   bool nondecreasing = true;
-  // The pattern repeated without end, every extent.
+  // The pattern repeated without end, once per extent.
   Pattern tiled;
 
   [[nodiscard]] std::uint64_t size() const { return pattern.len_bytes(); }
-  // One piece from 0 that the next repetition continues.
+  // One piece at 0 that the next repetition continues.
   [[nodiscard]] bool is_dense() const {
     return pattern.is_contiguous() && pattern.lowest() == 0 && extent == pattern.highest();
   }
@@ -42,7 +42,7 @@ namespace typemap {
 [[nodiscard]] TypeMap shift(TypeMap map, std::int64_t displacement);
 // `count` copies, `stride` bytes apart.
 [[nodiscard]] Result<TypeMap> repeat(const TypeMap& map, std::int64_t count, std::int64_t stride);
-// Parts that lie at their own displacements, one after the other in typemap order.
+// Parts at individual displacements, one after the other in typemap order.
 [[nodiscard]] Result<TypeMap> sequence(std::vector<TypeMap> parts);
 // Blocks of `lens[i]` copies of a type at byte displacements.
 [[nodiscard]] Result<TypeMap> blocks(const TypeMap& map, std::span<const std::int64_t> lens,
