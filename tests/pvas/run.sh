@@ -91,12 +91,12 @@ cp task foreign
 printf '\xb7' | dd of=foreign bs=1 seek=18 conv=notrunc 2>/dev/null # e_machine: AArch64
 expect_refusal 'not for this machine' 'another machine' pvas ./foreign
 cc -o no-loader "$task" -lpthread -Wl,-dynamic-linker,/nowhere/ld.so
-expect_refusal 'needs the loader /nowhere/ld.so, which is not there' 'no loader' pvas ./no-loader
+expect_refusal 'needs the loader /nowhere/ld.so, which does not exist or cannot be read' 'no loader' pvas ./no-loader
 head -c 3000 task >torn
 chmod +x torn
 expect_refusal './torn' 'a torn file' pvas ./torn
 expect_refusal 'env -S bash -u' 'env with options' pvas ./script.env
-expect_refusal 'is in no directory of PATH' 'no such program' pvas no-such-program
+expect_refusal 'was not found in any directory of PATH' 'no such program' pvas no-such-program
 expect_refusal 'no program was named' 'no program' pvas -n 2
 printf '#!./script-loop\n' >script-loop
 chmod +x script-loop

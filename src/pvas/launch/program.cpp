@@ -40,13 +40,13 @@ Result<std::string> search_path(const std::string& name) {
     if (is_executable(candidate)) return candidate;
     begin = end + 1;
   }
-  return fail(Code::no_such_file, name + " is in no directory of PATH");
+  return fail(Code::no_such_file, name + " was not found in any directory of PATH");
 }
 
 // A set-uid program cannot get its rights inside an existing process.
 Status judge_rights(int fd, const std::string& path) {
   struct stat info{};
-  if (::fstat(fd, &info) != 0) return fail_errno(errno, "looking at " + path);
+  if (::fstat(fd, &info) != 0) return fail_errno(errno, "reading the attributes of " + path);
   if (!S_ISREG(info.st_mode)) return fail(Code::access_denied, path + " is not a file", EACCES);
   if (::access(path.c_str(), X_OK) != 0) return fail_errno(errno, "executing " + path);
   const bool sets_group = (info.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
@@ -93,12 +93,12 @@ Status judge_loader(const ElfImage& image, const std::string& path) {
   if (!image.interpreter) return {};
   const std::string& loader = *image.interpreter;
   if (::access(loader.c_str(), R_OK) != 0)
-    return refuse(path, "needs the loader " + loader + ", which is not there");
+    return refuse(path, "needs the loader " + loader + ", which does not exist or cannot be read");
   const UniqueFd fd(::open(loader.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail_errno(errno, "opening " + loader);
   SHIMA_TRY_ASSIGN(const ElfImage found, read_elf_image(fd.get(), loader));
   if (found.interpreter)
-    return refuse(path, "needs the loader " + loader + ", which needs one itself");
+    return refuse(path, "needs the loader " + loader + ", which itself needs a loader");
   return {};
 }
 
@@ -126,7 +126,8 @@ Result<Program> find_program(const std::string& name, std::vector<std::string> a
     program.arguments.insert(program.arguments.begin(), before.begin(), before.end());
     program.file = interpreter.file;
   }
-  return fail_errno(ELOOP, name + ": an interpreter of an interpreter of an interpreter");
+  return fail_errno(
+      ELOOP, name + ": scripts as interpreters of scripts are nested too deeply (at most 4)");
 }
 
 }  // namespace shima::pvas

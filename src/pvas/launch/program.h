@@ -1,5 +1,5 @@
-// From what a user names to what is loaded: a script becomes its interpreter, and a program that
-// cannot be a task is refused with the reason before a space is contacted.
+// From a program's name to the file that is loaded: a script becomes its interpreter, and a program
+// that cannot be a task is refused with the reason before a space is contacted.
 #pragma once
 
 #include <string>

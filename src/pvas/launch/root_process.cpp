@@ -44,7 +44,8 @@ Result<std::string> root_program() {
     std::string candidate = directory + place + "pvas-root";
     if (::access(candidate.c_str(), X_OK) == 0) return candidate;
   }
-  return fail(Code::no_such_file, "pvas-root is not beside " + own);
+  return fail(Code::no_such_file,
+              "the program pvas-root was not found in the installation of " + own);
 }
 
 // The root's command line, built before the fork because the child must not allocate. LD_PRELOAD of
@@ -99,12 +100,12 @@ Status start_root(const UniqueFd& listener, const WhichSpace& space) {
   SHIMA_TRY_ASSIGN(const RootCommand command, root_command(space));
   SHIMA_TRY_ASSIGN(BirthPipe birth, make_birth_pipe());
   const pid_t first = ::fork();
-  if (first < 0) return fail_errno(errno, "making a space's root");
+  if (first < 0) return fail_errno(errno, "creating a space's root");
   if (first == 0) {
     const pid_t second = ::fork();
     if (second == 0) become_root(command, listener.get(), birth.to_tell.get());
     if (second < 0)
-      tell_of_birth(birth.to_tell.get(), code_of_errno(errno), errno, "making a space's root");
+      tell_of_birth(birth.to_tell.get(), code_of_errno(errno), errno, "creating a space's root");
     ::_exit(0);
   }
   birth.to_tell = UniqueFd();

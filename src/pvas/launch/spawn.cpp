@@ -80,9 +80,9 @@ Result<std::vector<GivenFile>> inherited_files() {
 
 Result<UniqueFd> in_memory(const std::string& bytes) {
   UniqueFd fd(::memfd_create("shima-order", MFD_CLOEXEC));
-  if (!fd) return fail_errno(errno, "memory for an order");
+  if (!fd) return fail_errno(errno, "creating memory for a spawn order");
   if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
-    return fail_errno(errno, "writing an order");
+    return fail_errno(errno, "writing a spawn order");
   return fd;
 }
 
@@ -109,7 +109,7 @@ std::unexpected<Error> refusal(const Message& message) {
   return fail(static_cast<Code>(message.value), text_of(message), message.other);
 }
 
-// A root that refuses stops reading, so sending may fail; its answer has been sent all the same.
+// A root that refuses stops reading, so sending may fail; its answer has been sent nevertheless.
 Result<Received> answer_to(const Status& sent, int socket) {
   if (!sent && sent.error().code != Code::peer_lost) return std::unexpected(sent.error());
   auto answer = receive_message(socket);
@@ -118,7 +118,7 @@ Result<Received> answer_to(const Status& sent, int socket) {
 }
 
 std::unexpected<Error> surprise() {
-  return fail(Code::not_same, "a space's root says something unexpected");
+  return fail(Code::not_same, "a space's root sent an unexpected message");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ sigset_t signals_to_hand_on() {
 bool take_part(const TaskChange& change) {
   if (change.turn == Turn::stopped) ::kill(::getpid(), SIGSTOP);
   if (!change.failure.empty())
-    std::fprintf(stderr, "shima: the task did not begin: %s\n", change.failure.c_str());
+    std::fprintf(stderr, "shima: the task did not start: %s\n", change.failure.c_str());
   return change.turn == Turn::ended;
 }
 
@@ -62,14 +62,15 @@ void StandIn::hand_on(const std::vector<StartedTask>& tasks, const std::vector<b
   }
 }
 
-// A root that exits takes its tasks with it.
+// If a root exits, its tasks end too.
 Result<std::optional<TaskChange>> StandIn::news_of(const StartedTask& task) {
   auto change = task.next_change(std::chrono::milliseconds{0});
   if (change || change.error().code != Code::peer_lost) return change;
   if (!std::exchange(told_, true))
     std::fputs(
-        "shima: the space was killed, and with it all its tasks; if memory ran out, by the kernel, "
-        "whose log (dmesg) says so: use less memory, or fewer tasks on this machine\n",
+        "shima: the space was killed, and all its tasks with it; if memory ran out, the kernel's "
+        "log "
+        "(dmesg) reports that: use less memory, or fewer tasks on this machine\n",
         stderr);
   return TaskChange{Turn::ended, SIGKILL, {}};
 }

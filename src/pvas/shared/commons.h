@@ -29,7 +29,7 @@ inline constexpr std::uint64_t commons_bytes = tebi;
 static_assert(commons_begin + commons_bytes <= 0x550000000000);
 
 inline constexpr std::uint64_t commons_magic = 0x53'50'56'43'00'00'00'01;
-// How much of it cannot be allocated; most of this is never touched.
+// The part that cannot be allocated; most of it is never touched.
 inline constexpr std::uint64_t commons_head_bytes = std::uint64_t{16} << 30;
 inline constexpr std::uint64_t commons_data_begin = commons_begin + commons_head_bytes;
 inline constexpr std::uint64_t commons_data_bytes = commons_bytes - commons_head_bytes;

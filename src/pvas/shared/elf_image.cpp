@@ -47,7 +47,7 @@ Status add_segment(ElfImage& image, const ElfSegment& header, const std::string&
   return {};
 }
 
-// Without PT_PHDR, the headers lie in the segment that maps their file offset.
+// Without PT_PHDR, the headers are in the segment that maps their file offset.
 std::uint64_t headers_in_memory(const ElfImage& image, std::uint64_t offset) {
   for (const Segment& segment : image.segments)
     if (offset >= segment.offset && offset < segment.offset + segment.file_bytes)
@@ -70,7 +70,7 @@ Result<ElfImage> read_elf_image(int fd, const std::string& name) {
     if (part.p_type == PT_GNU_STACK) image.executable_stack = (part.p_flags & PF_X) != 0;
   }
   if (image.segments.empty()) return refuse(name, "has nothing to load");
-  if (image.entry >= image.span) return refuse(name, "begins outside of itself");
+  if (image.entry >= image.span) return refuse(name, "has an entry point outside its segments");
   image.headers = headers_in_memory(image, file.header.e_phoff);
   return image;
 }

@@ -31,7 +31,7 @@ Result<Address> address_of(const std::string& name) {
 
 Result<UniqueFd> make_socket() {
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket) return fail_errno(errno, "making a space's socket");
+  if (!socket) return fail_errno(errno, "creating a space's socket");
   return socket;
 }
 
@@ -56,8 +56,8 @@ Result<UniqueFd> bind_local(const std::string& name) {
   SHIMA_TRY_ASSIGN(const Address address, address_of(name));
   SHIMA_TRY_ASSIGN(UniqueFd socket, make_socket());
   if (::bind(socket.get(), address.get(), address.size) == 0) return socket;
-  if (errno == EADDRINUSE) return fail(Code::file_exists, "a space has this name", errno);
-  return fail_errno(errno, "naming a space's socket");
+  if (errno == EADDRINUSE) return fail(Code::file_exists, "this name of a space is taken", errno);
+  return fail_errno(errno, "binding the name of a space's socket");
 }
 
 Status listen_local(const UniqueFd& socket) {

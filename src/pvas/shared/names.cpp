@@ -23,7 +23,7 @@ class Locked {
       if (table.lock.compare_exchange_strong(holder, own)) return Locked(table);
       if (Clock::now() > deadline)
         return fail(Code::timed_out, "task " + std::to_string(holder % incarnation_factor - 1) +
-                                         " keeps names locked");
+                                         " has held the lock of the names too long");
       futex_wait(table.lock, holder, slice_us);
     }
   }
@@ -78,7 +78,7 @@ Status NameTable::hide(std::uint32_t owner, const std::string& name) {
   SHIMA_TRY_ASSIGN(const Locked locked, Locked::take(*this, owner));
   Export* const shown = find_name(*this, name);
   if (shown == nullptr || shown->owner != owner)
-    return fail(Code::bad_argument, "the name " + name + " is not this task's");
+    return fail(Code::bad_argument, "the name " + name + " does not belong to this task");
   shown->owner = 0;
   return {};
 }

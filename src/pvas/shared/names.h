@@ -30,7 +30,7 @@ struct MemoryRange {
   }
 };
 
-// A named memory range: in the owner's partition, or wherever the owner declares.
+// A named memory range: in the owner's partition, or at any place that the owner declares.
 struct Export {
   std::atomic<std::uint32_t> owner;  // 0: unused
   std::array<char, max_name> name;

@@ -34,7 +34,7 @@ std::uint64_t run_state(std::uint64_t chunks) {
 }
 
 std::unexpected<Error> not_allocated() {
-  return fail(Code::bad_argument, "this address is not one that was allocated");
+  return fail(Code::bad_argument, "this address was not allocated");
 }
 std::unexpected<Error> no_room(std::uint64_t bytes) {
   return fail(Code::no_memory, "no " + std::to_string(bytes) + " bytes of shared memory are left");
@@ -43,7 +43,9 @@ std::unexpected<Error> no_room(std::uint64_t bytes) {
 }  // namespace
 
 Result<void*> ShareHeap::take(std::size_t size) {
-  if (size == 0) return fail(Code::bad_argument, "memory of no bytes");
+  if (size == 0)
+    return fail(Code::bad_argument,
+                "allocating 0 bytes of shared memory; the size must be positive");
   if (size <= largest_slot) {
     const std::size_t slot = std::bit_ceil(std::max(size, smallest_slot));
     return take_slot(static_cast<std::size_t>(std::countr_zero(slot / smallest_slot)));
@@ -98,8 +100,8 @@ Result<void*> ShareHeap::take_slot(std::size_t size_class) {
   }
 }
 
-// An empty slab becomes free unless slots were last taken from it: a program that allocates and
-// frees in turn would otherwise create and clear a slab every time.
+// An empty slab becomes free unless slots were last taken from it: a program that alternates
+// between allocating and freeing would otherwise create and clear a slab every time.
 Status ShareHeap::give_slot(std::uint64_t chunk, std::uint64_t state, std::size_t offset) {
   const std::size_t size_class = class_of(state);
   const std::size_t slot_bytes = smallest_slot << size_class;

@@ -34,7 +34,7 @@ struct HeapHead {
 
 class ShareHeap {
  public:
-  // `states`, `bits` and the chunks at `memory` belong together; all lie in shared mappings of one
+  // `states`, `bits` and the chunks at `memory` belong together; all are in shared mappings of one
   // memfd.
   ShareHeap(HeapHead& head, std::span<ChunkState> states, SlabBits* bits, std::byte* memory)
       : head_(&head), states_(states), bits_(bits), memory_(memory) {}

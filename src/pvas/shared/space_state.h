@@ -1,4 +1,4 @@
-// The shared state of a space: what its tasks and its root know of each other.
+// The shared state of a space, which its tasks and its root use.
 //
 // The root creates one SpaceState. Every task's partition begins with a Control that points to it.
 // A task finds its Control by an entry of its auxiliary vector; unlike an environment variable,
@@ -49,7 +49,7 @@ struct SpaceState {
   std::array<char, 108> socket_name;  // abstract, without the zero before it
   std::array<Place, max_tasks> places;
 
-  Commons* commons;  // null where the space is in no group
+  Commons* commons;  // null if the space is in no group
   std::uint32_t incarnation;
   Sharing sharing;
 

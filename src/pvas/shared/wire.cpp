@@ -104,7 +104,7 @@ Result<SpawnOrder> decode_order(std::string_view bytes) {
   std::string cpus;
   unpacker.get(cpus);
   order.cpus.assign(cpus.begin(), cpus.end());
-  if (!unpacker.ok()) return fail(Code::bad_argument, "a damaged order for a task");
+  if (!unpacker.ok()) return fail(Code::bad_argument, "a damaged spawn order");
   return order;
 }
 
@@ -127,7 +127,7 @@ Status send_message(int socket, const Message& message, std::span<const int> fil
     if (::sendmsg(socket, &head, MSG_NOSIGNAL) >= 0) return {};
     if (errno == EINTR) continue;
     if (errno == EPIPE || errno == ECONNRESET)
-      return fail(Code::peer_lost, "the other end of a space's connection is gone", errno);
+      return fail(Code::peer_lost, "the peer of a space's connection has exited", errno);
     return fail_errno(errno, "sending to a space");
   }
 }
@@ -154,14 +154,15 @@ Result<Received> receive_message(int socket) {
     for (const int fd : fds) received.files.emplace_back(fd);
   }
   if (got < 0 && errno != ECONNRESET) return fail_errno(errno, "receiving from a space");
-  if (got <= 0) return fail(Code::peer_lost, "the other end of a space's connection is gone");
+  if (got <= 0) return fail(Code::peer_lost, "the peer of a space's connection has exited");
   if (got != sizeof received.message || received.message.magic != wire_magic)
-    return fail(Code::not_same, "a space of another version of Shima");
+    return fail(Code::not_same, "the space runs another version of Shima");
   if ((head.msg_flags & MSG_CTRUNC) != 0)
-    return fail(Code::no_memory,
-                "files came for which there is no number left: raise the limit of open files (a "
-                "space's root has the hard limit of who makes the space)",
-                EMFILE);
+    return fail(
+        Code::no_memory,
+        "no file descriptor is left for files that were sent: raise the limit of open files (a "
+        "space's root has the hard limit of the process that creates the space)",
+        EMFILE);
   return received;
 }
 
@@ -169,10 +170,11 @@ Status must_be_own_user(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
-    return fail_errno(errno, "asking who is at the other end of a space's connection");
+    return fail_errno(errno, "reading the user of the peer of a space's connection");
   if (peer.uid == ::geteuid()) return {};
-  return fail(Code::access_denied, "the other end of a space's connection is a process of user " +
-                                       std::to_string(peer.uid));
+  return fail(
+      Code::access_denied,
+      "the peer of a space's connection is a process of another user, " + std::to_string(peer.uid));
 }
 
 }  // namespace shima::pvas

@@ -79,7 +79,7 @@ struct SpawnOrder {
   std::uint64_t blocked = 0;  // blocked signals: bit n - 1 for signal n
   std::uint64_t ignored = 0;
   std::int32_t niceness = 0;
-  std::int32_t process_group = 0;  // 0: one of its own
+  std::int32_t process_group = 0;  // 0: a new one
   std::vector<std::uint8_t> cpus;  // as in sched_setaffinity(2); empty: any
   std::array<rlimit, RLIM_NLIMITS> limits{};
 };

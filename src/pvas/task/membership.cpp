@@ -109,7 +109,7 @@ Result<Imported> Membership::find(const std::string& name,
     if (found) return *found;
     const Clock::duration left = limit ? *limit - (Clock::now() - begun) : longest_sleep;
     if (left <= Clock::duration::zero())
-      return fail(Code::timed_out, "nobody shows memory named " + name);
+      return fail(Code::timed_out, "no task exports memory named " + name);
     const auto sleep = std::chrono::ceil<std::chrono::microseconds>(
         std::min<Clock::duration>(left, longest_sleep));
     futex_wait(changed, seen, static_cast<std::uint32_t>(sleep.count()));
@@ -129,7 +129,7 @@ Result<std::vector<int>> Membership::spaces() const {
   return there;
 }
 
-// Counts the hold before reading the state; the root marks the end before it reads the counts.
+// Counts the hold before it reads the state; the root marks the end before it reads the counts.
 Status Membership::hold(int other) const {
   SHIMA_TRY(must_be_task(other));
   auto& count = control_->space_state

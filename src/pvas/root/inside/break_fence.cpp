@@ -31,7 +31,8 @@ Status look_at_break_fence() {
   const long now = break_now();
   for (const long wanted : {now + page, now - page})
     if (bare::call(SYS_brk, wanted) != now)
-      return fail(Code::unsupported_operation, "the program break of a space's root moves");
+      return fail(Code::unsupported_operation,
+                  "the program break of a space's root can still be moved");
   return {};
 }
 

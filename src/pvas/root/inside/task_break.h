@@ -1,10 +1,10 @@
 // A program break for each task.
 //
 // The kernel has one break per address space, which the root has fenced (break_fence.h). The brk
-// calls of a task's private libc come here: the heap is a part of the task's partition that grows
-// and shrinks as the kernel's would. Some readable pages follow it: MPICH copies 4 KiB from a
-// worker's address, which is shorter, and if that is the last block of the heap the copy must not
-// kill the task.
+// calls of a task's private libc are redirected here: the heap is a part of the task's partition
+// that grows and shrinks as the kernel's would. Some readable pages follow it: MPICH copies 4 KiB
+// from the address of a shorter worker object, and if that is the last block of the heap the copy
+// must not kill the task.
 #pragma once
 
 #include "pvas/shared/space_state.h"

@@ -26,7 +26,7 @@ void must(EntryOrder& order, EntryStep step, long result) {
 }
 
 // Gives the task's files the numbers they had in the starting process. All of them first move above
-// every number that is wanted, so that none overwrites another.
+// every number that is used in the task, so that none overwrites another.
 void move_files(EntryOrder& order) {
   int above = order.origin_at;
   for (int i = 0; i < order.file_count; ++i)
@@ -90,7 +90,7 @@ extern "C" [[noreturn]] void shima_enter_task(EntryOrder* given) {
   bare::call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
   if (bare::call(SYS_getppid) != order.root_pid) give_up(order, EntryStep::parent, -3);
   must(order, EntryStep::directory, bare::call(SYS_fchdir, order.directory_fd));
-  // The group may belong to another session; then the task gets a group of its own.
+  // The group may belong to another session; then the task gets a new group.
   if (order.process_group == 0 || bare::failed(bare::call(SYS_setpgid, 0, order.process_group)))
     bare::call(SYS_setpgid, 0, 0);
   move_files(order);

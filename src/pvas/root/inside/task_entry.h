@@ -35,14 +35,14 @@ enum class EntryStep : int {
   done,
 };
 
-// Lies in the task's own partition, so that the root need not wait until it has been read.
+// Stored in the task's own partition, so that the root need not wait until it has been read.
 struct EntryOrder {
   Place* place;  // where the process publishes its ID before its program can read it
   int root_pid;
   int directory_fd;
   int origin_fd;  // the program's file, for ld.so
   int origin_at;
-  int process_group;  // to join; 0: a group of its own
+  int process_group;  // to join; 0: a new group
   unsigned umask;
   std::uint64_t blocked;  // signal mask
   std::uint64_t ignored;

@@ -29,10 +29,10 @@ Result<UniqueFd> open_faults() {
     if (device) faults = UniqueFd(::ioctl(device.get(), USERFAULTFD_IOC_NEW, flags));
   }
 #endif
-  if (!faults) return fail_errno(why, "asking to be told of first touches of memory");
+  if (!faults) return fail_errno(why, "opening userfaultfd for lazy mapping");
   uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
   if (::ioctl(faults.get(), UFFDIO_API, &api) != 0)
-    return fail_errno(errno, "agreeing with the kernel on first touches of memory");
+    return fail_errno(errno, "enabling userfaultfd for lazy mapping");
   return faults;
 }
 
@@ -49,7 +49,7 @@ Status watch(int faults, MemoryRange where) {
     return {};
   const int why = errno;
   ::munmap(pointer(where.begin), where.size);
-  return fail_errno(why, "watching for first touches of memory");
+  return fail_errno(why, "registering memory with userfaultfd for lazy mapping");
 }
 
 }  // namespace

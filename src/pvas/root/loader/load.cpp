@@ -87,7 +87,7 @@ Status change_image(const ElfImage& image, const PrivateCopy& copy, Loaded& load
   for (const Segment& segment : image.segments)
     SHIMA_TRY(change_segment(segment, {copy, island}, loaded, name));
   if (::mprotect(island, island_bytes, PROT_READ | PROT_EXEC) != 0)
-    return fail_errno(errno, "making code for " + name);
+    return fail_errno(errno, "patching the code of " + name);
   loaded.end += island_bytes;
   return {};
 }
@@ -101,7 +101,8 @@ Status map_pages(std::uint64_t address, std::uint64_t bytes, int protection) {
   if (got == MAP_FAILED) return fail_errno(errno, "mapping memory for a task");
   if (got == wanted) return {};
   ::munmap(got, bytes);
-  return fail(Code::unsupported_operation, "this kernel does not map memory where it is asked to");
+  return fail(Code::unsupported_operation,
+              "this kernel does not map memory at a requested address");
 }
 
 Result<Loaded> load_image(int fd, const ElfImage& image, std::uint64_t where,

@@ -84,13 +84,13 @@ struct Images {
 };
 
 std::unexpected<Error> too_large(const std::string& name) {
-  return fail(Code::no_memory, name + ": with its static data it does not fit a partition");
+  return fail(Code::no_memory, name + ": with its static data it is larger than a partition");
 }
 
 Status must_be_placed(const Loaded& loaded, const std::string& name) {
   if (loaded.placed_calls > 0) return {};
   return fail(Code::unsupported_operation,
-              name + ": its way of mapping memory is not known, so it cannot be a task");
+              name + ": its libc maps memory in an unknown way, so it cannot be a task");
 }
 
 Result<Images> load_program(const SpawnOrder& order, int fd, std::uint64_t where,
@@ -141,7 +141,7 @@ Result<std::uint64_t> make_stack(const SpawnOrder& order, const Images& images, 
   if (platform != nullptr) content.platform = platform;
   content.aux.push_back({aux_control, reinterpret_cast<std::uint64_t>(control)});
   if (::getrandom(content.random.data(), content.random.size(), 0) < 0)
-    return fail_errno(errno, "random bytes for a task");
+    return fail_errno(errno, "getting random bytes for a task");
   return write_first_stack(content, {reinterpret_cast<std::byte*>(begin), bytes}, begin);
 }
 

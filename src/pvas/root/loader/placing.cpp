@@ -24,8 +24,8 @@ constexpr std::uint64_t round_up(std::uint64_t x, std::uint64_t to) {
 }
 
 // Takes `size` bytes at the area's next address; 0 if they do not fit. At the end it starts again
-// at the beginning, where ranges may have been unmapped: only the kernel knows whether an address
-// is free, and it is asked not to replace anything. Skips `skip` bytes first.
+// at the beginning, where ranges may have been unmapped. Only the kernel knows whether an address
+// is free, so the mapping call is made not to replace anything. Skips `skip` bytes first.
 std::uint64_t take_address(MappingArea& area, std::uint64_t size, std::uint64_t align,
                            std::uint64_t skip) {
   std::uint64_t next = area.next.load(std::memory_order_relaxed);
@@ -111,7 +111,7 @@ void take_over(MappingArea& area, long code, long size) {
   constexpr long read_execute = PROT_READ | PROT_EXEC;
   const long island = map_at(area, island_bytes, read_write, MAP_PRIVATE | MAP_ANONYMOUS);
   if (bare::failed(island)) return;
-  // If code must not be written, this libc's mappings stay where the kernel puts them.
+  // If code cannot be made writable, the kernel places this libc's mappings.
   if (bare::call(SYS_mprotect, code, size, read_write) == 0) {
     redirect_calls(reinterpret_cast<std::uint8_t*>(code), static_cast<std::size_t>(size),
                    reinterpret_cast<std::uint8_t*>(island), &area);
@@ -177,8 +177,8 @@ long place_mremap(MappingArea& area, const CallRegisters& call) {
   return moved;
 }
 
-// Memory unmapped at the area's end is returned to the area, so that a program that maps and
-// unmaps in turn gets the same address every time.
+// Memory unmapped at the area's end is returned to the area, so that a program that alternates
+// between mapping and unmapping gets the same address every time.
 long place_munmap(MappingArea& area, const CallRegisters& call) {
   const long result = bare::call(SYS_munmap, call.rdi, call.rsi);
   const auto begin = static_cast<std::uint64_t>(call.rdi);

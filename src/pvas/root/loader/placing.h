@@ -10,8 +10,7 @@
 // for the kernel it is the root's.
 //
 // This code runs inside a task, at any time, on any of its threads: it uses no locks, no libc and
-// no vector registers. It belongs to the root, which lives in the same space. keeps no vector
-// register busy. The code itself is the root's, which lives in the same space.
+// no vector registers. The code itself is the root's, in the same address space.
 #pragma once
 
 #include <cstddef>

@@ -53,7 +53,7 @@ void Connection::refuse(const Error& error) {
 
 Status Connection::begin_order(Received& received) {
   if (received.files.size() != 2 || order_ || task)
-    return fail(Code::bad_argument, "an order out of turn");
+    return fail(Code::bad_argument, "a spawn order at the wrong time");
   order_ = std::move(received.files[0]);
   directory_ = std::move(received.files[1]);
   files_expected_ = static_cast<std::size_t>(received.message.value);
@@ -62,7 +62,7 @@ Status Connection::begin_order(Received& received) {
 
 Status Connection::add_files(Received& received) {
   if (!order_ || files_.size() + received.files.size() > files_expected_)
-    return fail(Code::bad_argument, "files out of turn");
+    return fail(Code::bad_argument, "more files than the spawn order announced");
   for (std::size_t i = 0; i < received.files.size(); ++i)
     files_.push_back({std::move(received.files[i]), received.message.numbers[i]});
   return {};
@@ -70,13 +70,14 @@ Status Connection::add_files(Received& received) {
 
 Result<SpawnOrder> Connection::read_order() const {
   struct stat info{};
-  if (::fstat(order_.get(), &info) != 0) return fail_errno(errno, "looking at an order");
+  if (::fstat(order_.get(), &info) != 0)
+    return fail_errno(errno, "reading the size of a spawn order");
   const auto size = static_cast<std::size_t>(info.st_size);
   if (info.st_size <= 0 || size > largest_order)
-    return fail(Code::bad_argument, "an order of unlikely size");
+    return fail(Code::bad_argument, "a spawn order that is empty or too large");
   std::string bytes(size, '\0');
   if (::pread(order_.get(), bytes.data(), size, 0) != info.st_size)
-    return fail_errno(errno, "reading an order");
+    return fail_errno(errno, "reading a spawn order");
   return decode_order(bytes);
 }
 

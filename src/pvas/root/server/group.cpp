@@ -61,7 +61,7 @@ Result<std::optional<Met>> meet(const std::string& group, int slice) {
   if (!answer && answer.error().code == Code::peer_lost) return std::nullopt;  // it has just exited
   if (!answer) return std::unexpected(answer.error());
   if (answer->message.word != Word::memory || answer->files.size() != 1)
-    return fail(Code::not_same, "a root of the group says something unexpected");
+    return fail(Code::not_same, "a root of the group sent an unexpected message");
   const auto incarnation = static_cast<std::uint32_t>(answer->message.other);
   return Met{{std::move(*socket), slice, incarnation}, std::move(answer->files[0])};
 }
@@ -72,7 +72,7 @@ Result<UniqueFd> make_file() {
   if (!file || ::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0 ||
       ::ftruncate(file.get(), static_cast<off_t>(commons_bytes)) != 0 ||
       ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return fail_errno(errno, "making the memory that a group of spaces shares");
+    return fail_errno(errno, "creating the memory that a group of spaces shares");
   return file;
 }
 
@@ -84,7 +84,7 @@ Status map_shared(int file, MemoryRange where, std::uint64_t offset) {
   if (got == MAP_FAILED) return fail_errno(errno, "mapping the memory of a group of spaces");
   if (got != wanted)
     return fail(Code::unsupported_operation,
-                "this kernel does not map memory where it is asked to");
+                "this kernel does not map memory at a requested address");
   // The range is large, and a core dump would include its untouched pages.
   ::madvise(wanted, where.size, MADV_DONTDUMP);
   return {};
@@ -99,15 +99,15 @@ Result<Commons*> map_head(int file, Slice slice, bool is_new) {
     commons->magic = commons_magic;
   }
   if (commons->magic != commons_magic)
-    return fail(Code::not_same, "the group's spaces are of another version of Shima");
+    return fail(Code::not_same, "the group's spaces run another version of Shima");
   if (commons->slices != slice.count)
     return fail(Code::bad_argument, "the group has " + std::to_string(commons->slices) +
                                         " slices and not " + std::to_string(slice.count));
   return commons;
 }
 
-// Reserves the other slices, so that nothing of this space can lie where another has its
-// partitions.
+// Reserves the other slices, so that no memory of this space is mapped at the partitions of
+// another.
 Status reserve_other_slices(const SpaceState& space_state, Slice slice) {
   const std::uint64_t bytes = region_bytes / static_cast<std::uint64_t>(slice.count);
   const std::uint64_t end = space_state.first_partition + bytes;
@@ -142,7 +142,7 @@ Result<std::vector<Met>> meet_others(const std::string& group, Slice slice) {
   return others;
 }
 
-// From here on other spaces know of this one.
+// After this, other spaces know this one.
 void enter(SpaceState& space_state, Slice slice, const std::vector<Met>& others) {
   Commons& commons = *space_state.commons;
   GroupSpace& own = commons.members[static_cast<std::size_t>(slice.index)];
@@ -167,9 +167,11 @@ Status join_group(SpaceState& space_state, Slice slice, const std::string& group
   // The lock is held by binding its name. A killed root holds its names until it has exited.
   SHIMA_TRY_ASSIGN(const UniqueFd lock, take_name(group_lock_name(group), time_to_join,
                                                   "another space does not finish joining"));
-  SHIMA_TRY_ASSIGN(UniqueFd listener,
-                   take_name(group_memory_name(group, slice.index), time_to_end,
-                             "the group has a space of this slice, of another number of slices"));
+  SHIMA_TRY_ASSIGN(
+      UniqueFd listener,
+      take_name(
+          group_memory_name(group, slice.index), time_to_end,
+          "the group already has a space with this slice, and with another number of slices"));
   SHIMA_TRY_ASSIGN(std::vector<Met> others, meet_others(group, slice));
   UniqueFd file;
   if (others.empty()) {

@@ -1,4 +1,4 @@
-// What a root does for its group.
+// The services of a root for its group, in a separate thread.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ struct GroupKeeping {
   SpaceState* space_state;
 };
 
-// Starts a thread that maps what tasks touch, passes the memfd to roots that join, and removes what
-// dead roots left behind; it runs until the process ends. It is a thread of its own because tasks
+// Starts a thread that maps memory when tasks touch it, passes the memfd to roots that join, and
+// removes what dead roots left behind; it runs until the process ends. It is separate because tasks
 // wait for it while the root starts others.
 void keep_group(GroupKeeping keeping);
 

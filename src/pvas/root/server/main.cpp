@@ -1,6 +1,6 @@
 // pvas-root: the process that owns a space.
 //
-//   pvas-root MAKER SLICE SLICES GROUP lazy|eager
+//   pvas-root CREATOR SLICE SLICES GROUP lazy|eager
 //
 // The library or `shima exec --one-space` starts it (pvas/launch/root_process.cpp); apart from
 // /dev/null its only files are the listening socket and a pipe to its maker. All tasks are its
@@ -41,7 +41,7 @@ Result<std::string> name_of_socket(int listener) {
   sockaddr_un name{};
   socklen_t size = sizeof name;
   if (::getsockname(listener, reinterpret_cast<sockaddr*>(&name), &size) != 0)
-    return fail_errno(errno, "asking for the space's name");
+    return fail_errno(errno, "reading the space's socket name");
   const std::size_t before = offsetof(sockaddr_un, sun_path) + 1;
   if (size <= before) return fail(Code::bad_argument, "the space has no name");
   return std::string(name.sun_path + 1, size - before);

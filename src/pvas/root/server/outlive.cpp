@@ -32,7 +32,7 @@ Status outlive_root() {
   root = ::getpid();
   if (::clone(&wait_for_end, stack.data() + stack.size(), CLONE_VM | CLONE_FILES | SIGCHLD, &root) <
       0)
-    return fail_errno(errno, "making a process that keeps a root's files");
+    return fail_errno(errno, "creating a process that keeps a root's files");
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Keeps the root's files open until its tasks have been told of its death.
+// Keeps the root's files open until its tasks have been notified of its death.
 #pragma once
 
 #include "base/result.h"

@@ -28,7 +28,7 @@ std::string probe_path() {
 
 std::string words_for(int status) {
   if (WIFSIGNALED(status))
-    return "a program is ended by signal " + std::to_string(WTERMSIG(status));
+    return "a program was ended by signal " + std::to_string(WTERMSIG(status));
   switch (WEXITSTATUS(status)) {
     case SHIMA_CHECK_CONTROL:
       return "the auxiliary vector does not lead to the partition";
@@ -47,7 +47,7 @@ std::string words_for(int status) {
     case SHIMA_CHECK_SELF:
       return "/proc/self/exe is not the program";
     default:
-      return "a program does not begin (for want of memory, or of its libraries)";
+      return "a program does not start (memory or its libraries are missing)";
   }
 }
 
@@ -73,7 +73,7 @@ Result<int> wait_for(Space& space, pid_t pid) {
     ::poll(nullptr, 0, 1);
   }
   space.signal(pid, SIGKILL);
-  return fail(Code::timed_out, "the self-test does not end");
+  return fail(Code::timed_out, "the self-test did not end in time");
 }
 
 }  // namespace
@@ -90,7 +90,8 @@ Status run_self_test(Space& space) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == SHIMA_CHECK_UNKNOWN)
     return fail(Code::no_memory, "testing whether one address space works", ENOMEM);
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-    return fail(Code::peer_lost, "who tested whether one address space works was killed");
+    return fail(Code::peer_lost,
+                "the process that tests whether one address space works was killed");
   return fail(Code::unsupported_operation,
               "one address space does not work with this libc: " + words_for(status));
 }

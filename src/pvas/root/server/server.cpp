@@ -26,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int tick_ms = 1000;
-// How long to wait for the first connection of the maker, while it lives.
+// The limit for the first connection of the creator, while it lives.
 constexpr std::chrono::seconds patience{60};
 
 class Server {
@@ -59,7 +59,7 @@ class Server {
     ::sigaddset(&set, SIGCHLD);
     signals_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     poll_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
-    if (!signals_ || !poll_) return fail_errno(errno, "making a root's files");
+    if (!signals_ || !poll_) return fail_errno(errno, "creating a root's files");
     SHIMA_TRY(add(listener_.get()));
     maker_ = watch_process(maker_pid_);
     return add(signals_.get());
@@ -126,13 +126,12 @@ class Server {
     Connection(std::move(socket))
         .refuse({.code = Code::no_memory,
                  .sys_errno = error,
-                 .what = "a space whose root has no number left for another open file; raise the "
-                         "hard limit of open files before the space is made"});
+                 .what = "the space's root has no file descriptor left; raise the "
+                         "hard limit of open files before the space is created"});
   }
 
   static Error no_memory() {
-    return {
-        .code = Code::no_memory, .sys_errno = ENOMEM, .what = "a space without any memory left"};
+    return {.code = Code::no_memory, .sys_errno = ENOMEM, .what = "the space has no memory left"};
   }
 
   // Closing a connection kills its task.

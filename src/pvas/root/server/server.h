@@ -10,7 +10,7 @@
 namespace shima::pvas {
 
 // Serves until no connection is open and none is expected. If `begun` is an error, every request is
-// refused with it. `maker`: the process that started the root and will connect first.
+// refused with it. `maker`: the process that started the root and connects first.
 [[nodiscard]] Status serve(Space& space, UniqueFd listener, pid_t maker, Status begun);
 
 }  // namespace shima::pvas

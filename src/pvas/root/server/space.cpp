@@ -22,7 +22,7 @@ const char* words_for(EntryStep step) {
     case EntryStep::parent:
       return "the space has ended";
     case EntryStep::directory:
-      return "its working directory";
+      return "entering its working directory";
     case EntryStep::files:
       return "moving its files to their numbers";
     case EntryStep::origin:
@@ -32,7 +32,7 @@ const char* words_for(EntryStep step) {
     case EntryStep::affinity:
       return "binding it to its cores";
     default:
-      return "its beginning";
+      return "preparing its start";
   }
 }
 
@@ -51,7 +51,7 @@ bool has_left(pid_t pid) {
 Result<Space> Space::make(Slice slice, const std::string& socket_name) {
   void* const memory = ::mmap(nullptr, sizeof(SpaceState), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return fail_errno(errno, "memory for a space");
+  if (memory == MAP_FAILED) return fail_errno(errno, "allocating memory for a space");
   auto* const space_state = new (memory) SpaceState;
   const std::uint64_t slice_bytes = region_bytes / static_cast<std::uint64_t>(slice.count);
   space_state->root_pid = ::getpid();
@@ -97,7 +97,7 @@ Result<Started> Space::start(const SpawnOrder& order, const UniqueFd& directory,
   const long pid = start_task(made->entry);
   if (pid < 0) {
     settle(place);
-    return fail_errno(static_cast<int>(-pid), "making a process");
+    return fail_errno(static_cast<int>(-pid), "creating a process");
   }
   keeping_[at].named = true;
   // The process publishes its ID too, but perhaps later than it is read.

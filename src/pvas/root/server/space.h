@@ -60,7 +60,7 @@ class Space {
 
  private:
   struct Task {
-    std::optional<int> place;  // nothing once it has left the space
+    std::optional<int> place;  // nothing after it has left the space
     EntryOrder* order = nullptr;
   };
 
@@ -71,7 +71,7 @@ class Space {
   void settle(int place);
   [[nodiscard]] bool is_held(int place) const;
 
-  // The state of a place that is not on the space_state.
+  // The state of a place that is not in the SpaceState.
   struct Keeping {
     bool mapped = false;
     bool named = false;  // the starter of the task has not released its number
