@@ -23,8 +23,8 @@
  * A waiting process sleeps, unless it is told to spin.  When a delegatee's process ends, its
  * requesters' calls fail with PVAS_ERR_LOST; when a requester's does, the delegatee frees its seat.
  * Calls return 0 or a number, or a negative PVAS_ERR_ code, for which pvas_error_message() has a
- * text.  A desk is served by one thread at a time, and a seat belongs to one thread: other threads
- * join with seats of their own.  Part of libshima-pvas.  Manual pages: delegate(3) and one for
+ * text.  One thread at a time serves a desk, and a seat belongs to one thread: other threads
+ * join with separate seats.  Part of libshima-pvas.  Manual pages: delegate(3) and one for
  * every call.
  */
 #ifndef SHIMA_DELEGATE_H
@@ -40,10 +40,10 @@ extern "C" {
 
 typedef struct delegate_desk delegate_desk;
 
-/* All zero, or NULL instead of options, is a good choice. */
+/* All zero, or NULL instead of options, selects the defaults. */
 typedef struct delegate_options {
   unsigned seats;   /* of a desk: 1 to 512; 0: 64 */
-  unsigned spin_us; /* poll for so long before sleeping; only with a core of one's own */
+  unsigned spin_us; /* poll for so long before sleeping; only if the caller has its own core */
   int inline_bytes; /* of a seat: larger payloads are passed by address; at most 4096; 0: the usual
                        limit, -1: all by address */
   int group;        /* of a desk, 1: for tasks of all spaces of the caller's group */
@@ -71,7 +71,7 @@ typedef int64_t (*delegate_function)(void* context, const delegate_job* job);
 #define DELEGATE_LATER INT64_MIN
 
 /* An operation that the program defines: numbers from 32 to 255, and from 4 those of
-   delegate_net.h.  Must be called before serving.  DELEGATE_LEFT is no request: that function is
+   delegate_net.h.  Must be called before serving.  DELEGATE_LEFT is not a request: that function is
    called when the delegatee detects that a requester has left or ended; its result is ignored. */
 #define DELEGATE_FIRST_OPERATION 32
 #define DELEGATE_LEFT            0

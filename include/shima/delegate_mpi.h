@@ -1,5 +1,5 @@
 /*
- * delegate_mpi.h: the delegatee's side of delegate_net.h: makes MPI calls for its requesters.
+ * delegate_mpi.h: the delegatee's side of delegate_net.h; makes MPI calls for its requesters.
  *
  * For an MPI program, which is compiled by its MPI's own compiler and linked with libshima-pvas and
  * the library of its MPI's family: libshima-delegate-mpich (every MPI with MPICH's ABI),

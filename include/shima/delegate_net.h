@@ -1,5 +1,5 @@
 /*
- * delegate_net.h: messages, collective operations and collective file access for tasks that are no
+ * delegate_net.h: messages, collective operations and collective file access for tasks that are not
  * MPI processes.
  *
  * The delegatee (delegate.h) is an MPI process, for example a rank that `shima run --one-space` has

@@ -14,7 +14,7 @@
  *   int64_t n = pff_write(file, pff_stride(me * 4096, 4096, members * 4096, sizeof rows), rows);
  *   if (n < 0) fprintf(stderr, "%s\n", pff_error_message());
  *
- * The data lie contiguously in memory or, with the calls that end in _from and _into, as a second
+ * The data are contiguous in memory or, with the calls that end in _from and _into, as a second
  * pff_where selects.  Calls that end in _all, or have _all_ in their names, are collective: every
  * member of the set makes them, in one order, and the pieces of all are merged into long transfers.
  * pff_start_... is any of these calls, executed while the program continues.
@@ -46,7 +46,7 @@ extern "C" {
 enum pff_error {
   PFF_ERR_ARGUMENT = -1,  /* an argument is wrong; nothing was moved */
   PFF_ERR_MODE = -2,      /* the file was not opened for this */
-  PFF_ERR_NAME = -3,      /* a name that cannot be a file's */
+  PFF_ERR_NAME = -3,      /* the name cannot be a file's name */
   PFF_ERR_FILE = -4,      /* a striped file's description is damaged */
   PFF_ERR_NOT_SAME = -5,  /* members passed different values that must be the same */
   PFF_ERR_CANCELLED = -6, /* the request was cancelled, here or at another member */
@@ -220,7 +220,7 @@ PFF_API int pff_remove(const char* path) PFF_NOEXCEPT;
 /* ---- reading and writing ------------------------------------------------------------------ */
 
 /* Moves the bytes `where` of the file from or to `buffer`; returns how many were moved.  A read
-   stops at the first byte, in the order of `where`, that lies at or beyond the end of the file. */
+   stops at the first byte, in the order of `where`, that is at or beyond the end of the file. */
 PFF_API int64_t pff_read(pff_file* file, pff_where where, void* buffer) PFF_NOEXCEPT;
 PFF_API int64_t pff_write(pff_file* file, pff_where where, const void* buffer) PFF_NOEXCEPT;
 
@@ -231,7 +231,7 @@ PFF_API int64_t pff_read_into(pff_file* file, pff_where where, void* base,
 PFF_API int64_t pff_write_from(pff_file* file, pff_where where, const void* base,
                                pff_where memory) PFF_NOEXCEPT;
 
-/* The same together: every member of the file's set calls it, with bytes of its own (or none), and
+/* The same together: every member of the file's set calls it, with its own bytes (or none), and
    all return the same error if one fails.  If two members write the same byte, one of them wins.
    Collective calls on one file come from one thread at a time. */
 PFF_API int64_t pff_read_all(pff_file* file, pff_where where, void* buffer) PFF_NOEXCEPT;

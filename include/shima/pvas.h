@@ -1,8 +1,8 @@
 /*
  * pvas.h: many programs in one address space.
  *
- * A *space* is an address space that belongs to several *tasks*.  A task is a process: it runs a
- * program of its own, with its own libc and globals, its own process ID, files and signals; but its
+ * A *space* is an address space that belongs to several *tasks*.  A task is a process: it runs its
+ * own program, with its own libc and globals, its own process ID, files and signals; but its
  * memory is a part (its *partition*) of the space, and an address refers to the same memory in all
  * of its tasks.  So a task follows pointers into another task's heap, stack, or globals, without
  * prior sharing.  Programs are ordinary position-independent executables; nothing in them, in libc,
@@ -67,7 +67,7 @@ PVAS_API const char* pvas_error_message(void) PVAS_NOEXCEPT;
 
 typedef struct pvas_space pvas_space;
 
-/* The properties of a space; all zero, or NULL instead of options, is a good choice. */
+/* The properties of a space; all zero, or NULL instead of options, selects the defaults. */
 typedef struct pvas_options {
   int slice;        /* with slices > 1: which of that many equal parts of the addresses to use */
   int slices;       /* at most 8 */
@@ -79,7 +79,7 @@ typedef struct pvas_options {
   int eager;         /* map all memory of the group at once, not at the first access */
 } pvas_options;
 
-/* Creates a space without tasks.  A process called pvas-root owns it, which is no child of the
+/* Creates a space without tasks.  A process called pvas-root owns it, which is not a child of the
    caller.  If the group's slice has a space already, the handle refers to that one. */
 PVAS_API int pvas_create(const pvas_options* options, pvas_space** space) PVAS_NOEXCEPT;
 
@@ -128,7 +128,7 @@ PVAS_API void pvas_destroy(pvas_space* space) PVAS_NOEXCEPT;
 
 /* ---- from inside of a task ---------------------------------------------------------------- */
 
-/* The caller's number in its space.  A child that it created by fork(2) is no task. */
+/* The caller's number in its space.  A child that it created by fork(2) is not a task. */
 PVAS_API int pvas_self(void) PVAS_NOEXCEPT;
 
 /* The number of tasks; stores the numbers of the first `room` of them, in order. */

@@ -1,4 +1,4 @@
-// From Results to what a C program gets: a number, and nothing thrown past the entry.
+// From a Result to the return value of a C function; no exception passes the entry point.
 #pragma once
 
 #include <type_traits>
@@ -7,8 +7,8 @@
 
 namespace shima::capi {
 
-// What every entry is inside of: a value of its own (0 for a Status), or the code that `report`
-// makes of its error.
+// Runs the body of an entry point: returns its value (0 for a Status), or the code that `report`
+// returns for its error.
 template <auto report, class Body>
 [[nodiscard]] auto guarded_by(Body body) noexcept {
   using Value = typename decltype(body())::value_type;

@@ -35,11 +35,12 @@ class CheckTimer {
 };
 
 struct Patience {
-  std::uint32_t spin_us = 0;  // how long to spin before sleeping: only with a core of one's own
+  std::uint32_t spin_us =
+      0;  // how long to spin before sleeping: only if the caller has its own core
   std::optional<Clock::time_point> deadline;
 };
 
-// Spins for `patience.spin_us`; false if `ready()` did not hold by then.
+// Spins for `patience.spin_us`; false if `ready()` was not true by then.
 template <class Ready, class Check>
 [[nodiscard]] Result<bool> spin(const Patience& patience, Ready ready, Check check) {
   constexpr int looks_between_times = 64;
@@ -56,8 +57,8 @@ template <class Ready, class Check>
   return false;
 }
 
-// Waits until `ready()` holds and the other side wakes the event. Calls `check()` periodically; its
-// error ends the wait. False: the deadline has passed.
+// Waits until `ready()` is true and the other side wakes the event. Calls `check()` periodically;
+// its error ends the wait. False: the deadline has passed.
 template <class Ready, class Check>
 [[nodiscard]] Result<bool> await(Event& event, const Patience& patience, Ready ready, Check check) {
   if (ready()) return true;

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Delegatee>> Delegatee::open(std::span<std::byte> memory,
   if (options.seats == 0 || options.seats > most_seats ||
       memory.size() < memory_needed(options.seats) ||
       reinterpret_cast<std::uintptr_t>(memory.data()) % alignof(Desk) != 0)
-    return fail(Code::bad_argument, "a desk of 1 to " + std::to_string(most_seats) +
+    return fail(Code::bad_argument, "opening a desk: it needs 1 to " + std::to_string(most_seats) +
                                         " seats, in memory that is large enough and aligned");
   Desk& desk = *reinterpret_cast<Desk*>(memory.data());
   desk.seat_count = options.seats;

@@ -1,7 +1,7 @@
 // Server side of a delegation desk: executes requests from the rings.
 //
 // serve() visits the requesters in turn, takes one request of each at a time, and answers it. A
-// table of handlers says what each operation does. A handler that cannot answer yet keeps the
+// table of handlers defines the operations. A handler that cannot answer yet keeps the
 // ReceivedRequest and calls finish() later, from any thread. A requester that dies loses its seat
 // once all its requests are answered; the others are not affected.
 #pragma once

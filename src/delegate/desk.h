@@ -86,8 +86,8 @@ struct alignas(64) Desk {
   }
 };
 
-// Operation numbers: the first are Shima's, the others the program's. A handler is also told when a
-// requester has left or died.
+// Operation numbers: the first are Shima's, the others the program's. A handler is also called when
+// a requester has left or died.
 inline constexpr int operation_left = 0;
 inline constexpr int operation_file_read = 1;
 inline constexpr int operation_file_write = 2;

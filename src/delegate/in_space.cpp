@@ -19,7 +19,7 @@ Result<Membership> own_membership() {
 Result<std::span<std::byte>> map_desk(std::size_t len_bytes) {
   void* const at = ::mmap(nullptr, len_bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return fail_errno(errno, "making a desk");
+  if (at == MAP_FAILED) return fail_errno(errno, "allocating a desk");
   return std::span(static_cast<std::byte*>(at), len_bytes);
 }
 
@@ -39,16 +39,16 @@ void drop_desk(const Membership& self, std::span<std::byte> memory, bool is_shar
   [[maybe_unused]] const Status given = pvas::heap_of(**self.commons()).give(memory.data());
 }
 
-// The number may have been reused by another task; the process ID tells. A task of another space
-// cannot be held.
+// Another task may have reused the number; the process ID tells. A task of another space cannot be
+// held.
 Status hold_requester(const Membership& self, const Holder& who, bool is_for_group) {
   if (who.task < 0 && is_for_group) return {};
-  if (who.task < 0) return fail(Code::access_denied, "a requester that is no task of the space");
+  if (who.task < 0) return fail(Code::access_denied, "the requester is not a task of the space");
   SHIMA_TRY(self.hold(who.task));
   const auto process = self.process(who.task);
   if (process && *process == who.pid) return {};
   SHIMA_TRY(self.release(who.task));
-  return fail(Code::peer_lost, "a requester has ended");
+  return fail(Code::peer_lost, "the requester has ended");
 }
 
 // A requester that has died needs no release.
@@ -81,7 +81,7 @@ Status adapt(RequesterOptions& options, const Membership& self, bool is_own_spac
   return {};
 }
 
-// The desk's task may have ended since the lookup: then its name is gone, or belongs to another
+// The desk's task may have ended since the lookup: then its name is removed, or belongs to another
 // task.
 Status must_still_be(const Membership& self, const std::string& name, const pvas::Imported& found) {
   const auto again = self.find(name, std::chrono::milliseconds{0});

@@ -1,8 +1,8 @@
 // Named desks, for delegatees and requesters that are tasks of one space or of one group of spaces.
 //
 // In a space, a task that uses another's memory holds it. Between spaces nothing can be held and
-// private memory is not visible: the desk lies in memory that the group shares, and so do payloads
-// that are passed by address. Such memory is never unmapped; only its users free it. their address;
+// private memory is not visible: the desk is in memory that the group shares, and so are payloads
+// that are passed by address. Such memory is never unmapped; only its users free it.
 // such memory is never unmapped, and freed by its users only.
 #pragma once
 

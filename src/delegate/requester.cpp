@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds look_again{1};
 bool is_open(const Desk& desk) { return desk.magic.load(std::memory_order_acquire) == desk_magic; }
 
 std::unexpected<Error> has_left() {
-  return fail(Code::peer_lost, "the delegatee has left its desk");
+  return fail(Code::peer_lost, "the delegatee has closed its desk or exited");
 }
 
 // Takes a free seat for the holder; null if there is none.
@@ -36,15 +36,17 @@ Seat* take_seat(Desk& desk, std::uint64_t holder) {
 Result<std::unique_ptr<Requester>> Requester::join(std::span<std::byte> memory,
                                                    RequesterOptions options,
                                                    std::optional<std::chrono::milliseconds> limit) {
-  if (memory.size() < sizeof(Desk)) return fail(Code::bad_argument, "no desk is so small");
+  if (memory.size() < sizeof(Desk))
+    return fail(Code::bad_argument, "joining a desk: the memory is smaller than any desk");
   Desk& desk = *reinterpret_cast<Desk*>(memory.data());
   options.inline_bytes = std::min(options.inline_bytes, most_inline);
   const auto begun = Clock::now();
   const auto is_late = [&] { return limit && Clock::now() - begun >= *limit; };
   for (; !is_open(desk); std::this_thread::sleep_for(look_again))
-    if (is_late()) return fail(Code::timed_out, "no delegatee has opened its desk");
+    if (is_late())
+      return fail(Code::timed_out, "joining a desk: no delegatee has opened it in time");
   if (memory.size() < Desk::len_bytes(desk.seat_count))
-    return fail(Code::bad_argument, "a desk is larger than the memory it is to lie in");
+    return fail(Code::bad_argument, "joining a desk: the desk is larger than its memory");
   SHIMA_TRY_ASSIGN(ProcessHandle life, ProcessHandle::of(desk.process));
   const std::uint64_t holder = Holder{::getpid(), options.task}.word();
   for (;; std::this_thread::sleep_for(look_again)) {
@@ -62,7 +64,7 @@ Requester::Requester(Desk& desk, Seat& seat, RequesterOptions options, ProcessHa
 
 Requester::~Requester() {
   for (Ticket ticket = next_ - std::min<Ticket>(next_, ring_depth); ticket < next_; ++ticket) {
-    [[maybe_unused]] const auto answer = wait(ticket);  // the caller has not asked for it
+    [[maybe_unused]] const auto answer = wait(ticket);  // the caller does not need it
   }
   seat_.holder.fetch_or(Holder::leaving, std::memory_order_seq_cst);
   desk_.tell_of_change();
@@ -81,7 +83,7 @@ bool Requester::travels_inline(std::span<const std::byte> payload) const {
 // The destination of a payload that is neither reachable nor small enough for its slot.
 Result<std::byte*> Requester::bounce_of(std::span<const std::byte> payload) const {
   if (options_.bounce.take) return options_.bounce.take(payload.size());
-  return fail(Code::bad_argument, "the delegatee cannot reach the memory of a request");
+  return fail(Code::bad_argument, "the delegatee cannot access the memory of a request");
 }
 
 Result<Ticket> Requester::start(const Request& request) {
@@ -90,7 +92,7 @@ Result<Ticket> Requester::start(const Request& request) {
     return fail(Code::bad_argument, "there is no operation " + std::to_string(request.operation));
   Pending& pending = pending_[next_ % ring_depth];
   if (pending.under_way)
-    return fail(Code::bad_count, "the oldest request has to be waited for before another starts");
+    return fail(Code::bad_count, "too many requests are pending; wait for the oldest one first");
   const bool is_inline = travels_inline(request.payload);
   std::byte* bounce = nullptr;
   if (!is_inline && !reaches(request.payload)) {
@@ -139,7 +141,7 @@ Status Requester::check() const {
 Result<Requester::Pending*> Requester::pending_of(Ticket ticket) {
   Pending& pending = pending_[ticket % ring_depth];
   if (pending.under_way && pending.ticket == ticket) return &pending;
-  return fail(Code::bad_argument, "a request that was never started, or is over");
+  return fail(Code::bad_argument, "this request was never started, or has been waited for");
 }
 
 Result<bool> Requester::is_done(Ticket ticket) {

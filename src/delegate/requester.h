@@ -4,7 +4,7 @@
 // requests can be pending. A small payload is copied into the request; a larger one is passed by
 // address if the delegatee can reach it. After the delegatee has exited, every call fails; whether
 // a pending request was executed is then unknown. For one thread at a time; each thread that needs
-// a ring joins by itself.
+// a ring joins separately.
 #pragma once
 
 #include <chrono>

@@ -82,7 +82,7 @@ void delegate_mpi_free_parts(delegate_mpi* net) {
   net->part_count = 0;
 }
 
-/* Runs before the ranks agree: what one rank cannot do, none does. */
+/* Runs before the ranks agree: if one rank fails here, none proceeds. */
 int delegate_mpi_prepare_file(delegate_mpi* net) {
   const delegate_job* job = delegate_mpi_head(net, 0);
   size_t room = 1;

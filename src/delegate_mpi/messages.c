@@ -35,7 +35,7 @@ static int64_t delegate_mpi_begun(delegate_mpi* net, const delegate_job* job, in
   return DELEGATE_LATER;
 }
 
-/* 0, or why a message is refused. */
+/* 0, or the reason for refusing a message. */
 static int64_t delegate_mpi_judge(delegate_mpi* net, const delegate_job* job, int any) {
   const int64_t rank = job->arguments[0];
   if ((rank < 0 && !(any && rank == DELEGATE_ANY)) || rank >= net->ranks) return -EINVAL;

@@ -62,7 +62,7 @@ static MPI_Op delegate_mpi_operator(int64_t reduction) {
   }
 }
 
-/* What must be the same for all members of all ranks, as one number. */
+/* A digest of the values that must be the same for all members of all ranks. */
 static int64_t delegate_mpi_signature(const delegate_job* job) {
   uint64_t all = (uint64_t)job->operation;
   const int is_file = job->operation == DELEGATE_READ_ALL || job->operation == DELEGATE_WRITE_ALL;

@@ -38,7 +38,7 @@ typedef struct delegate_mpi_part {
 
 typedef enum { DELEGATE_MPI_GATHER, DELEGATE_MPI_AGREE, DELEGATE_MPI_ACT } delegate_mpi_phase;
 
-/* What ranks agree on before a collective call: the worst of these values. */
+/* The ranks agree on the worst of these values before a collective call. */
 enum { DELEGATE_MPI_FINE, DELEGATE_MPI_DIFFERS, DELEGATE_MPI_LEFT };
 
 struct delegate_mpi {

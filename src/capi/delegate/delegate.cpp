@@ -1,4 +1,4 @@
-// delegate.h.
+// The calls of delegate.h.
 #include "shima/delegate.h"
 
 #include <algorithm>
@@ -39,16 +39,16 @@ std::optional<std::chrono::milliseconds> limit_of(int timeout_ms) {
 }
 
 Result<Delegatee*> delegatee_of(delegate_desk* desk) {
-  if (desk == nullptr) return fail(Code::bad_argument, "no desk");
+  if (desk == nullptr) return fail(Code::bad_argument, "the desk is NULL");
   return &desk->named->delegatee();
 }
 
 // Converts the return value of a C handler.
 Result<std::int64_t> answer_of(std::int64_t said) {
   if (said >= 0) return said;
-  if (said == -ESRCH) return fail(Code::peer_lost, "somebody whom an operation needs", ESRCH);
+  if (said == -ESRCH) return fail(Code::peer_lost, "a process that an operation needs", ESRCH);
   return fail_errno(static_cast<int>(-std::max<std::int64_t>(said, -4095)),
-                    "an operation of the delegatee's");
+                    "an operation of the delegatee");
 }
 
 delegate_job shown(const ReceivedRequest& job) {
@@ -62,7 +62,7 @@ delegate_job shown(const ReceivedRequest& job) {
 
 Result<Request> understood(const delegate_request* request) {
   if (request == nullptr || (request->size > 0 && request->data == nullptr))
-    return fail(Code::bad_argument, "no request, or a payload that is nowhere");
+    return fail(Code::bad_argument, "the request is NULL, or its payload is NULL and not empty");
   Request made;
   made.operation = request->operation;
   std::ranges::copy(request->arguments, made.arguments.begin());
@@ -78,7 +78,7 @@ Result<Request> understood(const delegate_request* request) {
       made.direction = PayloadDirection::both;
       return made;
   }
-  return fail(Code::bad_argument, "a payload for nobody");
+  return fail(Code::bad_argument, "a request whose direction is not a delegate_direction");
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ int delegate_open(const char* name, const delegate_options* options,
                   delegate_desk** desk) noexcept {
   return guarded_pvas([&]() -> Status {
     if (name == nullptr || desk == nullptr)
-      return fail(Code::bad_argument, "a desk without a name, or no place for it");
+      return fail(Code::bad_argument, "opening a desk: the name or the result pointer is NULL");
     const delegate_options wanted = options != nullptr ? *options : delegate_options{};
     auto made = std::make_unique<delegate_desk>();
     SHIMA_TRY_ASSIGN(made->named,
@@ -105,7 +105,8 @@ int delegate_offer(delegate_desk* desk, int operation, delegate_function functio
   return guarded_pvas([&]() -> Status {
     SHIMA_TRY_ASSIGN(Delegatee* const delegatee, delegatee_of(desk));
     if (function == nullptr || (operation != operation_left && operation < first_net_operation))
-      return fail(Code::bad_argument, "an operation without a function, or with Shima's number");
+      return fail(Code::bad_argument,
+                  "offering an operation: it has no function, or its number is reserved for Shima");
     return delegatee->offer(operation,
                             [=](const ReceivedRequest& job) -> Result<std::optional<std::int64_t>> {
                               const delegate_job view = shown(job);
@@ -120,7 +121,8 @@ int delegate_finish(delegate_desk* desk, const delegate_job* job, int64_t value)
   return guarded_pvas([&]() -> Status {
     SHIMA_TRY_ASSIGN(Delegatee* const delegatee, delegatee_of(desk));
     if (job == nullptr || value == DELEGATE_LATER)
-      return fail(Code::bad_argument, "no job, or no answer");
+      return fail(Code::bad_argument,
+                  "finishing a job: the job is NULL, or the value is DELEGATE_LATER");
     ReceivedRequest meant;
     meant.seat = static_cast<std::uint32_t>(job->id[0]);
     meant.slot = reinterpret_cast<Slot*>(job->id[1]);
@@ -155,7 +157,7 @@ int delegate_join(const char* name, int timeout_ms, const delegate_options* opti
                   delegate_seat** seat) noexcept {
   return guarded_pvas([&]() -> Status {
     if (name == nullptr || seat == nullptr)
-      return fail(Code::bad_argument, "a desk without a name, or no place for a seat");
+      return fail(Code::bad_argument, "joining a desk: the name or the result pointer is NULL");
     RequesterOptions wanted;
     if (options != nullptr) {
       wanted.spin_us = options->spin_us;
@@ -206,7 +208,8 @@ int delegate_start(delegate_seat* seat, const delegate_request* request,
                    uint64_t* number) noexcept {
   return guarded_pvas([&]() -> Status {
     SHIMA_TRY_ASSIGN(Requester* const requester, requester_of(seat));
-    if (number == nullptr) return fail(Code::bad_argument, "no place for a request's number");
+    if (number == nullptr)
+      return fail(Code::bad_argument, "starting a request: the pointer to its number is NULL");
     SHIMA_TRY_ASSIGN(const Request meant, understood(request));
     SHIMA_TRY_ASSIGN(*number, requester->start(meant));
     return {};

@@ -1,5 +1,5 @@
-// delegate_net.h: each call is one request. Addresses that a request names besides its payload are
-// validated here, because the delegatee dereferences them.
+// The calls of delegate_net.h: each is one request. Addresses that a request names besides its
+// payload are validated here, because the delegatee dereferences them.
 #include "shima/delegate_net.h"
 
 #include "capi/delegate/delegate_seat.h"
@@ -39,7 +39,7 @@ int without_value(std::int64_t answer) { return answer < 0 ? static_cast<int>(an
 
 Status judge_reach(const Requester& requester, const void* data, std::size_t size) {
   if (requester.reaches(bytes_of(data, size))) return {};
-  return fail(Code::bad_argument, "memory that the delegatee cannot reach");
+  return fail(Code::bad_argument, "the delegatee cannot access this memory");
 }
 
 std::size_t size_of(delegate_type type) {
@@ -54,7 +54,7 @@ std::int64_t move_pieces(delegate_seat* seat, int operation, int file, const del
     for (const delegate_piece& piece : std::span(pieces, count)) {
       SHIMA_TRY(judge_payload(piece.data, piece.size));
       SHIMA_TRY(judge_reach(*requester, piece.data, piece.size));
-      if (piece.offset < 0) return fail(Code::bad_argument, "a piece before a file's beginning");
+      if (piece.offset < 0) return fail(Code::bad_argument, "a piece has a negative offset");
     }
     return requester->call({operation,
                             {file, 0, 0},

@@ -11,13 +11,13 @@ struct delegate_seat {
 namespace shima::capi {
 
 [[nodiscard]] inline Result<delegate::Requester*> requester_of(delegate_seat* seat) {
-  if (seat == nullptr) return fail(Code::bad_argument, "no seat");
+  if (seat == nullptr) return fail(Code::bad_argument, "the seat is NULL");
   return &seat->named->requester();
 }
 
 [[nodiscard]] inline Status judge_payload(const void* data, std::size_t size) {
   if (data != nullptr || size == 0) return {};
-  return fail(Code::bad_argument, "a payload that is nowhere");
+  return fail(Code::bad_argument, "the payload is NULL and not empty");
 }
 
 }  // namespace shima::capi

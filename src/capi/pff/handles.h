@@ -18,7 +18,7 @@ struct pff_set {
 struct pff_file {
   std::unique_ptr<shima::File> file;
   bool in_set = false;
-  // Threads that start when first needed: for independent and for collective requests.
+  // Threads for independent and for collective requests; started at first use.
   shima::Worker alone;
   shima::Worker together;
 };

@@ -1,10 +1,9 @@
-// Reading and writing, blocking and nonblocking: sixteen entries that differ in four options, so
-// that each is one line.
+// Reading and writing, blocking and nonblocking: sixteen entry points that differ in four options,
+// so that each is one line.
 //
 // A nonblocking request owns its description of both sides; of the caller's memory it uses only the
 // data. The executing thread checks the request's fate before it touches the data, so that after a
 // successful pff_cancel the data belong to the caller again.
-// pff_cancel has said yes they are the caller's again.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,7 +43,7 @@ Result<Slice> memory_of(const Ask& ask, std::uint64_t len_bytes) {
     return fail(Code::bad_argument, fmt::format("{} bytes of the file, {} bytes of memory",
                                                 len_bytes, slice.len_bytes));
   if (len_bytes > 0 && ask.base == nullptr)
-    return fail(Code::bad_argument, fmt::format("{} bytes from or to no memory", len_bytes));
+    return fail(Code::bad_argument, fmt::format("moving {} bytes: the buffer is NULL", len_bytes));
   slice.base += static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(ask.base));
   return slice;
 }
@@ -53,7 +52,7 @@ Result<Transfer> transfer_of(const Ask& ask) {
   SHIMA_TRY(check_mode(ask));
   SHIMA_TRY_ASSIGN(Slice file, slice_of(ask.where));
   if (const auto lowest = bounds_of(file).lowest; lowest < 0)
-    return fail(Code::bad_argument, fmt::format("offset {} lies before the file", lowest));
+    return fail(Code::bad_argument, fmt::format("offset {} is negative", lowest));
   SHIMA_TRY_ASSIGN(Slice memory, memory_of(ask, file.len_bytes));
   return Transfer{std::move(file), std::move(memory)};
 }
@@ -99,13 +98,14 @@ void finish(SharedRequest& request, Outcome64 outcome) {
   ends.notify_all();
 }
 
-std::unexpected<Error> taken_back() { return fail(Code::cancelled, "the request was taken back"); }
+std::unexpected<Error> taken_back() { return fail(Code::cancelled, "the request was cancelled"); }
 
 // A collective request with an error is started nevertheless, because the others wait for it.
 int start(const Ask& ask, pff_request** request) noexcept {
   return guarded([&]() -> Status {
     SHIMA_TRY(check_handle(ask.file));
-    if (request == nullptr) return fail(Code::bad_argument, "no place for the request");
+    if (request == nullptr)
+      return fail(Code::bad_argument, "starting a request: the result pointer is NULL");
     const bool takes_part = ask.together && ask.file->in_set;
     auto transfer = caught([&] { return transfer_of(ask); });
     if (!transfer && !takes_part) return std::unexpected(transfer.error());

@@ -33,10 +33,10 @@ Result<AccessMode> mode_of(int flags) {
   return mode;
 }
 
-// An explicit striping is a demand, so an invalid one is an error; hints are only wishes.
+// An invalid explicit striping is an error; invalid hints are ignored.
 Result<OpenRequest> request_of(const Opening& opening) {
   if (opening.path == nullptr || *opening.path == '\0')
-    return fail(Code::bad_file_name, "opening a file: it has no name");
+    return fail(Code::bad_file_name, "opening a file: the name is NULL or empty");
   OpenRequest request{.path = opening.path, .mode = {}, .hints = {}};
   SHIMA_TRY_ASSIGN(request.mode, mode_of(opening.flags));
   Hints base;
@@ -54,7 +54,7 @@ Status open(const Opening& opening, Result<std::unique_ptr<Channel>> channel, bo
   if (!channel) return std::unexpected(channel.error());
   auto request = caught([&] { return request_of(opening); });
   if (request && file == nullptr)
-    request = fail(Code::bad_argument, "opening a file: no place for it");
+    request = fail(Code::bad_argument, "opening a file: the result pointer is NULL");
   auto made =
       caught([]() -> Result<std::unique_ptr<pff_file>> { return std::make_unique<pff_file>(); });
   if (!made && request) request = std::unexpected(made.error());
@@ -100,7 +100,8 @@ int pff_open(const char* path, int flags, const pff_striping* striping, const ch
 int pff_open_in(pff_set* set, const char* path, int flags, const pff_striping* striping,
                 const char* hints, pff_file** file) noexcept {
   return guarded([&]() -> shima::Status {
-    if (set == nullptr) return shima::fail(shima::Code::bad_argument, "opening a file: no set");
+    if (set == nullptr)
+      return shima::fail(shima::Code::bad_argument, "opening a file: the set is NULL");
     return shima::capi::open({path, flags, striping, hints}, set->members->make_channel(), true,
                              file);
   });
@@ -144,7 +145,7 @@ int pff_sync(pff_file* file) noexcept {
 int pff_remove(const char* path) noexcept {
   return guarded([&]() -> shima::Status {
     if (path == nullptr || *path == '\0')
-      return shima::fail(shima::Code::bad_file_name, "removing a file: it has no name");
+      return shima::fail(shima::Code::bad_file_name, "removing a file: the name is NULL or empty");
     return shima::remove_file(path);
   });
 }

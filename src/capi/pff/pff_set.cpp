@@ -17,7 +17,7 @@ std::optional<std::chrono::milliseconds> limit_of(int timeout_ms) {
 template <class Ask>
 int ask(const pff_set* set, Ask question) noexcept {
   return guarded([&]() -> Result<int> {
-    if (set == nullptr) return fail(Code::bad_argument, "no set of processes");
+    if (set == nullptr) return fail(Code::bad_argument, "the set of processes is NULL");
     return question(*set->members);
   });
 }
@@ -28,7 +28,9 @@ int pff_set_join(const pid_t* pids, int count, uint64_t number, int timeout_ms,
                  pff_set** set) noexcept {
   return guarded([&]() -> Status {
     if (pids == nullptr || count < 1 || set == nullptr)
-      return fail(Code::bad_argument, "a set of processes: no processes, or no place for the set");
+      return fail(
+          Code::bad_argument,
+          "joining a set: the processes or the result pointer is NULL, or the count is below 1");
     const shima::RollCall call{
         {pids, static_cast<std::size_t>(count)}, number, limit_of(timeout_ms)};
     auto made = std::make_unique<pff_set>();
@@ -48,7 +50,7 @@ int pff_set_count(const pff_set* set) noexcept {
 
 int pff_set_meet(pff_set* set) noexcept {
   return guarded([&]() -> Status {
-    if (set == nullptr) return fail(Code::bad_argument, "no set of processes");
+    if (set == nullptr) return fail(Code::bad_argument, "the set of processes is NULL");
     return set->members->barrier();
   });
 }

@@ -59,7 +59,7 @@ Result<pff_striping*> striping_from(std::span<const StripedRegion> regions) {
     len_bytes += names.back().size() + 1;
   }
   auto* const made = static_cast<pff_striping*>(std::malloc(len_bytes));
-  if (made == nullptr) return fail(Code::no_memory, "describing a striping");
+  if (made == nullptr) return fail(Code::no_memory, "allocating a striping");
   auto* const into = reinterpret_cast<pff_region*>(made + 1);
   char* text = reinterpret_cast<char*>(into + regions.size());
   for (std::size_t i = 0; i < regions.size(); ++i) {
@@ -78,7 +78,7 @@ int pff_striping_parse(const char* text, pff_striping** striping) noexcept {
   using namespace shima;
   return capi::guarded([&]() -> Status {
     if (text == nullptr || *text == '\0' || striping == nullptr)
-      return fail(Code::bad_argument, "striping: no text, or no place for what it says");
+      return fail(Code::bad_argument, "parsing a striping: the text or the result pointer is NULL");
     Hints hints;
     hints.shima_regions = text;
     SHIMA_TRY_ASSIGN(const auto regions, regions_for(hints));
@@ -94,7 +94,7 @@ int pff_striping_of(pff_file* file, pff_striping** striping) noexcept {
   using namespace shima;
   return capi::guarded([&]() -> Status {
     if (file == nullptr || striping == nullptr)
-      return fail(Code::bad_argument, "no file, or no place for its striping");
+      return fail(Code::bad_argument, "reading a striping: the file or the result pointer is NULL");
     SHIMA_TRY_ASSIGN(*striping, capi::striping_from(file->file->striping()));
     return {};
   });

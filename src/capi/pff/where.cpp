@@ -30,7 +30,7 @@ Result<Slice> span_of(const pff_where& where) {
 
 Result<Slice> stride_of(const pff_where& where) {
   if (where.size == 0) return Slice{};
-  if (where.element == 0) return fail(Code::bad_argument, "pff_stride: elements have no bytes");
+  if (where.element == 0) return fail(Code::bad_argument, "pff_stride: the element size is 0");
   const std::uint64_t count = where.size / where.element + (where.size % where.element != 0);
   const __int128 last = where.offset + static_cast<__int128>(count - 1) * where.stride;
   SHIMA_TRY(in_reach("pff_stride", std::min<__int128>(where.offset, last),
@@ -63,7 +63,7 @@ Result<Slice> nest_of(const pff_where& where) {
 
 Result<Slice> list_of(const pff_where& where) {
   if (where.count > 0 && where.parts == nullptr)
-    return fail(Code::bad_argument, "pff_list: no pieces are given");
+    return fail(Code::bad_argument, "pff_list: the pieces are NULL");
   const std::span pieces(static_cast<const pff_piece*>(where.parts), where.count);
   std::vector<Pattern> children;
   children.reserve(pieces.size());
@@ -94,7 +94,7 @@ Result<Slice> slice_of(const pff_where& where) {
       return list_of(where);
     default:
       return fail(Code::bad_argument,
-                  "which bytes: made by none of pff_span, pff_stride, pff_nested and pff_list");
+                  "invalid pff_where: create it with pff_span, pff_stride, pff_nested or pff_list");
   }
 }
 

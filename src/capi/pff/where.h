@@ -7,7 +7,7 @@
 namespace shima::capi {
 
 // bad_argument names the broken rule: overlapping elements and strides are allowed, offsets beyond
-// 2^62 and counts beyond an address space are not. Keeps no reference to what `where` points to.
+// 2^62 and counts beyond an address space are not. Keeps no reference to the memory of `where`.
 [[nodiscard]] Result<Slice> slice_of(const pff_where& where);
 
 }  // namespace shima::capi

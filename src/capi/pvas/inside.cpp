@@ -20,11 +20,11 @@ Result<Membership> own() {
 
 Status judge_room(const int* numbers, int room) {
   if (room < 0 || (room > 0 && numbers == nullptr))
-    return fail(Code::bad_argument, "no place for the numbers");
+    return fail(Code::bad_argument, "the array is NULL, or its room is negative");
   return {};
 }
 
-// Stores as many as there is room for; returns how many exist.
+// Stores as many numbers as there is room for; returns how many exist.
 int give_numbers(const std::vector<int>& there, int* numbers, int room) {
   for (std::size_t i = 0; i < there.size() && i < static_cast<std::size_t>(room); ++i)
     numbers[i] = there[i];
@@ -64,14 +64,14 @@ int pvas_owner(const void* address) noexcept {
   return guarded_pvas([&]() -> Result<int> {
     SHIMA_TRY_ASSIGN(const Membership self, own());
     const auto task = self.owner(number(address));
-    if (!task) return fail(Code::peer_lost, "this address is in no task's partition");
+    if (!task) return fail(Code::peer_lost, "this address is not in the partition of a task");
     return *task;
   });
 }
 
 int pvas_export(const char* name, void* address, size_t size) noexcept {
   return guarded_pvas([&]() -> Status {
-    if (name == nullptr) return fail(Code::bad_argument, "memory is to be shown without a name");
+    if (name == nullptr) return fail(Code::bad_argument, "exporting memory: the name is NULL");
     SHIMA_TRY_ASSIGN(const Membership self, own());
     return self.show(name, {number(address), size});
   });
@@ -79,8 +79,7 @@ int pvas_export(const char* name, void* address, size_t size) noexcept {
 
 int pvas_withdraw(const char* name) noexcept {
   return guarded_pvas([&]() -> Status {
-    if (name == nullptr)
-      return fail(Code::bad_argument, "memory is to be withdrawn without a name");
+    if (name == nullptr) return fail(Code::bad_argument, "withdrawing a name: it is NULL");
     SHIMA_TRY_ASSIGN(const Membership self, own());
     return self.hide(name);
   });
@@ -90,7 +89,7 @@ int pvas_import(const char* name, int timeout_ms, void** address, size_t* size,
                 int* owner) noexcept {
   return guarded_pvas([&]() -> Status {
     if (name == nullptr || address == nullptr)
-      return fail(Code::bad_argument, "memory is to be found without a name or a place for it");
+      return fail(Code::bad_argument, "importing memory: the name or a result pointer is NULL");
     SHIMA_TRY_ASSIGN(const Membership self, own());
     std::optional<std::chrono::milliseconds> limit;
     if (timeout_ms >= 0) limit = std::chrono::milliseconds(timeout_ms);
@@ -134,7 +133,8 @@ int pvas_spaces(int* slices, int room) noexcept {
 
 int pvas_share_alloc(size_t size, void** address) noexcept {
   return guarded_pvas([&]() -> Status {
-    if (address == nullptr) return fail(Code::bad_argument, "no place for the address");
+    if (address == nullptr)
+      return fail(Code::bad_argument, "allocating shared memory: the result pointer is NULL");
     SHIMA_TRY_ASSIGN(const Membership self, own());
     SHIMA_TRY_ASSIGN(auto* const commons, self.commons());
     SHIMA_TRY_ASSIGN(*address, heap_of(*commons).take(size));

@@ -55,7 +55,8 @@ Result<std::vector<std::uint8_t>> core_mask(const int* cores, std::size_t count)
   for (std::size_t i = 0; i < count; ++i) {
     const int core = cores[i];
     if (core < 0 || core >= most_cores)
-      return fail(Code::bad_argument, "there is no core " + std::to_string(core));
+      return fail(Code::bad_argument,
+                  "core " + std::to_string(core) + " is not between 0 and 8191");
     const auto at = static_cast<std::size_t>(core) / CHAR_BIT;
     if (at >= mask.size()) mask.resize((at / sizeof(long) + 1) * sizeof(long));
     mask[at] = static_cast<std::uint8_t>(mask[at] | 1U << (core % CHAR_BIT));
@@ -71,11 +72,12 @@ std::vector<std::string> list_of(char* const* words) {
 
 Status take_files(SpawnRequest& request, const pvas_program& program) {
   if (program.files == nullptr && program.file_count == 0) return {};
-  if (program.files == nullptr) return fail(Code::bad_argument, "files are counted but not named");
+  if (program.files == nullptr)
+    return fail(Code::bad_argument, "file_count is not 0, but files is NULL");
   request.files.clear();
   for (std::size_t i = 0; i < program.file_count; ++i) {
     if (program.files[i].there < 0 || ::fcntl(program.files[i].here, F_GETFD) < 0)
-      return fail(Code::bad_argument, "a task is to have a file that is not open");
+      return fail(Code::bad_argument, "a file for the task is not an open descriptor");
     request.files.push_back({program.files[i].here, program.files[i].there});
   }
   return {};
@@ -152,7 +154,7 @@ Result<std::unique_ptr<pvas_space>> keep(WhichSpace which, bool make) {
   space->which = std::move(which);
   const auto deadline = Clock::now() + time_to_leave;
   auto keeper = keeper_of(space->which, make);
-  // The root of this name may just be exiting; then the next one is started here.
+  // The root of this name may be exiting; then the next one is started here.
   while (make && !keeper && keeper.error().code == Code::peer_lost && Clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
     keeper = keeper_of(space->which, make);
@@ -165,12 +167,12 @@ Result<std::unique_ptr<pvas_space>> keep(WhichSpace which, bool make) {
 Status judge_options(const pvas_options& options) {
   if (options.slices < 0 || options.slices > max_slices || options.slice < 0 ||
       options.slice >= std::max(options.slices, 1))
-    return fail(Code::bad_argument, "a space of a slice that there is not");
+    return fail(Code::bad_argument, "the slice is not one of the slices (0 to slices - 1)");
   if (options.core_count > 0 && options.cores == nullptr)
-    return fail(Code::bad_argument, "cores are counted but not named");
+    return fail(Code::bad_argument, "core_count is not 0, but cores is NULL");
   if (options.group == nullptr) return {};
   if (options.slices < 2)
-    return fail(Code::bad_argument, "spaces of a group need slices of the addresses");
+    return fail(Code::bad_argument, "a space of a group needs slices > 1 in its options");
   return judge_name(options.group);
 }
 
@@ -214,7 +216,8 @@ int pvas_own(pvas_space** space) noexcept {
 int pvas_spawn(pvas_space* space, const pvas_program* program, int* task) noexcept {
   return guarded_pvas([&]() -> Status {
     if (space == nullptr || program == nullptr || program->file == nullptr || task == nullptr)
-      return fail(Code::bad_argument, "no space, no program, or no place for the task's number");
+      return fail(Code::bad_argument,
+                  "starting a task: the space, the program or the result pointer is NULL");
     SHIMA_TRY_ASSIGN(const SpawnRequest request, request_for(*space, *program));
     SHIMA_TRY_ASSIGN(shima::UniqueFd socket, connect_root(space->which.socket_name));
     SHIMA_TRY_ASSIGN(StartedTask started, StartedTask::start(std::move(socket), request));

@@ -1,6 +1,6 @@
 // The process that can bind the socket starts the root and passes the socket on. So there is one
 // root, and the socket always has a listener. The root is orphaned, inherits none of the caller's
-// descriptors, and has a process group of its own, so that signals for the caller's group do not
+// descriptors, and has a separate process group, so that signals for the caller's group do not
 // reach a root that others use. It stays in the session, whose terminal its tasks may use.
 #include "pvas/launch/root_process.h"
 

@@ -5,8 +5,8 @@
     (gdb) shima-tasks
     (gdb) backtrace
 
-The debugger takes a task for a process of pvas-root's, whose program and libraries it knows; the task's own were mapped
-by pvas-root and by a private ld.so, of which it was told nothing.  shima-tasks looks at what is mapped, in a living
+The debugger treats a task as a process of pvas-root, whose program and libraries it knows; pvas-root and a private
+ld.so have mapped the task's own, unknown to the debugger.  shima-tasks reads the mappings, of a running
 process or in a core, and adds the symbols of every program and library in every partition, or with numbers as
 arguments in those of these tasks.
 """
@@ -14,13 +14,13 @@ import re
 
 import gdb
 
-REGION = range(16 << 40, 80 << 40)  # where spaces have their partitions (src/pvas/shared/commons.h)
+REGION = range(16 << 40, 80 << 40)  # the partitions of spaces (src/pvas/shared/commons.h)
 PARTITION = 128 << 30
 MAPPING = re.compile(r"^\s*(0x[0-9a-f]+)\s+0x[0-9a-f]+\s+0x[0-9a-f]+\s+(0x[0-9a-f]+)\s+(?:[rwxps-]{4}\s+)?(/\S.*)$")
 
 
 def images():
-    """(task's place, file, address) of the beginning of every file that is mapped in a partition."""
+    """(task number, file, address) of the beginning of every file that is mapped in a partition."""
     for line in gdb.execute("info proc mappings", to_string=True).splitlines():
         match = MAPPING.match(line)
         if not match:

@@ -23,7 +23,7 @@ class StandIn {
   ~StandIn();
 
   // The process group for the tasks: the terminal's if this process is in the foreground, so that
-  // they may read from the terminal and get its signals; otherwise 0, groups of their own, so that
+  // they may read from the terminal and get its signals; otherwise 0, a new group for each, so that
   // a signal for this process's group does not reach them twice.
   [[nodiscard]] static pid_t group_for_tasks();
 

@@ -1,7 +1,7 @@
 /*
- * pvas-probe: looks from inside of a task at what makes a task of it.
+ * pvas-probe: checks from inside a task that the properties of a task hold.
  *
- * An ordinary program that knows nothing of Shima's libraries: it finds its partition as they do,
+ * An ordinary program, not linked with Shima's libraries: it finds its partition as they do,
  * by the auxiliary vector.  Its exit status is 0 or the number of the check that failed (checks.h).
  */
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@ static int is_own(const void* address) {
   return (uintptr_t)address >= partition && (uintptr_t)address < partition + partition_bytes;
 }
 
-/* musl moves no break. */
+/* musl does not move the break. */
 static int break_is_own(void) {
   char* begin = sbrk(4096);
   return begin == (void*)-1 || (is_own(begin) && memset(begin, 1, 4096) && sbrk(0) == begin + 4096);
@@ -58,7 +58,7 @@ static int mmap_is_own(void) {
   return 1;
 }
 
-/* Two in a row, so that the first cannot grow where it is. */
+/* Two adjacent mappings, so that the first cannot grow in place. */
 static int mremap_is_own(void) {
   char* first = map(0);
   char* second = map(0);
@@ -84,7 +84,7 @@ static int stack_is_own(void) {
   return fine;
 }
 
-/* This program cannot be loaded as a library, and ld.so says so if it finds it. */
+/* This program cannot be loaded as a library; ld.so reports that if it finds the file. */
 static int origin_is_right(void) {
   const char* said = dlopen("$ORIGIN/pvas-probe", RTLD_NOW) == NULL ? dlerror() : NULL;
   return said != NULL && strstr(said, "No such file") == NULL;
