@@ -85,7 +85,7 @@ class World {
   std::span<std::byte> memory_;
 };
 
-// Random requests in bursts, each with memory of its own, and the answers expected.
+// Random requests in bursts, each with separate memory, and the expected answers.
 class Asker {
  public:
   // `area`: memory that no other requester uses, reachable by the delegatee or not.

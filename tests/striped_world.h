@@ -60,7 +60,7 @@ class StripedWorld : public testing::Test {
     require(file->write(FileOffset{0}, bytes.data(), bytes.size()));
   }
 
-  // Nothing if there is no such file.
+  // Nothing if the file does not exist.
   std::optional<Bytes> contents(const std::string& name) {
     auto file = LogicalFile::open({.path = path(name), .read = true});
     if (!file) {

@@ -35,8 +35,7 @@ class CheckTimer {
 };
 
 struct Patience {
-  std::uint32_t spin_us =
-      0;  // how long to spin before sleeping: only if the caller has its own core
+  std::uint32_t spin_us = 0;  // time to spin before sleeping; needs a core per waiter
   std::optional<Clock::time_point> deadline;
 };
 

@@ -8,7 +8,7 @@ prefix=$PWD/prefix
 cmake --install "$SHIMA_BUILD_DIR" --prefix "$prefix" >install.log
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name shima-pff.pc)")
 export PKG_CONFIG_PATH
-# Installed below another prefix than it was configured for.
+# Installed under a prefix other than the configured one.
 read -ra flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs shima-pff)
 libdir=$(dirname "$(find "$prefix" -name libshima-pff.so)")
 [ -z "$SHIMA_SANITIZE" ] || flags+=("-fsanitize=${SHIMA_SANITIZE//+/,}")
@@ -29,7 +29,7 @@ for example in columns set double_buffer; do
   LD_LIBRARY_PATH=$libdir ./$example $example.dat
 done
 
-# No symbol but the interface's.
+# Exports only the symbols of the interface.
 if nm -D --defined-only "$libdir/libshima-pff.so" | awk '{print $3}' | grep -v '^pff_\|^SHIMA_PFF_0$'; then
   echo "libshima-pff.so shows symbols that are not in pff.h" >&2
   exit 1

@@ -76,7 +76,7 @@ std::int64_t write_some(pff_file* file, const Request& request, const Request& m
   return pff_write_from(file, request.where, buffer.data(), memory.where);
 }
 
-// How many bytes of a request, in its order, lie before the end of the file.
+// The number of bytes of a request, in its order, before the end of the file.
 std::size_t bytes_before(const Request& request, std::size_t end) {
   const auto first = std::ranges::find_if(
       request.bytes, [=](std::int64_t at) { return at >= static_cast<std::int64_t>(end); });
@@ -129,7 +129,7 @@ TEST_F(PffTest, RandomRequestsMoveTheBytesTheyName) {
   }
 }
 
-// A list of `count` pieces in random order, data for it, and what the file then holds.
+// A list of `count` pieces in random order, data for it, and the resulting contents of the file.
 struct LongList {
   std::vector<pff_piece> pieces;
   std::vector<unsigned char> data;

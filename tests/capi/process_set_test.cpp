@@ -95,7 +95,7 @@ void write_round(Dice& dice, pff_set* set, pff_file* file, Bytes& model) {
   }
 }
 
-// Within the file; another test covers its end.
+// Within the file; another test covers accesses at its end.
 void read_round(Dice& dice, pff_set* set, pff_file* file, const Bytes& model) {
   const auto parts = draw_parts(dice, pff_set_count(set));
   const Part& mine = parts[static_cast<std::size_t>(pff_set_member(set))];
@@ -109,7 +109,7 @@ void read_round(Dice& dice, pff_set* set, pff_file* file, const Bytes& model) {
   for (std::size_t i = 0; i < mine.file.bytes.size(); ++i)
     expect(found[static_cast<std::size_t>(mine.memory.bytes[i])] ==
                model[static_cast<std::size_t>(mine.file.bytes[i])],
-           "what was read together");
+           "bytes of a collective read");
 }
 
 void check_file(pff_file* file, const Bytes& model) {
@@ -118,7 +118,7 @@ void check_file(pff_file* file, const Bytes& model) {
              static_cast<std::int64_t>(model.size()),
          "the size of the file");
   found.resize(model.size());
-  expect(found == model, "what stands in the file");
+  expect(found == model, "contents of the file");
 }
 
 // Invalid arguments of one member are an error of all members, and the next call works.
@@ -129,7 +129,7 @@ void check_errors_are_shared(pff_set* set, pff_file* file) {
          "an error of the first member");
   const std::string words = pff_error_message();
   expect(words.find("rank") == std::string::npos, "there are no ranks here");
-  expect(first || words.find("member 0") != std::string::npos, "who it was");
+  expect(first || words.find("member 0") != std::string::npos, "the message names the member");
   pff_request* request = nullptr;
   expect(pff_start_read_all(file, pff_span(first ? -5 : 0, 1), &byte, &request) == 0, "starting");
   expect(pff_wait(request) == PFF_ERR_ARGUMENT, "the same of a request");
@@ -253,7 +253,7 @@ TEST_F(ProcessSetTest, WhoLosesAMemberGetsAnErrorSoon) {
       const int code = exit_code_of(members[i].pid);
       if (i == killed) {
         EXPECT_EQ(code, 1'000 + SIGKILL);
-      } else {  // joining and opening say so by exit code 1
+      } else {  // joining and opening report an error by exit code 1
         EXPECT_TRUE(code == lost_exit_code || code == 1) << code;
       }
     }

@@ -25,13 +25,13 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
-// What stands at an offset of a file that was written; never 0.
+// The byte at an offset of a written file; never 0.
 inline unsigned char value_at(std::int64_t offset) {
   return static_cast<unsigned char>(
       (static_cast<std::uint64_t>(offset) * 0x9e3779b97f4a7c15U) >> 56 | 1);
 }
 
-// A pff_where with what it points to, and its offsets in order.
+// A pff_where with the arrays that it points to, and its offsets in order.
 struct Request {
   std::vector<pff_level> levels;
   std::vector<pff_piece> pieces;
@@ -39,7 +39,7 @@ struct Request {
   std::vector<std::int64_t> bytes;
 
   Request() = default;
-  Request(Request&&) = default;  // what `where` points to stays where it is
+  Request(Request&&) = default;  // the arrays of `where` do not move
   Request& operator=(Request&&) = default;
 };
 
@@ -92,7 +92,7 @@ inline Request a_nest(Dice& dice) {
   return made;
 }
 
-// In order without overlaps, or anyhow.
+// In order without overlaps, or in any order with overlaps.
 inline Request a_list(Dice& dice, bool ordered) {
   Request made;
   std::int64_t at = dice.between(0, 500);
@@ -154,7 +154,7 @@ inline std::size_t reach_of(const Request& request) {
   return static_cast<std::size_t>(highest);
 }
 
-// A buffer in which the bytes of `memory` are those that belong at the offsets of `file`.
+// A buffer in which the bytes of `memory` are the expected ones at the offsets of `file`.
 inline std::vector<unsigned char> filled(const Request& file, const Request& memory) {
   std::vector<unsigned char> buffer(reach_of(memory) + 1, 0xEE);
   for (std::size_t i = 0; i < file.bytes.size(); ++i)

@@ -25,7 +25,7 @@ void set_word(Wire& wire, std::size_t at, std::uint64_t word) {
   std::memcpy(wire.data() + at * sizeof word, &word, sizeof word);
 }
 
-// Numbers near the limits of what is accepted, and of 64-bit addition.
+// Numbers near the limits of the decoder, and of 64-bit addition.
 std::uint64_t edge(Random& random) {
   constexpr std::array<int, 8> bits{0, 1, 8, 32, 61, 62, 63, 64};
   const int bit = bits[random.upto(bits.size() - 1)];
@@ -88,7 +88,7 @@ void expect_within(const Strip& strip, std::int64_t lowest, std::int64_t highest
   ASSERT_LE(as_signed(strip.len_bytes), highest - std::max(strip.offset, last));
 }
 
-// Walks some strips from here on; each advances the cursor.
+// Walks some strips from the cursor's position; each advances it.
 void expect_walk(Cursor& cursor, const Slice& slice) {
   const std::int64_t lowest = slice.base + slice.pattern.lowest();
   const std::int64_t highest = slice.base + slice.pattern.highest();

@@ -33,7 +33,7 @@ class Twins:
         self.reopen()
 
     def both(self, action):
-        """Both outcomes must be equal, errors included."""
+        """Both results must be equal, errors included."""
         outcomes = []
         for file, path in zip(self.files, self.paths):
             try:

@@ -94,8 +94,8 @@ std::vector<long> file_bytes(const Type& type, long first, std::size_t len) {
   return bytes;
 }
 
-// The addresses of `count` elements; without overlapping ones, because their bytes are undefined
-// after a read.
+// The addresses of `count` elements; empty if they overlap, because such bytes are undefined after
+// a read.
 std::vector<long> memory_bytes(const Type& type, int count) {
   Type all;
   append(all, type, 0, count);
@@ -129,7 +129,7 @@ void check_count(MPI_Status* status, std::size_t expected) {
   MPI_Count bytes = 0;
   MPI_Get_elements_x(status, MPI_BYTE, &bytes);
   if (static_cast<std::size_t>(bytes) != expected)
-    die("the status tells of " + std::to_string(bytes) + " bytes, not " + std::to_string(expected));
+    die("the status counts " + std::to_string(bytes) + " bytes, not " + std::to_string(expected));
 }
 
 // Reads into fresh memory; only the bytes of the memory type may change.

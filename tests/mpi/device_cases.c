@@ -14,7 +14,7 @@
 
 enum { PAGE = 4096 };
 
-/* The system calls on files, in the log of the copies. */
+/* Records the system calls on files in the log of the copies. */
 ssize_t pwrite(int fd, const void* data, size_t len, off_t offset) {
   sim_note('W');
   return syscall(SYS_pwrite64, fd, data, len, offset);
@@ -67,7 +67,7 @@ static void copies_overlap(void) {
   EXPECT_EQ(sim_open_streams, 0);
 }
 
-/* One copy for each row would be 100 of them. */
+/* One copy per row would be 100 copies. */
 static void regular_pieces_are_one_copy(void) {
   MPI_Datatype column;
   MPI_File fh = open_with("columns", MPI_COMM_WORLD, "1M");
@@ -142,7 +142,7 @@ static int extent_of_type(MPI_Datatype type, MPI_Aint* extent, void* extra) {
   return MPI_SUCCESS;
 }
 
-/* Turns the bits of each byte of an int; touches the buffer as only host memory may be. */
+/* Inverts the bits of each byte of an int by direct access, which only host memory allows. */
 static int turn(void* buffer, MPI_Datatype type, int count, void* file, MPI_Offset position,
                 void* extra) {
   (void)type;
@@ -192,7 +192,7 @@ static void representations_convert(const char* datarep, int gap) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* A struct of addresses, of which only some are the device's. */
+/* A struct of addresses, only some of which are device memory. */
 static void one_type_over_host_and_device(void) {
   static char host[300];
   const int lens[] = {300, 500};
@@ -247,7 +247,8 @@ static void calls_run_at_the_same_time(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* The driver moves managed memory by itself; ours cannot, so that a copy would be seen. */
+/* A real driver migrates managed memory by itself; the simulated one does not, so a copy is
+ * visible. */
 static void managed_memory_is_host_memory(void) {
   MPI_File fh = open_with("managed", MPI_COMM_WORLD, "8192");
   char* const managed = sim_address(SIM_CUDA, 1);

@@ -1,4 +1,4 @@
-/* A GPU driver that a program loads for itself alone, as CUDA's runtime does, and after the file is
+/* A GPU driver that a program loads with local scope, as CUDA's runtime does, and after the file is
  * open, is found by the name of its file.
  *
  * RANKS: 2
@@ -18,7 +18,7 @@ static const char driver_source[] =
     "char* start(void) { sim_start(); return sim_address(SIM_CUDA, 0); }\n"
     "char* bytes(void) { return sim_bytes(SIM_CUDA, 0); }\n";
 
-/* Compiles a driver and loads it for nobody else. */
+/* Compiles a driver and loads it with local scope. */
 static void* load_driver(void) {
   char directory[40], path[80], headers[400], command[900];
   snprintf(headers, sizeof headers, "%s", __FILE__);

@@ -4,10 +4,10 @@
 // CFLAGS: -rdynamic
 // ENV: SHIMA_LOG=error
 //
-// The drivers are stand-ins whose device memory ends whoever touches it (simulated_gpu.h). Each
-// rank draws a place for its buffer, host memory among them, and a datatype. What was written is
-// compared with what POSIX calls find in the file; what is read, with the whole of the memory
-// around the buffer, gaps included. Usage: device_memory [rounds [seed]]
+// The drivers are simulated, and a direct access to their device memory ends the process
+// (simulated_gpu.h). Each rank draws a place for its buffer, sometimes host memory, and a datatype.
+// After a write, the file is compared through POSIX calls; after a read, the whole memory around
+// the buffer is compared, gaps included. Usage: device_memory [rounds [seed]]
 #include <mpi.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ char value_at(long offset) {
   return static_cast<char>(static_cast<unsigned long>(offset) * 0x9e3779b97f4a7c15UL >> 56);
 }
 
-// Memory of some kind: where programs see it, and where its bytes are.
+// Memory of some kind: its address for programs, and the address of its bytes.
 struct Room {
   std::string name;
   char* address;
@@ -134,7 +134,7 @@ MPI_Status wait(MPI_Request& request) {
   return status;
 }
 
-// Ranks go one after the other where the order of their calls decides who gets which bytes.
+// Ranks make their calls in turn if the order of the calls decides which bytes each gets.
 template <class Body>
 MPI_Status in_turn(Body body) {
   MPI_Status status{};
@@ -214,14 +214,14 @@ void check_count(MPI_Status& status, long expected) {
   EXPECT(bytes == expected, "the status counts " + std::to_string(bytes) + " bytes");
 }
 
-// What a call selects it restores, and its errors stay out of the program's sight.
+// A call restores the device that it selects, and the program does not see its errors.
 void check_selection(int hip_device) {
   EXPECT(sim_cuda_depth == 1 && sim_cuda_current() == 77, "another CUDA context is current");
   EXPECT(sim_hip_device == hip_device, "another HIP device is current");
   EXPECT(sim_hip_error == 0, "the program sees an error of HIP that is not its own");
 }
 
-// Where this rank's bytes lie in the file.
+// The place of this rank's bytes in the file.
 struct Places {
   bool shared;
   long tile;

@@ -1,4 +1,4 @@
-/* Buffers in the memory of a real GPU, of CUDA or HIP. Skips where there is none.
+/* Buffers in the memory of a real GPU, of CUDA or HIP. Skips if there is none.
  *
  * RANKS: 2
  * ENV: SHIMA_LOG=error
@@ -11,7 +11,7 @@
 
 enum { COUNT = 1 << 20, GAP = 3 };
 
-/* What the test needs of a driver. Addresses are numbers, as CUDA has them. */
+/* The functions of a driver that the test needs. Addresses are numbers, as in CUDA. */
 static uintptr_t (*allocate)(size_t len);
 static int (*copy)(void* to, const void* from, size_t len, int to_device);
 

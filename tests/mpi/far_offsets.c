@@ -1,5 +1,5 @@
 /* Offsets beyond 2^40 in sparse files, with the regions and units that need large numbers: views
- * whose pieces lie far apart, collective and independent, sizes, and the unwritten bytes between
+ * whose pieces are far apart, collective and independent, sizes, and the unwritten bytes between
  * them.
  *
  * RANKS: 1 4
@@ -15,7 +15,7 @@ enum { piece = 3000, pieces = 5 };
 
 static char value(MPI_Offset at) { return (char)(at / 7 + (at >> 37) + 1); }
 
-/* Each rank's pieces lie between the others', `pitch` apart. */
+/* Each rank's pieces are between the others', `pitch` apart. */
 static void move_far(MPI_File fh, MPI_Offset from, MPI_Aint pitch, int together) {
   MPI_Datatype row, rows;
   char bytes[piece * pieces], back[piece * pieces];
@@ -35,7 +35,7 @@ static void move_far(MPI_File fh, MPI_Offset from, MPI_Aint pitch, int together)
   }
   EXPECT_EQ(memcmp(bytes, back, sizeof bytes), 0);
   sync_barrier_sync(fh);
-  /* All ranks' pieces, by each rank, and zeros behind them. */
+  /* All ranks' pieces, read by each rank, and zeros after them. */
   view_native(fh, 0, MPI_CHAR, MPI_CHAR);
   for (int i = 0; i < pieces; ++i) {
     const MPI_Offset at = from + i * (MPI_Offset)pitch;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # FLAVOURS: mpich-debian openmpi-debian
-# Fortran programs by each of MPI's three bindings, compiled by the stock compiler, run under Shima: data, nonblocking
+# Fortran programs with each of MPI's three bindings, compiled by the stock compiler, run under Shima: data, nonblocking
 # calls, and procedures that MPI calls back in Fortran's convention.
 set -euo pipefail
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -1,7 +1,7 @@
 /* Nothing grows: after a hundred thousand opens, views, types, and requests a process has the same
  * memory, open files and mappings as after the first few hundred.
  *
- * Not with Debian's MPICH (4.0.2), which leaks 55 bytes of its own for every type created or
+ * Not with Debian's MPICH (4.0.2), which itself leaks 55 bytes for every type created or
  * duplicated.
  *
  * RANKS: 2

@@ -1,5 +1,5 @@
 /* Nonblocking calls: the right bytes and counts by every way to wait, errors at the file's handler,
- * many requests at once, and collective ones beside messages that others wait for.
+ * many requests at once, and collective requests beside messages that others wait for.
  *
  * RANKS: 1 2 4 7
  * VARIANTS: striped

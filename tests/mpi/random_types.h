@@ -251,7 +251,7 @@ inline Type make_resized(const Type& child, bool ascending) {
 }
 
 #if MPI_VERSION >= 4
-// Constructors with large counts store their arguments elsewhere.
+// Constructors with large counts store their arguments in another array.
 inline Type make_large(const Type& child) {
   const MPI_Count count = pick(1, 3);
   const MPI_Count len = pick(1, 3);
@@ -375,8 +375,8 @@ inline Type random_type(int depth, bool ascending) {
   return small ? made : child;
 }
 
-// Whether MPI_Pack takes the bytes that the type lists; true where MPI_Pack is no reference. Open
-// MPI is none: its packing disagrees with its own extents where bytes overlap or are out of order.
+// Whether MPI_Pack reads the bytes that the type lists; true if MPI_Pack is no reference. Open
+// MPI's is none: its packing disagrees with its own extents if bytes overlap or are out of order.
 inline bool confirm_by_packing(const Type& type) {
 #ifdef OPEN_MPI
   return true;

@@ -1,4 +1,4 @@
-/* The program gets the thread level that it requested, whatever Shima needs.
+/* The program gets the thread level that it requested, whatever level Shima needs.
  *
  * RANKS: 1 2
  */

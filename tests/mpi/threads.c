@@ -1,5 +1,5 @@
 /* MPI_THREAD_MULTIPLE: several threads of each rank on one file (independent and nonblocking calls,
- * the shared pointer) and on files of their own (collective calls on one communicator per
+ * the shared pointer) and on separate files (collective calls on one communicator per
  * thread).
  *
  * RANKS: 1 3

@@ -27,7 +27,7 @@ SKIP = 77
 
 
 def run(hosts, program):
-    """Runs it in a directory of its own, because programs use the same file names."""
+    """Runs it in a separate directory, because programs use the same file names."""
     name = os.path.basename(program)
     os.mkdir(name)
     with contextlib.chdir(name):

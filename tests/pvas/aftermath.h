@@ -1,4 +1,5 @@
-// What must not exist after a space has ended: its processes, its socket names, the caller's files.
+// What must not exist after a space has ended: its processes, its socket names, its descriptors in
+// the caller.
 #pragma once
 
 #include <dirent.h>

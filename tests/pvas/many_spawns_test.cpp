@@ -13,7 +13,7 @@
 namespace {
 
 long rounds = 500;               // of four tasks each
-constexpr int own_mappings = 8;  // that come and go in the root, or in the task that waits
+constexpr int own_mappings = 8;  // mapped at times in the root, or in the waiting task
 
 int do_work(const std::string& work) {
   if (work == "wait")
@@ -21,7 +21,7 @@ int do_work(const std::string& work) {
   static int shown = 0;
   const std::string name = "of " + std::to_string(pvas_self());
   MUST(pvas_export(name.c_str(), &shown, sizeof shown) == 0);
-  MUST(pvas_hold(0) == 0);  // given back by the end
+  MUST(pvas_hold(0) == 0);  // released when the task ends
   return 0;
 }
 
@@ -79,7 +79,7 @@ TEST_F(ManySpawns, LeaveTheSpaceAsItWas) {
   ASSERT_GT(before, 10);
   for (long round = 0; round < rounds; ++round) {
     ASSERT_NO_FATAL_FAILURE(spawn_four()) << "round " << round;
-    // What lives may have up to four tasks' mappings for a while; what is lost adds up.
+    // Live tasks may have up to four tasks' mappings for a while; leaked mappings add up.
     if (round % 1000 == 999) {
       ASSERT_TRUE(eventually([&] { return mappings() <= before + own_mappings; }))
           << before << " mappings became " << mappings() << " in round " << round;

@@ -177,7 +177,7 @@ TEST(Redirect, FindsCallsThatMap) {
   std::int32_t distance = 0;
   std::memcpy(&distance, &code[11], sizeof distance);
   EXPECT_EQ(code.data() + 15 + distance, island.data());
-  EXPECT_EQ(std::memcmp(island.data(), &before[10], 5), 0) << "what was moved comes first";
+  EXPECT_EQ(std::memcmp(island.data(), &before[10], 5), 0) << "the moved bytes come first";
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ static int follow(void) {
   MPI_Sendrecv(&mine, sizeof mine, MPI_BYTE, (rank + size - 1) % size, 0, &next, sizeof next,
                MPI_BYTE, (rank + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   const int fine = *next == (rank + 1) % size + 1000;
-  MPI_Barrier(MPI_COMM_WORLD); /* before anybody's memory goes */
+  MPI_Barrier(MPI_COMM_WORLD); /* before the memory of any task is unmapped */
   if (rank == 0) printf("all %d ranks are tasks of one space\n", size);
   return fine ? 0 : 1;
 }
@@ -55,7 +55,7 @@ static void copy_input(long left) {
 static int seen = -1;
 static volatile sig_atomic_t over;
 
-/* A signal leaves its first letter, as in INT, TERM, USR1; the last of these ends the program. */
+/* A signal prints the first character of INT, TERM or USR1; the last of these ends the program. */
 static void note(int number) {
   const char* letter = number == SIGINT ? "I" : number == SIGTERM ? "T" : "U";
   if (write(seen, letter, 1) < 0 || number == SIGUSR1) over = 1;

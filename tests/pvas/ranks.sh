@@ -1,5 +1,5 @@
 #!/bin/bash
-# `--one-space`: the ranks of a node are tasks of one space, and the launcher sees what it always sees.
+# `--one-space`: the ranks of a node are tasks of one space, without a difference for the launcher.
 # TIMEOUT: 240
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh
@@ -20,7 +20,7 @@ expect_status 7 'exit code' "$SHIMA" run --one-space -n 2 ./rank exit 7
 (echo hello; sleep 2) | "$SHIMA" run --one-space -n 2 ./rank read - >out 2>&1 || fail 'stdin: status'
 expect_output 'stdin: hello' 'stdin'
 
-# What ends an ordinary job ends this one, with the same status.
+# The job ends for the same reasons as an ordinary one, with the same status.
 for how in abort crash; do
   plain=0
   "$SHIMA" run -n 2 ./rank $how >plain.out 2>&1 </dev/null || plain=$?
@@ -28,18 +28,18 @@ for how in abort crash; do
   expect_status $plain "$how" timeout 60 "$SHIMA" run --one-space -n 2 ./rank $how
 done
 
-# A script between the launcher and the rank does not part the ranks.
+# A script between the launcher and the rank does not separate the ranks.
 printf '#!/bin/sh\n%q exec --one-space "$@"\n' "$SHIMA" >wrapper
 chmod +x wrapper
 expect_status 0 'a script between' "$MPIEXEC" -n 2 ./wrapper ./rank follow
 expect_output 'all 2 ranks are tasks of one space' 'a script between'
 
-# What cannot be a task runs all the same, and one rank says why.
+# A program that cannot be a task runs as a process, and one rank reports the reason.
 "$MPICC" -no-pie -o fixed "$SHIMA_SOURCE_DIR/tests/pvas/rank.c"
 expect_status 0 'fallback' "$SHIMA" run --one-space -n 2 ./fixed follow
 expect_output '0 of 2 ranks are tasks' 'fallback'
 [ "$(grep -c 'shima: ./fixed runs as an ordinary process: .*not position-independent' out)" = 1 ] ||
-  fail "fallback: not one line that says why: $(cat out)"
+  fail "fallback: not one line with the reason: $(cat out)"
 
 expect_status 2 'required' env SHIMA_ONE_SPACE=required "$SHIMA" exec --one-space ./fixed follow
 expect_output './fixed cannot be a task.*not position-independent' 'required'
@@ -72,7 +72,7 @@ kill -TERM $job
 wait $job || true
 none_left SIGTERM
 
-# A stand-in, a task, or the root is killed: the job ends, and nothing stays.
+# A stand-in, a task, or the root is killed: the job ends, and no process remains.
 for victim in shima-rank rank pvas-root; do
   start_sleepers
   case $victim in

@@ -28,7 +28,7 @@ int wait_for_ever() {
   for (;;) pause();
 }
 
-// Allocates all memory, and what others free.
+// Allocates all memory, also memory that others free.
 int eat() {
   for (std::size_t size = std::size_t{1} << 30;;) {
     if (mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
@@ -86,7 +86,7 @@ TEST(Root, WhoDoesNotListenStopsNobody) {
   ASSERT_EQ(kill(process, SIGKILL), 0);
   ASSERT_EQ(spawn_in(space, "nothing", &task), 0) << pvas_error_message();
   ASSERT_EQ(status_of(space, task), 0);
-  const int status = status_of(space, silent);  // is told after all that was told before
+  const int status = status_of(space, silent);  // is reported after all earlier reports
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
   pvas_destroy(space);
 }

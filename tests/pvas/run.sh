@@ -1,5 +1,5 @@
 #!/bin/bash
-# `shima pvas run`: which programs can be tasks, which are refused and why, and what passes through.
+# `shima pvas run`: which programs can be tasks, which are refused and why, and what tasks inherit.
 # FLAVOURS: none
 # TIMEOUT: 120
 set -euo pipefail
@@ -10,7 +10,7 @@ task=$SHIMA_SOURCE_DIR/tests/pvas/task.c
 cc -O1 -o task "$task" -lpthread
 # shellcheck disable=SC2317  # expect_status calls it
 pvas() { "$SHIMA" pvas run "$@"; }
-# The living roots of this test; one that has ended stays as a zombie until init looks.
+# The live roots of this test; a root that has ended stays as a zombie until init waits for it.
 export PVAS_RUN_TEST=$$
 roots() {
   local pid
@@ -20,8 +20,8 @@ roots() {
   true
 }
 
-# Until both tasks of "wait" say so.  What an earlier job has said must be gone before the next is started, which
-# empties the file itself, but perhaps only after the first look.
+# Waits until both tasks of "wait" report.  The reports of an earlier job must be removed before the next job starts: it
+# empties the file itself, but perhaps only after the first check.
 # shellcheck disable=SC2317  # eventually calls these
 {
   wait_as_many() { [ "$(grep -c waiting said)" = "$1" ]; }
@@ -41,7 +41,7 @@ expect_status 139 'a crash' pvas -n 2 ./task signal 11
 expect_status 137 'a kill' pvas -n 2 ./task signal 9
 expect_status 0 'much memory' pvas -n 2 ./task big
 expect_status 9 'the first thread ends' pvas -n 2 ./task main-ends
-[ "$(grep -c 'a thread goes on' out)" = 2 ] || fail 'a task is gone with its first thread'
+[ "$(grep -c 'a thread goes on' out)" = 2 ] || fail 'a task ended with its first thread'
 expect_status 0 'options of the program' pvas -- ./task say --help -n 3
 
 # Kinds of programs.
@@ -70,7 +70,7 @@ expect_output 'script ./script.sh with word: child' 'a script'
 expect_status 0 'a script by env' pvas ./script.py a b
 expect_output 'found by env: ./script.py a b' 'a script by env'
 
-# A program sees itself, not what loaded it.
+# A program sees itself, not its loader.
 mkdir -p place/lib
 echo 'int from_library(void) { return 12; }' >library.c
 cc -shared -fPIC -o place/lib/libfrom.so library.c
@@ -81,7 +81,7 @@ expect_status 12 "\$ORIGIN" pvas place/main
 expect_status 0 '/proc/self/exe' pvas readlink /proc/self/exe
 expect_output "^$(readlink -f "$(command -v readlink)")\$" '/proc/self/exe'
 
-# Refusals say the program and the reason.
+# Refusals name the program and the reason.
 cc -no-pie -o fixed "$task" -lpthread
 expect_refusal 'not position-independent' 'non-PIE' pvas ./fixed
 cp task setuid-task
@@ -106,7 +106,7 @@ if [ "$(id -u)" = 0 ] && command -v setcap >/dev/null; then
   if setcap cap_net_raw+ep capable 2>/dev/null; then expect_refusal 'capabilities' 'capabilities' pvas ./capable; fi
 fi
 
-# Signals reach every task, and their ends come back.
+# Signals reach every task, and their statuses are returned.
 for signal in USR1:21 TERM:22; do
   : >said
   "$SHIMA" pvas run -n 2 ./task wait >said 2>&1 </dev/null &
@@ -119,7 +119,7 @@ for signal in USR1:21 TERM:22; do
   [ "$(grep -c "got ${signal%:*}" said)" = 2 ] || fail "${signal%:*}: not all tasks got it: $(cat said)"
 done
 
-# A debugger that was told what is mapped knows the program's functions.
+# With shima-tasks, a debugger knows the program's functions.
 if command -v gdb >/dev/null; then
   cc -g -O0 -o debugged "$task" -lpthread
   : >said
@@ -134,7 +134,7 @@ if command -v gdb >/dev/null; then
   wait $job 2>/dev/null || true
 fi
 
-# Where a check of the self-test fails, the message names it, and ranks run as processes.
+# If a check of the self-test fails, the message names it, and ranks run as processes.
 mkdir -p broken/bin broken/lib/shima
 cp "$SHIMA" broken/bin/shima
 cp "$(dirname "$SHIMA")/../lib/shima/pvas-root" broken/lib/shima/
@@ -146,7 +146,7 @@ expect_status 0 'falling back' broken/bin/shima exec --one-space --mpi openmpi .
 expect_output 'runs as an ordinary process: .*the program break does not stay' 'falling back'
 expect_output '^no task' 'falling back'
 
-# Who starts tasks and is killed takes them along.
+# If the process that started tasks is killed, its tasks end too.
 : >said
 "$SHIMA" pvas run -n 2 ./task wait >said 2>&1 </dev/null &
 job=$!
@@ -158,7 +158,7 @@ for pid in "${pids[@]}"; do
   eventually has_ended "$pid" || fail "task $pid goes on"
 done
 
-# No root stays.
+# No root remains.
 : >said
 "$SHIMA" pvas run ./task wait >said 2>&1 </dev/null &
 job=$!

@@ -111,7 +111,7 @@ TEST_F(Spaces, SeveralThreadsWaitForOneTask) {
       if (result == 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) {
         ++told;
       } else {
-        EXPECT_EQ(result, PVAS_ERR_LOST);  // who comes when all is over
+        EXPECT_EQ(result, PVAS_ERR_LOST);  // a waiter that arrives after the end
       }
     });
   std::this_thread::sleep_for(50ms);
@@ -297,7 +297,7 @@ std::string some_socket_name() {
 }
 
 TEST_F(Spaces, AnotherUsersProcessIsNotServed) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   spawn("wait");
   const std::string name = some_socket_name();
   ASSERT_FALSE(name.empty());
@@ -305,7 +305,7 @@ TEST_F(Spaces, AnotherUsersProcessIsNotServed) {
   if (child == 0) {
     if (setresuid(65534, 65534, 65534) != 0) _exit(1);
     if (shima::pvas::connect_root(name).error().code != shima::Code::access_denied) _exit(2);
-    // Somebody who does not look at who answers, either.
+    // Also for a client that does not check which user answers.
     sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
     std::memcpy(address.sun_path + 1, name.data(), name.size());
     const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);

@@ -35,7 +35,7 @@ struct Link {
   Link* next;
 };
 
-inline std::atomic<int> go_on{0};  // of each task its own
+inline std::atomic<int> go_on{0};  // one in each task
 inline int global = 0;
 
 inline int show_list() {
@@ -62,7 +62,7 @@ inline int walk_list() {
   return 0;
 }
 
-// Globals, heap, stacks, threads and thread-locals belong to the task, and lie in its partition.
+// Globals, heap, stacks, threads and thread-locals belong to the task, and are in its partition.
 inline int own_memory() {
   const int self = pvas_self();
   MUST(self >= 0);

@@ -1,7 +1,7 @@
 /*
  * RANKS: none
  *
- * An ordinary program that run.sh starts as tasks: it knows nothing of spaces.
+ * An ordinary program, not written for spaces, that run.sh starts as tasks.
  *
  *   task [say] [exit N] [signal N] [wait] [big] [main-ends]
  */
@@ -13,7 +13,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Where one is a task, the auxiliary vector leads to the partition. */
+/* In a task, the auxiliary vector has the partition. */
 static int is_task(void) { return getauxval(0x53505641) != 0; }
 
 static void* end_later(void* nothing) {

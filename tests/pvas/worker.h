@@ -39,7 +39,8 @@ inline bool has_ended(pid_t process) {
   return !std::getline(stat, text) || text.find(") Z") != std::string::npos;
 }
 
-// How long to wait for what must happen: only reached on failure, so enough for a busy machine.
+// The limit for events that must happen: reached only on failure, so long enough for a busy
+// machine.
 constexpr int guard_ms = 60'000;
 
 inline bool eventually(const std::function<bool()>& condition,

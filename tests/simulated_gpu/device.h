@@ -47,7 +47,7 @@ static sim_memory sim_memories[SIM_DRIVERS];
 static pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 static char sim_log[4096];
 static int sim_log_len;
-static int sim_copies_until_failure = -1; /* how many copies go well before one fails */
+static int sim_copies_until_failure = -1; /* the number of copies that succeed before one fails */
 static int sim_waits_until_failure = -1;
 static long sim_pinned_buffers, sim_open_streams;
 static int sim_managed; /* the first bytes of CUDA's second device: managed memory */
@@ -62,7 +62,7 @@ static inline void sim_note(char letter) {
 
 static inline void sim_clear_log(void) { sim_log[sim_log_len = 0] = 0; }
 
-/* Has to be called before anything else. */
+/* Must be called first. */
 static inline void sim_start(void) {
   for (int i = 0; i < SIM_DRIVERS; ++i) {
     const size_t len = (size_t)SIM_DEVICES * SIM_DEVICE_BYTES;

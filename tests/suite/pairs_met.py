@@ -2,7 +2,7 @@
 # FLAVOURS: none
 """The tests that `make test` runs cover every pair that they must cover, as tests/README.md promises.
 
-Looks at the tests as ctest has them registered, by their names and labels, not at the choice that made them so. Within
+Reads the tests as ctest has them registered, by their names and labels, not the choice that produced them. Within
 each directory every MPI flavour, every rank count and every variant has to be met with each other wherever the product
 has the two together. Each source has to run under every kind of MPI, with every rank count and in every variant that
 it has; a regression test under every flavour in every variant, and under every kind of MPI with every rank count.

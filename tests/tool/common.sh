@@ -8,7 +8,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# expect_status STATUS WHAT command...: the output goes to the file "out".
+# expect_status STATUS WHAT command...: writes the output to the file "out".
 expect_status() {
   local want=$1 what=$2 got=0
   shift 2
@@ -46,7 +46,7 @@ eventually() {
   return 1
 }
 
-# ranks_left: process IDs of this test's ranks; a launcher may have put them into sessions of their own.
+# ranks_left: process IDs of this test's ranks; a launcher may have put them into separate sessions.
 ranks_left() {
   local pid
   for pid in $(pgrep -x 'rank|shima-rank'); do

@@ -27,7 +27,7 @@ expect_output 'SHIMA_HINTS=a=b;cb_nodes=2;c=d$' 'hints'
 expect_status 0 'log' "$SHIMA" run -n 1 --log warn ./rank getenv SHIMA_LOG
 expect_output 'SHIMA_LOG=warn$' 'log'
 
-# PnetCDF's own driver would bypass Shima; other hints, and a driver of the user's choice, stay.
+# PnetCDF's own driver would bypass Shima; other hints, and a driver that the user chose, are kept.
 for starter in 'run -n 1' exec; do
   # shellcheck disable=SC2086
   expect_status 0 'PnetCDF' "$SHIMA" $starter --log info ./rank getenv PNETCDF_HINTS

@@ -94,7 +94,7 @@ def names():
     sub = MOUNT / "sub"
     sub.mkdir()
     inside = sub / "inside"
-    os.rename(STRIPED, inside)  # its subfiles lie beside it, and move too
+    os.rename(STRIPED, inside)  # its subfiles are beside it, and move too
     assert inside.read_bytes() == DATA and os.listdir(sub) == ["inside"]
     assert stat.S_IMODE((DIRECTORY / "sub/.shima").stat().st_mode) & 0o022 == 0
     os.rename(inside, STRIPED)

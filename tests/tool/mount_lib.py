@@ -23,7 +23,7 @@ def skip(reason):
 
 
 def enter():
-    """Continues in a mount namespace of its own, so that nothing stays mounted in any case."""
+    """Continues in a separate mount namespace, so that nothing stays mounted in any case."""
     if sys.argv[1:2] == ["inside"]:
         return
     try:

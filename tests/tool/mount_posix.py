@@ -5,7 +5,7 @@
 plain ones. Both must be equal, as root and as another user, except for the EXCEPTIONS.
 
 (Like pjdfstest, which no package registry has.) A world holds one object of each kind; a case is a call with one or two of them.
-After a call that succeeds the two worlds must look alike, too.
+After a call that succeeds the two worlds must be equal, too.
 """
 
 import errno
@@ -28,7 +28,7 @@ POOL = 5000
 # (call, kinds): (the mount's error, the reason). Only for kinds that are striped there.
 EXCEPTIONS = {
     "link of a striped file": errno.EPERM,       # a striped file has only one name
-    "exchange with a striped file, across directories": errno.EINVAL,  # subfiles lie beside their file
+    "exchange with a striped file, across directories": errno.EINVAL,  # subfiles are beside their file
 }
 
 

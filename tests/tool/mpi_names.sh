@@ -54,6 +54,6 @@ grep -q '"file":"data"' stats || fail 'linked and by handle: the file was not se
 mkdir -p other/lib
 copy_as libmpi.so.99 other/lib/libmpi.so.99
 expect_status 0 'no build' "$SHIMA" run -n 1 --mpi any --mpiexec "$MPIEXEC" ./by-handle other/lib/libmpi.so.99
-expect_output 'shima: other/lib/libmpi.so.99.*no build of Shima for this MPI' 'no build'
+expect_output 'shima: other/lib/libmpi.so.99.*Shima has no build for this MPI' 'no build'
 [ "$(grep -c 'no build' out)" = 1 ] || fail 'no build: told more than once'
 finish

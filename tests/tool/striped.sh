@@ -129,10 +129,10 @@ expect_failure 'no regular file' 'cp of a device' timeout 10 "$SHIMA" cp /dev/ze
 rm pipe
 if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups test -x "$here"; then
   mkdir -m 700 closed
-  expect_failure 'listing closed' 'ls of what may not be listed' setpriv --reuid=65534 --clear-groups "$SHIMA" ls closed
+  expect_failure 'listing closed' 'ls of a directory that may not be listed' setpriv --reuid=65534 --clear-groups "$SHIMA" ls closed
   chmod 755 closed
   (umask 077; echo secret >closed/plain)
-  expect_status 0 'ls of what may not be read' setpriv --reuid=65534 --clear-groups "$SHIMA" ls closed
+  expect_status 0 'ls of a file that may not be read' setpriv --reuid=65534 --clear-groups "$SHIMA" ls closed
   rm -r closed
 fi
 
@@ -184,7 +184,7 @@ echo overwritten >d/g
 finds 'd/g: overwritten master file' 'an overwritten master file' 1
 same d/g data
 cmp saved d/g || fail 'the rebuilt master file differs'
-[ "$(cat d/g.overwritten-*)" = overwritten ] || fail 'what overwrote it is not kept'
+[ "$(cat d/g.overwritten-*)" = overwritten ] || fail 'the overwriting file is not kept'
 rm d/g.overwritten-*
 head -c 200 saved >d/g
 expect_status 1 'a torn master file cannot be opened' "$SHIMA" cat d/g

@@ -1,5 +1,5 @@
 // RANKS: none
-// (compiled by striped_job.sh) Each rank writes 100000 bytes of its own, in rank order, to the file
+// (compiled by striped_job.sh) Each rank writes its own 100000 bytes, in rank order, to the file
 // named by the argument.
 #include "mpi_check.h"
 

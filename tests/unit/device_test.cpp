@@ -60,7 +60,7 @@ class LateDriver final : public Driver {
 
 std::byte byte_at(std::uint64_t i) { return static_cast<std::byte>(i * 131 >> 3); }
 
-// Every third byte of blocks that lie apart.
+// Every third byte of separate blocks.
 struct Memory {
   std::vector<std::byte> bytes = std::vector<std::byte>(200000, std::byte{0x5a});
   Pattern pattern = Pattern::strided(120, 1500, Pattern::strided(300, 3, Pattern::contiguous(1)));

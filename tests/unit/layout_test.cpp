@@ -1,4 +1,4 @@
-// Where bytes lie: every logical byte has one place, every place one byte, and domains tile a
+// The place of bytes: every logical byte has one place, every place one byte, and domains tile a
 // range.
 #include <gtest/gtest.h>
 

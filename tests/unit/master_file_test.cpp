@@ -60,7 +60,7 @@ TEST(MasterFile, TheLastWholeTextCounts) {
     EXPECT_FALSE(decode_master(before + other).has_value());
 }
 
-// With a checksum that fits: whoever wants to do harm can compute one.
+// With a correct checksum, which an attacker can compute.
 std::string sealed(const std::string& lines) {
   const std::string valid = encode_master(example());
   const std::string head = valid.substr(0, valid.find('\n') + 1);

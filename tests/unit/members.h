@@ -120,7 +120,7 @@ struct World {
   bool one_space = false;       // whether they use the address space that they share
 };
 
-// Runs `body` as each member in a thread of its own, with a channel of its own.
+// Runs `body` as each member, in a separate thread with its own channel.
 inline void run_members(const World& world,
                         const std::function<void(std::unique_ptr<Channel>)>& body) {
   auto memory = NodeSegment::make(world.members);

@@ -1,5 +1,5 @@
-// The server of shared file pointers: what it answers, which connections it keeps, where it
-// listens.
+// The server of shared file pointers: its answers, the connections it keeps, the addresses at which
+// it listens.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -94,7 +94,7 @@ TEST(PointerService, IdleClientsAreReleasedAndComeBack) {
   }
 }
 
-// More clients than connections, all at once: each request is carried out, and once.
+// More clients than connections, all at once: each request is executed exactly once.
 TEST(PointerService, ManyClientsShareFewConnections) {
   constexpr int clients = 24;
   constexpr int rounds = 20;

@@ -18,7 +18,7 @@
 namespace shima {
 namespace {
 
-// A process that lives until end() or the end of its maker.
+// A process that lives until end() or until its creator ends.
 class Child {
  public:
   Child() {
@@ -30,7 +30,7 @@ class Child {
     std::ignore = ::read(pipe_[0], &byte, 1);
     ::_exit(0);
   }
-  // As its parent has not asked for its status, it stays as a zombie.
+  // Its parent has not waited for it, so it stays as a zombie.
   void end() {
     siginfo_t ended{};
     ::close(pipe_[1]);
@@ -95,7 +95,7 @@ TEST(ProcessHandle, StartTimesOfAnotherTimeNamespaceAreNotCompared) {
   EXPECT_FALSE(elsewhere.has_ended());
 }
 
-// In a child, whose system calls a filter refuses from then on.
+// In a child, a filter refuses its system calls from then on.
 void follow_without_pidfd(int error) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -114,7 +114,7 @@ TEST(ProcessHandle, WorksWithoutPidfds) {
   for (const int error : {ENOSYS, EPERM, EMFILE}) follow_without_pidfd(error);
 }
 
-// pidfd_open and /proc both need a descriptor, which there may not be.
+// pidfd_open and /proc both need a descriptor, and none may be left.
 TEST(ProcessHandle, WorksWithoutDescriptors) {
   Child child;
   rlimit before{};

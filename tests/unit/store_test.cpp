@@ -226,7 +226,7 @@ TEST_F(StoreTest, OnlyANewFileIsGivenAway) {
   EXPECT_EQ(given.st_mode & 07777U, 0600U);
 }
 
-// Takes only what O_DIRECT takes on a disk with large blocks.
+// Accepts only transfers that O_DIRECT accepts on a disk with large blocks.
 class Strict final : public FileSystemCalls {
  public:
   explicit Strict(const DirectAlignment& alignment) : alignment_(alignment) {}

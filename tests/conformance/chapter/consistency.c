@@ -151,7 +151,7 @@ static void files_have_their_own_order(void) {
   MPI_File files[2] = {open_fresh("first.out"), open_fresh("second.out")};
   int values[4];
   for (int i = 0; i < 4; ++i) {
-    /* Ranks go through the files in different order. */
+    /* Ranks use the files in different order. */
     const int file = (i + here) % 2, nth = i / 2;
     values[i] = 100 * file + 10 * nth + here;
     EXPECT_OK(

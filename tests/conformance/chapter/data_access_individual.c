@@ -100,7 +100,7 @@ static void view_of_pairs(MPI_File fh, MPI_Offset at) {
   MPI_Type_free(&type);
 }
 
-/* new pointer = old + elements(datatype) * count / elements(etype), for each rank on its own. */
+/* new pointer = old + elements(datatype) * count / elements(etype), for each rank separately. */
 static void accesses_move_the_pointer(int way) {
   const int other = (here + 1) % ranks;
   short data[2 * each], found[2 * each];
@@ -175,7 +175,7 @@ static void seeking(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* A write at a byte offset extends the file to its end, whatever lies before. */
+/* A write at a byte offset extends the file to its end, also across a hole. */
 static void writing_beyond_the_end(void) {
   char name[40], byte = 'x';
   snprintf(name, sizeof name, "beyond.%d.out", here);

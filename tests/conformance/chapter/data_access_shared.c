@@ -122,7 +122,7 @@ static void starting_takes_the_place(void) {
 
 static int ints_of(int rank, int round) { return (rank + round) % 3 * 5; }
 
-/* Ordered accesses lie by rank, without gaps, with different counts and with none. */
+/* Ordered accesses follow each other by rank, without gaps, also with different counts and none. */
 static void ordered_goes_by_rank(int way) {
   int data[10], found[10], expected = 0, before = 0;
   MPI_File fh = open_fresh("shared.out");

@@ -91,7 +91,7 @@ static void offsets_count_etypes(void) {
   MPI_Type_free(&type);
 }
 
-/* Pair types have holes of their own, in files as in memory. */
+/* Pair types have holes, in files as in memory. */
 static void pair_types_keep_their_holes(void) {
   struct {
     double value;

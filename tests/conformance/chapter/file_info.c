@@ -1,5 +1,5 @@
 /* MPI-4.1, section 14.2.8: hints. They never change the bytes of a file, unknown ones and bad
- * values are ignored, hints that are not named stay, and every info returned is the caller's own.
+ * values are ignored, hints that are not named stay, and every returned info belongs to the caller.
  *
  * RANKS: 1 2 4
  * ENV: SHIMA_LOG=error
@@ -64,7 +64,7 @@ static void hints_given_back_stay(void) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
-/* The reserved hints with values of their types, and keys that are no hints. */
+/* The reserved hints with values of their types, and keys that are not hints. */
 static const char* const reserved[][2] = {
     {"access_style", "read_once,write_mostly"},
     {"collective_buffering", "true"},

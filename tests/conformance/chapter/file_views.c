@@ -1,5 +1,5 @@
 /* MPI-4.1, section 14.3: views. The arguments that set_view accepts and refuses, the results of
- * get_view, the pointers, and types with holes, bounds of their own and distributions.
+ * get_view, the pointers, and types with holes, explicit bounds and distributions.
  *
  * RANKS: 1 2 4
  * VARIANTS: striped
