@@ -1,4 +1,4 @@
-// Judges the header of an ELF file. Free of libc, because the audit library uses it too.
+// Validates the header of an ELF file. Uses no libc, because the audit library uses it too.
 #pragma once
 
 #include <elf.h>
@@ -12,7 +12,7 @@ using ElfSegment = ElfW(Phdr);
 
 enum class ElfFlaw { none, not_elf, other_class, damaged_segments };
 
-// No program or library has more. Bounds what a damaged file makes a reader do.
+// No program or library has more segments. The limit bounds the reader's work on a damaged file.
 inline constexpr unsigned max_elf_segments = 256;
 
 [[nodiscard]] constexpr ElfFlaw flaw_of(const ElfHeader& header) {

@@ -126,7 +126,7 @@ Result<ProcessHandle> ProcessHandle::of(const ProcessIdentity& identity) {
     return fail_errno(error, "watching " + who + ": it is a thread, or not a process ID");
   if (!handle.pidfd_ && error == ESRCH) return fail(Code::peer_lost, "there is no " + who);
   // The process may have ended, and another have got its ID, before the pidfd was opened.
-  if (identity.has_ended()) return fail(Code::peer_lost, who + " has exited");
+  if (identity.has_ended()) return fail(Code::peer_lost, who + " has ended");
   return handle;
 }
 

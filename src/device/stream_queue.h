@@ -1,7 +1,7 @@
 // CopyQueue for drivers with CUDA's model: streams, events, and a device or context that is current
 // in the calling thread. HIP declares the same functions under other names.
 //
-// `Api` derives from StreamApi and provides what differs:
+// `Api` derives from StreamApi and provides the differences:
 //   Place                                a device or a context
 //   Current(api, place)                  makes it current while in scope; status() tells whether
 //   check(error, function)               the Status for an error number of the driver
@@ -36,7 +36,7 @@ struct StreamNames {
   const char* destroy_event;
 };
 
-// Functions that all these drivers declare alike, and their symbols, by which messages name them.
+// Functions that all these drivers declare identically, and their symbols, which messages name.
 struct StreamApi {
   StreamNames names{};
   int (*register_host)(void* address, std::size_t len_bytes, unsigned flags);
@@ -61,8 +61,8 @@ struct StreamApi {
   }
 };
 
-// Its stream waits for the default stream and the default stream for it, so that a program which
-// launches kernels there may rely on the order that a plain cudaMemcpy would give.
+// Its stream waits for the default stream and the default stream for it, so that a program that
+// launches kernels there can rely on the order that a plain cudaMemcpy has.
 template <class Api>
 class StreamQueue final : public CopyQueue {
  public:
@@ -126,7 +126,7 @@ class StreamQueue final : public CopyQueue {
     for (Handle& event : events_)
       SHIMA_TRY(
           api_.check(api_.create_event(&event, event_disable_timing), api_.names.create_event));
-    // Copies are right without it, and slower.
+    // Without it, copies are correct but slower.
     pinned_ = api_.register_host(buffer().data(), buffer().size(), register_portable) == 0;
     return {};
   }

@@ -8,7 +8,7 @@ namespace shima {
 
 Status check_alive(const ProcessIdentity& process) {
   if (!process.has_ended()) return {};
-  return fail(Code::peer_lost, fmt::format("waiting for process {}: it has exited", process.pid));
+  return fail(Code::peer_lost, fmt::format("waiting for process {}: it has ended", process.pid));
 }
 
 Status Sleeper::slice(Event& event, std::uint32_t seen) {

@@ -257,7 +257,7 @@ TEST_F(PffTest, ARequestIsTakenBackOrTooLate) {
     taken_back += cancelled;
     if (cancelled == 1) {
       EXPECT_EQ(pff_cancel(*other), 0);
-      fails(pff_wait(*other), PFF_ERR_CANCELLED, "taken back");
+      fails(pff_wait(*other), PFF_ERR_CANCELLED, "cancelled");
     } else {
       EXPECT_EQ(pff_wait(*other), 1);
     }
@@ -419,7 +419,7 @@ TEST_F(PffTest, WrongArgumentsAreErrors) {
   fails(pff_open(path("absent").c_str(), PFF_READ, nullptr, nullptr, &none), PFF_ERR_NO_SUCH_FILE,
         "absent");
   fails(pff_open(path("x").c_str(), PFF_CREATE, nullptr, nullptr, &none), PFF_ERR_MODE, "neither");
-  fails(pff_open("", PFF_READ, nullptr, nullptr, &none), PFF_ERR_NAME, "no name");
+  fails(pff_open("", PFF_READ, nullptr, nullptr, &none), PFF_ERR_NAME, "name is NULL or empty");
   fails(pff_open(path("x").c_str(), 512 | PFF_READ, nullptr, nullptr, &none), PFF_ERR_MODE,
         "flags");
   const pff_region bad{0, 0, 2, "beside"};
@@ -434,22 +434,22 @@ TEST_F(PffTest, WrongArgumentsAreErrors) {
   char buffer[8] = "";
   pff_file* const f = file.get();
   fails(pff_read(nullptr, pff_span(0, 1), buffer), PFF_ERR_ARGUMENT, "no file");
-  fails(pff_write(f, pff_span(-1, 4), buffer), PFF_ERR_ARGUMENT, "before the file");
-  fails(pff_write(f, pff_stride(0, 0, 8, 8), buffer), PFF_ERR_ARGUMENT, "no bytes");
-  fails(pff_write(f, pff_stride(0, 4, -8, 8), buffer), PFF_ERR_ARGUMENT, "before the file");
+  fails(pff_write(f, pff_span(-1, 4), buffer), PFF_ERR_ARGUMENT, "is negative");
+  fails(pff_write(f, pff_stride(0, 0, 8, 8), buffer), PFF_ERR_ARGUMENT, "element size");
+  fails(pff_write(f, pff_stride(0, 4, -8, 8), buffer), PFF_ERR_ARGUMENT, "is negative");
   fails(pff_write(f, pff_stride(0, 1, INT64_MAX, 8), buffer), PFF_ERR_ARGUMENT, "2^62");
   fails(pff_write(f, pff_span(INT64_MAX, 8), buffer), PFF_ERR_ARGUMENT, "2^62");
   fails(pff_write(f, pff_span(0, UINT64_MAX), buffer), PFF_ERR_ARGUMENT, "2^62");
-  fails(pff_write(f, pff_list(nullptr, 3), buffer), PFF_ERR_ARGUMENT, "no pieces");
-  fails(pff_write(f, pff_span(0, 8), nullptr), PFF_ERR_ARGUMENT, "no memory");
+  fails(pff_write(f, pff_list(nullptr, 3), buffer), PFF_ERR_ARGUMENT, "pieces are NULL");
+  fails(pff_write(f, pff_span(0, 8), nullptr), PFF_ERR_ARGUMENT, "buffer is NULL");
   fails(pff_write_from(f, pff_span(0, 8), buffer, pff_span(0, 7)), PFF_ERR_ARGUMENT, "7 bytes");
   const pff_level levels[] = {{1ULL << 40, 1LL << 40}, {1ULL << 40, 1}};
   fails(pff_write(f, pff_nested(0, 1, levels, 2), buffer), PFF_ERR_ARGUMENT, "2^62");
   pff_where odd = pff_span(0, 1);
   odd.kind = 9;
-  fails(pff_write(f, odd, buffer), PFF_ERR_ARGUMENT, "made by none");
+  fails(pff_write(f, odd, buffer), PFF_ERR_ARGUMENT, "pff_where");
   pff_request* request = nullptr;
-  fails(pff_start_write(f, pff_span(-1, 4), buffer, &request), PFF_ERR_ARGUMENT, "before the file");
+  fails(pff_start_write(f, pff_span(-1, 4), buffer, &request), PFF_ERR_ARGUMENT, "is negative");
   EXPECT_EQ(request, nullptr);
   EXPECT_EQ(pff_size(f), 0);
 

@@ -287,7 +287,7 @@ int join_code(const std::vector<pid_t>& pids, int timeout_ms, const char* words)
 
 TEST_F(ProcessSetTest, ArraysThatAreNoSet) {
   const pid_t me = ::getpid();
-  EXPECT_EQ(join_code({}, 100, "no processes"), PFF_ERR_ARGUMENT);
+  EXPECT_EQ(join_code({}, 100, "count is below 1"), PFF_ERR_ARGUMENT);
   EXPECT_EQ(join_code({me, me}, 100, "twice"), PFF_ERR_ARGUMENT);
   EXPECT_EQ(join_code({1, 2}, 100, "not in it"), PFF_ERR_ARGUMENT);
   EXPECT_EQ(join_code({me, 0}, 100, "no process ID"), PFF_ERR_ARGUMENT);

