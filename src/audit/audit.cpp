@@ -150,7 +150,7 @@ const char* unlike_its_path(const Path& real_mpi) {
   return answer.ok ? answer.text : real_mpi.text;
 }
 
-// What stands behind a slot; nullptr: no slot has this name.
+// The file for a slot; nullptr: no slot has this name.
 const char* behind_slot(std::string_view name) {
   for (std::size_t i = 0; i < family_count; ++i) {
     if (name == libraries[i].real_mpi_slot) return unlike_its_path(placed[i].real_mpi);
