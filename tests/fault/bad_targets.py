@@ -51,7 +51,7 @@ def mount(directory, options):
 def missing():
     directory = fresh("bad")
     directory.rmdir()
-    return directory, "no such directory", "other"
+    return directory, "the directory cannot be opened", "other"
 
 
 def foreign():

@@ -112,7 +112,7 @@ touch tree/sub/plain
 ln -s ../../d/g tree/sub/link
 expect_failure 'removing tree' 'rm of a directory' "$SHIMA" rm tree
 cp tree/sub/.shima/"$(id_of tree/sub/two)".0 tree/sub/.shima/11111111111111111111111111111111.0
-expect_failure 'parts of no file here' 'rm -r of a directory with parts of others' "$SHIMA" rm -r tree
+expect_failure 'parts that belong to no file here' 'rm -r of a directory with parts of others' "$SHIMA" rm -r tree
 rm tree/sub/.shima/1*.0
 expect_status 0 'rm -r' "$SHIMA" rm -r tree
 [ ! -e tree ] || fail 'rm -r left something'
@@ -157,7 +157,7 @@ expect_json d/g "['regions'][0]['targets']" "['c', 'b']"
 same d/g data
 expect_status 0 'restripe to the same' "$SHIMA" restripe --stripe unit=10000,targets=2 --order c,b d/g
 expect_refusal 'no new layout is given' 'restripe to nothing' "$SHIMA" restripe d/g
-expect_failure 'is no striped file' 'restripe of a plain file' "$SHIMA" restripe --stripe targets=2 plain
+expect_failure 'is not a striped file' 'restripe of a plain file' "$SHIMA" restripe --stripe targets=2 plain
 expect_clean restripe
 
 # --- defaults of a directory
@@ -234,7 +234,7 @@ open(sys.argv[2], "w").write(f"{body}end {checksum:016x}\n")
 PYTHON
   chown 12345 e/forged
   expect_status 1 'a forged master file' "$SHIMA" cat e/forged
-  expect_output 'no copy of the master file there vouches for it' 'a forged master file'
+  expect_output 'no copy of the master file there confirms that they belong together' 'a forged master file'
   expect_status 0 'rm of a forged master file' "$SHIMA" rm e/forged
   same d/g data
   expect_clean 'the forged master file'

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every file below the directory. Links are not followed; what is behind one has its own name.
+// Every file below the directory. Links are not followed: the target of a link has its own name.
 void walk(CheckState& state, const std::string& directory) {
   state.directories.insert(directory);
   std::error_code error;
@@ -31,10 +31,10 @@ void walk(CheckState& state, const std::string& directory) {
       check_file(state, path.string());
     }
   }
-  if (error) state.add(Problem::unreadable, directory, error.message(), "look at it by hand");
+  if (error) state.add(Problem::unreadable, directory, error.message(), "examine it by hand");
 }
 
-// One file, and the drafts that were to become it.
+// One file and its leftover drafts.
 void check_one(CheckState& state, const std::string& path, bool there) {
   if (state.request->progress) state.request->progress(path);
   if (there) check_file(state, path);
@@ -90,7 +90,7 @@ Result<CheckReport> check_files(const CheckRequest& request) {
   CheckState state{&request, {}, {}, {}, {}, {}};
   std::error_code error;
   const bool there = fs::exists(request.path, error);
-  // A file that is gone may have left parts.
+  // A removed file may have left parts.
   SHIMA_TRY_ASSIGN(const std::string path,
                    there ? real_path_of(request.path) : real_name_of(request.path));
   if (fs::is_directory(path, error)) {

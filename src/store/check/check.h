@@ -1,10 +1,10 @@
-// Looking for what is wrong with striped files, and repairing what can be repaired without
-// guessing.
+// Finds inconsistencies of striped files, and repairs what can be repaired without guessing.
 //
-// Two surveys are held against each other: the master files found by name, and the parts found on
-// the targets. A part whose master file is not where its copy says belongs to a file that was
-// overwritten (then something else has the name, and the copy says what the master file said) or to
-// none (an orphan). Reads everything without locks: where files are being made or renamed meanwhile
+// The check compares two surveys: the master files found by name, and the parts found on the
+// targets. If the copy beside a part names a path without that master file, the part belongs to a
+// file that was overwritten (another file has the name, and the copy holds the text of the master
+// file) or to no file (an orphan). The surveys take no locks: if files are created or renamed
+// meanwhile, a finding may be out of date. Repairs lock the directory and examine again.
 // it may find what is gone a moment later. Repairs lock the directory and look again.
 #pragma once
 
@@ -19,19 +19,19 @@
 namespace shima {
 
 enum class Problem : std::uint8_t {
-  damaged_master,        // it looks like a master file, and is none
-  overwritten_master,    // something else has the name of a file whose parts are all there
+  damaged_master,        // begins like a master file, but cannot be decoded
+  overwritten_master,    // another file has the name of a file whose parts are all present
   unfinished_operation,  // an intent
   unfinished_restripe,
-  missing_target,  // not configured, not mounted, not the one that it should be
+  missing_target,  // not configured, not mounted, or another target
   missing_subfile,
-  foreign_subfile,    // no regular file, somebody else's, or not where the layout has it
+  foreign_subfile,    // not a regular file, another user's, or not where the layout has it
   oversized_subfile,  // longer than its share of the layout
-  exposed_subfile,    // more open to others than the master file
+  exposed_subfile,    // permits others more than the master file
   short_subfile,      // ends before the logical file does
   second_master,      // a copy of a master file, or another name for it
-  stale_copy,         // of a master file: missing, torn, or with another path
-  leftover_draft,     // of a killed process
+  stale_copy,         // copy of a master file: missing, torn, or with another path
+  leftover_draft,     // left by a killed process
   orphan,             // a part of no file
   unreadable,         // could not be examined
 };
@@ -39,13 +39,13 @@ enum class Problem : std::uint8_t {
 
 struct Finding {
   Problem problem = Problem::unreadable;
-  std::string path;  // of the file that it is about
+  std::string path;  // of the file concerned
   std::string what;
-  std::string advice;       // what to do where it is not repaired
+  std::string advice;       // what to do if it is not repaired
   bool repairable = false;  // by repair
   bool repaired = false;
-  // Nothing that must be wrong: a subfile that ends early is an ordinary sparse file, or one that
-  // has lost its end.
+  // Not necessarily an error: a subfile that ends early is an ordinary sparse file, or one that has
+  // lost its end.
   [[nodiscard]] bool is_note() const { return problem == Problem::short_subfile; }
 };
 
@@ -57,7 +57,7 @@ struct CheckRequest {
 };
 struct CheckReport {
   std::vector<Finding> findings;
-  std::uint64_t files = 0;  // striped ones
+  std::uint64_t files = 0;  // striped files
 };
 
 [[nodiscard]] Result<CheckReport> check_files(const CheckRequest& request);

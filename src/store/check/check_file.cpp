@@ -1,4 +1,4 @@
-// One name: its master file, and the parts that this names.
+// Checks one name: its master file, and the parts that the master file names.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -68,18 +68,19 @@ class FileCheck {
     if (!S_ISREG(facts.st_mode) || (facts.st_uid != facts_.st_uid && !foreign_.empty())) {
       state_.add(Problem::foreign_subfile, path_,
                  fmt::format("{} is {}", part.path(),
-                             S_ISREG(facts.st_mode) ? "somebody else's file" : "no regular file"),
-                 "find out who has put it there");
+                             S_ISREG(facts.st_mode) ? "another user's file" : "not a regular file"),
+                 "find out which process put it there");
       return 0;
     }
     check_mode(part, facts);
     const auto size = static_cast<std::uint64_t>(facts.st_size);
     if (size > as_unsigned(layout.capacity(index).value))
-      state_.add(Problem::oversized_subfile, path_,
-                 fmt::format("{} has {} bytes, of which the layout knows {}", part.path(), size,
-                             layout.capacity(index).value),
-                 "the bytes beyond are not read; save the subfile elsewhere if they matter, and "
-                 "truncate it");
+      state_.add(
+          Problem::oversized_subfile, path_,
+          fmt::format("{} has {} bytes, of which the layout knows {}", part.path(), size,
+                      layout.capacity(index).value),
+          "the bytes beyond them are not read; save the subfile elsewhere if they matter, and "
+          "truncate it");
     return size;
   }
 
@@ -136,9 +137,10 @@ class FileCheck {
     const auto found = unfinished_restripe(master_, path_);
     if (!found || !*found) return;
     state_.live_ids.insert((*found)->goal.id.hex);
-    state_.add(Problem::unfinished_restripe, path_,
-               fmt::format("a restripe was begun; {} bytes are copied", (*found)->done.value),
-               "`shima restripe` with the same arguments goes on, with --abandon it gives up");
+    state_.add(
+        Problem::unfinished_restripe, path_,
+        fmt::format("a restripe is unfinished; {} bytes are copied", (*found)->done.value),
+        "run `shima restripe` with the same arguments to continue, or with --abandon to give up");
   }
 
   CheckState& state_;
@@ -146,7 +148,7 @@ class FileCheck {
   const MasterFile& master_;
   const std::vector<Target>& targets_;
   struct stat facts_{};
-  std::string foreign_;  // why the parts are not its own
+  std::string foreign_;  // why the parts belong to another file
   bool missing_ = false;
 };
 
@@ -162,7 +164,7 @@ std::string without_prefix(const std::string& text, const std::string& prefix) {
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
 }
 
-// A draft is what we would have written, or the beginning of it.
+// A draft contains a master file or the beginning of one.
 bool is_draft(const std::string& path) {
   if (!is_draft_name(std::filesystem::path(path).filename().string())) return false;
   const std::string head = beginning_of(path, master_magic.size());
@@ -175,12 +177,12 @@ void check_draft(CheckState& state, const std::string& path) {
                 "a killed process has left this draft of a master file", "shima fsck --repair");
   finding.repairable = true;
   if (!state.request->repair) return;
-  // Drafts are written under the directory's lock, so nobody is writing this one.
+  // Drafts are written under the directory's lock, so no process is writing this one.
   const auto lock = DirectoryLock::take(path, DirectoryLock::IfUnused::leave);
   finding.repaired = lock && ::unlink(path.c_str()) == 0;
 }
 
-// True: there is still a file.
+// Returns true if the file still exists.
 bool check_intent(CheckState& state, const std::string& path, MasterFile& master) {
   if (!master.intent) return true;
   if (const auto* replaced = std::get_if<ReplaceIntent>(&*master.intent))
@@ -189,8 +191,8 @@ bool check_intent(CheckState& state, const std::string& path, MasterFile& master
     state.live_ids.insert(move->replaced->from.hex);
   Finding& finding =
       state.add(Problem::unfinished_operation, path,
-                fmt::format("a {} was begun and not finished", word_for(*master.intent)),
-                "whoever opens the file finishes it, and so does shima fsck --repair");
+                fmt::format("a {} is unfinished", word_for(*master.intent)),
+                "the next open of the file finishes it, and so does shima fsck --repair");
   finding.repairable = true;
   if (state.request->repair) {
     const auto settled = read_settled_master(path);
@@ -214,7 +216,7 @@ void check_file(CheckState& state, const std::string& path) {
   auto found = read_master(path);
   if (!found && found.error().code != Code::bad_file) {
     state.add(Problem::unreadable, path, describe(found.error()),
-              "have it checked by somebody who may read it");
+              "run shima fsck as a user who may read it");
     return;
   }
   if (!found || !*found) {

@@ -15,9 +15,9 @@ namespace shima {
 struct CheckState {
   const CheckRequest* request = nullptr;
   CheckReport report;
-  std::set<std::string> live_ids;             // that a master file names, in any way
-  std::map<std::string, MasterFile> masters;  // sound ones, by id
-  std::set<std::string> plain_files;          // those that are no sound master files, by path
+  std::set<std::string> live_ids;             // named by any master file
+  std::map<std::string, MasterFile> masters;  // valid ones, by id
+  std::set<std::string> plain_files;          // all but valid master files, by path
   std::set<std::string> directories;
 
   Finding& add(Problem problem, std::string path, std::string what, std::string advice) {
@@ -26,11 +26,11 @@ struct CheckState {
   }
 };
 
-// Examines what stands at `path`, a real path: a master file, a draft, or anything else.
+// Examines the file at `path`, a real path: a master file, a draft, or any other file.
 void check_file(CheckState& state, const std::string& path);
 
-// Examines the configured targets and those beside the files, after all files. `inside`: whether a
-// path is among those asked for.
+// Examines the configured targets and those beside the files. Call after all files were examined.
+// `inside`: whether a path is among those requested.
 void check_targets(CheckState& state, const std::function<bool(const std::string&)>& inside);
 
 }  // namespace shima

@@ -1,4 +1,4 @@
-// The targets: whose are the parts that lie there?
+// Checks the targets: which file each part belongs to.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -19,13 +19,13 @@
 namespace shima {
 namespace {
 
-// Where parts were found, and which.
+// One part and the target that holds it.
 struct Found {
   const Target* target;
   std::string name;
 };
 
-// All parts of one id, and what their copies say.
+// All parts of one id, and the text of their copies.
 struct Family {
   std::vector<Found> parts;
   std::unique_ptr<MasterCopy> copy;  // null: none can be read
@@ -45,7 +45,7 @@ class TargetsCheck {
   void run() {
     open_all();
     for (const auto& target : targets_) survey(*target);
-    std::map<std::string, std::vector<const Family*>> claims;  // of files that are no master files
+    std::map<std::string, std::vector<const Family*>> claims;  // of files that are not master files
     for (const auto& [id, family] : families_) {
       if (const auto master = state_.masters.find(id); master != state_.masters.end())
         check_places(master->second, family);
@@ -75,7 +75,8 @@ class TargetsCheck {
 
   void open(const std::string& name, const std::string& path) {
     auto target = Target::open(name, path, Target::Purpose::use);
-    // One that was never used is no target yet; a file that needs it has said so already.
+    // A directory that was never used is not a target yet; the check of a file that needs it
+    // reports that.
     if (target) targets_.push_back(std::make_unique<Target>(*std::move(target)));
   }
 
@@ -102,7 +103,7 @@ class TargetsCheck {
     finding.repaired = state_.request->repair && ::unlinkat(target.fd(), name.c_str(), 0) == 0;
   }
 
-  // Subfiles where the layout of a sound file has none.
+  // Subfiles on targets or with indexes that the layout of a valid file does not have.
   void check_places(const MasterFile& master, const Family& family) {
     const std::vector<std::string> names = master.targets();
     for (const Found& part : family.parts) {
@@ -113,13 +114,12 @@ class TargetsCheck {
       state_.add(Problem::foreign_subfile, part.target->directory() + "/" + part.name,
                  known ? fmt::format("subfile {} belongs on target {}, not on {}", *index,
                                      names[static_cast<std::size_t>(*index)], part.target->name())
-                       : fmt::format("the file that it is called after has {} subfiles only",
-                                     names.size()),
+                       : fmt::format("the file with this id has only {} subfiles", names.size()),
                  "move it to where it belongs, or remove it");
     }
   }
 
-  // A file without data is not worth having again, and a killed create leaves just that.
+  // A file without data needs no recovery, and a killed create leaves just that.
   bool claims_plain_file(const Family& family) const {
     return family.copy && !family.copy->master.intent &&
            state_.plain_files.contains(family.copy->path) &&
@@ -134,15 +134,15 @@ class TargetsCheck {
 
   // --- orphans
 
-  // Whether the copy names a file that is not asked for but has these parts.
+  // Whether the copy names an existing file, outside the requested paths, that has these parts.
   static bool lives_elsewhere(const std::string& id, const Family& family) {
     if (!family.copy) return false;
     const auto there = read_master(family.copy->path);
-    if (!there) return true;  // who knows
+    if (!there) return true;  // unreadable: assume that it exists
     return *there && (*there)->id.hex == id;
   }
 
-  // Parts without a copy belong to a file near the directory that they are in, if to any.
+  // Parts without a copy can only belong to a file near their directory.
   bool asked_for(const Family& family) const {
     if (family.copy) return inside_(family.copy->path);
     return std::ranges::any_of(family.parts, [&](const Found& part) {
@@ -156,10 +156,10 @@ class TargetsCheck {
     const Found& first = family.parts.front();
     Finding& finding = state_.add(
         Problem::orphan, first.target->directory() + "/" + first.name,
-        fmt::format("{} part{} of a file that is not there{}", family.parts.size(),
+        fmt::format("{} part{} of a file that does not exist{}", family.parts.size(),
                     family.parts.size() == 1 ? "" : "s",
                     family.copy ? "; it was " + family.copy->path : std::string()),
-        "if that file was moved without shima mv, check it where it is now; else --remove-orphans "
+        "if that file was moved without shima mv, check it at its new path; else --remove-orphans "
         "removes them");
     finding.repairable = true;
     if (state_.request->remove_orphans) finding.repaired = remove_orphan(id, family);
@@ -201,9 +201,9 @@ class TargetsCheck {
     const bool one = families.size() == 1 && is_complete(*families.front());
     Finding& finding = state_.add(
         Problem::overwritten_master, path,
-        one ? "a striped file was overwritten by something else; all of its bytes are on the "
+        one ? "a striped file was overwritten by another file; all of its bytes are on the "
               "targets"
-            : fmt::format("{} striped file{} overwritten by something else here, and not one "
+            : fmt::format("{} striped file{} overwritten by another file here, and not one "
                           "of them alone has all its subfiles",
                           families.size(), families.size() == 1 ? " was" : "s were"),
         one ? "shima fsck --repair" : "restore it from a backup");
@@ -215,7 +215,7 @@ class TargetsCheck {
     if (repaired) check_file(state_, path);
   }
 
-  // What overwrote the file is kept under another name.
+  // Keeps the file that overwrote the striped file under another name.
   static Status rebuild(const std::string& path, const MasterCopy& copy, Finding& finding) {
     const MasterFile& master = copy.master;
     SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
@@ -230,7 +230,7 @@ class TargetsCheck {
     if (facts.st_size > 0) {
       const std::string saved = fmt::format("{}.overwritten-{}", path, master.id.hex.substr(0, 8));
       if (::link(path.c_str(), saved.c_str()) != 0) return failed("saving it as", saved);
-      finding.what += fmt::format("; what stood here is now {}", saved);
+      finding.what += fmt::format("; the file that overwrote it is saved as {}", saved);
     }
     return put_master_over(path, master);
   }

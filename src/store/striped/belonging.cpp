@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Also where the directory is reached in two ways.
+// True also if the directory is reached by two paths.
 bool is_same_name(const std::string& a, const std::string& b) {
   const fs::path one(a);
   const fs::path other(b);
@@ -25,7 +25,7 @@ bool is_same_name(const std::string& a, const std::string& b) {
          fs::equivalent(one.parent_path(), other.parent_path(), error);
 }
 
-// Also of a file system that is mounted twice, over a network for example.
+// True also for a file system that is mounted twice, over a network for example.
 bool is_same_file(const struct stat& a, const struct stat& b) {
   return a.st_ino == b.st_ino && (a.st_dev == b.st_dev || (a.st_ctim.tv_sec == b.st_ctim.tv_sec &&
                                                            a.st_ctim.tv_nsec == b.st_ctim.tv_nsec));
@@ -38,7 +38,7 @@ bool stands_at(const FileId& id, const std::string& path) {
   return there && *there && (*there)->id == id;
 }
 
-// Whether a file at `path` would have its parts in this directory, too.
+// Whether a file at `path` would have its parts in this directory as well.
 bool shares(const Target& target, const std::string& path) {
   if (target.name() != beside_target) return true;
   struct stat ours{};
@@ -48,7 +48,7 @@ bool shares(const Target& target, const std::string& path) {
          is_same_file(ours, theirs);
 }
 
-// What the copy of the master file on one target knows of the parts there.
+// The evidence of one target's copy of the master file about the parts on that target.
 class Voucher {
  public:
   Voucher(const MasterFile& master, const Target& target) : master_(master), target_(target) {
@@ -92,13 +92,13 @@ Status check_owners(const MasterFile& master, const Claimant& claimant,
     const auto voucher =
         std::ranges::find(vouchers, part.target, [](const Voucher& one) { return &one.target(); });
     if (voucher->names(claimant.path, facts.st_uid)) continue;
-    return fail(
-        Code::access_denied,
-        fmt::format("{} belongs to user {}, but {}, which it names, to user {}, and no copy of "
-                    "the master file there vouches for it; nothing is changed (if the file "
-                    "is right, give both to one user by chown)",
-                    claimant.path, claimant.facts.st_uid, part.path(), facts.st_uid),
-        EACCES);
+    return fail(Code::access_denied,
+                fmt::format("{} belongs to user {}, but its part {} to user {}, and no copy of "
+                            "the master file there confirms that they belong together; nothing is "
+                            "changed (if the file "
+                            "is right, give both to one user by chown)",
+                            claimant.path, claimant.facts.st_uid, part.path(), facts.st_uid),
+                EACCES);
   }
   return {};
 }
@@ -110,7 +110,7 @@ Result<Claimant> claimant_at(const std::string& link, const MasterFile& master) 
   SHIMA_TRY_ASSIGN(claimant.path, real_path_of(link));
   SHIMA_TRY_ASSIGN(const auto now, read_master(claimant.path, &claimant.facts));
   if (now && now->id == master.id && now->regions == master.regions) return claimant;
-  return fail(Code::file_in_use, claimant.path + " is another file by now");
+  return fail(Code::file_in_use, claimant.path + " was replaced by another file");
 }
 
 Status check_belonging(const MasterFile& master, const Claimant& claimant,

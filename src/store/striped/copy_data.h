@@ -13,7 +13,7 @@ namespace shima {
 // Receives the progress of a copy; an error ends the copy.
 using CopyProgress = std::function<Status(FileOffset done, FileOffset end)>;
 
-// Copies [range) to the same place in `to`, whose bytes there must be zeros or already copied.
+// Copies [range) to the same offsets in `to`, whose bytes there must be zeros or already copied.
 // Zeros are not written, so that holes stay holes. Does not set the size of `to`.
 [[nodiscard]] Status copy_data(LogicalFile& from, LogicalFile& to, FileRange range,
                                const CopyProgress& progress);

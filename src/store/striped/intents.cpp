@@ -39,13 +39,13 @@ bool same_file(const Target& a, const Target& b, const std::string& name) {
          one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-// Parts that lie beside the file have a second name in the directory that it comes from or did not
-// get to. That name is taken away only where both are names of one file: nobody else's can be lost,
-// whatever a master file says.
+// During a move, parts beside the file have a second name in the directory of the other path. That
+// name is removed only if both names refer to one file: so no other file can be lost, whatever a
+// master file contains.
 Status unlink_twins(const MasterFile& master, const std::vector<Target>& targets,
                     const std::string& other_path) {
   const auto there = Target::open(std::string(beside_target), other_path, Target::Purpose::use);
-  if (!there) return {};  // never made, or gone with all that was in it
+  if (!there) return {};  // never created, or removed with its content
   for (const Part& part : parts_of(master, targets)) {
     if (part.target->name() != beside_target || !same_file(*part.target, *there, part.name))
       continue;
@@ -60,14 +60,14 @@ Status finish_move(const Claimant& claimant, const MasterFile& master, const Mov
   const std::string& path = claimant.path;
   for (const std::string& end : {move.from, move.to})
     if (directory_of(end) != directory_of(path)) SHIMA_TRY(unlink_twins(master, targets, end));
-  // Elsewhere nobody knows whether the replaced file is gone; fsck names what it may have left.
+  // At another path it is unknown whether the replaced file was removed; fsck reports leftovers.
   if (move.replaced && path == move.to) SHIMA_TRY(remove_replaced(*move.replaced, claimant));
   MasterFile settled = master;
   settled.intent.reset();
   return write_copies(settled, path, 0600, targets);
 }
 
-// The logical size, by the subfiles that are there.
+// The logical size, computed from the existing subfiles.
 Result<std::uint64_t> size_of(const MasterFile& master, const std::vector<Target>& targets) {
   SHIMA_TRY_ASSIGN(const Layout layout, layout_of(master));
   std::vector<std::uint64_t> sizes;
@@ -81,14 +81,14 @@ Result<std::uint64_t> size_of(const MasterFile& master, const std::vector<Target
   return as_unsigned(layout.end_of_file(sizes).value);
 }
 
-// After the texts that are there; or, if the file has said that before, without those after it. No
-// byte of a whole text changes, so that a reader always finds one.
+// Appends to the texts in the file; if the file already contains this text, cuts off the texts
+// after it. No byte of a complete text changes, so that a reader always finds one.
 Status put_in_place(const std::string& path, std::string_view text) {
   const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd) return failed("changing", path);
   SHIMA_TRY_ASSIGN(const std::string file, read_up_to(fd.get(), largest_master_bytes, path));
   const std::vector<std::size_t> ends = ends_of_texts(file);
-  if (ends.empty()) return fail(Code::bad_file, path + " is no master file any more");
+  if (ends.empty()) return fail(Code::bad_file, path + " is not a master file any more");
   std::size_t begin = 0;
   std::size_t keep = ends.back();
   bool said = false;
@@ -126,7 +126,7 @@ Status put_master(const std::string& path, const MasterFile& master) {
 Status put_master_over(const std::string& path, const MasterFile& master) {
   SHIMA_TRY_ASSIGN(Draft draft, Draft::write(path, encode_master(master), 0600));
   SHIMA_TRY_ASSIGN(const bool replaced, draft.replace(path, Draft::Likeness::as_far_as_we_may));
-  if (!replaced) return fail(Code::access_denied, "you may not replace " + path, EACCES);
+  if (!replaced) return fail(Code::access_denied, "no permission to replace " + path, EACCES);
   return sync_directory_of(path);
 }
 
@@ -134,7 +134,8 @@ Status finish_intent(const std::string& path, MasterFile& master) {
   if (!master.intent) return {};
   const Intent intent = *master.intent;
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), path, Target::Purpose::use));
-  // Whoever opens a file finishes its intent, perhaps with more rights than whoever wrote it.
+  // Any process that opens a file finishes its intent, perhaps with more rights than the writer of
+  // the intent.
   SHIMA_TRY_ASSIGN(const Claimant claimant, claimant_at(path, master));
   SHIMA_TRY(check_belonging(master, claimant, targets));
   if (const auto* truncate = std::get_if<TruncateIntent>(&intent)) {
@@ -156,11 +157,11 @@ Status carry_out(const std::string& link, const Intent& intent, const FileId* on
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
   SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
   SHIMA_TRY_ASSIGN(auto master, read_master(path));
-  if (!master) return fail(Code::no_such_file, path + " is no striped file any more");
+  if (!master) return fail(Code::no_such_file, path + " is not a striped file any more");
   if (only != nullptr && master->id != *only)
-    return fail(Code::file_in_use, path + " is another file by now");
+    return fail(Code::file_in_use, path + " was replaced by another file");
   SHIMA_TRY(finish_intent(path, *master));
-  // Nothing is begun that could not be finished.
+  // Start nothing that cannot be finished.
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master->targets(), path, Target::Purpose::use));
   SHIMA_TRY(check_own_parts(*master, path, targets));
   if (std::holds_alternative<RemoveIntent>(intent)) SHIMA_TRY(drop_restripe(*master, path));
@@ -173,7 +174,7 @@ Status carry_out(const std::string& link, const Intent& intent, const FileId* on
   SHIMA_TRY(put_master(path, *master));
   const Status finished = finish_intent(path, *master);
   if (finished || !truncates) return finished;
-  // A size that cannot be (EFBIG) must not be tried again by everybody who opens the file.
+  // An impossible size (EFBIG) must not be retried by every process that opens the file.
   master->intent = TruncateIntent{size_before};
   if (put_master(path, *master)) std::ignore = finish_intent(path, *master);
   return finished;

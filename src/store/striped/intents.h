@@ -1,5 +1,6 @@
-// Operations that change more than one file: recorded in the master file, carried out, and the
-// record taken out again. A killed one is finished by whoever finds the record.
+// Operations that change several files: recorded in the master file, executed, and then removed
+// from the record. If a process is killed, the next process that finds the record finishes the
+// operation.
 #pragma once
 
 #include <string>
@@ -9,22 +10,21 @@
 
 namespace shima {
 
-// The caller has the directory's lock, and `path` is the file's own, not a link's.
+// The caller holds the directory's lock, and `path` names the file itself, not a link.
 
-// Has the file say this; what it says outlives the machine's end, and a kill leaves what it said
-// before or this. The file is replaced by one that has its owner, permissions and access control
-// lists, or, where that may not be done, changed in place.
+// Writes `master` to the file. The content survives a machine failure; a kill leaves the old or the
+// new content. The file is replaced by one with the same owner, permissions and access control
+// lists, or, if that is not permitted, changed in place.
 [[nodiscard]] Status put_master(const std::string& path, const MasterFile& master);
-// The same where what stands there is no master file.
+// The same for a file that is not a master file.
 [[nodiscard]] Status put_master_over(const std::string& path, const MasterFile& master);
 
-// Does what the intent says, and takes it out of the file; after a RemoveIntent there is no file.
-// Several times over it does the same.
+// Executes the intent and removes it from the file; after a RemoveIntent the file does not exist.
+// Idempotent.
 [[nodiscard]] Status finish_intent(const std::string& path, MasterFile& master);
 
-// Without a caller's lock: records what is to be done with a striped file, and does it. `path` may
-// be a link.
-// `only`: nothing is done to another file that has the name by now.
+// Takes the lock, records an intent in a striped file, and executes it. `path` may be a link.
+// `only`: fails if another file has the name meanwhile.
 [[nodiscard]] Status carry_out(const std::string& path, const Intent& intent,
                                const FileId* only = nullptr);
 

@@ -10,8 +10,8 @@
 namespace shima {
 namespace {
 
-// Calls move(extent, pieces) for each part of the pieces that lies in one subfile, until one moves
-// less than all of its bytes; returns the sum.
+// Calls move(extent, pieces) for the part of the pieces in each subfile, until a call moves fewer
+// bytes than given; returns the sum.
 template <class Move>
 Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset,
                                      std::span<const iovec> pieces, Move move) {
@@ -47,11 +47,9 @@ Result<LogicalFile> LogicalFile::open_parts(const MasterFile& master, const Logi
   return LogicalFile(request.path, std::move(layout), master, std::move(subfiles));
 }
 
-// The file may be renamed or restriped between a look at its master file and the opening of its
-// subfiles: then what was opened may be about to be removed, or not be found, and the master file
-// says other things than before.
-//
-// Or nothing stands there, and a striped file appears before a plain one is made.
+// The file may be renamed or restriped after its master file is read and before its subfiles are
+// opened: then the opened subfiles may be about to be removed, or not exist, and the master file
+// has changed. Or the path was empty, and a striped file appears before a plain one is created.
 Result<LogicalFile> LogicalFile::open(const LogicalOpen& request) {
   if (request.exclusive) return open_plain(request);
   SHIMA_TRY_ASSIGN(auto master, read_openable_master(request.path));
@@ -63,7 +61,7 @@ Result<LogicalFile> LogicalFile::open(const LogicalOpen& request) {
     if (same && (file || !master || attempt > 0)) return file;
     master = std::move(after);
   }
-  return fail(Code::file_in_use, request.path + " is being replaced again and again");
+  return fail(Code::file_in_use, request.path + " is replaced repeatedly");
 }
 
 Result<LogicalFile> LogicalFile::open_plain(const LogicalOpen& request) {
@@ -100,7 +98,7 @@ Result<std::uint64_t> LogicalFile::read(FileOffset offset, std::span<const iovec
 
 bool LogicalFile::move_apart(std::span<const LogicalRun> runs, bool writing) {
   std::vector<std::vector<ApartRun>> runs_of(subfiles_.size());
-  std::deque<std::vector<iovec>> cut;  // the pieces of runs that lie in several subfiles
+  std::deque<std::vector<iovec>> cut;  // the pieces of runs that span several subfiles
   for (const LogicalRun& run : runs) {
     PieceCursor cursor(run.pieces);
     for (std::uint64_t done = 0; done < run.len_bytes;) {
@@ -159,7 +157,7 @@ Result<std::uint64_t> LogicalFile::read_in(int subfile, TargetOffset offset, voi
   return read_in(subfile, offset, std::span<const iovec>(&piece, 1));
 }
 
-// A subfile that ends early ends the file only if no other one goes on.
+// A subfile that ends early ends the file only if no other subfile continues it.
 Result<std::uint64_t> LogicalFile::read_in(int index, TargetOffset offset,
                                            std::span<const iovec> pieces) {
   SHIMA_TRY_ASSIGN(const std::uint64_t found, subfile(index).read(offset, pieces));
@@ -241,7 +239,7 @@ Status LogicalFile::preallocate(FileOffset size) {
 
 Status LogicalFile::sync() {
   if (master_ && !master_synced_) {
-    // A name that the file has lost since need not outlive anything.
+    // A name that the file has lost meanwhile need not be synced.
     const Status synced = sync_master(*master_, path_);
     if (!synced && synced.error().code != Code::no_such_file) return synced;
   }
@@ -263,7 +261,7 @@ bool LogicalFile::close_to_open() const {
   return std::ranges::any_of(subfiles_, [](const auto& each) { return each->close_to_open(); });
 }
 
-// One subfile's locks stand for the whole file.
+// The locks of one subfile cover the whole file.
 Status LogicalFile::lock(FileRange range, bool exclusive) {
   return subfile(0).lock(TargetOffset{range.begin.value}, range.len_bytes(), exclusive);
 }

@@ -18,7 +18,7 @@ struct LogicalOpen {
   std::string path;
   bool read = false;
   bool write = false;
-  bool create = false;  // a plain file, where there is none
+  bool create = false;  // a plain file, if the path does not exist
   bool exclusive = false;
   bool direct_read = false;
   bool direct_write = false;
@@ -35,9 +35,9 @@ struct LogicalRun {
 
 class LogicalFile {
  public:
-  // Opens what stands at the path: a plain file, or the subfiles that a master file names.
+  // Opens the file at the path: a plain file, or the subfiles that a master file names.
   [[nodiscard]] static Result<LogicalFile> open(const LogicalOpen& request);
-  // Opens the subfiles of `master` for the file that stands at the path and says `standing`.
+  // Opens the subfiles of `master` for the file at the path, whose content is `standing`.
   [[nodiscard]] static Result<LogicalFile> open_parts(const MasterFile& master,
                                                       const LogicalOpen& request,
                                                       const MasterFile& standing);
@@ -46,7 +46,7 @@ class LogicalFile {
   // The description of a striped file; null for a plain one.
   [[nodiscard]] const MasterFile* master() const { return master_ ? &*master_ : nullptr; }
 
-  // From now on what moves is counted for each subfile.
+  // Starts counting moved bytes for each subfile.
   void start_tallies() { tallies_.start(subfiles_.size()); }
   [[nodiscard]] std::vector<SubfileTally> tallies() const { return tallies_.all(); }
 
@@ -64,8 +64,8 @@ class LogicalFile {
   [[nodiscard]] Status write_in(int subfile, TargetOffset offset, std::span<const iovec> pieces);
   [[nodiscard]] Status write_in(int subfile, TargetOffset offset, const void* data,
                                 std::uint64_t len_bytes);
-  // Stops where no byte of the subfile belongs to the logical file any more; what lies below that
-  // and was never written reads as zeros.
+  // Stops after the last byte of the subfile that belongs to the logical file; bytes below that
+  // were never written read as zeros.
   [[nodiscard]] Result<std::uint64_t> read_in(int subfile, TargetOffset offset,
                                               std::span<const iovec> pieces);
   [[nodiscard]] Result<std::uint64_t> read_in(int subfile, TargetOffset offset, void* data,
@@ -79,11 +79,10 @@ class LogicalFile {
   void will_need(FileRange range);
   [[nodiscard]] Result<FileOffset> size();
   [[nodiscard]] Result<std::vector<std::uint64_t>> subfile_sizes();
-  // Where the next byte that may have been written lies, at `from` or beyond; nothing if there is
-  // none.
+  // The first offset at or after `from` that may have been written; nothing if there is none.
   [[nodiscard]] Result<std::optional<FileOffset>> next_data(FileOffset from);
   [[nodiscard]] Status truncate(FileOffset size);
-  // Of a striped file that has lost its name, so that nobody can meet a half-finished truncation.
+  // For a striped file without a name, so that no process can find a half-finished truncation.
   [[nodiscard]] Status truncate_unnamed(FileOffset size);
   [[nodiscard]] Status preallocate(FileOffset size);
   [[nodiscard]] Status sync();
@@ -92,10 +91,10 @@ class LogicalFile {
   void look_again();
   [[nodiscard]] bool close_to_open() const;
   [[nodiscard]] bool locks_stay_on_node() const { return subfiles_.front()->locks_stay_on_node(); }
-  // Blocks until nobody else holds a lock on the range that excludes this one.
+  // Blocks until no other open file holds a conflicting lock on the range.
   [[nodiscard]] Status lock(FileRange range, bool exclusive);
   void unlock(FileRange range);
-  // Releases the file and reports what the system reported late. Call once.
+  // Releases the file and reports errors that the system reported late. Call once.
   [[nodiscard]] Status close();
 
  private:

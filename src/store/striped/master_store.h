@@ -1,10 +1,10 @@
-// Master files on disk, and the subfiles that belong to them: creating, reading, changing,
-// removing.
+// Master files on disk and the subfiles that belong to them: create, read, change, remove.
 //
-// A master file appears and changes by a rename, so that a reader sees the old or the new one. What
-// spans several subfiles is written into it first, as an intent; whoever opens the file finds the
-// intent and finishes what it says, under a lock. Beside its subfiles every target keeps a copy of
-// the master file and its name, from which `shima fsck` can rebuild one that was overwritten.
+// A master file appears and changes by a rename, so that a reader sees the old or the new one. An
+// operation on several subfiles is first written into it as an intent; the next process that opens
+// the file finds the intent and finishes it, under a lock. Beside its subfiles every target keeps a
+// copy of the master file and its path, from which `shima fsck` can rebuild an overwritten master
+// file.
 #pragma once
 
 #include <sys/stat.h>
@@ -23,22 +23,24 @@ struct StripedCreate {
   std::string path;
   std::vector<StripedRegion> regions;
   unsigned permissions = 0666;  // before the umask
-  bool exclusive = false;       // an error if the path exists; else that file is left as it is
+  bool exclusive = false;       // an existing path is an error; else that file is left unchanged
 };
 
-// All targets are examined, and all subfiles made, before the name appears. Blocks; local.
+// Examines all targets and creates all subfiles before the name appears. Blocks; local.
 [[nodiscard]] Status create_striped(const StripedCreate& request);
 
-// The master file at a path; nothing if what is there is no master file, or nothing is there. What
-// may be one and may not be read is access_denied. `facts`: those of the file that was read.
+// The master file at a path; nothing if the path does not exist or is not a master file. A file
+// that may be a master file but cannot be read is access_denied. `facts`: attributes of the file
+// read.
 [[nodiscard]] Result<std::optional<MasterFile>> read_master(const std::string& path,
                                                             struct stat* facts = nullptr);
 
-// The same, after finishing what its intent says.
+// The same, after finishing its intent.
 [[nodiscard]] Result<std::optional<MasterFile>> read_settled_master(const std::string& path);
 
-// The same for whoever wants the bytes: where nothing but tidying up is left of an operation, and
-// that cannot be done (no permission, a target that is gone), they are where the file says.
+// The same for callers that need the bytes. If only the cleanup of an operation is pending and it
+// cannot be done (no permission, a missing target), this is no error: the bytes are where the
+// master file says.
 [[nodiscard]] Result<std::optional<MasterFile>> read_openable_master(const std::string& path);
 
 struct SubfilesOpen {
@@ -49,34 +51,34 @@ struct SubfilesOpen {
   bool direct_write = false;
   std::optional<bool> close_to_open = {};
 };
-// `standing`: what the file at the path says, which is another than `master` where that one's
-// subfiles are to replace it. To write, the subfiles must belong to that file (see belonging.h).
+// `standing`: the master file at the path; it differs from `master` if the subfiles of `master` are
+// to replace its own. To write, the subfiles must belong to that file (see belonging.h).
 [[nodiscard]] Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(
     const MasterFile& master, const SubfilesOpen& request, const MasterFile& standing);
 
-// Has the name and the description of a file, and the names of its parts, outlive the machine's
-// end.
+// Syncs the name and the description of a file, and the names of its parts, so that they survive a
+// machine failure.
 [[nodiscard]] Status sync_master(const MasterFile& master, const std::string& path);
 
-// Sets the logical size; file_in_use if another file than `only` has the name by now.
+// Sets the logical size; file_in_use if another file than `only` has the name.
 [[nodiscard]] Status truncate_striped(const std::string& path, std::uint64_t size_bytes,
                                       const FileId* only = nullptr);
 
 // Removes a file of any kind by name: a striped one with its subfiles, unless the name is a second
-// one.
+// name of it.
 [[nodiscard]] Status remove_file(const std::string& path);
 
 [[nodiscard]] std::string subfile_name(const FileId& id, int index);
 
-// rename(2) for files of any kind: a striped one keeps its subfiles, one whose place is taken loses
-// them. Another file system is an error (EXDEV), also where only subfiles beside the file lie on
-// another one. A kill leaves the old name or the new.
+// rename(2) for files of any kind: a striped file keeps its subfiles, a replaced one loses them. A
+// rename to another file system is an error (EXDEV), also if only the subfiles beside the file are
+// on another one. A kill leaves the old name or the new.
 [[nodiscard]] Status rename_file(const std::string& from, const std::string& to);
 
-// Has the copies of a master file learn its name, where that was changed by somebody else.
+// Updates the path in the copies of a master file that was renamed outside Shima.
 [[nodiscard]] Status tell_copies(const std::string& path);
 
-// chmod(2), with the subfiles: none is ever more open than its master file.
+// chmod(2) for the file and its subfiles: no subfile ever permits more than its master file.
 [[nodiscard]] Status set_permissions(const std::string& path, unsigned mode);
 
 }  // namespace shima

@@ -53,7 +53,7 @@ Result<MasterCopy> decode_copy(std::string_view text) {
   constexpr std::string_view key = "\npath ";
   const std::size_t at = text.rfind(key);
   if (at == std::string_view::npos || !text.ends_with('\n'))
-    return fail(Code::bad_file, "the copy of a master file is cut off");
+    return fail(Code::bad_file, "the copy of a master file is truncated");
   SHIMA_TRY_ASSIGN(MasterFile master, decode_master(text.substr(0, at + 1)));
   const std::string_view word = text.substr(at + key.size());
   const auto path = decode_path(word.substr(0, word.size() - 1));
@@ -78,7 +78,7 @@ Result<MasterCopy> read_copy(const Target& target, const FileId& id) {
 
 Status make_parts(const MasterFile& master, const std::string& path, mode_t mode,
                   const std::vector<Target>& targets) {
-  // The copies first: by them, and only by them, is it known whose the other parts are.
+  // Copies first: only a copy identifies the file that the other parts belong to.
   Status status = write_copies(master, path, mode, targets);
   for (const Part& part : parts_of(master, targets))
     if (status && subfile_index(part.name)) status = make_subfile(*part.target, part.name, mode);

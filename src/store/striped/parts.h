@@ -1,8 +1,8 @@
 // The parts of a striped file: its subfiles, and the copies of its master file, on the targets.
 //
-// A part is called by the file's id: <id>.0, <id>.1, ... for subfiles, <id>.master for the copy
-// that every target keeps, which is the master file and a line with its path. Here nothing is
-// locked and no intent recorded; that is for the callers.
+// The name of a part contains the file's id: <id>.0, <id>.1, ... for subfiles, <id>.master for the
+// copy that every target keeps, which is the master file and a line with its path. The functions
+// here take no lock and record no intent; the callers do.
 #pragma once
 
 #include <sys/stat.h>
@@ -23,34 +23,34 @@ namespace shima {
 [[nodiscard]] std::string copy_name(const FileId& id);
 [[nodiscard]] std::string record_name(const FileId& id);  // of an unfinished restripe
 
-// Whether a name is one of these; the index of a subfile, nothing for other names.
+// Whether a name is a part's; the index of a subfile, nothing for other names.
 inline constexpr std::size_t file_id_digits = 32;
 [[nodiscard]] bool is_part_name(std::string_view name);
 [[nodiscard]] std::optional<int> subfile_index(std::string_view part_name);
 
-// What a copy of a master file says.
+// The content of a copy of a master file.
 struct MasterCopy {
   MasterFile master;
   std::string path;
-  uid_t owner = 0;  // of the copy that was read
+  uid_t owner = 0;  // owner of the copy file
 };
 [[nodiscard]] std::string encode_copy(const MasterCopy& copy);
 [[nodiscard]] Result<MasterCopy> decode_copy(std::string_view text);
-// no_such_file if there is none.
+// no_such_file if there is no copy.
 [[nodiscard]] Result<MasterCopy> read_copy(const Target& target, const FileId& id);
 
-// All subfiles, empty, and the copies; what was made is gone again if something fails.
+// Creates all subfiles, empty, and the copies; removes what it created if one of them fails.
 [[nodiscard]] Status make_parts(const MasterFile& master, const std::string& path, mode_t mode,
                                 const std::vector<Target>& targets);
 // Each copy changes by a rename.
 [[nodiscard]] Status write_copies(const MasterFile& master, const std::string& path, mode_t mode,
                                   const std::vector<Target>& targets);
-// What is already gone is no error: somebody may have begun this before.
+// A part that does not exist is no error: an earlier, unfinished call may have removed it.
 [[nodiscard]] Status remove_parts(const MasterFile& master, const std::vector<Target>& targets);
 [[nodiscard]] Status truncate_subfiles(const MasterFile& master, std::uint64_t size_bytes,
                                        const std::vector<Target>& targets);
 
-// A part that a file has, by the rules.
+// A part that a file has, by its layout.
 struct Part {
   const Target* target;
   std::string name;

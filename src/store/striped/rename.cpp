@@ -1,10 +1,10 @@
-// Giving files other names and permissions.
+// Changes the names and permissions of files.
 //
 // A striped file is renamed like a plain one, by rename(2) of its master file, so there is always
-// the old name or the new. Around it lies what a plain file does not need: subfiles beside the file
-// get a second name (a hard link) in the new directory first and lose the old one last; the copies
-// of the master file learn the new path; and the subfiles of a file whose place is taken are
-// removed. A MoveIntent in the master file stands for what is still to be done.
+// the old name or the new. Further steps surround it: subfiles beside the file get a second name (a
+// hard link) in the new directory first and lose the old one last; the copies of the master file
+// are updated to the new path; and the subfiles of a replaced file are removed. A MoveIntent in the
+// master file records the pending steps.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -26,7 +26,7 @@
 namespace shima {
 namespace {
 
-// What rename(2) would act on: a link counts as itself.
+// The file that rename(2) would act on: a link is not followed.
 Result<std::optional<MasterFile>> master_by_name(const std::string& path) {
   struct stat facts{};
   if (::lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
@@ -40,7 +40,7 @@ Result<std::optional<MasterFile>> master_by_name(const std::string& path) {
 
 std::unexpected<Error> not_across(const std::string& from, const std::string& to, int sys_errno) {
   return fail_errno(sys_errno,
-                    fmt::format("renaming {} to {}: its subfiles cannot go along to another file "
+                    fmt::format("renaming {} to {}: its subfiles cannot move to another file "
                                 "system; copy it with shima cp and remove the old one",
                                 from, to));
 }
@@ -56,17 +56,16 @@ Status link_part(const Part& part, const Target& there, const std::string& from,
   if (::fstatat(part.target->fd(), name, &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
       ::fstatat(there.fd(), name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
       mine.st_dev == found.st_dev && mine.st_ino == found.st_ino)
-    return {};  // by somebody who did not get further
-  return fail_errno(EEXIST, fmt::format("renaming {} to {}: {}/{} is in the way", from, to,
-                                        there.directory(), part.name));
+    return {};  // by an earlier, unfinished call
+  return fail_errno(EEXIST, fmt::format("renaming {} to {}: {}/{} exists already; move it away",
+                                        from, to, there.directory(), part.name));
 }
 
-// Second names for the parts that lie beside the file.
+// Adds second names for the parts beside the file.
 Status link_beside(const MasterFile& master, const std::vector<Target>& targets,
                    const std::string& from, const std::string& to) {
   std::optional<Target> there;
-  // What has the name may be a link, which would be followed: any other name in the directory will
-  // do.
+  // The existing name may be a link, which would be followed: so use another name in the directory.
   const std::string beside = (std::filesystem::path(to).parent_path() / master.id.hex).string();
   for (const Part& part : parts_of(master, targets)) {
     if (part.target->name() != beside_target) continue;
@@ -85,7 +84,7 @@ Status system_rename(const std::string& from, const std::string& to) {
   return failed("renaming " + from + " to", to);
 }
 
-// rename(2) would find this out too late.
+// rename(2) would detect this too late.
 Status check_goal(const std::string& from, const std::string& to) {
   struct stat facts{};
   if (::lstat(to.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode))
@@ -106,7 +105,7 @@ Status rename_striped(MasterFile& master, const std::string& from, const std::st
   SHIMA_TRY(check_goal(from, to));
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), from, Target::Purpose::use));
   SHIMA_TRY(check_own_parts(master, from, targets));
-  SHIMA_TRY(drop_restripe(master, from));  // it would come to an end under the wrong name
+  SHIMA_TRY(drop_restripe(master, from));  // it would finish under the old name
   MoveIntent move{from, to, {}};
   if (replaced) {
     SHIMA_TRY_ASSIGN(const auto goal_targets,
@@ -126,7 +125,7 @@ Status rename_striped(MasterFile& master, const std::string& from, const std::st
   return moved ? finished : moved;
 }
 
-// The copies say first that the file is to go, so that a file of another kind under its name is
+// First the copies record that the file is to be removed, so that a plain file under its name is
 // never taken for one that overwrote it.
 Status rename_over_striped(const std::string& from, const std::string& to, MasterFile& replaced) {
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(replaced.targets(), to, Target::Purpose::use));
@@ -146,7 +145,7 @@ Status set_part_modes(const std::vector<Part>& parts, mode_t mode, bool only_les
     struct stat facts{};
     if (::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISREG(facts.st_mode))
-      continue;  // fsck tells of it
+      continue;  // fsck reports it
     const mode_t wanted = only_less ? facts.st_mode & mode & 0777U : mode & 0777U;
     SHIMA_TRY(set_mode(part.target->fd(), part.name.c_str(), wanted));
   }
@@ -162,14 +161,14 @@ Status rename_file(const std::string& from_link, const std::string& to_link) {
   if (S_ISDIR(source.st_mode)) return system_rename(from_link, to_link);
   SHIMA_TRY_ASSIGN(const std::string from, real_name_of(from_link));
   SHIMA_TRY_ASSIGN(const std::string to, real_name_of(to_link));
-  // Two plain files need no lock, which would leave something in their directories.
+  // Two plain files need no lock, and a lock would leave a file in their directories.
   SHIMA_TRY_ASSIGN(const auto source_now, read_master(from));
   SHIMA_TRY_ASSIGN(const auto goal_now, read_master(to));
   if (!source_now && !goal_now) return system_rename(from, to);
   SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take_both(from, to));
   SHIMA_TRY_ASSIGN(auto master, master_by_name(from));
   SHIMA_TRY_ASSIGN(auto replaced, master_by_name(to));
-  // Two names of one file, or one name twice: rename(2) does nothing then.
+  // Two names of one file, or the same name twice: rename(2) does nothing then.
   if (master && replaced && master->id == replaced->id) return {};
   if (replaced && is_second_master(*replaced, to)) replaced.reset();
   if (master) return rename_striped(*master, from, to, replaced);
@@ -209,7 +208,7 @@ Status set_permissions(const std::string& link, unsigned wanted) {
       SHIMA_TRY(check_belonging(unfinished->goal, claimant, goal_targets));
       std::ranges::copy(parts_of(unfinished->goal, goal_targets), std::back_inserter(parts));
     }
-    // Whoever may not read a master file cannot tell that it is one; its owner always has to.
+    // A process that cannot read a master file cannot recognise it; its owner always must.
     if (::geteuid() != 0) mode |= S_IRUSR;
   }
   SHIMA_TRY(set_part_modes(parts, mode, true));

@@ -52,25 +52,25 @@ class Restriping {
     return switch_over();
   }
 
-  // Leaves what the next call can go on with, and nothing else.
+  // Keeps only what the next call can continue from.
   Status give_up(const Status& why) const {
     const auto now = read_master(path_);
-    if (!now) return why;  // which says what is wrong
+    if (!now) return why;  // it states the cause
     const bool stands = *now && (*now)->id == source_.id;
-    if (!stands && switching_) return why;  // the copy may be all that there is
-    // Whoever moved the file has dropped what there was, and we may have written more since.
+    if (!stands && switching_) return why;  // the new subfiles may hold the only data
+    // The process that moved the file dropped the record, and we may have written more since.
     if (!stands || record_.done.value == 0) clean_up();
     return stands ? why : moved_away(path_);
   }
 
-  // As long as we watch the subfiles, nobody else restripes them, so that no lock is needed.
+  // While we watch the subfiles no other process restripes them, so that no lock is needed.
   void clean_up() const {
-    if (new_targets_.empty()) return;  // what there is, an earlier call has made
+    if (new_targets_.empty()) return;  // an earlier call created what exists
     if (remove_parts(record_.goal, new_targets_))
       ::unlinkat(home_.fd(), record_name(source_.id).c_str(), 0);
   }
 
-  // Finds what an earlier call has made, or makes everything.
+  // Finds the files of an earlier call, or creates all of them.
   Status prepare(const std::vector<StripedRegion>& regions) {
     SHIMA_TRY_ASSIGN(const DirectoryLock lock, lock_directory());
     SHIMA_TRY_ASSIGN(auto found, unfinished_restripe(source_, path_));
@@ -95,14 +95,14 @@ class Restriping {
     SHIMA_TRY(write_restripe_record(home_, source_, record_));
     struct stat facts{};
     if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
-    // Its copies are not for rebuilding a file before it is one.
+    // Until the switch, the copies must not be used to rebuild a file.
     MasterFile unborn = record_.goal;
     unborn.intent = RemoveIntent{};
     SHIMA_TRY(make_parts(unborn, path_, facts.st_mode & 0777U, new_targets_));
     return adopt_access();
   }
 
-  // As open to others as the file is, and theirs whose it is, as far as we may.
+  // Gives the new parts the owner and permissions of the file, as far as permitted.
   Status adopt_access() {
     struct stat facts{};
     if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
@@ -133,7 +133,7 @@ class Restriping {
     return to.sync();
   }
 
-  // Fails if somebody has dropped the copy, who may also have moved the file away and back.
+  // Fails if another process dropped the record; it may also have moved the file away and back.
   Status record_progress(FileOffset done) {
     SHIMA_TRY_ASSIGN(const DirectoryLock lock, lock_directory());
     SHIMA_TRY(check_that_ours());
@@ -151,7 +151,8 @@ class Restriping {
     return moved_away(path_);
   }
 
-  // Whoever has the directory's lock may be waiting for our leases, so we never wait for both.
+  // The process that holds the directory's lock may be waiting for our leases, so never wait for
+  // both.
   Result<DirectoryLock> lock_directory() const {
     while (true) {
       auto lock = DirectoryLock::try_take(path_);
@@ -189,7 +190,7 @@ Status restripe(const RestripeRequest& request, const CopyProgress& progress) {
   SHIMA_TRY_ASSIGN(const auto master, read_settled_master(request.path));
   if (!master)
     return fail(Code::bad_argument,
-                request.path + " is no striped file; shima cp makes one of a plain file");
+                request.path + " is not a striped file; shima cp makes one from a plain file");
   if (master->regions == request.regions) return {};
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(request.path));
   return Restriping::run(path, *master, request, progress);

@@ -1,12 +1,12 @@
-// Giving a striped file other subfiles.
+// Gives a striped file other subfiles.
 //
-// The bytes are copied to new subfiles under a new id; then the master file is replaced, by one
-// rename, by one that names these and, as an intent, that the old ones are to be removed. How far
-// the copy has come is kept beside the first old subfile, in <id>.restripe: a second call with the
-// same regions goes on from there, one with others begins anew. Nobody may write meanwhile: a read
-// lease on each old subfile (fcntl(2), F_SETLEASE) shows writers and makes new ones wait for the
-// moment in which the restripe gives up. Leases show this node's writers only, so a restripe is
-// refused where another node could write, and where leases cannot be had.
+// The bytes are copied to new subfiles under a new id; then one rename replaces the master file by
+// one that names these and, as an intent, the old ones to be removed. The progress of the copy is
+// recorded beside the first old subfile, in <id>.restripe: a second call with the same regions
+// continues from there, one with other regions starts again. No process may write meanwhile: a read
+// lease on each old subfile (fcntl(2), F_SETLEASE) reveals writers and blocks new ones for the
+// moment that the restripe needs to give up. Leases reveal only this node's writers, so a restripe
+// is refused if another node could write, and if the file system has no leases.
 #pragma once
 
 #include <optional>
@@ -22,15 +22,16 @@ namespace shima {
 struct RestripeRequest {
   std::string path;
   std::vector<StripedRegion> regions;
-  // How much a kill may cost: the copy is synced and its progress recorded this often.
+  // The most bytes that a kill may cost: the copy is synced and its progress recorded this often.
   std::uint64_t record_bytes = std::uint64_t{256} << 20;
 };
 
-// file_in_use if somebody writes; what was recorded is kept, and nothing where nothing was. A file
-// that has these regions already is left as it is.
+// file_in_use if another process writes; recorded progress is kept, and if there is none no file is
+// left. A file that already has these regions is left unchanged.
 [[nodiscard]] Status restripe(const RestripeRequest& request, const CopyProgress& progress);
 
-// The file that a restripe has begun to make of `master`; nothing if none has. `path`: of `master`.
+// The file that an unfinished restripe makes of `master`; nothing if there is none. `path`: of
+// `master`.
 struct UnfinishedRestripe {
   MasterFile goal;
   FileOffset done;          // copied up to here,
@@ -39,13 +40,13 @@ struct UnfinishedRestripe {
 [[nodiscard]] Result<std::optional<UnfinishedRestripe>> unfinished_restripe(
     const MasterFile& master, const std::string& path);
 
-// Where that is recorded, and the recording.
+// The target that holds the record, and the write of the record.
 [[nodiscard]] Result<Target> home_of_restripe_record(const MasterFile& master,
                                                      const std::string& path);
 [[nodiscard]] Status write_restripe_record(const Target& home, const MasterFile& source,
                                            const UnfinishedRestripe& record);
 
-// Removes what a restripe has made. The caller has the directory's lock.
+// Removes the files that a restripe has created. The caller holds the directory's lock.
 [[nodiscard]] Status drop_restripe(const MasterFile& master, const std::string& path);
 
 }  // namespace shima

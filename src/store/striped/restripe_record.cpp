@@ -1,4 +1,4 @@
-// How far a restripe has come: a small file, replaced whole, beside the first old subfile.
+// The progress record of a restripe: a small file, replaced whole, beside the first old subfile.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>

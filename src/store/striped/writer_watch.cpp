@@ -16,33 +16,34 @@ namespace shima {
 namespace {
 
 std::unexpected<Error> in_use(const std::string& path) {
-  return fail(Code::file_in_use, path + " is open for writing somewhere; try again when it is not");
+  return fail(Code::file_in_use,
+              path + " is open for writing in another process; try again when it is closed");
 }
 
 std::unexpected<Error> cannot_watch(const std::string& path, std::string_view why) {
-  return fail(Code::unsupported_operation,
-              fmt::format("{} {}, and its bytes could be lost; while nobody writes, make a copy by "
-                          "`shima cp --stripe ...`, and `shima mv` it to the file's name",
-                          path, why));
+  return fail(
+      Code::unsupported_operation,
+      fmt::format("{} {}, and its bytes could be lost; while no process writes, make a copy by "
+                  "`shima cp --stripe ...`, and `shima mv` it to the file's name",
+                  path, why));
 }
 
-// A read lease is refused while anybody has the file open for writing (EAGAIN). It shows the
-// writers of this node alone.
+// A read lease is refused while any process has the file open for writing (EAGAIN). It reveals only
+// the writers of this node.
 Status lease(int fd, const std::string& path) {
   if (!is_local(fd))
     return cannot_watch(path,
-                        "lies on a file system on which another node could write unseen meanwhile");
-  // Who opens the file before we have said that nobody is to be told sends this, which does
-  // nothing.
+                        "is on a file system on which another node could write unseen meanwhile");
+  // A process that opens the file before F_SETOWN below causes this signal, which has no effect.
   ::fcntl(fd, F_SETSIG, SIGURG);
   if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) {
     if (errno == EAGAIN) return in_use(path);
-    return cannot_watch(path, errno == EACCES ? "is another user's, and only its owner can see "
-                                                "who writes meanwhile"
-                                              : "lies on a file system that does not show who "
-                                                "writes meanwhile (it has no leases)");
+    return cannot_watch(path, errno == EACCES ? "is another user's, and only its owner can detect "
+                                                "writers"
+                                              : "is on a file system that does not reveal "
+                                                "writers (it has no leases)");
   }
-  ::fcntl(fd, F_SETOWN, 0);  // we look ourselves; nobody is to be sent a signal
+  ::fcntl(fd, F_SETOWN, 0);  // no signal: still_alone() polls
   return {};
 }
 

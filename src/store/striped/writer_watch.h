@@ -1,4 +1,4 @@
-// Whether anybody has files open for writing.
+// Detects whether any process has files open for writing.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace shima {
 
 class WriterWatch {
  public:
-  // file_in_use if somebody has one of the parts open for writing, or watches them as well;
-  // unsupported_operation where a writer would not be seen, as on other nodes.
+  // file_in_use if another process has one of the parts open for writing, or watches them as well;
+  // unsupported_operation where a writer would not be detected, as on other nodes.
   [[nodiscard]] static Result<WriterWatch> begin(const std::vector<Part>& parts);
 
-  // file_in_use if anybody has opened one for writing since then, or changed it. Somebody who waits
-  // in open(2) meanwhile goes on when the watch ends.
+  // file_in_use if any process has opened one for writing since then, or changed it. A process that
+  // is blocked in open(2) meanwhile continues when the watch ends.
   [[nodiscard]] Status still_alone() const;
 
-  // A number that differs if sizes or times of change do.
+  // A number that changes with sizes or modification times.
   [[nodiscard]] std::uint64_t stamp() const { return stamp_; }
 
  private:

@@ -26,13 +26,13 @@ std::uint32_t file_system_type(int fd) {
 }  // namespace
 
 bool is_close_to_open(int fd) {
-  // statfs(2); not all of them are in linux/magic.h of every system.
+  // From statfs(2); linux/magic.h of some systems lacks a few of them.
   constexpr std::array<std::uint32_t, 9> types{
       nfs_magic,
       0x517b,      // SMB
       0xfe534d42,  // SMB 2 and later
       0xff534d42,  // CIFS
-      0x65735546,  // FUSE: not all, but nothing tells which
+      0x65735546,  // FUSE: some of them only, but they cannot be distinguished
       0x01021997,  // 9P
       0x5346414f,  // AFS
       0x6b414653,  // AFS of the kernel
@@ -43,7 +43,7 @@ bool is_close_to_open(int fd) {
 
 bool is_nfs(int fd) { return file_system_type(fd) == nfs_magic; }
 
-// The mount options say so: proc(5), /proc/pid/mountinfo; nfs(5), local_lock.
+// Reads the mount options: proc(5), /proc/pid/mountinfo; nfs(5), local_lock.
 bool locks_stay_on_node(int fd) {
   struct stat facts{};
   if (!is_nfs(fd) || ::fstat(fd, &facts) != 0) return false;
@@ -80,7 +80,7 @@ Result<int> open_anew(int fd, int flags, const std::string& path) {
     fresh = ::open(name.c_str(), flags | O_CLOEXEC);
   } while (fresh < 0 && errno == EINTR);
   if (fresh < 0)
-    return fail_errno(errno, fmt::format("opening {} anew to see what others wrote", path));
+    return fail_errno(errno, fmt::format("opening {} again to see what other nodes wrote", path));
   return fresh;
 }
 

@@ -1,9 +1,9 @@
-// File systems on which nodes do not see each other's bytes at once (NFS and its kin).
+// File systems on which nodes do not see each other's bytes at once (NFS and similar ones).
 //
-// There a node's cache is asked to send what was written by fsync or close. It looks for what
-// others wrote when a file is opened, and Linux's NFS client also when a lock is taken. A
-// descriptor that is kept for long has to be renewed in one of these ways before it may be trusted
-// to read what another node has sent meanwhile.
+// On these, fsync or close makes a node's cache send written data. The cache asks for the data of
+// other nodes when a file is opened, and Linux's NFS client also when a lock is taken. So a
+// descriptor that stays open must be renewed in one of these ways before it can read what another
+// node has sent meanwhile.
 #pragma once
 
 #include <string>
@@ -12,25 +12,25 @@
 
 namespace shima {
 
-// Whether `fd` lies on such a file system.
+// Whether `fd` is on such a file system.
 [[nodiscard]] bool is_close_to_open(int fd);
 
-// Whether every write to a file of this file system is made by this node's kernel, which then knows
-// of it. False where that is not known.
+// Whether every write to a file of this file system goes through this node's kernel, so that the
+// kernel knows of it. False if unknown.
 [[nodiscard]] bool is_local(int fd);
 
-// Whether it is NFS.
+// Whether `fd` is on NFS.
 [[nodiscard]] bool is_nfs(int fd);
 
-// Whether locks exclude processes of this node alone, although other nodes reach the file.
+// Whether locks exclude only processes of this node, although other nodes can access the file.
 [[nodiscard]] bool locks_stay_on_node(int fd);
 
-// Another descriptor of the file of `fd`, opened with `flags`. The path is for messages: the file
-// may have lost its name.
+// Another descriptor of the file of `fd`, opened with `flags`. The path is for error messages: the
+// file may have lost its name.
 [[nodiscard]] Result<int> open_anew(int fd, int flags, const std::string& path);
 
-// Puts `fresh` in the place of `fd`, so that calls under way in other threads go on. Locks of the
-// old descriptor are lost.
+// Replaces `fd` by `fresh`, so that calls in progress in other threads continue. Locks of the old
+// descriptor are lost.
 [[nodiscard]] Status replace_descriptor(int fd, int fresh, const std::string& path);
 
 }  // namespace shima

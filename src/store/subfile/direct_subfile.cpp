@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t bounce_bytes = std::uint64_t{4} << 20;
 
-// What STATX_DIOALIGN adds to statx(2). The headers of older systems do not have it.
+// The addition of STATX_DIOALIGN to statx(2), which headers of older systems lack.
 constexpr unsigned statx_direct_alignment = 0x2000;
 constexpr std::size_t statx_memory_at = 0x98;
 constexpr std::size_t statx_offset_at = 0x9c;
@@ -32,7 +32,7 @@ bool is_usable(std::uint64_t alignment) {
   return std::has_single_bit(alignment) && alignment <= largest;
 }
 
-// Empty where the kernel or the file system does not tell.
+// Empty if the kernel or the file system does not report it.
 std::optional<DirectAlignment> reported_alignment(const std::string& path) {
   struct statx facts{};
   if (::statx(AT_FDCWD, path.c_str(), 0, statx_direct_alignment, &facts) != 0 ||
@@ -49,7 +49,7 @@ std::optional<DirectAlignment> reported_alignment(const std::string& path) {
   return DirectAlignment{offset, memory, offset};
 }
 
-// The preferred length of transfers is not a block on NFS and Lustre, where it is very large.
+// On NFS and Lustre the preferred length of transfers is very large and not a block size.
 std::uint64_t block_of(const std::string& path) {
   constexpr std::uint64_t usual = 4096;
   constexpr blksize_t largest_block = 64 * 1024;
@@ -114,14 +114,14 @@ class DirectSubfile final : public Subfile {
     SHIMA_TRY_ASSIGN(const std::uint64_t end, buffered_->size());
     return move(offset, pieces, end, read_part);
   }
-  // Runs of whole blocks; the disk has work for many at once.
+  // Runs of whole blocks, submitted together so that the disk processes many at once.
   bool move_apart(std::span<const ApartRun> runs, bool writing) override {
     if (!(writing ? transfers_.write : transfers_.read))
       return buffered_->move_apart(runs, writing);
     return std::ranges::all_of(runs, [this](const ApartRun& run) { return is_whole(run); }) &&
            direct_->move_apart(runs, writing);
   }
-  // What comes from the disk in any case is not worth looking for in the page cache.
+  // Bytes that always come from the disk are not looked up in the page cache.
   bool cached(TargetOffset offset) override {
     return !transfers_.read && buffered_->cached(offset);
   }
@@ -217,7 +217,7 @@ class DirectSubfile final : public Subfile {
     return moved;
   }
 
-  // Whole blocks. EINVAL is how a file system says that it does not take this directly.
+  // Moves whole blocks. EINVAL means that the file system refuses this direct transfer.
   Result<std::uint64_t> move_blocks(TargetOffset offset, std::span<const iovec> pieces,
                                     MovePart move_part) {
     auto moved = is_aligned(pieces) ? move_part(*direct_, offset, pieces)

@@ -18,14 +18,14 @@ namespace shima {
 
 // Powers of two, of one file.
 struct DirectAlignment {
-  // Of the offsets and lengths of direct transfers: at least a page, because if one member writes a
-  // part of a page directly and another through the page cache, one of them loses bytes.
+  // Alignment of the offsets and lengths of direct transfers. At least a page: if one member writes
+  // a part of a page directly and another through the page cache, bytes of one of them are lost.
   std::uint64_t block_bytes = 4096;
-  std::uint64_t memory_bytes = 4096;  // of the address of each piece
-  std::uint64_t piece_bytes = 4096;   // of the length of each piece
+  std::uint64_t memory_bytes = 4096;  // alignment of the address of each piece
+  std::uint64_t piece_bytes = 4096;   // alignment of the length of each piece
 };
 
-// As statx(2) reports it (STATX_DIOALIGN, Linux 6.1), or from the size of a block.
+// As reported by statx(2) (STATX_DIOALIGN, Linux 6.1), or derived from the block size.
 [[nodiscard]] DirectAlignment direct_alignment(const std::string& path);
 
 struct DirectTransfers {
@@ -33,7 +33,7 @@ struct DirectTransfers {
   bool write = false;
 };
 
-// `direct` is open with O_DIRECT, `buffered` without; both are one file.
+// `direct` is open with O_DIRECT, `buffered` without; both refer to one file.
 [[nodiscard]] std::unique_ptr<Subfile> make_direct_subfile(std::unique_ptr<Subfile> buffered,
                                                            std::unique_ptr<Subfile> direct,
                                                            DirectTransfers transfers,

@@ -19,8 +19,8 @@ bool is_held_by_other(int sys_errno) { return sys_errno == EAGAIN || sys_errno =
 
 }  // namespace
 
-// A read lock needs a descriptor that can read. A write lock excludes all others, so each
-// descriptor that only writes has a byte of its own.
+// A read lock needs a readable descriptor. A write lock excludes all others, so each write-only
+// descriptor locks its own byte.
 struct flock FarLock::range() {
   struct flock range{};
   range.l_whence = SEEK_SET;
@@ -62,11 +62,11 @@ std::unexpected<Error> FarLock::failure(int sys_errno) const {
   if (is_held_by_other(sys_errno))
     return fail_errno(sys_errno,
                       fmt::format("another process holds a lock on all of {}, also beyond its end; "
-                                  "it has to release it",
+                                  "that process must release it",
                                   path_));
   return fail_errno(
       sys_errno,
-      fmt::format("{} lies on NFS, where the bytes of other nodes are safe only under a lock "
+      fmt::format("{} is on NFS, where the bytes of other nodes are safe only under a lock "
                   "(fcntl), which cannot be taken; mount it with a lock service, or with "
                   "the option local_lock=posix",
                   path_));

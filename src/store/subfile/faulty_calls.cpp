@@ -1,5 +1,5 @@
-// System calls that fail on purpose, so that tests can show what happens to every rank when one
-// rank's disk is full, broken, or takes less than it was given.
+// System calls that fail on purpose, so that tests can show the effect on every rank when one
+// rank's disk is full, broken, or accepts fewer bytes than given.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,11 +19,11 @@ namespace {
 
 struct Fault {
   enum class Call { write, read, sync, lock } call = Call::write;
-  int sys_errno = 0;  // 0: fall short instead of failing
+  int sys_errno = 0;  // 0: move fewer bytes instead of failing
   std::uint64_t after_bytes = 0;
 };
 
-constexpr std::uint64_t short_limit_bytes = 1000;  // not a multiple of anything that matters
+constexpr std::uint64_t short_limit_bytes = 1000;  // deliberately no multiple of a block or page
 
 class FaultyCalls final : public FileSystemCalls {
  public:
@@ -51,7 +51,7 @@ class FaultyCalls final : public FileSystemCalls {
   }
 
  private:
-  // Sets errno where the call has a fault.
+  // Sets errno if the call has a fault.
   bool fails(Fault::Call which) const {
     const auto fault = std::ranges::find(faults_, which, &Fault::call);
     if (fault == faults_.end()) return false;

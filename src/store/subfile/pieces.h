@@ -1,4 +1,4 @@
-// Consumes a scattered buffer from its beginning.
+// A cursor that consumes a scattered buffer from its beginning.
 #pragma once
 
 #include <sys/uio.h>
@@ -15,7 +15,8 @@ namespace shima {
   return sum;
 }
 
-// Walks once over pieces, which must outlive it; no call may request more bytes than are left.
+// Passes once over the pieces, which must outlive it; a call must not request more bytes than
+// remain.
 class PieceCursor {
  public:
   explicit PieceCursor(std::span<const iovec> pieces) : rest_(pieces) {}

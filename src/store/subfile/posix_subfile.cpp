@@ -1,8 +1,7 @@
 // Batched positional I/O on a file descriptor.
 //
-// The kernel may take fewer bytes than it was given (a signal, a full disk, a 2 GiB limit). The
-// loop below goes on where it stopped; a second attempt that moves nothing turns into the error it
-// was.
+// The kernel may accept fewer bytes than given (a signal, a full disk, a 2 GiB limit). The loop
+// below continues where it stopped; if a second attempt moves nothing, its error is returned.
 #include "store/subfile/posix_subfile.h"
 
 #include <fcntl.h>
@@ -110,7 +109,7 @@ class PosixSubfile final : public Subfile {
   Result<std::uint64_t> size() override {
     SHIMA_TRY(renew());
     struct stat facts{};
-    if (::fstat(fd_, &facts) != 0) return failure(errno, "asking the size of");
+    if (::fstat(fd_, &facts) != 0) return failure(errno, "getting the size of");
     return static_cast<std::uint64_t>(facts.st_size);
   }
 
@@ -120,7 +119,7 @@ class PosixSubfile final : public Subfile {
     const off_t found = ::lseek(fd_, from.value, SEEK_DATA);
     if (found >= 0) return TargetOffset{found};
     if (errno == ENXIO) return std::nullopt;
-    return from;  // a file system that does not tell
+    return from;  // the file system does not report holes
   }
 
   Status truncate(std::uint64_t size_bytes) override {
@@ -130,7 +129,7 @@ class PosixSubfile final : public Subfile {
 
   Status preallocate(std::uint64_t size_bytes) override {
     if (size_bytes == 0) return {};
-    // Where the system cannot, the C library reads, and writes zeros.
+    // Without support by the file system, the C library reads the file and writes zeros.
     SHIMA_TRY(renew());
     SHIMA_TRY_ASSIGN(const auto held, guard());
     int error = EINTR;
@@ -142,12 +141,12 @@ class PosixSubfile final : public Subfile {
 
   // A lock of the open file description (fcntl_locking(2)): it ends with the process at the latest.
   Status lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
-    // Not by the access that is to have the lock: it would lose it. On NFS the lock itself renews.
+    // Renewing replaces the descriptor, which would drop its locks. On NFS the lock itself renews.
     if (!on_nfs_) SHIMA_TRY(renew());
     struct flock range = range_of(offset, len_bytes);
     range.l_type = exclusive ? F_WRLCK : F_RDLCK;
     while (calls_->lock(fd_, range) != 0) {
-      if (errno != EINTR) return failure(errno, "atomic mode needs locks, and could not lock");
+      if (errno != EINTR) return failure(errno, "atomic mode needs file locks; locking");
     }
     return {};
   }
@@ -212,8 +211,7 @@ class PosixSubfile final : public Subfile {
 
   Status forget() {
     SHIMA_TRY(far_lock_.take(fd_));
-    // A client that holds a delegation of the file keeps its pages, also those that were old
-    // before.
+    // A client that holds a delegation of the file keeps its pages, also outdated ones.
     ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
     return {};
   }
@@ -226,8 +224,8 @@ class PosixSubfile final : public Subfile {
     return replace_descriptor(fd_, fresh, path_);
   }
 
-  // The NFS client keeps one run of bytes a page. Before it takes another it sends the first, which
-  // costs a commit too; a sync sends a single run for good.
+  // The NFS client keeps one run of written bytes per page. Before it accepts another run it sends
+  // the first, which costs a commit as well; a sync writes a single run stably, without a commit.
   Status finish_page(TargetOffset next) {
     const auto page_bytes = static_cast<std::int64_t>(page_size());
     const TargetOffset last = last_end_;
@@ -236,7 +234,7 @@ class PosixSubfile final : public Subfile {
     return on_nfs_ && unpublished_ && same_page && next != last ? flush() : Status{};
   }
 
-  // As long as the result lives, a write sends nothing to other nodes but its own bytes.
+  // While the result lives, a write sends only its own bytes to other nodes.
   Result<std::shared_lock<std::shared_mutex>> guard() {
     while (close_to_open_) {
       std::shared_lock writing(guarding_);
@@ -248,8 +246,8 @@ class PosixSubfile final : public Subfile {
     return std::shared_lock<std::shared_mutex>();
   }
 
-  // Once nothing waits to be sent: a lock that a server forgets, or that others wait for, does no
-  // harm.
+  // Does nothing while bytes wait to be sent. The early release avoids locks that the server lost,
+  // or that other processes wait for.
   void release_guard() {
     if (!far_lock_.held()) return;
     const std::unique_lock no_write(guarding_);
@@ -314,9 +312,9 @@ class PosixSubfile final : public Subfile {
   bool on_nfs_;
   std::atomic<bool> unpublished_ = false;
   std::atomic<TargetOffset> last_end_ = TargetOffset{0};  // of the last write
-  std::atomic<bool> stale_;                               // before it is read it has to be renewed
+  std::atomic<bool> stale_;  // the descriptor must be renewed before a read
   FarLock far_lock_;
-  std::shared_mutex guarding_;  // shared by writes; alone: the lock and the descriptor change
+  std::shared_mutex guarding_;  // shared: writes; exclusive: changes of lock and descriptor
 };
 
 int open_flags(const SubfileOpen& request) {

@@ -15,7 +15,7 @@ class FileSystemCalls {
   virtual ~FileSystemCalls() = default;
   virtual ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset);
   virtual ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset);
-  // Moves them otherwise, if nothing stands against it (see move_through_ring).
+  // Moves runs in another way, if nothing prevents it (see move_through_ring).
   virtual bool move_apart(int fd, std::span<const ApartRun> runs, bool writing);
   virtual int fsync(int fd);
   // fcntl(F_OFD_SETLKW).
@@ -24,13 +24,13 @@ class FileSystemCalls {
   virtual int try_lock(int fd, struct flock& range);
 };
 
-// `more_flags`: of open(2), beside those that the request means.
+// `more_flags`: for open(2), in addition to those derived from the request.
 [[nodiscard]] Result<std::unique_ptr<Subfile>> open_posix_subfile(
     const SubfileOpen& request, std::unique_ptr<FileSystemCalls> calls, int more_flags = 0);
 
-// Calls that fail as `spec` says: "write:ENOSPC:after=1048576", "read:EIO:after=0", "write:short",
+// Calls that fail as specified: "write:ENOSPC:after=1048576", "read:EIO:after=0", "write:short",
 // "sync:EIO", "lock:ENOLCK"; several are separated by commas. `after` counts bytes moved before the
-// fault. "kill:PHASE:RANK[:NTH]" is left to base/fault_point.h, but checked here.
+// fault. "kill:PHASE:RANK[:NTH]" is executed by base/fault_point.h, but validated here.
 [[nodiscard]] Result<std::unique_ptr<FileSystemCalls>> make_faulty_calls(const std::string& spec);
 
 }  // namespace shima

@@ -27,7 +27,7 @@ class Ring {
     if (open_) ::io_uring_queue_exit(&ring_);
   }
 
-  // Whether the ring accepts runs of file `fd`.
+  // Whether the ring accepts runs of descriptor `fd`.
   [[nodiscard]] bool take_file(int fd) {
     return open_ && ::io_uring_register_files(&ring_, &fd, 1) == 0;
   }
@@ -51,7 +51,7 @@ class Ring {
   }
 
  private:
-  // The kernel may still write to what it was given.
+  // Must be called before buffers are released: the kernel may still write to them.
   void await(unsigned under_way) {
     io_uring_cqe* done = nullptr;
     while (under_way > 0) {

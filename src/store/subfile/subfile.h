@@ -1,8 +1,7 @@
-// A subfile of a target: the one interface through which bytes reach a disk.
+// A subfile on a target: the only interface through which bytes reach a disk.
 //
-// Every call moves all its bytes or says why not: short writes are continued, and what cannot be
-// continued is an error. Reads stop at the end of the file. Implementations: posix, memory (tests),
-// faulty (tests).
+// Every call moves all its bytes or returns an error: short writes are continued. Reads stop at the
+// end of the file. Implementations: posix, memory (tests), faulty (tests).
 #pragma once
 
 #include <sys/uio.h>
@@ -19,7 +18,7 @@
 
 namespace shima {
 
-// What makes two open subfiles the same file.
+// Two open subfiles with equal identity are the same file.
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -42,34 +41,34 @@ class Subfile {
   // Fills the pieces from `offset`; returns fewer bytes only at the end of the file.
   [[nodiscard]] virtual Result<std::uint64_t> read(TargetOffset offset,
                                                    std::span<const iovec> pieces) = 0;
-  // Moves many runs with few system calls, in any order. False where that cannot be done, or if any
-  // of them was not moved whole; then some may have been moved, and each has to be moved by itself.
+  // Moves many runs with few system calls, in any order. False if that is impossible, or if any run
+  // was not moved completely; then some may have been moved, and the caller must move each run
+  // again.
   [[nodiscard]] virtual bool move_apart(std::span<const ApartRun> runs, bool writing) = 0;
   // Whether a byte at `offset` can be read without waiting for a disk; false where unknown.
   [[nodiscard]] virtual bool cached(TargetOffset offset) = 0;
-  // Says that the bytes will be read soon; does not wait for a disk, and may do nothing.
+  // Announces that the bytes will be read soon; does not wait for a disk, and may do nothing.
   virtual void will_need(TargetRange range) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> size() = 0;
-  // Where the next byte that may have been written lies, at `from` or beyond; nothing if there is
-  // none.
+  // The first offset at or after `from` that may have been written; nothing if there is none.
   [[nodiscard]] virtual Result<std::optional<TargetOffset>> next_data(TargetOffset from) = 0;
   [[nodiscard]] virtual Status truncate(std::uint64_t size_bytes) = 0;
   // Reserves storage up to `size_bytes`; never shrinks, never changes data.
   [[nodiscard]] virtual Status preallocate(std::uint64_t size_bytes) = 0;
   [[nodiscard]] virtual Status sync() = 0;
-  // Where nodes cache apart (see close_to_open.h): sends what was written to where other nodes find
-  // it, and makes later reads and sizes ask for what they sent. Elsewhere both do nothing.
+  // On file systems where nodes cache separately (see close_to_open.h): sends written bytes to the
+  // server, and makes later reads and sizes fetch those of other nodes. Elsewhere both do nothing.
   [[nodiscard]] virtual Status publish() = 0;
   virtual void look_again() = 0;
   [[nodiscard]] virtual bool close_to_open() const = 0;
-  // Whether lock() excludes subfiles of this node alone, although other nodes reach the file.
+  // Whether lock() excludes only subfiles of this node, although other nodes can access the file.
   [[nodiscard]] virtual bool locks_stay_on_node() const = 0;
-  // Blocks until no other open subfile holds a lock on any of these bytes that excludes this one;
-  // threads that share a subfile do not exclude each other.
+  // Blocks until no other open subfile holds a conflicting lock on any of these bytes; threads that
+  // share a subfile do not exclude each other.
   [[nodiscard]] virtual Status lock(TargetOffset offset, std::uint64_t len_bytes,
                                     bool exclusive) = 0;
   virtual void unlock(TargetOffset offset, std::uint64_t len_bytes) = 0;
-  // Releases the file and reports what the system reported late. Call once.
+  // Releases the file and reports errors that the system reported late. Call once.
   [[nodiscard]] virtual Status close() = 0;
   [[nodiscard]] virtual Result<FileIdentity> identity() = 0;
 
@@ -84,14 +83,14 @@ struct SubfileOpen {
   bool write = false;
   bool create = false;
   bool exclusive = false;
-  bool direct_read = false;  // past the page cache, where the file system can
+  bool direct_read = false;  // bypass the page cache if the file system can
   bool direct_write = false;
   bool follow_links = true;
   unsigned permissions = 0666;             // before the umask
-  std::optional<bool> close_to_open = {};  // nothing: as the file system is known to be
+  std::optional<bool> close_to_open = {};  // nothing: as known for the file system
 };
 
-// Opens a file of the operating system; if SHIMA_FAULT is set, one that fails as it says (tests).
+// Opens a file of the operating system; if SHIMA_FAULT is set, one with its faults (tests).
 [[nodiscard]] Result<std::unique_ptr<Subfile>> open_subfile(const SubfileOpen& request);
 
 }  // namespace shima

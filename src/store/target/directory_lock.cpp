@@ -51,8 +51,8 @@ void give_to_writers(int fd, const struct stat& directory) {
   std::ignore = ::fchmod(fd, mode_for_writers(directory.st_mode));
 }
 
-// It appears with its mode, where the file system can do that: a kill must not leave one that is
-// closed to others.
+// The file appears with its final mode if the file system supports that: a kill must not leave a
+// lock file that other users cannot open.
 Status make_lock_file(int own_fd, const std::string& path) {
   struct stat directory{};
   if (::fstat(own_fd, &directory) != 0) return failed("examining", path);
@@ -88,14 +88,15 @@ Result<UniqueFd> open_lock_file(const std::string& path, DirectoryLock::IfUnused
   struct stat facts{};
   if (!fd && errno == EACCES)
     return fail(Code::access_denied,
-                name + " may not be opened by you; its owner can permit it by chmod g+rw", EACCES);
+                name + " cannot be opened by this user; its owner can permit it by chmod g+rw",
+                EACCES);
   if (!fd) return failed("opening the lock file", name);
   if (::fstat(fd.get(), &facts) != 0) return failed("examining", name);
-  if (!S_ISREG(facts.st_mode)) return fail(Code::bad_file, name + " is no regular file");
+  if (!S_ISREG(facts.st_mode)) return fail(Code::bad_file, name + " is not a regular file");
   return fd;
 }
 
-// .shima may be removed, being empty, between the steps of making it and the lock file in it.
+// Another process may remove an empty .shima between its creation and that of the lock file in it.
 Result<UniqueFd> open_or_make_lock_file(const std::string& path) {
   constexpr int most_attempts = 100;
   const std::string directory = std::filesystem::path(path).parent_path().string();
@@ -107,7 +108,7 @@ Result<UniqueFd> open_or_make_lock_file(const std::string& path) {
   }
 }
 
-// It may be removed, with its directory, while we wait for it.
+// The file may be removed, with its directory, while we wait for its lock.
 bool still_there(int fd, const std::string& path) {
   struct stat ours{};
   struct stat there{};
@@ -117,7 +118,7 @@ bool still_there(int fd, const std::string& path) {
 
 // --- the lock -----------------------------------------------------------------------------------
 
-// False: somebody else has it.
+// False: another process holds it.
 Result<bool> lock_now(int fd, const std::string& path) {
   struct flock whole{};
   whole.l_type = F_WRLCK;
@@ -138,7 +139,7 @@ void say_who(int fd) {
     std::ignore = ::ftruncate(fd, static_cast<off_t>(text.size()));
 }
 
-// Anybody who may take the lock can have written this.
+// Untrusted text: any process that may take the lock can have written it.
 std::string holder(int fd) {
   std::array<char, longest_holder> text{};
   const ssize_t len = ::pread(fd, text.data(), text.size(), 0);
@@ -146,10 +147,10 @@ std::string holder(int fd) {
   name = name.substr(0, name.find('\n'));
   for (char& c : name)
     if (std::isprint(static_cast<unsigned char>(c)) == 0) c = '?';
-  return name.empty() ? "a process that has not said who it is" : name;
+  return name.empty() ? "an unknown process" : name;
 }
 
-// Until `end`, at the latest; an empty descriptor where there is nothing to lock.
+// Waits until `end` at the latest; an empty descriptor if there is nothing to lock.
 Result<UniqueFd> lock_until(Clock::time_point end, const std::string& path,
                             DirectoryLock::IfUnused unused) {
   constexpr std::chrono::milliseconds longest_pause{50};
@@ -168,7 +169,7 @@ Result<UniqueFd> lock_until(Clock::time_point end, const std::string& path,
     }
     if (Clock::now() >= end)
       return fail(waits ? Code::timed_out : Code::file_in_use,
-                  fmt::format("{} is changing striped files in the directory, as {} says{}",
+                  fmt::format("{} is changing striped files in the directory, according to {}{}",
                               holder(fd->get()), name_of_lock(path),
                               waits ? "; nothing was done (SHIMA_LOCK_TIMEOUT sets how many "
                                       "seconds to wait)"

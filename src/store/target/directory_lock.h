@@ -1,11 +1,11 @@
-// The lock under which master files in a directory change. Since the files themselves are replaced,
-// it is the directory's.
+// The lock of a directory, held while master files in it change. The master files themselves cannot
+// be locked, because they are replaced.
 //
-// It is a lock by fcntl (of the open file, F_OFD_SETLK) on the file .shima/.lock, which works
-// between nodes where the file system has locks at all. Who may write the directory may open that
-// file, and whoever may write a striped file in it, and nobody else: to be able to read is not
-// enough to block anybody. The holder writes into it who it is, for those who wait in vain.
-// A program's own lock on the directory (flock .) is its own affair.
+// It is an fcntl lock (of the open file, F_OFD_SETLK) on the file .shima/.lock, which works between
+// nodes if the file system supports locks. Users who may write the directory, or a striped file in
+// it, may open that file, and no others: a user with read permission only must not block others.
+// The holder writes its identity into the file, for the error message of a process whose wait times
+// out. A program's own lock on the directory (flock .) does not interfere.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@
 
 namespace shima {
 
-// Not recursive. How long to wait: SHIMA_LOCK_TIMEOUT, in seconds.
+// Not recursive. The timeout is SHIMA_LOCK_TIMEOUT, in seconds.
 class DirectoryLock {
  public:
-  // Where nothing striped was ever made, there is no lock file, and leave takes nothing.
+  // A directory without striped files has no lock file; then `leave` takes no lock.
   enum class IfUnused { make, leave };
 
-  // `path`: of a file in the directory. timed_out if the time is up; the error names the holder.
+  // `path`: of a file in the directory. timed_out after the timeout; the error names the holder.
   [[nodiscard]] static Result<DirectoryLock> take(const std::string& path,
                                                   IfUnused unused = IfUnused::make);
-  // file_in_use if somebody else has it.
+  // file_in_use if another process holds it.
   [[nodiscard]] static Result<DirectoryLock> try_take(const std::string& path,
                                                       IfUnused unused = IfUnused::make);
-  // For two files that may be in one directory. Processes that lock the same two do not wait for
-  // each other in a circle.
+  // For two files that may be in one directory. The locks are taken in a fixed order, so that
+  // processes that lock the same two do not deadlock.
   [[nodiscard]] static Result<DirectoryLock> take_both(const std::string& a, const std::string& b);
 
-  // Lets those who may write the file at `path` take the lock from now on, as far as we may.
+  // Permits users who may write the file at `path` to take the lock from then on, as far as we may.
   void admit_writers_of(const std::string& path) const;
 
  private:

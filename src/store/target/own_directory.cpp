@@ -21,19 +21,20 @@
 namespace shima {
 namespace {
 
-constexpr uid_t nobody = 65534;  // whom servers take root, or everybody, for
+constexpr uid_t nobody = 65534;  // the user that servers map root, or all users, to
 
 Result<UniqueFd> open_directory(int at, const std::string& path, const std::string& full) {
   UniqueFd fd(::openat(at, path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd && (errno == ENOTDIR || errno == ELOOP))
-    return fail(Code::bad_file, full + " is no directory; Shima needs the name, have it moved away",
-                errno);
+    return fail(Code::bad_file,
+                full + " is not a directory; Shima needs the name, move the file away", errno);
   if (!fd) return failed("opening", full);
   return fd;
 }
 
-// Like the directory that it is in, as far as we may: who can make files there needs subfiles for
-// them. What was put in our directory's place is somebody's, or holds something.
+// Gives it the owner and mode of its parent directory, as far as permitted: users who can create
+// files there need subfiles for them. A directory that another process put in its place has another
+// owner or is not empty, and is left unchanged.
 Status open_up(int fd, const struct stat& parent, const std::string& path) {
   struct stat made{};
   if (::fstat(fd, &made) != 0) return failed("examining", path);
@@ -45,8 +46,8 @@ Status open_up(int fd, const struct stat& parent, const std::string& path) {
   return {};
 }
 
-// In a directory that a group shares, without the sticky bit, its members can replace what they
-// like anyway; the first of them makes the directory for all.
+// In a directory shared by a group, without the sticky bit, any member can replace any file; the
+// first member creates the directory for all.
 bool is_shared_by_group(const struct stat& own, const struct stat& parent) {
   return (parent.st_mode & S_IWGRP) != 0 && (parent.st_mode & (S_IWOTH | S_ISVTX)) == 0 &&
          own.st_gid == parent.st_gid;
@@ -62,9 +63,9 @@ Status check_owner(int fd, const struct stat& parent, const std::string& path,
   if (is_shared_by_group(own, parent)) return {};
   if (own.st_uid == nobody && is_close_to_open(fd)) return {};
   return fail(Code::access_denied,
-              fmt::format("{} belongs to user {}, who is neither you nor the owner of the "
-                          "directory that it is in; have it removed, or put the file into a "
-                          "directory of your own",
+              fmt::format("{} belongs to user {}, which is neither this user nor the owner of the "
+                          "directory that contains it; have it removed, or put the file into "
+                          "another directory",
                           directory, own.st_uid),
               EACCES);
 }
@@ -101,7 +102,7 @@ Status remove_own_directory(int directory_fd, const std::string& directory) {
   if (!std::ranges::all_of(names, [&](const std::string& name) {
         return std::ranges::find(worthless, name) != worthless.end();
       }))
-    return fail_errno(ENOTEMPTY, path + " holds parts of no file here; see shima fsck");
+    return fail_errno(ENOTEMPTY, path + " holds parts that belong to no file here; run shima fsck");
   for (const std::string& name : names)
     if (::unlinkat(own.get(), name.c_str(), 0) != 0) return failed("removing", path + "/" + name);
   if (::unlinkat(directory_fd, own_directory_name, AT_REMOVEDIR) != 0)

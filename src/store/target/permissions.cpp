@@ -16,11 +16,11 @@ Result<UniqueFd> open_regular(int directory_fd, const char* name) {
   struct stat facts{};
   if (!fd || ::fstat(fd.get(), &facts) != 0) return failed("opening", name);
   if (!S_ISREG(facts.st_mode))
-    return fail(Code::bad_file, std::string(name) + " is no regular file");
+    return fail(Code::bad_file, std::string(name) + " is not a regular file");
   return fd;
 }
 
-// fchmod refuses such a descriptor (O_PATH).
+// By /proc, because fchmod refuses such a descriptor (O_PATH).
 Status change_mode(const UniqueFd& fd, const char* name, mode_t mode) {
   if (::chmod(fmt::format("/proc/self/fd/{}", fd.get()).c_str(), mode) != 0)
     return failed("changing the permissions of", name);

@@ -24,7 +24,7 @@ constexpr std::string_view marker_head = "shima target ";
 
 std::unexpected<Error> refuse(const std::string& name, const std::string& directory, int sys_errno,
                               std::string_view why) {
-  // A file that is not there is what programs look out for; a target is something else.
+  // Not no_such_file, which programs handle as a missing file of their own.
   const bool is_plain = sys_errno == 0 || sys_errno == ENOENT;
   return fail(is_plain ? Code::bad_file : code_of_errno(sys_errno),
               fmt::format("target {} ({}): {}", name, directory, why), sys_errno);
@@ -32,11 +32,10 @@ std::unexpected<Error> refuse(const std::string& name, const std::string& direct
 
 Result<TargetPlace> checked(TargetPlace place, std::string_view where) {
   if (!is_target_name(place.name) || place.name == beside_target)
-    return fail(
-        Code::bad_argument,
-        fmt::format("{}: \"{}\" is no name for a target; letters, digits, _ and - are, as in "
-                    "disk0=/mnt/disk0",
-                    where, place.name));
+    return fail(Code::bad_argument,
+                fmt::format("{}: \"{}\" is not a target name; use letters, digits, _ and -, as in "
+                            "disk0=/mnt/disk0",
+                            where, place.name));
   if (!place.directory.starts_with('/'))
     return fail(Code::bad_argument, fmt::format("{}: target {}: \"{}\" must begin with /", where,
                                                 place.name, place.directory));
@@ -47,7 +46,7 @@ Status add(std::vector<TargetPlace>& places, Result<TargetPlace> place, std::str
   SHIMA_TRY(place);
   if (std::ranges::find(places, place->name, &TargetPlace::name) != places.end())
     return fail(Code::bad_argument,
-                fmt::format("{}: two targets are called {}", where, place->name));
+                fmt::format("{}: two targets have the name {}", where, place->name));
   places.push_back(*std::move(place));
   return {};
 }
@@ -73,9 +72,9 @@ Result<std::string> read_marker(const std::string& name, const std::string& dire
   return std::string(text.data(), static_cast<std::size_t>(len));
 }
 
-// Several may do this at once: the name appears whole or not at all.
+// Several processes may do this at once: the name appears whole or not at all.
 Status write_marker(const std::string& name, const std::string& directory, int fd) {
-  // For all who may use the target, whatever the umask of the first.
+  // Readable by all users of the target, independent of the umask of the first.
   const Status written = write_whole(fd, target_marker, marker_of(name), 0644,
                                      directory + "/" + target_marker, Umask::ignored);
   if (!written)
@@ -90,7 +89,7 @@ Status check_marker(const std::string& name, const std::string& directory, int f
   if (text.empty() && purpose == Target::Purpose::create) return write_marker(name, directory, fd);
   if (text.empty())
     return refuse(name, directory, 0,
-                  "it is no target (it has no file .shima-target); is its disk mounted?");
+                  "it is not a target (it has no file .shima-target); is its disk mounted?");
   return refuse(
       name, directory, 0,
       fmt::format("it is another target, as its file .shima-target says (\"{}\"); correct "
@@ -107,7 +106,7 @@ Status check_owner(const std::string& name, const std::string& directory, int fd
   if (facts.st_uid == me || me == 0 || (facts.st_mode & S_IWOTH) != 0) return {};
   if (::faccessat(fd, ".", W_OK, AT_EACCESS) == 0) return {};  // shared with us on purpose
   return refuse(name, directory, EACCES,
-                "it belongs to another user, who has not made it writable for you");
+                "it belongs to another user and is not writable for this user");
 }
 
 Status check_room(const std::string& name, const std::string& directory, int fd) {
@@ -115,7 +114,7 @@ Status check_room(const std::string& name, const std::string& directory, int fd)
   if (::fstatvfs(fd, &facts) != 0) return refuse(name, directory, errno, "it cannot be examined");
   if ((facts.f_flag & ST_RDONLY) != 0)
     return refuse(name, directory, EROFS, "its file system is read-only");
-  // Some file systems (ramfs, tmpfs without a limit) do not count.
+  // Some file systems (ramfs, tmpfs without a limit) do not count blocks.
   if (facts.f_bavail == 0 && facts.f_blocks > 0)
     return refuse(name, directory, ENOSPC, "its file system is full");
   return check_owner(name, directory, fd);
@@ -123,7 +122,8 @@ Status check_room(const std::string& name, const std::string& directory, int fd)
 
 Result<std::string> beside(const std::string& master_path) {
   std::error_code error;
-  // The file may not exist yet; a link to it is followed, its subfiles lie beside the file itself.
+  // The file may not exist yet; a link to it is followed, because subfiles are beside the file
+  // itself.
   const auto real =
       std::filesystem::weakly_canonical(std::filesystem::absolute(master_path), error);
   if (error)
@@ -160,7 +160,7 @@ Result<UniqueFd> open_directory(const std::string& name, const std::string& dire
   }
   const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_beside ? O_NOFOLLOW : 0);
   UniqueFd fd(::open(directory.c_str(), flags));
-  if (!fd) return refuse(name, directory, errno, "there is no such directory to open");
+  if (!fd) return refuse(name, directory, errno, "the directory cannot be opened");
   return fd;
 }
 

@@ -1,10 +1,11 @@
-// Targets: the directories that hold subfiles, and how a name in a master file becomes one.
+// Targets: the directories that hold subfiles, and the mapping from a name in a master file to one
+// of them.
 //
 // Only the configuration of the process that opens the file maps a name to a directory:
 // SHIMA_TARGETS, or else the file named by SHIMA_TARGETS_FILE, $XDG_CONFIG_HOME/shima/targets, or
 // /etc/shima/targets. The name "beside" needs no configuration: it is the directory .shima beside
 // the master file. A target directory contains a file that identifies the target and its owner, so
-// that an unmounted disk, one mounted elsewhere, or another user's is not mistaken for it.
+// that an unmounted disk, one mounted elsewhere, or another user's is detected.
 #pragma once
 
 #include <string>
@@ -38,9 +39,9 @@ class Target {
  public:
   enum class Purpose { use, create };
 
-  // `master_path`: of the file that names the target. To create a file, a directory that is no
-  // target yet becomes one; it must be writable and have free space. Errors name the target, its
-  // directory, and the remedy.
+  // `master_path`: of the file that names the target. When a file is created, a directory that is
+  // not yet a target becomes one; it must be writable and have free space. Errors name the target,
+  // its directory, and the remedy.
   [[nodiscard]] static Result<Target> open(const std::string& name, const std::string& master_path,
                                            Purpose purpose);
 

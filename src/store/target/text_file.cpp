@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view draft_mark = ".shima-";
 constexpr std::size_t draft_digits = 8;
-// Of a goal's name; a draft's is no longer than a file's may be.
+// Of a goal's name: the name of its draft must not exceed NAME_MAX either.
 constexpr std::size_t longest_goal = NAME_MAX - 1 - draft_mark.size() - draft_digits;
 
 std::string draft_name(std::string_view goal, const FileId& id) {
@@ -54,7 +54,7 @@ std::string attribute(int fd, const std::string& name) {
   return value;
 }
 
-// Access control lists are attributes, too.
+// Includes access control lists, which are attributes as well.
 Attributes attributes_of(int fd) {
   std::string names(static_cast<std::size_t>(std::max<ssize_t>(::flistxattr(fd, nullptr, 0), 0)),
                     '\0');
@@ -81,10 +81,10 @@ bool copy_attributes(int fd, int model) {
   return true;
 }
 
-// Whether the system has just said that we have no right to do it so.
+// Whether the last system call failed for lack of permission.
 bool may_not() { return errno == EPERM || errno == EACCES; }
 
-// Of a file that we may write but not replace. A kill leaves it torn.
+// For a file that we may write but not replace. A kill leaves it torn.
 Status overwrite(int directory_fd, const std::string& name, std::string_view text,
                  const std::string& path) {
   const UniqueFd fd(::openat(directory_fd, name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -113,7 +113,7 @@ std::unexpected<Error> failed(std::string_view doing, const std::string& what) {
 Result<FileId> new_id() {
   std::array<unsigned char, 16> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != std::ssize(bytes))
-    return fail_errno(errno, "drawing a random number");
+    return fail_errno(errno, "getting a random number");
   FileId id;
   for (const unsigned char byte : bytes) id.hex += fmt::format("{:02x}", byte);
   return id;
@@ -152,7 +152,7 @@ Status write_whole(int directory_fd, const std::string& name, std::string_view t
                              O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd && old && may_not()) return overwrite(directory_fd, name, text, path);
   if (!fd) return failed("writing", path);
-  ::flock(fd.get(), LOCK_EX | LOCK_NB);  // tells fsck that somebody is at it
+  ::flock(fd.get(), LOCK_EX | LOCK_NB);  // shows fsck that the draft is in use
   bool in_place = old && !make_like(fd.get(), old.get());
   if (!old && umask == Umask::ignored) std::ignore = ::fchmod(fd.get(), mode);
   Status status = in_place ? Status{} : write_all(fd.get(), text, path);

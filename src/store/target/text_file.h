@@ -1,8 +1,8 @@
-// Small text files that are seen whole or not at all.
+// Small text files that readers see whole or not at all.
 //
-// A text is written to a draft beside its goal, under a name of its own (.NAME.shima-XXXXXXXX), and
-// then given the goal's name by a link or a rename. A draft that a killed process has left means
-// nothing; fsck removes it.
+// A text is written to a draft beside its goal, under a unique name (.NAME.shima-XXXXXXXX), and
+// then given the goal's name by a link or a rename. A draft left by a killed process has no
+// meaning; fsck removes it.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@
 
 namespace shima {
 
-// The error of the system call that has just failed.
+// The error of the last system call.
 [[nodiscard]] std::unexpected<Error> failed(std::string_view doing, const std::string& what);
 
 [[nodiscard]] Result<FileId> new_id();
@@ -24,9 +24,9 @@ namespace shima {
 [[nodiscard]] Status write_all(int fd, std::string_view text, const std::string& path);
 [[nodiscard]] Result<std::string> read_up_to(int fd, std::size_t most_bytes,
                                              const std::string& path);
-// Writes `name` in the directory `directory_fd`, whole or not at all. What has the name is
-// replaced, by a file of the same owner and permissions, or, where we may not make one,
-// overwritten; `mode` is for where nothing has it, before the umask or whatever that is.
+// Writes `name` in the directory `directory_fd`, whole or not at all. An existing file is replaced
+// by one with the same owner and permissions, or, if that is not permitted, overwritten; `mode` is
+// for a new file, before the umask or independent of it.
 enum class Umask { heeded, ignored };
 [[nodiscard]] Status write_whole(int directory_fd, const std::string& name, std::string_view text,
                                  mode_t mode, const std::string& path, Umask umask = Umask::heeded);
@@ -34,24 +34,24 @@ enum class Umask { heeded, ignored };
 [[nodiscard]] Status sync_file(const std::string& path);
 [[nodiscard]] Status sync_directory_of(const std::string& path);
 
-// Also when the program has gone to another directory.
+// Stays valid when the program changes its directory.
 [[nodiscard]] std::string name_from_anywhere(const std::string& path);
-// With all links followed. The file must be there.
+// With all links followed. The file must exist.
 [[nodiscard]] Result<std::string> real_path_of(const std::string& path);
-// With all links of its directory followed: what rename(2) and unlink(2) act on.
+// With all links of its directory followed: the name that rename(2) and unlink(2) act on.
 [[nodiscard]] Result<std::string> real_name_of(const std::string& path);
 
-// Whether this is how a draft is called, and the name that it was to get, or the beginning of one
-// that is too long.
+// Whether a name is a draft's, and the name of its goal, or the beginning of a goal name that is
+// too long.
 [[nodiscard]] bool is_draft_name(std::string_view name);
 [[nodiscard]] std::string goal_of_draft(std::string_view name);
 [[nodiscard]] bool is_draft_of(std::string_view name, std::string_view goal);
 
-// Whether `fd` could be made like `model`: owner, group, permissions, access control lists and
-// other attributes.
+// Whether `fd` could be given the owner, group, permissions, access control lists and other
+// attributes of `model`.
 [[nodiscard]] bool make_like(int fd, int model);
 
-// A file that nobody looks for yet, in the directory where it is to appear.
+// A file under a temporary name, in the directory where it is to appear.
 class Draft {
  public:
   [[nodiscard]] static Result<Draft> write(const std::string& path, std::string_view text,
@@ -64,10 +64,10 @@ class Draft {
   Draft& operator=(const Draft&) = delete;
   ~Draft();
 
-  // Gives it its name where nothing has it yet; file_exists otherwise.
+  // Gives it the name if no file has it yet; file_exists otherwise.
   [[nodiscard]] Status appear(const std::string& path) const;
-  // Takes the place of what has the name, and will still have it if the machine fails. False where
-  // that may not be done, or, if it must look like the old one, the draft cannot be made so.
+  // Replaces the file that has the name; the change survives a machine failure. False if that is
+  // not permitted, or, with must_be, if the draft cannot be given the attributes of the old file.
   enum class Likeness { must_be, as_far_as_we_may };
   [[nodiscard]] Result<bool> replace(const std::string& path, Likeness likeness);
 
