@@ -11,7 +11,7 @@ namespace {
 
 thread_local bool is_worker = false;
 
-// Waits for a condition; where there is something to keep moving, in slices.
+// Waits for a condition. With a progress hook it waits in slices and calls the hook between them.
 template <class Ready>
 void wait_and_progress(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                        const Progress& progress, std::chrono::microseconds longest, Ready ready) {
@@ -64,7 +64,7 @@ Task::Task(Work work, std::function<void(Outcome64)> done) {
 void Task::run() noexcept {
   Item& item = item_.front();
   Outcome64 outcome = caught([&] { return item.work(); });
-  item.work = nullptr;  // before anybody may go on
+  item.work = nullptr;  // release what the work holds before a waiter may continue
   if (item.done) item.done(std::move(outcome));
 }
 

@@ -1,9 +1,10 @@
-// Work that goes on while the program computes.
+// Background execution of operations while the program computes.
 //
-// A Worker is a thread with a queue, started when it first gets something to do. An open file has
-// two: one for what all members do together, whose order is the program's and the same everywhere,
-// and one for what this member does alone, so that neither waits for the other. Who waits for one
-// may have something else to keep moving meanwhile (an MPI's messages): that is its progress hook.
+// A Worker is a thread with a queue; the thread starts with the first task. An open file has two:
+// one for collective operations, whose order is the program's and the same on all members, and one
+// for this member's own operations, so that neither waits for the other. A thread that waits for an
+// operation may have other work to advance meanwhile (an MPI's messages): that is its progress
+// hook.
 #pragma once
 
 #include <chrono>
@@ -19,19 +20,20 @@
 
 namespace shima {
 
-// Called now and then by a thread that waits; empty where there is nothing to keep moving.
+// Called at intervals by a waiting thread; empty if there is nothing to advance.
 using Progress = std::function<void()>;
 
-// How many bytes an operation moved, or why it failed.
+// The number of bytes that an operation moved, or its error.
 using Outcome64 = Result<std::uint64_t>;
 using Work = std::function<Outcome64()>;
 
-// An operation under way, and its outcome once it is over.
+// An operation in progress, and its outcome when it has completed.
 class Pending {
  public:
   void finish(Outcome64 outcome);
   [[nodiscard]] bool over() const;
-  // Sleeps until it is over; the progress hook is called at least every `longest_slice`.
+  // Sleeps until the operation has completed; calls the progress hook at least every
+  // `longest_slice`.
   [[nodiscard]] Outcome64 wait(
       const Progress& progress = {},
       std::chrono::microseconds longest_slice = std::chrono::milliseconds(2));
@@ -43,19 +45,19 @@ class Pending {
   Outcome64 outcome_ = 0;
 };
 
-// Work with what is done at its end, made ready to be queued: queueing allocates nothing, so that a
-// collective call that a member has begun to start can always be taken part in.
+// Work and its completion callback, prepared for queueing: add() allocates nothing, so that a
+// member that has begun to start a collective call can always take part in it.
 class Task {
  public:
   Task() = default;
-  // Calls `done` with the outcome of `work`, in the thread that works.
+  // Calls `done` with the outcome of `work`, in the worker's thread.
   Task(Work work, std::function<void(Outcome64)> done);
   [[nodiscard]] explicit operator bool() const { return !item_.empty(); }
   void set_done(std::function<void(Outcome64)> done) { item_.front().done = std::move(done); }
-  // Replaces the work and the end of a task that was made as a reserve; must fit where
-  // std::function needs no memory.
+  // Replaces work and callback of a task that was created as a reserve; both must fit into
+  // std::function without allocation.
   void set_work(Work work) { item_.front().work = std::move(work); }
-  // Does it here and now.
+  // Runs it in the calling thread.
   void run() noexcept;
 
  private:
@@ -64,7 +66,7 @@ class Task {
     Work work;
     std::function<void(Outcome64)> done;
   };
-  std::list<Item> item_;  // one, or none
+  std::list<Item> item_;  // one item, or none
 };
 
 class Worker {
@@ -72,17 +74,17 @@ class Worker {
   Worker() = default;
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
-  // Finishes what is queued.
+  // Finishes the queued tasks.
   ~Worker();
 
-  // Runs the task after everything added before, in the worker's thread; at once where the system
-  // gives no thread.
+  // Runs the task in the worker's thread, after all tasks added before. If no thread can be
+  // created, the caller runs it at once.
   void add(Task task) noexcept;
-  // The same, made ready here.
+  // The same; builds the task here.
   void add(Work work, std::function<void(Outcome64)> done) {
     add(Task(std::move(work), std::move(done)));
   }
-  // Sleeps until nothing is queued or under way.
+  // Sleeps until no task is queued or running.
   void drain(const Progress& progress = {});
 
  private:

@@ -1,8 +1,8 @@
 // The default striping of new files in a directory.
 //
-// The file .shima-default in the directory holds striping hints as lines key=value, with the rules
-// of hints, and comments (#). It holds for files in the directory itself, not for those below.
-// Hints of the program or the user take precedence, hint by hint.
+// The file .shima-default in the directory contains striping hints as lines key=value, with the
+// rules of hints, and comments (#). It applies to files in the directory itself, not to those in
+// subdirectories. Hints of the program or the user take precedence, hint by hint.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace shima {
 
 inline constexpr const char* directory_default_name = ".shima-default";
 
-// Other hints, and invalid values, are errors.
+// A hint other than the striping hints, or an invalid value, is an error.
 [[nodiscard]] Result<Hints> parse_directory_default(std::string_view text);
 [[nodiscard]] std::string encode_directory_default(const Hints& hints);
 

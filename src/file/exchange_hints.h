@@ -1,4 +1,4 @@
-// Hints that all members of an open file share: those of the first member.
+// Agreement on hints: all members of an open file use those of the first member.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace shima {
 
-// As exchange_values, with the first member's hints behind its value. With different hints members
-// would choose differently and lose each other's data, so the first member's hints hold for all.
+// As exchange_values, with the first member's hints appended to its value. With different hints
+// members would choose different methods and lose each other's data.
 template <class T>
 Result<Values<T>> exchange_with_hints(Channel& channel, const Result<T>& mine, const Hints& hints) {
   const auto message = caught([&]() -> Result<std::vector<std::byte>> {

@@ -1,8 +1,8 @@
-// Opening a file together.
+// Opens a file collectively.
 //
-// All members show what they want, then open, then agree on the outcome; where the file must not
-// exist yet, or is to be striped, the first member creates it before the others look. Which of
-// these meetings there are follows from what all members showed.
+// All members exchange their requests, open the file, and agree on the outcome. If the file must
+// not exist yet, or is to be striped, the first member creates it before the others open it. The
+// exchanged requests determine which of these steps take place.
 #include "file/file.h"
 
 #include <fmt/format.h>
@@ -23,11 +23,11 @@
 namespace shima {
 namespace {
 
-// What members compare before anyone touches the file.
+// The values that members compare before any of them accesses the file.
 struct OpenPost {
   std::uint64_t mode_bits = 0;
   std::uint64_t wants_stats = 0;
-  // The first member's decide.
+  // The first member's values decide.
   std::uint64_t stripes = 0;
   std::uint64_t close_to_open = 0;  // a Toggle
 };
@@ -41,7 +41,7 @@ unsigned bits_of(const AccessMode& mode) {
   return bits;
 }
 
-// Of this process.
+// The cores that this process may use.
 int usable_cores() { return std::max(1, CpuMask::own().count()); }
 
 unsigned permissions_of(const Hints& hints) {
@@ -65,7 +65,7 @@ Result<LogicalFile> open_own(const OpenRequest& request, bool creates, bool excl
                             .close_to_open = yes_or_no(request.hints.shima_close_to_open)});
 }
 
-// The name of a striped file must stand for all of it before anybody opens it.
+// The master file of a striped file must be complete before another member opens it.
 Result<LogicalFile> create_own(const OpenRequest& request, bool stripes) {
   const bool exclusive = request.mode.exclusive;
   if (!stripes) return open_own(request, true, exclusive);
@@ -75,7 +75,7 @@ Result<LogicalFile> create_own(const OpenRequest& request, bool stripes) {
   return open_own(request, false, false);
 }
 
-// What the members found to be everybody's wish; all know it alike.
+// The request that all members agreed on; the same on all.
 struct Agreed {
   OpenRequest request;
   bool stripes = false;
@@ -90,9 +90,9 @@ Result<OpenPost> post_of(const Channel& channel, const Result<OpenRequest>& requ
                   static_cast<std::uint64_t>(request->hints.shima_close_to_open)};
 }
 
-// Whether members must make visible what they write for each other. One node has one cache, even of
-// a file system that other nodes see at close and open only. Collective; a member without a file
-// brings its error.
+// Whether members must publish what they write for each other. The members of one node share a
+// cache, even on a file system where other nodes see changes only at close and open. Collective; a
+// member without a file contributes its error.
 Result<bool> cache_apart(Channel& channel, const Result<LogicalFile>& file, Toggle told) {
   if (const auto answer = yes_or_no(told)) return *answer;
   if (channel.messenger() == nullptr) return false;
@@ -111,7 +111,7 @@ Result<Agreed> agreed_in(const Values<OpenPost>& all, const OpenRequest& mine) {
 
 enum class Step : std::uint8_t { create_first, open_there, open_or_create };
 
-// This member's own descriptors; each member says in its own words why it has none.
+// Opens this member's own descriptors; each member reports its own error.
 Result<LogicalFile> take_step(const Result<Agreed>& agreed, Step step) {
   return caught([&]() -> Result<LogicalFile> {
     SHIMA_TRY(status_of(agreed));
@@ -148,7 +148,7 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> owner,
   Result<LogicalFile>& file = *own;
   fault_point(FaultPhase::open_agree);
   const auto apart = cache_apart(channel, file, static_cast<Toggle>(first.close_to_open));
-  // Whatever may fail is done before all agree.
+  // All steps that may fail are before the agreement.
   auto joint = caught([&]() -> Result<std::unique_ptr<JointFile>> {
     SHIMA_TRY(status_of(file));
     SHIMA_TRY(status_of(apart));

@@ -1,7 +1,7 @@
 // An open file: independent and collective access, whatever its layout.
 //
-// Everything above a File speaks in Slices: which bytes of the file, which bytes of memory, in one
-// data order. A File cuts them by the layout into subfile ranges and moves them, alone
+// The layers above describe accesses as Slices: the bytes of the file and the bytes of memory, in
+// one data order. A File cuts them by the layout into subfile ranges and moves them, alone
 // (independent) or together with the other members of its channel (collective).
 #pragma once
 
@@ -40,7 +40,7 @@ struct OpenRequest {
   std::string path;
   AccessMode mode;
   Hints hints;
-  bool plain = false;  // a file that is created is not striped, whatever hints and directory say
+  bool plain = false;  // a new file is not striped, even if hints or directory request it
 };
 
 // The same data bytes in the file and in memory; memory offsets are addresses. Both slices have the
@@ -48,7 +48,7 @@ struct OpenRequest {
 struct Transfer {
   Slice file;
   Slice memory;
-  std::optional<DevicePlace> device = {};  // where the memory is, if no host memory
+  std::optional<DevicePlace> device = {};  // the memory's device; nothing: host memory
 };
 
 class File {
@@ -56,7 +56,7 @@ class File {
   virtual ~File() = default;
 
   // Opens a file together with the other members of `channel`. Collective; a member whose request
-  // is an error takes part and all members fail alike.
+  // is an error takes part, and then all members fail with the same code.
   [[nodiscard]] static Result<std::unique_ptr<File>> open(std::unique_ptr<Channel> channel,
                                                           const Result<OpenRequest>& request);
 
@@ -75,39 +75,40 @@ class File {
   // Collective; all members must give one size (otherwise not_same).
   [[nodiscard]] virtual Status set_size(const Result<FileOffset>& size) = 0;
   [[nodiscard]] virtual Status preallocate(const Result<FileOffset>& size) = 0;
-  // Where each member's `len` bytes lie if all stand in rank order at the shared pointer, which
-  // moves beyond them. Collective.
+  // Assigns each member the offset of its `len` bytes: in rank order from the shared pointer, which
+  // advances past all of them. Collective.
   [[nodiscard]] virtual Result<std::int64_t> claim_in_order(const Result<std::uint64_t>& len) = 0;
-  // Null where members share no memory.
+  // Null if the members share no memory.
   [[nodiscard]] virtual SharedPointer* shared_pointer() = 0;
   [[nodiscard]] virtual bool on_one_node() const = 0;
-  // One member acts for all, if all bring the same two numbers (otherwise not_same); all learn how
-  // it went. `doing` is said of the file. Collective.
+  // The first member acts for all, if all members pass the same two numbers (otherwise not_same);
+  // all return its outcome. `doing` is the phrase for error messages, before the file's path.
+  // Collective.
   [[nodiscard]] virtual Status first_member_does(
       const char* doing, const Result<std::pair<std::int64_t, std::int64_t>>& same,
       FunctionRef<Status()> action) = 0;
   // Atomic mode: every access excludes those that it overlaps. Collective; the same on all.
   [[nodiscard]] virtual Status set_atomicity(bool atomic) = 0;
   [[nodiscard]] virtual bool atomicity() const = 0;
-  // Collective; a barrier whose outcome is the worst of the members' own: for calls that have no
-  // data to move but must agree on errors.
+  // Collective; a barrier that returns the worst of the members' own statuses: for calls that move
+  // no data but must agree on errors.
   [[nodiscard]] virtual Status agree(const Status& mine) = 0;
-  // Collective; reports what the disk reported late.
+  // Collective; reports errors that the disk reported late.
   [[nodiscard]] virtual Status sync() = 0;
   // Collective; afterwards only the destructor may be called. `stats` is appended to the job's
   // statistics by one member.
   [[nodiscard]] virtual Status close() = 0;
 
   [[nodiscard]] virtual const AccessMode& mode() const = 0;
-  // Where a striped file's bytes lie; nothing for a plain one.
+  // The regions of a striped file; nothing for a plain one.
   [[nodiscard]] virtual std::span<const StripedRegion> striping() const = 0;
   // The hints given, the same on all members.
   [[nodiscard]] virtual const Hints& hints() const = 0;
-  // The same, with what Shima chooses where they leave it the choice.
+  // The same, with the values that Shima chose where they leave the choice to it.
   [[nodiscard]] virtual Hints hints_in_effect() const = 0;
   // Replaces the hints by the first member's. Collective; a member that holds an error takes part,
-  // and every member returns the worst code. `same` is a number that all members must give alike
-  // (otherwise not_same).
+  // and every member returns the worst code. `same` must be equal on all members (otherwise
+  // not_same).
   [[nodiscard]] virtual Status set_hints(const Result<Hints>& hints, std::uint64_t same = 0) = 0;
   [[nodiscard]] virtual Counters& counters() = 0;
 };

@@ -16,12 +16,12 @@ constexpr std::int64_t max_int = std::numeric_limits<int>::max();
 constexpr std::int64_t max_bytes = std::int64_t{1} << 62;
 constexpr std::size_t longest_text = 4096;
 
-// A row of the table: how a key's text reads and writes the fields it stands for.
+// A row of the table: how the text of a key is parsed from and written to its fields.
 struct Rule {
   std::string_view key;
   std::string_view rule;                                  // "must be ..."
-  std::string_view example;                               // a value that works
-  bool (*set)(Hints& hints, std::string_view value);      // false: the value breaks the rule
+  std::string_view example;                               // a valid value
+  bool (*set)(Hints& hints, std::string_view value);      // false: the value is invalid
   std::optional<std::string> (*get)(const Hints& hints);  // nothing: not set
 };
 
@@ -101,7 +101,7 @@ std::optional<std::string> get_number(const Hints& hints) {
   return fmt::format("{}", hints.*field);
 }
 
-// For fields whose default says "never set".
+// For fields whose default means "never set".
 template <auto field>
 std::optional<std::string> get_if_set(const Hints& hints) {
   if (hints.*field == Hints{}.*field) return {};
@@ -145,7 +145,7 @@ std::optional<std::string> get_file_perm(const Hints& hints) {
   return fmt::format("{:04o}", hints.file_perm);
 }
 
-// MPI's reserved hint says in one word what ROMIO's two say apart.
+// MPI's reserved hint combines ROMIO's hints for reads and writes.
 bool set_collective_buffering(Hints& hints, std::string_view value) {
   if (value != "true" && value != "false") return false;
   hints.romio_cb_write = hints.romio_cb_read = value == "true" ? Toggle::enable : Toggle::disable;
@@ -158,7 +158,7 @@ std::optional<std::string> get_collective_buffering(const Hints& hints) {
   return hints.romio_cb_write == Toggle::enable ? "true" : "false";
 }
 
-// Writes never read first, so there is nothing to switch.
+// Writes never read first, so the hint has no effect.
 bool set_ds_write(Hints&, std::string_view value) {
   Hints ignored;
   return set_word<toggles, &Hints::romio_ds_read>(ignored, value);
@@ -169,7 +169,8 @@ std::optional<std::string> get_ds_write(const Hints&) { return "disable"; }
 constexpr std::string_view toggle_rule = "automatic, enable or disable";
 constexpr std::string_view bytes_rule = "a number of bytes (K, M and G may follow)";
 
-// A later row wins where two speak about one field, so the summary comes before what it sums up.
+// If two rows set one field, the later one wins, so the combined hint comes before the specific
+// ones.
 constexpr std::array rules{
     Rule{"collective_buffering", "true or false", "true", set_collective_buffering,
          get_collective_buffering},

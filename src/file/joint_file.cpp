@@ -18,7 +18,7 @@
 namespace shima {
 namespace {
 
-// What a member brings when hints may change.
+// The values that members exchange when hints may change.
 struct HintsPost {
   std::uint64_t same = 0;
   std::uint64_t changes = 0;
@@ -78,12 +78,12 @@ void JointFile::tune() {
                    hints.cb_buffer_size};
   read_tuning_ = {path_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes,
                   hints.cb_buffer_size};
-  // In atomic mode every member's access is a unit of its own.
+  // In atomic mode every member's access is a separate unit.
   if (atomic_) write_tuning_.path = read_tuning_.path = Path::independent;
   own_.tune(atomic_);
 }
 
-// A view seldom brings new hints: then nothing but their sameness travels.
+// A view rarely brings new hints: then the members exchange only the values to compare.
 Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
   const bool changes = hints && *hints != request_.hints;
   const auto mine =
@@ -140,8 +140,8 @@ Result<std::uint64_t> JointFile::move_all(Direction direction, const Result<Tran
   return move_together(direction, transfer);
 }
 
-// Where each member moves its own bytes in any case it brings them whole, and device memory is
-// staged below the lock of atomic mode.
+// If each member moves its own bytes in any case, the transfer is one piece: device memory is then
+// staged in OwnAccess::move, inside the lock of atomic mode.
 Result<std::uint64_t> JointFile::move_together(Direction direction,
                                                const Result<Transfer>& transfer) {
   Counters counters;
@@ -193,8 +193,8 @@ Result<Post> JointFile::post_of(Direction direction, const Result<Transfer>& tra
   return post;
 }
 
-// Where members cache apart, nobody may write back later what was written before the change, and
-// the first member must not act upon, nor the others keep, an older file.
+// Members with separate caches flush before the change, so that no older write follows it; and they
+// invalidate their caches, so that neither the first member nor the others use an outdated file.
 Status JointFile::resize(const char* doing, const Result<FileOffset>& size,
                          FunctionRef<Status()> action) {
   SHIMA_TRY(flush_together());
@@ -210,7 +210,7 @@ Status JointFile::resize(const char* doing, const Result<FileOffset>& size,
   return status;
 }
 
-// All bring the same numbers, the first member acts, all learn how it went.
+// All members exchange the numbers, the first member acts, all agree on the outcome.
 Status JointFile::first_member_does(const char* doing,
                                     const Result<std::pair<std::int64_t, std::int64_t>>& same,
                                     FunctionRef<Status()> action) {
@@ -242,10 +242,10 @@ Result<std::int64_t> JointFile::claim_in_order(const Result<std::uint64_t>& len)
     if (i == static_cast<std::size_t>(channel_->rank())) before_mine = all;
     if (__builtin_add_overflow(all, as_signed(claims[i]), &all))
       return fail_settled(Code::bad_count, 0, [&] {
-        return request_.path + ": the data of all exceed what a file holds";
+        return request_.path + ": the data of all members together exceed the largest file offset";
       });
   }
-  // Only now have all come, so that nobody's earlier access at the pointer is still to be counted.
+  // All members have reached this call, so earlier accesses at the pointer are included in it.
   Result<std::int64_t> begin = 0;
   if (channel_->rank() == 0) begin = caught([&] { return shared_pointer()->advance(all); });
   fault_point(FaultPhase::claim);
@@ -269,8 +269,8 @@ Status JointFile::set_atomicity(bool atomic) {
   return {};
 }
 
-// What there is to tell is put together by each member before the first meeting, and written by one
-// after the last.
+// Each member prepares its report before the first exchange, and one member writes it after the
+// last.
 Status JointFile::report() {
   FileStats stats{.path = "", .member_count = channel_->size()};
   std::vector<SubfileTally> mine;
@@ -305,7 +305,7 @@ Hints JointFile::hints_in_effect() const {
   if (hints.ind_rd_buffer_size == 0) hints.ind_rd_buffer_size = default_sieve_bytes;
   if (file_.master() != nullptr) {
     describe_striping(*file_.master(), hints);
-  } else {  // a plain file that was there before
+  } else {  // a plain file that existed before
     hints.shima_targets.clear();
     hints.shima_regions.clear();
   }

@@ -19,17 +19,17 @@ class JointFile final : public File {
  public:
   struct Facts {
     bool wants_stats = false;
-    bool caches_apart = false;    // members do not see at once what others write
-    bool cores_to_spare = false;  // opened by one process that may use several
+    bool caches_apart = false;    // members do not see at once what other nodes write
+    bool cores_to_spare = false;  // opened by one process that may use several cores
   };
-  // `facts` are the same on all members.
+  // `facts` must be the same on all members.
   JointFile(Channel& channel, LogicalFile file, OpenRequest request, Facts facts);
   JointFile(const JointFile&) = delete;
   JointFile& operator=(const JointFile&) = delete;
   ~JointFile() override {
     std::ignore = caught([this] { return own_.flush(); });
   }
-  // Takes the channel over, once all members have made the file.
+  // Takes ownership of the channel, after all members have constructed the file.
   void own(std::unique_ptr<Channel> channel) { owner_ = std::move(channel); }
 
   Result<std::uint64_t> write(const Transfer& transfer) override {
@@ -83,7 +83,7 @@ class JointFile final : public File {
                        std::uint64_t more_rounds);
   Result<std::uint64_t> move_all(Direction direction, const Result<Transfer>& transfer);
   Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer);
-  // Writes what each member keeps (pending_writes.h); collective.
+  // Writes what is pending on each member (pending_writes.h); collective.
   Status flush_together();
   Result<CollectiveResult> move_round(Direction direction, const Result<Transfer>& piece,
                                       std::uint64_t more_rounds, Counters& counters);
@@ -95,7 +95,7 @@ class JointFile final : public File {
   Channel* channel_;
   LogicalFile file_;
   OpenRequest request_;
-  std::string removable_;  // what to remove when it is closed
+  std::string removable_;  // path to remove at close
   bool caches_apart_;
   SharedCounters counters_;
   QueuePool device_queues_;

@@ -23,7 +23,8 @@ Result<std::uint64_t> OwnAccess::write(const Transfer& transfer, Counters& count
   return move(Direction::write, transfer, counters);
 }
 
-// A member finds what it has written itself.
+// A member must read what it has written, so pending writes that overlap the read are flushed
+// first.
 Result<std::uint64_t> OwnAccess::read(const Transfer& transfer, Counters& counters) {
   const auto read = [&] { return move(Direction::read, transfer, counters); };
   if (!parts_.caches_apart) return read();
@@ -37,7 +38,7 @@ Result<std::uint64_t> OwnAccess::read(const Transfer& transfer, Counters& counte
   {
     const std::lock_guard lock(pending_mutex_);
     if (pending_.end() <= bounds.lowest) return moved;
-    SHIMA_TRY(write_pending());  // the file does not end where it seemed to
+    SHIMA_TRY(write_pending());  // pending writes extend the file
   }
   return read();
 }
@@ -48,14 +49,14 @@ Result<FileOffset> OwnAccess::size() {
   return std::max(stored, FileOffset{pending_.end()});
 }
 
-// Whether the write waits until all members write together.
+// Adds the write to the pending ones, if it may wait until all members write together.
 Result<bool> OwnAccess::keep(const Transfer& transfer) {
   if (!parts_.caches_apart || atomic_ || transfer.file.len_bytes == 0) return false;
   const bool may_wait = !transfer.device && parts_.hints.shima_combine != Toggle::disable &&
                         PendingWrites::worth_keeping(transfer.file);
   const std::lock_guard lock(pending_mutex_);
   if (may_wait && pending_.keep(transfer)) return true;
-  // Older bytes must not follow newer ones to the same place.
+  // Pending older bytes must be written before newer ones at the same offsets.
   if (may_wait || pending_.touches(bounds_of(transfer.file))) SHIMA_TRY(write_pending());
   return may_wait && pending_.keep(transfer);
 }
@@ -86,14 +87,14 @@ Status OwnAccess::flush_by(FunctionRef<Status(const Result<Transfer>& pending)> 
   return write(batch ? Result<Transfer>(batch->transfer) : std::unexpected(batch.error()));
 }
 
-// Whether the write was done together with those of other members of the node.
+// Tries to write together with other members of the node; returns whether that was done.
 Result<bool> OwnAccess::combine(const Transfer& transfer, Counters& counters) {
   if (atomic_ || parts_.caches_apart || transfer.device || transfer.file.pattern.is_contiguous() ||
       parts_.channel.write_requests() == nullptr || parts_.hints.shima_combine == Toggle::disable)
     return false;
   const Post post = make_post(transfer.file, transfer.memory);
   const std::unique_lock alone(
-      combining_, std::try_to_lock);  // one request a member; other threads go their own way
+      combining_, std::try_to_lock);  // one request per member; its other threads write alone
   if (!alone || !worth_combining(post)) return false;
   const CombinedWrite write{parts_.channel, parts_.file, counters, parts_.hints.cb_buffer_size,
                             options()};

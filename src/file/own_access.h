@@ -1,10 +1,10 @@
 // One member's own reads and writes of a file that several members have opened.
 //
-// A write takes the first of these ways that is open to it: it is kept until all members write
-// together (pending_writes.h), it is combined with writes of other members of the node
-// (independent/combine.h), or it goes to the file at once. A read finds what the member itself has
-// written: kept writes that it needs are written first. In atomic mode an access holds the lock of
-// its range. Device memory is moved through a host buffer, piece by piece. Thread-safe.
+// A write uses the first of these methods that is possible: it stays pending until all members
+// write together (pending_writes.h), it is combined with writes of other members of the node
+// (independent/combine.h), or it is written at once. A read returns what the member itself has
+// written: pending writes that it needs are flushed first. In atomic mode an access holds the lock
+// of its range. Device memory is moved through a host buffer, piece by piece. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -29,8 +29,8 @@ class OwnAccess {
     const Hints& hints;  // may change between calls: tune()
     QueuePool& device_queues;
     SharedCounters& counters;
-    bool caches_apart;    // members do not see at once what others write
-    bool cores_to_spare;  // opened by one process that may use several
+    bool caches_apart;    // members do not see at once what other nodes write
+    bool cores_to_spare;  // opened by one process that may use several cores
   };
   explicit OwnAccess(const Parts& parts) : parts_(parts), read_ahead_(parts.file) {}
 
@@ -40,16 +40,16 @@ class OwnAccess {
   // An independent call of the program.
   Result<std::uint64_t> write(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> read(const Transfer& transfer, Counters& counters);
-  // Goes to the file at once.
+  // Accesses the file at once.
   Result<std::uint64_t> move(Direction direction, const Transfer& transfer, Counters& counters);
 
-  // Of the file with what is kept: a member's own writes belong to its file, wherever they are.
+  // The size of the file including this member's pending writes.
   Result<FileOffset> size();
 
-  // Writes what is kept.
+  // Writes what is pending.
   Status flush();
   [[nodiscard]] bool any_pending();
-  // The same by `write`, which all members call together. Other calls that need what is kept wait
+  // The same by `write`, which all members call together. Other calls that need pending bytes wait
   // until it returns, so `write` must not wait for what another member's program has yet to do.
   Status flush_by(FunctionRef<Status(const Result<Transfer>& pending)> write);
 
@@ -65,9 +65,9 @@ class OwnAccess {
   ReadAhead read_ahead_;
   bool atomic_ = false;
   std::mutex combining_;
-  std::mutex pending_mutex_;  // held until what was taken from pending_ is in the file
+  std::mutex pending_mutex_;  // held until data taken from pending_ is in the file
   PendingWrites pending_;
-  std::mutex alone_;  // in atomic mode: the file's locks do not keep threads of one process apart
+  std::mutex alone_;  // for atomic mode: file locks do not exclude threads of one process
 };
 
 }  // namespace shima

@@ -13,7 +13,7 @@ namespace shima {
 namespace {
 
 constexpr std::uint64_t most_bytes = std::uint64_t{32} << 20;
-constexpr std::uint64_t most_runs = 256 * 1024;  // their descriptions go to the agents
+constexpr std::uint64_t most_runs = 256 * 1024;  // limit: their descriptions are sent to the agents
 constexpr std::uint64_t large_piece_bytes = 256 * 1024;
 
 }  // namespace
@@ -48,7 +48,7 @@ void PendingWrites::make_room(std::uint64_t len_bytes) {
     data_.reserve(std::min<std::uint64_t>(std::max(needed, 2 * data_.capacity()), most_bytes));
 }
 
-// What may fail for lack of memory comes before any run changes.
+// The steps that may run out of memory precede every change of a run.
 void PendingWrites::add(std::int64_t offset, const std::byte* from, std::uint64_t len_bytes) {
   const std::uint64_t place = data_.size();
   Run* const longer = run_that_ends_at(offset, place);
@@ -62,7 +62,7 @@ void PendingWrites::add(std::int64_t offset, const std::byte* from, std::uint64_
     runs_.insert(made.extract(made.begin()));
 }
 
-// In the file at `offset` and in data_ at `place`; null if there is none.
+// The run that ends in the file at `offset` and in data_ at `place`; null if there is none.
 PendingWrites::Run* PendingWrites::run_that_ends_at(std::int64_t offset, std::uint64_t place) {
   const auto next = runs_.lower_bound(offset);
   if (next == runs_.begin()) return nullptr;
@@ -72,7 +72,7 @@ PendingWrites::Run* PendingWrites::run_that_ends_at(std::int64_t offset, std::ui
   return ends_there ? &run : nullptr;
 }
 
-// Forgets what was kept of [begin, end). If memory runs out, nothing.
+// Removes the pending bytes of [begin, end). If memory runs out, nothing is removed.
 void PendingWrites::cut_out(std::int64_t begin, std::int64_t end) {
   const auto rest_of = [end](std::int64_t offset, const Run& run) {
     const std::uint64_t cut = as_unsigned(end - offset);

@@ -1,8 +1,8 @@
 // A member's small independent writes, kept until all members can write theirs together.
 //
-// Where nodes cache apart, small writes of several nodes to the same pages cost a request to the
+// If nodes cache separately, small writes of several nodes to the same pages cost a request to the
 // server each. A program may rely on them only after MPI_File_sync or close, which all members
-// call. Until then their bytes stay here: a map from file offsets to a buffer, in which a later
+// call. Until then the bytes are kept here: a map from file offsets to a buffer, in which a later
 // write replaces an earlier one. Not thread-safe.
 #pragma once
 
@@ -18,30 +18,30 @@ namespace shima {
 
 class PendingWrites {
  public:
-  // All that was kept, in file order. The transfer refers to the data.
+  // All pending writes, in file order. The transfer refers to `data`.
   struct Batch {
     std::vector<std::byte> data;
     Transfer transfer;
   };
 
-  // Whether the pieces of a write are so small that it is better made together with others.
+  // Whether the pieces of a write are so small that writing them together with others pays off.
   [[nodiscard]] static bool worth_keeping(const Slice& file);
 
-  // Copies what is to be written; false, and nothing is kept, where there is no room. If memory
-  // runs out, other bytes stay as they were, and those to be written are the old or the new ones.
+  // Copies the data of a write; false, and nothing is kept, if the buffer is full. If memory
+  // runs out, bytes outside the write are unchanged, and those of the write are old or new ones.
   [[nodiscard]] bool keep(const Transfer& transfer);
   [[nodiscard]] Batch take();
 
   [[nodiscard]] bool empty() const { return runs_.empty(); }
-  // One past the last byte kept; 0 if there is none.
+  // One past the last pending byte; 0 if there is none.
   [[nodiscard]] std::int64_t end() const;
-  // Whether some byte kept may lie between the bounds.
+  // Whether a pending byte may be between the bounds.
   [[nodiscard]] bool touches(const Bounds& bounds) const;
 
  private:
   struct Run {
     std::uint64_t len_bytes;
-    std::uint64_t place;  // in data_
+    std::uint64_t place;  // offset in data_
   };
 
   using Runs = std::map<std::int64_t, Run>;

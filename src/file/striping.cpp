@@ -27,7 +27,7 @@ Result<std::vector<std::string>> order_of(const Hints& hints, std::span<const Ta
   for (const std::string& name : order)
     if (!is_target_name(name))
       return fail(Code::bad_argument,
-                  fmt::format("hint shima_targets=\"{}\": \"{}\" is no name of a target",
+                  fmt::format("hint shima_targets=\"{}\": \"{}\" is not the name of a target",
                               hints.shima_targets, name));
   if (order.empty())
     return fail(Code::bad_argument,

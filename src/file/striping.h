@@ -1,13 +1,12 @@
-// From hints to the regions of a new striped file.
+// Derives the regions of a new striped file from hints.
 //
 // Striping is requested by naming targets (shima_targets), or by striping_factor if targets are
-// configured. Without either, the other striping hints are ignored, because programs carry them for
+// configured. Without either, the other striping hints are ignored, because programs set them for
 // other file systems. The order of targets is that of shima_targets, or else of the configuration,
 // starting with number start_iodevice; if there are fewer targets than subfiles, they are used in
 // turn. shima_regions "0:64K:1,64K:1M:4" divides the file: from offset 0 a unit of 64 KiB over one
 // target, from 64 KiB on a unit of 1 MiB over four. Instead of a number, targets can be named in
-// order
-// ("64K:1M:a+b+c").
+// order ("64K:1M:a+b+c").
 #pragma once
 
 #include <span>

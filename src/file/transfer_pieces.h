@@ -1,9 +1,9 @@
-// A transfer cut into pieces of which each one's memory side is host memory.
+// Cuts a transfer into pieces whose memory side is host memory.
 //
-// Host memory is one piece. Device memory passes through a bounded buffer (device/staged_memory.h);
-// a read ends with an empty piece, which comes when the last bytes are on the device. In a
-// collective call every member brings a piece to each round, an empty one when it has none left,
-// and the rounds end when no member expects more.
+// Host memory is one piece. Device memory is copied through a bounded buffer
+// (device/staged_memory.h); a read ends with an empty piece, returned when the last bytes are on
+// the device. In a collective call every member contributes a piece to each round, an empty one if
+// it has none left, and the rounds end when no member expects more.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,17 @@ class TransferPieces {
     bool staged = true;              // false: device memory is one piece as well
     std::uint64_t buffer_bytes = 0;  // 0: automatic
   };
-  // `pool` and `whole` must outlive this object. Throws nothing: next() reports what went wrong.
+  // `pool` and `whole` must outlive this object. Errors are returned by next().
   TransferPieces(QueuePool& pool, const Result<Transfer>& whole, const How& how) noexcept;
 
-  // The next piece, or why there is none: the error that `whole` is, or one of the driver.
+  // The next piece, or an error: that of `whole`, or of the driver.
   [[nodiscard]] Result<Transfer> next();
-  // How many pieces come after the one that next() gave last, if all goes well.
+  // The number of pieces after the last one returned by next(), if no error occurs.
   [[nodiscard]] std::uint64_t more() const;
-  // How many bytes of the last piece were moved. A read that moved fewer than all has met the end
-  // of the file.
+  // Reports how many bytes of the last piece were moved. A read that moved fewer than requested has
+  // reached the end of the file.
   void moved(std::uint64_t len_bytes);
-  // Of all pieces.
+  // The sum over all pieces.
   [[nodiscard]] std::uint64_t total_moved() const { return total_; }
 
  private:
@@ -43,7 +43,7 @@ class TransferPieces {
   const Direction direction_;
   std::unique_ptr<StagedMemory> staged_;  // null: host memory
   Status status_;
-  bool ended_ = false;  // the last piece, which may be empty, was given
+  bool ended_ = false;  // the last piece, which may be empty, was returned
   std::uint64_t total_ = 0;
 };
 

@@ -35,7 +35,7 @@ class Grid {
     const TargetOffset begin{number / subfiles_ * window_bytes_};
     return {0, static_cast<int>(number % subfiles_), {begin, begin + window_bytes_}};
   }
-  // The parts that lie in windows from number `first` on and before number `last`.
+  // The parts within windows from number `first` on and before number `last`.
   [[nodiscard]] std::vector<Domain> cut(const std::vector<Domain>& parts, std::int64_t first,
                                         std::int64_t last) const {
     std::vector<Domain> left;
@@ -48,7 +48,7 @@ class Grid {
   }
 
  private:
-  // Where a subfile's first window with this number or a higher one begins.
+  // The begin of a subfile's first window with this number or a higher one.
   [[nodiscard]] TargetOffset start_of(int subfile, std::int64_t number) const {
     if (number > number_of(subfile, {no_end_of_file.value})) return {no_end_of_file.value};
     return {std::max<std::int64_t>(number - subfile + subfiles_ - 1, 0) / subfiles_ *
@@ -66,13 +66,13 @@ struct Participant {
   int member;
   Post post;
   std::int64_t first;   // number of its first window
-  std::int64_t joined;  // of the one where the sweep was
+  std::int64_t joined;  // number of the sweep's window at that time
   AgentWalk walk;       // from there to the end, then from the beginning to there
   bool second_round = false;
-  std::uint64_t last_window = 0;  // how many windows were gathered when one took bytes of it
+  std::uint64_t last_window = 0;  // value of windows_ when a window last took bytes of it
 };
 
-// A window on its way from the members' memory to the file.
+// A window buffer, gathered from the members' memory and written to the file.
 struct Flight {
   Staging staging;
   WindowIo io;
@@ -141,7 +141,7 @@ class Leader {
     return shima::parts_of(write_.file.layout(), {{post.bounds.lowest}, {post.bounds.highest}});
   }
 
-  // The number of the next window that a participant has bytes in.
+  // The number of the next window with bytes of a participant.
   [[nodiscard]] std::int64_t next_of(const Participant& participant) const {
     const auto window = participant.walk.next_window(plan_.window_bytes);
     return window ? grid_.number_of(window->subfile, window->range.begin) : no_window;
@@ -150,7 +150,7 @@ class Leader {
     return next_of(participant) != no_window;
   }
 
-  // The next window ahead that somebody has bytes in; from the lowest one again when there is none.
+  // The next window ahead with bytes of any participant; starts again at the lowest one at the end.
   std::optional<Window> next_window() {
     std::int64_t ahead = no_window;
     std::int64_t lowest = no_window;
@@ -165,7 +165,7 @@ class Leader {
     return grid_.window(next);
   }
 
-  // The walks of those who have bytes in a window.
+  // The walks of the participants with bytes in a window.
   std::vector<MemberWalk*> members_in(const Window& window) {
     std::vector<MemberWalk*> members;
     for (Participant& participant : participants_) {
@@ -179,7 +179,7 @@ class Leader {
     return members;
   }
 
-  // Gathers a window, while the one before is being written.
+  // Gathers a window while the previous one is being written.
   Status move_window(const Window& window) {
     const std::vector<MemberWalk*> members = members_in(window);
     if (members.size() == 1 && members.front()->rank() == requests_.index() &&
@@ -206,14 +206,14 @@ class Leader {
     return {};
   }
 
-  // Waits for the window that is being written.
+  // Waits until the window in progress is written.
   Status land() {
     SHIMA_TRY(writer_.wait());
     written_ = windows_;
     return {};
   }
 
-  // In a file of one subfile a window's bytes follow each other in the member's data.
+  // For a file of one subfile, where the bytes of a window are consecutive in the member's data.
   Status write_alone(MemberWalk& member, TargetOffset end) {
     const Post& post = participant_of(member).post;
     Slice file = post.file;
@@ -233,7 +233,7 @@ class Leader {
     std::unreachable();
   }
 
-  // Lets those off whose bytes are all written; returns whether this member's own ones are.
+  // Completes the participants whose bytes are all written; returns whether this member's own are.
   bool let_off(bool own_done) {
     for (auto participant = participants_.begin(); participant != participants_.end();) {
       if (has_bytes(*participant)) {
@@ -258,14 +258,14 @@ class Leader {
   WriteRequests& requests_;
   Plan plan_;
   Grid grid_;
-  Staging no_staging_;  // a flight has its own
+  Staging no_staging_;  // unused: each flight has its own
   PathContext context_;
   std::array<Flight, 2> flights_;
   std::uint64_t windows_ = 0;  // gathered so far
-  std::uint64_t written_ = 0;  // how many of them
+  std::uint64_t written_ = 0;  // how many of them are written
   std::list<Participant> participants_;
   std::int64_t position_ = 0;  // the number of the next window
-  // Last, to end before what it works on.
+  // Declared last: destroyed before the members that it uses.
   Aside writer_{[this] { requests_.segment().use_all_cores(); }};
 };
 
@@ -293,7 +293,7 @@ Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
     Leader leader(write, {*std::move(one), *std::move(other)}, std::move(plan));
     return leader.lead();
   });
-  if (!well) {  // nobody was taken along yet
+  if (!well) {  // no other member's write was accepted yet
     requests.take_back();
     return false;
   }

@@ -14,7 +14,7 @@
 namespace shima {
 
 struct CombinedWrite {
-  Channel& channel;  // with requests
+  Channel& channel;  // one with write_requests()
   LogicalFile& file;
   Counters& counters;
   std::uint64_t window_bytes = 0;  // 0: automatic
@@ -22,11 +22,11 @@ struct CombinedWrite {
   IndependentOptions own;
 };
 
-// Whether combining makes a write faster.
+// Whether combining is expected to make this write faster.
 [[nodiscard]] bool worth_combining(const Post& post);
 
-// Writes all bytes of `mine`. False: they may have been written in part, and this member must write
-// them itself to get the error.
+// Writes all bytes of `mine`. False: some of them may be unwritten, and this member must write them
+// itself to obtain the error.
 [[nodiscard]] Result<bool> write_combined(const CombinedWrite& write, const Post& mine);
 
 }  // namespace shima

@@ -1,14 +1,14 @@
-// Four methods, the cheapest first:
+// Moves a member's own bytes by one of four methods, the cheapest first:
 //
 // - direct: the file side and the memory side are one piece each: one call.
 // - batched: both patterns are walked together; the pieces of memory for one contiguous run of the
-//   file go into one vectored call. Tiny pieces of memory are copied through a buffer, because an
-//   iovec entry costs the kernel more than the copy.
-// - scattered: many small pieces that lie apart (scattered.h).
+//   file are passed to one vectored call. Tiny pieces of memory are copied through a buffer,
+// because
+//   an iovec entry costs the kernel more than the copy.
+// - scattered: many small pieces with gaps between them (scattered.h).
 // - sieved (reads only): if the file's pieces are small and close together, whole windows are read
-// and
-//   the pieces copied out. Writes never do this, because the bytes between the pieces may be
-//   others'.
+//   and the pieces copied out. Writes never do this, because the bytes between the pieces may
+//   belong to other writers.
 #include "independent/independent.h"
 
 #include <limits.h>
@@ -124,13 +124,13 @@ Result<std::uint64_t> move_one_piece(const IndependentRequest& request, LogicalF
   return len;
 }
 
-// A contiguous piece of `len_bytes` at `address`, as the other side of a copy.
+// A contiguous piece of `len_bytes` at `address`, as one side of a copy.
 Cursor contiguous_at(const std::byte* address, std::uint64_t len_bytes) {
   return Cursor({Pattern::contiguous(len_bytes), static_cast<std::int64_t>(address_of(address)), 0,
                  len_bytes});
 }
 
-// Through a buffer, a chunk of data bytes at a time, for memory in tiny pieces.
+// Moves data through a buffer, one chunk at a time, for memory in tiny pieces.
 Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFile& file,
                                    Counters& counters) {
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(bounce_bytes);

@@ -1,5 +1,5 @@
-// One member's own I/O: pieces of the file against pieces of memory, in as few system calls as the
-// two patterns allow.
+// One member's own I/O: moves pieces of the file to or from pieces of memory, in as few system
+// calls as the two patterns allow.
 #pragma once
 
 #include "base/direction.h"
@@ -14,13 +14,13 @@ namespace shima {
 
 constexpr std::uint64_t default_sieve_bytes = std::uint64_t{1} << 20;
 
-// How a member's own I/O is done.
+// Options of a member's own I/O.
 struct IndependentOptions {
   std::uint64_t sieve_bytes = 0;  // buffer of a sieving read; 0: automatic
   bool may_sieve = true;
-  Toggle ring = Toggle::automatic;  // io_uring for pieces that lie apart (see scattered.h)
-  bool may_share = false;           // whether a second thread of this process may help
-  bool timed = true;                // whether the time in the file is counted
+  Toggle ring = Toggle::automatic;  // io_uring for scattered pieces (see scattered.h)
+  bool may_share = false;           // a second thread of this process may help
+  bool timed = true;                // measure the time of file calls
   ReadAhead* read_ahead = nullptr;  // notified of each read, if not null
 };
 

@@ -13,7 +13,7 @@ constexpr std::int64_t cached_windows = 16;  // skipped after a window that was 
 
 }  // namespace
 
-// Requests a window at a time, each when half of the previous one has been read.
+// Requests one window at a time, each when half of the previous one has been read.
 void ReadAhead::extend(FileOffset begin, std::uint64_t len_bytes, std::int64_t stride_bytes) {
   if (stride_bytes > most_stride_bytes) return;
   const bool in_sequence = stride_bytes == as_signed(len_bytes);

@@ -7,8 +7,8 @@
 // (posix_fadvise(2), POSIX_FADV_WILLNEED), which the kernel loads while the member continues.
 //
 // Only the bytes of the pieces are requested: if other members read the gaps, the kernel sees one
-// sequence and makes longer requests than advice would. Data in the page cache costs a check now
-// and then. A wrong guess costs useless reads, never a wrong byte.
+// sequence and makes longer requests than advice would. For data in the page cache the cost is an
+// occasional check. A wrong guess costs useless reads, never a wrong byte.
 #pragma once
 
 #include <atomic>
@@ -51,11 +51,11 @@ class ReadAhead {
 
   void enable(bool enabled) { enabled_ = enabled; }
 
-  // Call it before each read of consecutive bytes of the file; does not wait for a disk.
+  // Call before each read of consecutive bytes of the file; does not wait for a disk.
   void before_read(FileOffset begin, std::uint64_t len_bytes) {
     if (!enabled_) return;
     const std::int64_t stride = watch_.next(begin.value);
-    // The kernel reads ahead in a plain file that is read in sequence.
+    // A plain file that is read in sequence is left to the kernel's own read-ahead.
     if (stride >= as_signed(len_bytes) + (subfiles_ > 1 ? 0 : 1)) extend(begin, len_bytes, stride);
   }
 
@@ -67,7 +67,7 @@ class ReadAhead {
   int subfiles_;
   bool enabled_ = true;
   StrideWatch watch_;
-  std::atomic<std::int64_t> front_ = 0;  // everything below was requested
+  std::atomic<std::int64_t> front_ = 0;  // all bytes below were requested
 };
 
 }  // namespace shima

@@ -14,7 +14,7 @@
 namespace shima {
 namespace {
 
-constexpr std::uint64_t few_pieces = 256;  // fewer are not worth a ring
+constexpr std::uint64_t few_pieces = 256;  // with fewer, a ring costs more than it saves
 constexpr std::uint64_t large_piece_bytes = 8192;
 constexpr std::uint64_t tiny_piece_bytes = 256;
 constexpr std::size_t portion_pieces = 64 * 1024;
@@ -73,7 +73,7 @@ class Scatter {
     return shares ? helper_.wait().has_value() && moved && others_moved : moved;
   }
 
-  // In the order of the file, unless pieces of a write overlap.
+  // By file offset, unless pieces of a write overlap.
   void sort() {
     if (std::ranges::is_sorted(pieces_, {}, &Piece::offset)) return;
     const bool writes = request_.direction == Direction::write;
@@ -114,7 +114,7 @@ class Scatter {
       }
       SHIMA_TRY_ASSIGN(const std::uint64_t found, file_.read(run.begin, run.pieces));
       if (found < run.len_bytes)
-        return fail(Code::io, "the file became shorter while it was being read");
+        return fail(Code::io, "the file was truncated while it was being read");
     }
     return {};
   }

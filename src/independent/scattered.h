@@ -1,21 +1,22 @@
-// Many small pieces that lie apart in a file, in any order: PFF's list I/O.
+// Many small pieces, scattered over a file in any order: PFF's list I/O.
 //
-// The request is processed in portions. The pieces of a portion are sorted by their place in the
-// file, adjacent pieces become runs, and the runs go to the subfiles in that order: a few hundred
-// per system call through io_uring where that is not slower (reads; a buffered write through the
-// ring takes longer), otherwise one call each. A second thread shares the reads if only one process
-// has the file open and it may use several cores. The order of the pieces matters only if pieces of
-// a write overlap; then it is kept.
+// The request is processed in portions. The pieces of a portion are sorted by file offset, adjacent
+// pieces become runs, and the runs are submitted to the subfiles in that order: a few hundred per
+// system call through io_uring where that is not slower (reads; a buffered write through the ring
+// takes longer), otherwise one call each. A second thread shares the reads if only one process has
+// the file open and it may use several cores. The order of the pieces matters only if pieces of a
+// write overlap; then it is kept.
 #pragma once
 
 #include "independent/independent.h"
 
 namespace shima {
 
-// Whether a request is of that kind.
+// Whether the scattered method is expected to be faster for a request.
 [[nodiscard]] bool worth_scattering(const IndependentRequest& request, LogicalFile& file);
 
-// All bytes of the file side lie within the file (reads). Blocks; returns the data bytes moved.
+// For reads, all bytes of the file side must be within the file. Blocks; returns the data bytes
+// moved.
 [[nodiscard]] Result<std::uint64_t> move_scattered(const IndependentRequest& request,
                                                    LogicalFile& file, Counters& counters);
 

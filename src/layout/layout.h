@@ -1,9 +1,9 @@
-// WHERE bytes lie: from a logical file to its subfiles.
+// Maps offsets of a logical file to its subfiles.
 //
 // A file is divided into regions. In each region, blocks of `unit_bytes` are distributed over the
-// region's own subfiles in turn; the last region is unbounded. A subfile's bytes therefore lie in
-// the order of the logical file and leave no holes. A plain file is the layout of one region with
-// one subfile; no caller distinguishes the two. Pure.
+// region's own subfiles in turn; the last region is unbounded. So the bytes of a subfile are in the
+// order of the logical file, without holes. A plain file is a layout of one region with one
+// subfile; no caller distinguishes the two. Pure.
 #pragma once
 
 #include <cstdint>
@@ -45,13 +45,13 @@ class Layout {
   [[nodiscard]] static Result<Layout> make(std::span<const RegionSpec> regions);
 
   [[nodiscard]] int subfile_count() const { return subfile_count_; }
-  // Where the byte at `offset` lies, and how many bytes follow it there, at most `len_bytes`.
+  // The place of the byte at `offset`, and how many bytes follow it there, at most `len_bytes`.
   [[nodiscard]] Extent locate(FileOffset offset, std::uint64_t len_bytes) const;
-  // The range of the logical file that is contiguous from `at` on in a subfile too.
+  // The range of the logical file from `at` on that is contiguous in the subfile as well.
   [[nodiscard]] FileRange run_at(int subfile, TargetOffset at) const;
-  // How many bytes of a subfile lie below `end`.
+  // How many bytes of a subfile are below `end`.
   [[nodiscard]] TargetOffset below(int subfile, FileOffset end) const;
-  // Where the logical file ends if its subfiles have these sizes.
+  // The end of the logical file if its subfiles have these sizes.
   [[nodiscard]] FileOffset end_of_file(std::span<const std::uint64_t> subfile_sizes) const;
   // A common divisor of all offsets at which the file continues in another subfile.
   [[nodiscard]] std::uint64_t granule_bytes() const;

@@ -19,7 +19,7 @@ constexpr std::string_view explanation =
     "# The bytes of this file lie on the targets named below. Read and write it through Shima\n"
     "# (MPI-IO, shima mount, shima cat, shima cp); a text editor would only change this list.\n";
 
-// FNV-1a of 64 bits (Fowler, Noll, Vo): tells torn and edited from whole, not from forged.
+// FNV-1a of 64 bits (Fowler, Noll, Vo): detects torn and edited texts, not forged ones.
 std::uint64_t checksum_of(std::string_view text) {
   std::uint64_t sum = 0xcbf29ce484222325U;
   for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
@@ -50,7 +50,7 @@ std::unexpected<Error> torn(std::string_view why) {
                           why));
 }
 
-// Of a checksum's line at the end of the first text; nothing where there is no whole one.
+// The end of the checksum line of the first text; nothing if no complete one exists.
 std::optional<std::size_t> end_of_text(std::string_view file) {
   constexpr std::string_view key = "\nend ";
   if (!looks_like_master(file)) return {};
@@ -63,7 +63,7 @@ std::optional<std::size_t> end_of_text(std::string_view file) {
   return last + 1;
 }
 
-// What a process that was killed, or a machine that failed, leaves of a text that was to follow.
+// True for what a killed process or a failed machine leaves of a text that was being appended.
 bool is_beginning_of_text(std::string_view tail) {
   return looks_like_master(tail) || master_magic.starts_with(tail) ||
          tail.find_first_not_of('\0') == std::string_view::npos;
@@ -75,8 +75,7 @@ class Decoder {
     if (file.size() > largest_master_bytes) return torn("it is too long");
     const std::vector<std::size_t> ends = ends_of_texts(file);
     if (ends.empty()) return decode_one(file);
-    if (!is_beginning_of_text(file.substr(ends.back())))
-      return torn("something else follows its text");
+    if (!is_beginning_of_text(file.substr(ends.back()))) return torn("other bytes follow its text");
     const std::size_t begin = ends.size() == 1 ? 0 : ends[ends.size() - 2];
     return decode_one(file.substr(begin, ends.back() - begin));
   }
@@ -96,21 +95,22 @@ class Decoder {
   }
 
   static Status check_version(std::string_view text) {
-    if (!looks_like_master(text)) return torn("it does not begin as one");
+    if (!looks_like_master(text)) return torn("its first line is not that of a master file");
     const std::string_view line = text.substr(0, text.find('\n'));
     int version = 0;
     if (!parse(line.substr(master_magic.size()), version)) return torn("no format number");
     if (version > format_version)
-      return fail(Code::bad_file,
-                  fmt::format("a striped file of format {}; this Shima knows {} and older", version,
-                              format_version));
+      return fail(
+          Code::bad_file,
+          fmt::format("a striped file of format {}; this version of Shima reads formats up to {}",
+                      version, format_version));
     return version == format_version ? Status{} : torn("no format number");
   }
 
-  // All lines above the checksum, which must fit.
+  // Returns all lines above the checksum, after verifying it.
   static Result<std::string_view> body_of(std::string_view text) {
     const std::size_t last = text.rfind("\nend ");
-    if (last == std::string_view::npos || !text.ends_with('\n')) return torn("it is cut off");
+    if (last == std::string_view::npos || !text.ends_with('\n')) return torn("it is truncated");
     const std::string_view body = text.substr(0, last + 1);
     std::string_view word = text.substr(last + 5);
     word.remove_suffix(1);

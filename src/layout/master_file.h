@@ -1,10 +1,11 @@
-// The master file: the text that stands at a striped file's name and says where its bytes lie.
+// The master file: the text at a striped file's name, which describes where the file's bytes are
+// stored.
 //
-// It is small, written whole, and does not change when data are written. Lines of words; the last
-// line is a checksum of all before it, so that a torn or edited file is told apart from a good one.
-// Targets are named, never given as paths: what a name means is decided by the reader's own
-// configuration, so that no master file can send a reader anywhere else. Grammar and an example:
-// docs/format.md. Pure.
+// It is small, written whole, and does not change when data are written. It consists of lines of
+// words; the last line is a checksum of all before it, which detects torn and edited files. Targets
+// are named, never given as paths: the reader's own configuration maps a name to a directory, so
+// that no master file can direct a reader to another place. Grammar and an example: docs/format.md.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace shima {
 
-// What all subfiles of a file are called by: 32 hexadecimal digits.
+// The common prefix of the names of a file's subfiles: 32 hexadecimal digits.
 struct FileId {
   std::string hex;
   friend bool operator==(const FileId&, const FileId&) = default;
@@ -27,11 +28,11 @@ struct FileId {
 struct StripedRegion {
   FileOffset begin;
   std::uint64_t unit_bytes = 0;
-  std::vector<std::string> targets;  // in striping order; one may come again
+  std::vector<std::string> targets;  // in striping order; repetitions are allowed
   friend bool operator==(const StripedRegion&, const StripedRegion&) = default;
 };
 
-// An operation on several subfiles that was begun; whoever opens the file next finishes it.
+// An unfinished operation on several subfiles; the next process that opens the file finishes it.
 struct TruncateIntent {
   std::uint64_t size_bytes = 0;
   friend bool operator==(const TruncateIntent&, const TruncateIntent&) = default;
@@ -39,14 +40,14 @@ struct TruncateIntent {
 struct RemoveIntent {
   friend bool operator==(const RemoveIntent&, const RemoveIntent&) = default;
 };
-// The subfiles of `from`, whose place this file has taken, are to be removed.
+// The subfiles of `from`, which this file has replaced, are to be removed.
 struct ReplaceIntent {
   FileId from;
   std::vector<std::string> targets;
   friend bool operator==(const ReplaceIntent&, const ReplaceIntent&) = default;
 };
-// The file goes from one path to another, and may take the place of a striped file there; both
-// paths are absolute. Whichever of the two the file has when this is finished, it keeps.
+// The file moves from one path to another, and may replace a striped file there; both paths are
+// absolute. It keeps the one of the two that it has when the intent is finished.
 struct MoveIntent {
   std::string from;
   std::string to;
@@ -65,7 +66,7 @@ struct MasterFile {
   [[nodiscard]] std::vector<std::string> targets() const;
 };
 
-// More is no master file.
+// A larger file is not a master file.
 inline constexpr std::size_t largest_master_bytes = 512 * 1024;
 inline constexpr std::string_view master_magic = "shima striped file, format ";
 
@@ -74,14 +75,14 @@ inline constexpr std::string_view master_magic = "shima striped file, format ";
 }
 
 [[nodiscard]] std::string encode_master(const MasterFile& master);
-// bad_file, naming the line and the rule it breaks, for anything that encode_master does not write
-// but comments and the order of words' spaces.
+// bad_file, with the line and the rule it breaks, for any text that encode_master does not produce,
+// apart from comments and extra spaces between words.
 [[nodiscard]] Result<MasterFile> decode_master(std::string_view text);
 
-// The layout it describes; whatever decode_master accepts has one.
+// The layout it describes; every result of decode_master has one.
 [[nodiscard]] Result<Layout> layout_of(const MasterFile& master);
 
-// A path as one word of printable characters, and back; nothing if it is not one.
+// Encodes a path as one word of printable characters, and decodes it; nothing if it is invalid.
 [[nodiscard]] std::string encode_path(std::string_view path);
 [[nodiscard]] std::optional<std::string> decode_path(std::string_view word);
 

@@ -1,7 +1,7 @@
-// The texts in a master file that was changed in place.
+// Finds the texts in a master file that was changed in place.
 //
-// Where a file cannot be replaced, the new text is written after the old one. The last whole text
-// counts (decode_master), and the beginning of another one after it means nothing. Pure.
+// If a file cannot be replaced, the new text is appended to the old one. The last complete text
+// counts (decode_master), and the beginning of another one after it is ignored. Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace shima {
 
-// How long the first texts of a file are together, up to each of them that is whole.
+// The end offset of each complete text, in order.
 [[nodiscard]] std::vector<std::size_t> ends_of_texts(std::string_view file);
 
 }  // namespace shima

@@ -22,7 +22,7 @@ TargetOffset SubfileCursor::next() const {
   return std::min(domain_.range.end, TargetOffset{cursor_.strip().offset + shift_});
 }
 
-// Finds the stripe of the next byte that lies in this subfile.
+// Finds the stripe of the next byte in this subfile.
 void SubfileCursor::settle() {
   while (!cursor_.done()) {
     const FileOffset at{cursor_.strip().offset};

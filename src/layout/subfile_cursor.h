@@ -1,4 +1,4 @@
-// A slice of the file as it lies in one subfile.
+// Walks the bytes of a slice of the file within one subfile.
 //
 // A Cursor walks the slice in file offsets. Only those in the subfile's stripes count, and within a
 // stripe target offsets differ from file offsets by a constant. So this is a Cursor, its current
@@ -21,7 +21,7 @@ struct Domain {
   friend bool operator==(const Domain&, const Domain&) = default;
 };
 
-// The parts of subfiles that a range of the file touches.
+// The ranges of subfiles that a range of the file covers.
 [[nodiscard]] std::vector<Domain> parts_of(const Layout& layout, FileRange range);
 
 class SubfileCursor {
@@ -30,7 +30,7 @@ class SubfileCursor {
   // domain.
   SubfileCursor(Slice slice, const Layout& layout, const Domain& domain);
 
-  // Where the next byte in the domain lies; the domain's end if there is none.
+  // The offset of the next byte in the domain; the domain's end if there is none.
   [[nodiscard]] TargetOffset next() const;
   // The position in the slice's data.
   [[nodiscard]] std::uint64_t byte() const { return cursor_.byte(); }
@@ -51,13 +51,13 @@ class SubfileCursor {
     });
   }
 
-  // The same beside a cursor over the same data elsewhere: visit(StripPair{here, there}). A visit
-  // returns a Status; the first error ends the walk.
+  // The same together with a cursor over the same data elsewhere: visit(StripPair{here, there}). A
+  // visit returns a Status; the first error ends the walk.
   template <class Visit>
   [[nodiscard]] Status match_below(TargetOffset end, Cursor& other, Visit visit);
 
  private:
-  // Calls step(file offset at which to stop) for each stripe below `end`; it moves cursor_ there.
+  // Calls step(file offset at which to stop) for each stripe below `end`; step moves cursor_ there.
   template <class Step>
   [[nodiscard]] Status each_run_below(TargetOffset end, Step step) {
     const TargetOffset limit = std::min(end, domain_.range.end);
@@ -73,7 +73,7 @@ class SubfileCursor {
   Domain domain_;
   Cursor cursor_;
   FileRange run_;           // the stripe of cursor_
-  std::int64_t shift_ = 0;  // added to file offsets, gives target offsets
+  std::int64_t shift_ = 0;  // target offset minus file offset
   bool done_ = false;
 };
 
