@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t word_bits = 64;
 
-// `count` ones from bit `first` of a word; first + count <= 64, count > 0.
+// `count` one bits from bit `first` of a word; first + count <= 64, count > 0.
 std::uint64_t ones(std::uint64_t first, std::uint64_t count) {
   return (~std::uint64_t{0} >> (word_bits - count)) << first;
 }

@@ -1,8 +1,8 @@
-// Which bytes of a window the members asked for.
+// Records which bytes of a window the members requested.
 //
 // One bit per granule, where a granule divides every piece and every distance between pieces: a
 // window of 64-byte pieces needs one bit for each, a window of doubles one for eight bytes. Members
-// mark their pieces in any order; the runs come out in file order. This replaces a k-way merge,
+// mark their pieces in any order; the runs are visited in file order. This replaces a k-way merge,
 // whose cost per piece would exceed that of copying it. Pure.
 #pragma once
 
@@ -17,9 +17,9 @@ namespace shima {
 
 class Coverage {
  public:
-  // Forgets everything; `granule_bytes` divides all offsets in the window and its ends.
+  // Clears all marks; `granule_bytes` divides all offsets in the window and its ends.
   void reset(TargetRange window, std::uint64_t granule_bytes);
-  // Marks the bytes of a strip that lies inside the window.
+  // Marks the bytes of a strip, which must be inside the window.
   void mark(const Strip& strip);
 
   // Calls visit(TargetRange) for each maximal run of marked bytes; runs closer than

@@ -1,4 +1,4 @@
-// Everything a path of a collective call works on.
+// The data that all paths of a collective call use.
 #pragma once
 
 #include <span>
@@ -19,10 +19,10 @@ struct PathContext {
   Channel& channel;
   LogicalFile& file;
   Counters& counters;
-  Staging& staging;  // of an agent; kept until all have agreed, since others may look into it
+  Staging& staging;  // an agent's; kept until all agree: others may read it
 
   [[nodiscard]] const Post& mine() const { return posts[static_cast<std::size_t>(channel.rank())]; }
-  // What this member is an agent of; null if it is none.
+  // The agent that this member is; null if it is none.
   [[nodiscard]] const Agent* my_agent() const {
     for (const Agent& agent : plan.agents)
       if (agent.rank == channel.rank()) return &agent;
@@ -30,9 +30,10 @@ struct PathContext {
   }
 };
 
-// Each path moves the bytes of one collective call and returns where it found the file to end (the
-// largest offset if it did not). A member may throw or return an error at any point; it then quits
-// the transfer, so that a path that waits for others leaves when the channel says that one has.
+// Each path moves the bytes of one collective call and returns where it found the end of the file
+// (the largest offset if it did not reach the end). A member may throw or return an error at any
+// point; it then quits the transfer, so that a path that waits for other members ends when the
+// channel reports that one has quit.
 [[nodiscard]] Result<FileOffset> run_single_copy(PathContext& context);
 [[nodiscard]] Result<FileOffset> run_pull(PathContext& context);
 [[nodiscard]] Result<FileOffset> run_pack(PathContext& context);

@@ -1,12 +1,12 @@
-// Members on several nodes: agents reach the members of their own node, the others send and
-// receive.
+// Members on several nodes: agents access the memory of members on their own node, the other
+// members send and receive.
 //
-// Windows lie on a grid, so both ends of a message know which bytes it holds and nothing but data
-// travels: for each window of an agent in which a remote member has bytes there is one message, in
-// file order. A member keeps at most two per agent under way; an agent works on one window while
-// the messages of the next arrive. Everybody goes round what he has to do and rests when nothing
-// moved, or leaves when a member has quit; what is under way then is the messenger's to bring to an
-// end (Channel::wait_for_transfers).
+// Windows are aligned to a grid, so both ends of a message know which bytes it contains and only
+// data is sent: for each window of an agent in which a remote member has bytes there is one
+// message, in file order. A member keeps at most two messages per agent in flight; an agent works
+// on one window while the messages of the next arrive. Each rank polls its pending operations and
+// sleeps when none has progressed, or ends when a member has quit; the messenger then completes the
+// messages in flight (Channel::wait_for_transfers).
 #include <array>
 #include <deque>
 
@@ -44,7 +44,7 @@ struct Parcel {
   Window window;
 };
 
-// What a member exchanges with one remote agent.
+// The messages between this member and one remote agent.
 class Client {
  public:
   Client(PathContext& context, const Agent& agent)
@@ -107,7 +107,7 @@ class Client {
     return posted_.in(window.domain).bytes_below(window.range.end);
   }
 
-  // Puts what came into memory; a message that is short ends where the file does.
+  // Copies received data to memory; a short message ends at the end of the file.
   void unpack(const Window& window, std::span<const std::byte> data) {
     auto from = reinterpret_cast<std::uintptr_t>(data.data());
     std::uint64_t len_bytes = data.size();
@@ -131,14 +131,14 @@ class Client {
   std::deque<Parcel> parcels_;
 };
 
-// What an agent does with one window and its messages.
+// One window of an agent and its messages.
 struct Side {
   explicit Side(const PathContext& context) : io(context) {}
 
   struct Guest {
     MemberWalk walk;
     std::uint64_t len_bytes = 0;
-    Messenger::Buffer data;  // of a write, once it is here
+    Messenger::Buffer data;  // of a write, after it has arrived
     Messenger::Ticket ticket = 0;
     bool under_way = false;
   };
@@ -239,7 +239,7 @@ class Server {
     return side.io.write_marked(data());
   }
 
-  // Reads the window and sends every guest his part; on failure the guests get empty messages.
+  // Reads the window and sends each guest its part; on failure the guests get empty messages.
   Status read(Side& side) {
     TargetOffset end = side.window.begin;
     if (status_) {
@@ -267,7 +267,7 @@ class Server {
     return {};
   }
 
-  // Between a guest's message, which is contiguous, and the window.
+  // Copies between a guest's message, which is contiguous, and the window.
   static void copy_guest(const MemberWalk& walk, Messenger::Buffer& data, TargetOffset end,
                          const WindowMemory& window, bool into_window) {
     auto message = reinterpret_cast<std::uintptr_t>(data.data());

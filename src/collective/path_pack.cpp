@@ -1,10 +1,10 @@
 // Members copy between their own memory and the agents' shared windows, in parallel and without
 // system calls: for small pieces, and where process_vm_* is forbidden.
 //
-// Every member goes round: serve each newly opened window that holds bytes of mine; if I am an
-// agent, move my finished windows to or from the file and open the next. When a round finds nothing
-// to do, sleep until something changes. Agents and members are the same tasks, so nobody may block
-// inside a step.
+// Every member repeats a round: serve each newly opened window that contains its bytes; if it is an
+// agent, move its finished windows to or from the file and open the next. When a round finds no
+// work, it sleeps until something changes. Agents and members run in the same threads, so no step
+// may block.
 #include <array>
 
 #include "base/clock.h"
@@ -18,8 +18,8 @@
 namespace shima {
 namespace {
 
-// What a member does with one agent's windows. After an error it goes on finishing windows without
-// copying, so that the agent is not held up.
+// A member's work with one agent's windows. After an error it continues to finish windows without
+// copying, so that the agent is not blocked.
 class Client {
  public:
   Client(PathContext& context, SharedWindows& windows, const Agent& agent, int agent_index)
@@ -31,7 +31,7 @@ class Client {
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] const Status& status() const { return status_; }
 
-  // Serves what is open; returns whether anything was.
+  // Serves open windows; returns whether there were any.
   bool step() {
     if (done_) return false;
     const bool was_closed = windows_.closed(agent_);
@@ -82,7 +82,7 @@ class Client {
   Status status_;
 };
 
-// What an agent does with its own two windows, which it uses in turn.
+// An agent's work with its own two windows, which it uses in turn.
 class Server {
  public:
   Server(PathContext& context, SharedWindows& windows, const Agent& agent)
@@ -105,7 +105,7 @@ class Server {
   [[nodiscard]] const Status& status() const { return status_; }
   [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
 
-  // Deals with the window whose turn it is, if its members have finished; returns whether they had.
+  // Processes the window whose turn it is, if its members have finished; returns whether they had.
   bool step() {
     if (done_ || !windows_.finished(turn_)) return false;
     Side& side = sides_[static_cast<std::size_t>(turn_)];
@@ -132,15 +132,14 @@ class Server {
   }
 
   static Status lacks_bytes() {
-    return fail(Code::no_memory,
-                "a collective write: another process could not hand over its bytes");
+    return fail(Code::no_memory, "a collective write: another process failed to provide its bytes");
   }
 
   std::byte* data() {
     return context_.staging.data() + static_cast<std::size_t>(turn_) * context_.plan.window_bytes;
   }
 
-  // Opens the next window on this side; returns false when there is none left.
+  // Opens the next window on this side; returns false if there is none left.
   bool open_next(Side& side) {
     while (const auto found = walk_.next_window()) {
       Window window = *found;
@@ -162,7 +161,7 @@ class Server {
     return false;
   }
 
-  // Fills the window from the file and cuts it where the file ends.
+  // Fills the window from the file and cuts it at the end of the file.
   bool read_ahead(Side& side, Window& window) {
     const auto end = side.io.read_marked(data());
     if (!end) {
@@ -193,7 +192,7 @@ Status first_error(std::span<const Client> clients, const Status& other) {
   return other;
 }
 
-// Goes round the clients and the server until all are done, or somebody is known not to come.
+// Repeats rounds over the clients and the server until all are done, or a member has quit.
 Status go_round(Channel& channel, SharedWindows& windows, std::span<Client> clients,
                 Server* server) {
   Sleeper sleeper(windows.hooks());

@@ -1,7 +1,7 @@
-// Agents reach into the members' memory (process_vm_*): the members only wait.
+// Agents access the members' memory (process_vm_*); the members only wait.
 //
-// Two agents of one node take turns by themselves: while one writes its window under the inode's
-// lock, the other gathers its next.
+// Two agents of one node alternate without coordination: while one writes its window under the
+// inode's lock, the other gathers its next.
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "collective/path_context.h"

@@ -1,9 +1,9 @@
-// Members that share one address space: the agents' system calls take the bytes out of the members'
-// buffers, or put them there, without a window in between.
+// Members that share one address space: the agents' system calls read and write the members'
+// buffers directly, without a window in between.
 //
-// In each window an agent lists the members' pieces, sorts them by where they lie in the subfile,
-// and gives the kernel one list of memory for each run. What lies in two pieces (ranks that read
-// the same bytes, or write them) cannot be twice in a list; such pieces wait for another round.
+// In each window an agent lists the members' pieces, sorts them by their offset in the subfile, and
+// passes the kernel one list of memory for each run. Bytes in two pieces (ranks that read the same
+// bytes, or write them) cannot occur twice in a list; such pieces wait for another round.
 #include <algorithm>
 
 #include "base/clock.h"
@@ -57,7 +57,7 @@ class SingleCopier {
   [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
 
  private:
-  // Each member's pieces come in order, so that merging is all the sorting there is to do.
+  // Each member's pieces are in order, so merging them is sufficient.
   void list_pieces(std::span<MemberWalk* const> members, TargetOffset end) {
     const ScopedTimer timer(context_.counters.gather_ns);
     pieces_.clear();
@@ -83,7 +83,7 @@ class SingleCopier {
     }
   }
 
-  // Merges the lists `first` to `last` of those that bounds_ tells.
+  // Merges the lists `first` to `last`, whose bounds are in bounds_.
   void merge(std::size_t first, std::size_t last) {
     if (last - first < 2) return;
     const std::size_t middle = first + (last - first) / 2;
@@ -95,7 +95,7 @@ class SingleCopier {
     std::ranges::inplace_merge(at(first), at(middle), at(last), {}, &Piece::begin);
   }
 
-  // Moves the pieces in runs; those that overlap one before stay for the next round.
+  // Moves the pieces in runs; those that overlap an earlier piece remain for the next round.
   Status move_round() {
     waiting_.clear();
     MemoryRun run;
@@ -153,8 +153,8 @@ class SingleCopier {
   FileOffset end_of_file_ = no_end_of_file;
   std::vector<Piece> pieces_;
   std::vector<Piece> waiting_;
-  std::vector<std::size_t> bounds_;  // where each member's pieces begin, and where the last end
-  std::vector<std::byte> gap_;       // what lies in gaps is read to here
+  std::vector<std::size_t> bounds_;  // begin of each member's pieces, and the end of the last
+  std::vector<std::byte> gap_;       // destination of bytes in gaps
 };
 
 }  // namespace

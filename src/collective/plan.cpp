@@ -1,9 +1,9 @@
-// The chooser and the cutting of the file into domains.
+// Chooses the path of a collective call and cuts the file into domains.
 //
-// The thresholds were measured (docs/architecture.md says how): a pull costs about a microsecond
-// per batch and some tens of nanoseconds per piece, so below a few KiB a piece the members copy
-// faster themselves; a cached read needs no merging, because nothing is saved by it; contiguous
-// blocks need none either.
+// The thresholds were measured (see docs/architecture.md): a pull costs about a microsecond per
+// batch and some tens of nanoseconds per piece, so for pieces below a few KiB copying by the
+// members themselves is faster; a cached read needs no merging, because nothing is saved by it;
+// neither do contiguous blocks.
 #include "collective/plan.h"
 
 #include <algorithm>
@@ -20,30 +20,30 @@ namespace {
 
 constexpr std::uint64_t default_window_bytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t largest_window_bytes = std::uint64_t{1} << 30;  // one message each
-// Domains and windows begin at multiples of this. All members must choose alike, on nodes whose
-// pages and blocks differ, so it is no property of a machine or a file.
+// Domains and windows begin at multiples of this. All members must choose the same value, on nodes
+// whose pages and blocks differ, so it does not depend on a machine or a file.
 constexpr std::uint64_t grid_bytes = 4096;
 constexpr std::uint64_t pull_piece_bytes = 2048;  // smaller pieces are packed by their owners
-// Where no agent waits for another's lock the copying alone counts; packing spares the kernel's
+// If no agent waits for another's lock, only the cost of copying counts; packing saves the kernel's
 // walk through the pages of each piece.
 constexpr std::uint64_t pull_piece_bytes_apart = 32 * 1024;
 // In one address space: gathering smaller pieces into a window, which stays in the cache, costs
-// less than what the kernel does for each piece of a list. Where agents wait for each other's lock,
-// bytes from the cache shorten the time under it by more than the gathering takes.
+// less than the kernel's work for each piece of a list. If agents wait for each other's lock,
+// writing from the cache shortens the time under the lock by more than the gathering takes.
 constexpr std::uint64_t single_copy_piece_bytes = 8 * 1024;
 constexpr std::uint64_t own_read_piece_bytes =
     4096;  // cached pieces of this size are read by their owners
 constexpr std::uint64_t own_block_bytes =
-    256 * 1024;                                 // contiguous blocks of this size are their owners'
+    256 * 1024;  // contiguous blocks of this size are moved by their owners
 constexpr std::uint64_t few_bytes = 16 * 1024;  // per member: not worth gathering
 
-// Sums over the posts.
+// Sums over all posts.
 struct Totals {
   std::uint64_t members = 0;  // with data
   std::uint64_t bytes = 0;
   std::uint64_t file_pieces = 0;
   std::uint64_t memory_pieces = 0;
-  std::uint64_t most_file_pieces = 0;  // of one member
+  std::uint64_t most_file_pieces = 0;  // largest number of one member
   bool ordered = true;
   bool cached = true;
   bool direct = false;
@@ -73,13 +73,13 @@ bool owners_do_it_best(const Totals& totals, Direction direction, bool one_space
   const std::uint64_t piece_bytes = totals.bytes / totals.file_pieces;
   if (totals.most_file_pieces <= 1)
     return piece_bytes >= own_block_bytes || totals.bytes <= few_bytes * totals.members;
-  // Fewer readers that each take more at once are better, where that costs no further copy.
+  // Fewer readers that each read more at once are faster, if that costs no further copy.
   if (direction == Direction::read && totals.cached && !one_space)
     return piece_bytes >= own_read_piece_bytes;
   return false;
 }
 
-// The locks on inodes that agents take: none to read, one each, or one for several of them.
+// The inode locks that agents take: none to read, one each, or one shared by several of them.
 enum class Locks : std::uint8_t { none, own, shared };
 
 Locks locks_of(Direction direction, std::size_t agents, std::size_t inodes) {
@@ -87,7 +87,7 @@ Locks locks_of(Direction direction, std::size_t agents, std::size_t inodes) {
   return agents <= inodes ? Locks::own : Locks::shared;
 }
 
-// Members of one node have no messages; a wish for them cannot be granted there.
+// Members of one node send no messages; a request for that path is ignored there.
 std::optional<Path> granted(std::optional<Path> wanted, const Terrain& terrain) {
   const bool refused = wanted == Path::message && !terrain.can_message;
   return refused ? std::nullopt : wanted;
@@ -96,7 +96,8 @@ std::optional<Path> granted(std::optional<Path> wanted, const Terrain& terrain) 
 bool owners_do_it(const Totals& totals, Direction direction, const Terrain& terrain,
                   std::optional<Path> wanted) {
   if (totals.bytes == 0 || !totals.ordered || wanted == Path::independent) return true;
-  // There each page is written by one node, which asks the server once for all of its members.
+  // With separate caches each page is written by one node, which asks the server once for all of
+  // its members.
   if (terrain.caches_apart) return totals.members <= 1 && totals.file_pieces <= 1;
   return !wanted && owners_do_it_best(totals, direction, terrain.one_space);
 }
@@ -118,7 +119,7 @@ Path gathering_path(const Totals& totals, Locks locks, const Terrain& terrain,
   return piece_bytes >= least ? Path::pull : Path::pack;
 }
 
-// Takes `count` of `from`, evenly spread.
+// Selects `count` elements of `from`, evenly spread.
 std::vector<int> spread(const std::vector<int>& from, std::size_t count) {
   if (count >= from.size()) return from;
   std::vector<int> taken;
@@ -147,8 +148,8 @@ std::uint64_t domain_alignment(const TargetRange& span, int parts, std::uint64_t
                                                                                   : grid_bytes;
 }
 
-// Every agent gets whole subfiles where there are enough of them, since each subfile has a lock of
-// its own; else the agents of a subfile get consecutive parts of it.
+// Every agent gets whole subfiles if there are enough of them, since each subfile has its own lock;
+// otherwise the agents of a subfile get consecutive parts of it.
 std::vector<Agent> share_out(const std::vector<Domain>& parts, const std::vector<int>& ranks,
                              std::uint64_t window_bytes) {
   std::vector<Agent> agents;
@@ -181,7 +182,7 @@ std::uint64_t common_granule(std::span<const Post> posts, std::uint64_t start) {
   for (const Post& post : posts) {
     if (post.len_bytes == 0) continue;
     granule = std::gcd(granule, post.file.pattern.granule_bytes());
-    // Where pieces start, and where the slice cuts its first and its last piece.
+    // Include the begin of pieces, and the cuts of the slice in its first and its last piece.
     granule = std::gcd(granule, as_unsigned(std::abs(post.file.base + post.file.pattern.lowest())));
     granule = std::gcd(granule, as_unsigned(post.bounds.lowest));
     granule = std::gcd(granule, as_unsigned(post.bounds.highest));

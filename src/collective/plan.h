@@ -1,6 +1,6 @@
-// What a collective call is going to do, decided alike by every member.
+// The plan of a collective call, computed identically by every member.
 //
-// make_plan is a pure function of exchanged values: anything one rank alone knows must be in its
+// make_plan is a pure function of exchanged values: a value that only one rank knows must be in its
 // post first, or ranks would choose differently and wait for each other for ever.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace shima {
 
-// How the user or a measurement wants collectives done.
+// Settings by the user or a measurement for collective calls.
 struct Tuning {
   std::optional<Path> path;        // nothing: Shima chooses
   int max_agents = 0;              // 0: as many as cores
@@ -36,18 +36,18 @@ struct Plan {
   std::uint64_t granule_bytes = 1;
 };
 
-// What about the members' group matters for a plan.
+// The properties of the members' group that a plan depends on.
 struct Terrain {
   std::span<const Member> members;
   const Layout& layout;
-  bool can_pull = false;      // members of a node reach each other's memory
-  bool one_space = false;     // by its address, as they reach their own
+  bool can_pull = false;      // members of a node access each other's memory
+  bool one_space = false;     // by its address, like their own
   bool can_pack = false;      // all members share windows
   bool can_message = false;   // members can send each other messages
-  bool caches_apart = false;  // nodes do not see at once what others write
+  bool caches_apart = false;  // nodes do not see at once what other nodes write
 };
 
-// The bytes of a window, from what was wished for; 0: no wish.
+// The size of a window, from the requested one; 0: not requested.
 [[nodiscard]] std::uint64_t window_size(std::uint64_t wanted_bytes);
 
 // A common divisor of `start`, of every piece and of every distance between pieces and to offset 0.

@@ -1,5 +1,5 @@
-// Moving a member's pieces between its memory and a window of this agent: by plain copy where the
-// member is the agent itself or lives in its address space, with process_vm_* where it is another
+// Moves a member's pieces between its memory and a window of this agent: by plain copy if the
+// member is the agent itself or shares its address space, with process_vm_* if it is another
 // process of the node.
 #pragma once
 
@@ -13,15 +13,15 @@ namespace shima {
 
 struct WindowMemory {
   std::byte* data = nullptr;
-  TargetOffset begin;  // what data[0] holds
+  TargetOffset begin;  // target offset of data[0]
 
-  // What to add to a target offset to get the address of its byte.
+  // The difference between the address of a byte and its target offset.
   [[nodiscard]] std::uintptr_t base() const {
     return reinterpret_cast<std::uintptr_t>(data) - static_cast<std::uintptr_t>(begin.value);
   }
 };
 
-// read: from the member's memory into the window; write: back. Moves the walk past `end`.
+// read: from the member's memory into the window; write: the reverse. Moves the walk past `end`.
 [[nodiscard]] Status reach_member(const PathContext& context, MemberWalk& member, TargetOffset end,
                                   Direction direction, const WindowMemory& window);
 

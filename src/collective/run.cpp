@@ -77,7 +77,7 @@ Result<CollectiveResult> CollectiveTransfer::finish(const Result<std::uint64_t>&
   const Status agreed = agree(part);
   if (call_.caches_apart && is_shared()) call_.file.look_again();
   SHIMA_TRY(agreed);
-  // All members have decoded the posts if all agree.
+  // If all agree, all members have decoded the posts.
   const auto& posts = prepared_->posts;
   const auto longest = std::ranges::max_element(posts, {}, &Post::more_rounds);
   const Post& mine = posts[static_cast<std::size_t>(call_.channel.rank())];
@@ -108,7 +108,7 @@ Plan CollectiveTransfer::plan_for(std::span<const Post> posts) {
   const Terrain terrain{.members = call_.channel.members(),
                         .layout = call_.file.layout(),
                         .can_pull = call_.channel.can_pull(),
-                        // With several nodes, each knows only about itself.
+                        // With several nodes, each knows only its own.
                         .one_space = call_.channel.one_space() && !call_.channel.messenger(),
                         .can_pack = call_.channel.windows() != nullptr,
                         .can_message = call_.channel.messenger() != nullptr,
@@ -116,9 +116,9 @@ Plan CollectiveTransfer::plan_for(std::span<const Post> posts) {
   return make_plan(posts, call_.direction, terrain, call_.tuning);
 }
 
-// Members move bytes for each other, which is not the order of each one's own calls where they
-// cache apart: everything written before must be in its place first. Collective, whatever the path,
-// because a member that could not plan does not know it.
+// Members move bytes for each other. If their caches are separate, that is not ordered after each
+// one's own earlier writes, so these are published first. Collective on every path, because a
+// member that could not plan does not know the path.
 Status CollectiveTransfer::publish_before() {
   Part part;
   if (!prepared_) {
@@ -135,11 +135,11 @@ Status CollectiveTransfer::move_shared(Staging& staging, Part& part) {
   PathContext context{call_.direction, prepared_->plan, prepared_->posts, call_.channel,
                       call_.file,      call_.counters,  staging};
   SHIMA_TRY_ASSIGN(part.end_of_file, run_path(context));
-  // What agents wrote must be where the owner of the bytes finds it.
+  // The owner of the bytes must find what agents wrote.
   return call_.caches_apart ? call_.file.publish() : Status{};
 }
 
-// The result for this member once all have told how it went.
+// Agrees on the outcome, and returns the result for this member.
 Status CollectiveTransfer::agree(Part& part) {
   const ScopedTimer timer(call_.counters.wait_ns);
   fault_point(FaultPhase::agree);

@@ -18,7 +18,7 @@ struct CollectiveCall {
   LogicalFile& file;
   Counters& counters;
   const Tuning& tuning;
-  bool caches_apart;  // members do not see at once what others write (see Subfile::publish)
+  bool caches_apart;  // members do not see at once what other nodes write (see Subfile::publish)
 };
 
 struct CollectiveResult {
@@ -30,23 +30,23 @@ class CollectiveTransfer {
  public:
   explicit CollectiveTransfer(const CollectiveCall& call) : call_(call) {}
 
-  // Tells all members what each wants to move. Collective. An error is the same on all members and
-  // ends the transfer; an error in place of a post makes every member fail with that code before
-  // anything is moved.
+  // Exchanges the members' posts. Collective. An error is the same on all members and ends the
+  // transfer; an error in place of a post makes every member fail with that code before any byte is
+  // moved.
   [[nodiscard]] Status start(const Result<Post>& mine);
-  // After start(): whether this member is to do its own I/O before finish().
+  // After start(): whether this member must do its own I/O before finish().
   [[nodiscard]] bool is_own_io() const;
   // Moves this member's bytes together with all others'; `own`: the outcome of its own I/O, if it
   // did any. Collective; every member returns the same code.
   [[nodiscard]] Result<CollectiveResult> finish(const Result<std::uint64_t>& own);
 
  private:
-  // What every member knows once the posts are exchanged.
+  // The state that every member has after the exchange of posts.
   struct Prepared {
     std::vector<Post> posts;
     Plan plan;
   };
-  // What this member's part came to, before all agree.
+  // The outcome of this member's part, before all agree.
   struct Part {
     Status status;
     FileOffset end_of_file = no_end_of_file;
@@ -63,7 +63,7 @@ class CollectiveTransfer {
   }
 
   const CollectiveCall& call_;
-  Result<Prepared> prepared_;  // an error of this member alone
+  Result<Prepared> prepared_;  // an error is this member's own
 };
 
 }  // namespace shima

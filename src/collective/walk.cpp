@@ -5,7 +5,7 @@
 namespace shima {
 namespace {
 
-// Of the windows that hold the domains' next bytes, the one that comes first.
+// The first in order among the windows that contain the domains' next bytes.
 std::optional<Window> first_window(std::span<const Domain> domains, std::uint64_t window_bytes,
                                    std::span<const TargetOffset> next) {
   std::optional<std::size_t> first;

@@ -1,11 +1,11 @@
-// An agent's way through its domains: window by window, over holes, with the members' pieces in
+// An agent's walk through its domains: window by window, over holes, with the members' pieces in
 // each.
 //
-// Windows lie on a grid of each subfile (multiples of the window size) and come in the order of
-// their place in the grid, the agent's domains in turn, so that an agent and a member name the same
-// windows in the same order without talking, and an agent of several subfiles keeps all their disks
-// busy. Each member whose bytes touch a domain has a cursor there and one in its memory; both only
-// move forward. Pure.
+// Windows are aligned to a grid of each subfile (multiples of the window size). They are visited in
+// grid order, alternating between the agent's domains, so that an agent and a member compute the
+// same windows in the same order without communication, and an agent of several subfiles keeps all
+// their disks busy. Each member whose bytes touch a domain has a cursor there and one in its
+// memory; both only move forward. Pure.
 #pragma once
 
 #include <optional>
@@ -22,12 +22,12 @@ namespace shima {
 
 // Consecutive bytes of a subfile that an agent handles at once.
 struct Window {
-  int domain = 0;  // which of the agent's
+  int domain = 0;  // index among the agent's
   int subfile = 0;
   TargetRange range;
 };
 
-// One member's way through a domain.
+// One member's walk through a domain.
 class MemberWalk {
  public:
   MemberWalk(int rank, const Post& post, const Layout& layout, const Domain& domain);
@@ -35,9 +35,9 @@ class MemberWalk {
   [[nodiscard]] int rank() const { return rank_; }
   // The position in the member's data.
   [[nodiscard]] std::uint64_t byte() const { return file_.byte(); }
-  // Where the member's next byte in the domain lies; the domain's end if there is none.
+  // The offset of the member's next byte in the domain; the domain's end if there is none.
   [[nodiscard]] TargetOffset next() const { return file_.next(); }
-  // Whether the member has bytes below `end` that were not walked yet.
+  // Whether the member has bytes below `end` that the walk has not passed.
   [[nodiscard]] bool has_below(TargetOffset end) const { return next() < end; }
   // The number of bytes from here up to `end`.
   [[nodiscard]] std::uint64_t bytes_below(TargetOffset end) const { return file_.bytes_below(end); }
@@ -64,20 +64,20 @@ class MemberWalk {
   Cursor memory_;
 };
 
-// One member's way through all domains of an agent.
+// One member's walk through all domains of an agent.
 class AgentWalk {
  public:
   AgentWalk(int rank, const Post& post, const Layout& layout, std::vector<Domain> domains);
 
-  // The next window that has bytes of the member, or nothing.
+  // The next window with bytes of the member, or nothing.
   [[nodiscard]] std::optional<Window> next_window(std::uint64_t window_bytes) const;
-  // The walk in the domain of a subfile; null where there is none.
+  // The walk in the domain of a subfile; null if there is none.
   [[nodiscard]] MemberWalk* of_subfile(int subfile);
   [[nodiscard]] MemberWalk& in(int domain) { return walks_[static_cast<std::size_t>(domain)]; }
 
  private:
   std::vector<Domain> domains_;
-  std::vector<MemberWalk> walks_;  // one a domain
+  std::vector<MemberWalk> walks_;  // one per domain
 };
 
 class DomainWalk {
@@ -85,9 +85,9 @@ class DomainWalk {
   DomainWalk(std::span<const Post> posts, const Layout& layout, const Plan& plan,
              const Agent& agent);
 
-  // The next window that has bytes, or nothing. All members must have walked past the one before.
+  // The next window with bytes, or nothing. All members must have walked past the previous one.
   [[nodiscard]] std::optional<Window> next_window() const;
-  // No window at or beyond the end of the file comes any more.
+  // Skips all windows at or beyond the end of the file.
   void stop_at(FileOffset end_of_file);
   // Members with bytes in `window`.
   [[nodiscard]] std::vector<MemberWalk*> members_in(const Window& window);
@@ -99,7 +99,7 @@ class DomainWalk {
   std::vector<std::vector<MemberWalk>> members_;  // by domain
 };
 
-// The window of the grid that holds `offset`, cut to the domain.
+// The window of the grid that contains `offset`, cut to the domain.
 [[nodiscard]] TargetRange window_at(TargetOffset offset, std::uint64_t window_bytes,
                                     TargetRange domain);
 

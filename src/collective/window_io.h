@@ -1,5 +1,4 @@
-// Between an agent's window and the file: only what members asked for, in runs as long as they
-// come.
+// Moves an agent's window to or from the file: only the requested bytes, in runs of maximal length.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +17,7 @@ class WindowIo {
  public:
   explicit WindowIo(const PathContext& context) : context_(context) {}
 
-  // Starts a window; nothing is marked.
+  // Starts a window, with no byte marked.
   void begin(const Window& window);
   void mark(const Strip& strip) { coverage_.mark(strip); }
   void mark(const StripPair& pair) {
@@ -26,12 +25,12 @@ class WindowIo {
   }
   [[nodiscard]] const Window& window() const { return window_; }
 
-  // Writes the marked bytes and no others; `data` holds the window from its beginning.
+  // Writes the marked bytes and no others; data[0] is the window's first byte.
   [[nodiscard]] Status write_marked(const std::byte* data);
-  // Reads the marked bytes, and small gaps between them; returns where the subfile ended, or the
-  // window's end if it reached beyond.
+  // Reads the marked bytes, and small gaps between them; returns the end of the subfile, or the
+  // window's end if the subfile continues beyond it.
   [[nodiscard]] Result<TargetOffset> read_marked(std::byte* data);
-  // Where read_marked found the logical file to end.
+  // The end of the logical file that read_marked found.
   [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
 
  private:

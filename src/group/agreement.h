@@ -1,4 +1,4 @@
-// From a member's own error to the error of all members, and back into a message.
+// Combines the members' own errors into one error of all members, and composes its message.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@ namespace shima {
 // The outcome that a member contributes.
 [[nodiscard]] Outcome outcome_of(const Channel& channel, const Status& mine);
 
-// The common outcome as this member's Status: with its own message if its error is the one that all
-// return. "writing /a/b: rank 3 failed".
+// The common outcome as this member's Status. The member whose error all return keeps its own
+// message; the others get "writing /a/b: rank 3 failed".
 [[nodiscard]] Status settled(const Channel& channel, const Outcome& all, const Status& mine,
                              std::string_view doing, std::string_view object = {});
 

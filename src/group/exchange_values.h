@@ -14,8 +14,8 @@ std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-// One T of each member, read in place: after a meeting, a member must not lose a value because it
-// alone is out of memory.
+// One T of each member, read in place: after a meeting, a member must not lose a value because of
+// its own lack of memory.
 template <class T>
 class Values {
  public:
@@ -34,7 +34,7 @@ class Values {
       if (test((*this)[i])) return true;
     return false;
   }
-  // What follows the first member's value.
+  // The bytes after the first member's value.
   [[nodiscard]] std::span<const std::byte> first_rest() const {
     return messages_.front().subspan(sizeof(T));
   }
@@ -43,7 +43,7 @@ class Values {
   Messages messages_;
 };
 
-// All members have the same messages, so they accept or refuse them alike.
+// All members have the same messages, so all of them accept or refuse them.
 template <class T>
 Result<Values<T>> values_in(Messages messages) {
   for (const auto message : messages)
@@ -52,7 +52,7 @@ Result<Values<T>> values_in(Messages messages) {
   return Values<T>(messages);
 }
 
-// Gives every member the values of all. Collective; an error of one member is returned by all.
+// Sends the values of all members to every member. Collective; an error of one is returned by all.
 template <class T>
 Result<Values<T>> exchange_values(Channel& channel, const Result<T>& mine) {
   const auto message =

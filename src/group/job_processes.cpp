@@ -26,9 +26,9 @@ std::string contents(pid_t pid, const char* name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The environment with which a process was started.
+// The environment that a process was started with.
 Environment environment_of(pid_t pid) {
-  // Each variable begins after a zero byte.
+  // With a leading zero byte, so that each variable follows one.
   return [text = std::string(1, '\0') +
                  contents(pid, "environ")](const char* name) -> std::optional<std::string> {
     const std::string begin = std::string(1, '\0') + name + '=';
@@ -55,7 +55,7 @@ Parentage parentage_of(pid_t pid) {
   return found;
 }
 
-// What `pid` is a rank of; empty where it is none or where it is unknown.
+// The job and rank of process `pid`; empty if it is not a rank, or unknown.
 struct Job {
   std::string name;
   std::string launcher;  // the same for all jobs that one mpiexec starts, also by MPI_Comm_spawn
@@ -72,7 +72,7 @@ std::string launcher_of(const std::string& name) {
   return whole ? fmt::format("{}", number / jobs_of_launcher) : name;
 }
 
-// One server of Hydra may serve a job and those that it spawns.
+// One Hydra server may serve a job and the jobs that it spawns.
 Job job_of(pid_t pid, const LauncherPlace& place) {
   if (!place.job.empty()) return {place.job, launcher_of(place.job)};
   if (place.rank < 0) return {};
@@ -108,7 +108,7 @@ UnderShima look_at_libraries(pid_t pid) {
   return seen;
 }
 
-// Calls `visit(pid, place, job)` for every process here that a launcher has started.
+// Calls `visit(pid, place, job)` for every process on this node that a launcher has started.
 template <class Visit>
 void for_each_rank(Visit visit) {
   const std::unique_ptr<DIR, int (*)(DIR*)> processes(::opendir("/proc"), ::closedir);
@@ -135,7 +135,7 @@ RankProcess find_rank_process(int rank) {
   if (own_job().name.empty()) return found;
   for_each_rank([&](pid_t pid, const LauncherPlace& place, const Job& job) {
     if (place.rank != rank || job.name != own_job().name) return;
-    // A rank may be a shell with a program below it, all in one environment.
+    // A rank may be a shell with a child program, both with the same environment.
     const UnderShima seen = look_at_libraries(pid);
     if (seen == UnderShima::yes || (seen == UnderShima::no && found.pid == 0)) found = {seen, pid};
   });

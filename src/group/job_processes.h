@@ -1,10 +1,10 @@
-// The ranks of a job that run on this node, found in /proc.
+// Finds the ranks of a job that run on this node, in /proc.
 //
 // Launchers give each rank its number and the job's name in the environment, which processes of the
-// same user can read in /proc/PID/environ. Where the launcher gives the job no name, the job is
-// that of the launcher's local server, an ancestor of its ranks. Programs that MPI_Comm_spawn
-// starts are further jobs of the same launcher. What runs under Shima maps a build
-// of Shima (/proc/PID/maps).
+// same user can read in /proc/PID/environ. If the launcher gives the job no name, the job is that
+// of the launcher's local server, an ancestor of its ranks. Programs started by MPI_Comm_spawn are
+// further jobs of the same launcher. A process runs under Shima if it has mapped a build of Shima
+// (/proc/PID/maps).
 #pragma once
 
 #include <sys/types.h>
@@ -19,14 +19,14 @@ enum class UnderShima {
 
 struct RankProcess {
   UnderShima under_shima = UnderShima::unknown;
-  pid_t pid = 0;  // where it is known
+  pid_t pid = 0;  // 0: unknown
 };
 
 // The process on this node that is rank `rank` of this process's job.
 [[nodiscard]] RankProcess find_rank_process(int rank);
 
-// Whether this node has `least` processes or more of other jobs of the same launcher, which were
-// spawned or have spawned this one, and all that use MPI run under Shima.
+// Whether this node has at least `least` processes of other jobs of the same launcher, which were
+// spawned by this job or have spawned it, and all of these that use MPI run under Shima.
 [[nodiscard]] bool related_jobs_under_shima(int least);
 
 }  // namespace shima

@@ -1,4 +1,4 @@
-// Messages between members of different nodes, as far as a collective needs them.
+// Messages between members of different nodes, for collective transfers.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@ namespace shima {
 
 class Messenger {
  public:
-  // A message on its way. Its buffer is the messenger's until done() hands it back: whatever
-  // becomes of a collective call, no request is left on memory that somebody else gets.
+  // A message in flight. The messenger owns its buffer until done() returns it: however a
+  // collective call ends, no request refers to memory that is used for something else.
   using Ticket = std::uint64_t;
   using Buffer = std::vector<std::byte>;
 
   virtual ~Messenger() = default;
 
-  // Between two members messages keep their order. Neither call blocks.
+  // Messages between two members keep their order. Neither call blocks.
   [[nodiscard]] virtual Result<Ticket> send(int to, Buffer data) = 0;
   // A message of at most `len_bytes`.
   [[nodiscard]] virtual Result<Ticket> receive(int from, std::uint64_t len_bytes) = 0;
-  // The message, as long as it is, once it has left or arrived; then the ticket is spent. Nothing
-  // while it is under way.
+  // The message, with its actual length, once it was sent or has arrived; then the ticket is
+  // invalid. Nothing while it is in flight.
   [[nodiscard]] virtual Result<std::optional<Buffer>> done(Ticket ticket) = 0;
-  // Rests between two looks that found nothing; longer after each until moved() is called.
+  // Sleeps between two polls that found nothing; longer after each until moved() is called.
   virtual void rest() = 0;
   virtual void moved() = 0;
 };

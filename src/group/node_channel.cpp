@@ -69,7 +69,7 @@ Result<std::span<const std::byte>> NodeChannel::message_of(int index) const {
 Result<Messages> NodeChannel::exchange(const Result<std::span<const std::byte>>& mine) noexcept {
   constexpr std::string_view doing = "exchanging requests";
   turn_ = 1 - turn_;
-  // A member that cannot write its message still has to show up.
+  // A member that cannot write its message must still reach the meeting.
   const Status put = caught([&]() -> Status {
     if (!mine) return std::unexpected(mine.error());
     return put_message(*mine);
@@ -80,7 +80,7 @@ Result<Messages> NodeChannel::exchange(const Result<std::span<const std::byte>>&
   SHIMA_TRY(settled(*this, outcome_of({sent.first, 0}), put, doing));
   const Status read = caught([&] { return read_messages(); });
   if (sent.second > Mailbox::inline_bytes) {
-    // Long messages lie in memory that has to be mapped, which may fail on one member alone.
+    // Long messages are in memory that must be mapped, which may fail on one member alone.
     SHIMA_TRY_ASSIGN(const Rendezvous::Maxima all, meet(words_of(outcome_of(*this, read))));
     SHIMA_TRY(settled(*this, outcome_of(all), read, doing));
   }
@@ -110,7 +110,7 @@ bool NodeChannel::transfer_quit() noexcept {
   return slot_->quit.load(std::memory_order_seq_cst) == transfers_;
 }
 
-// A member leaves an agreement that is broken when another is lost.
+// A broken agreement ends before all members have arrived, so each member's transfer is checked.
 void NodeChannel::wait_for_transfers() noexcept {
   constexpr unsigned look_again_us = 1000;
   for (int i = 0; i < size(); ++i) {

@@ -1,4 +1,4 @@
-// A channel whose members all run on one node: everything goes through the node segment.
+// A channel whose members all run on one node: all communication uses the node segment.
 #pragma once
 
 #include <memory>
@@ -13,20 +13,20 @@
 
 namespace shima {
 
-// What channels of one communicator on one node have in common.
+// Shared by the channels of one communicator on one node.
 struct NodeGround {
   std::shared_ptr<NodeSegment> segment;
   std::shared_ptr<StagingPool> staging;
   WaitHooks hooks;
   std::vector<Member> members;
-  bool one_space = false;  // they live in one address space
+  bool one_space = false;  // the members share one address space
   std::string_view member_word = "rank";
 };
 
 class NodeChannel final : public Channel {
  public:
-  // Enters the slot of `key`; every member of the segment makes the channel of each key once. A
-  // member that cannot tells the others, whose first meeting then ends with its error.
+  // Enters the slot of `key`; every member of the segment creates the channel of each key once. A
+  // member that fails tells the others, whose first meeting then ends with its error.
   [[nodiscard]] static Result<std::unique_ptr<NodeChannel>> make(
       std::shared_ptr<const NodeGround> ground, std::uint64_t key);
   NodeChannel(const NodeChannel&) = delete;
@@ -69,8 +69,8 @@ class NodeChannel final : public Channel {
   SharedWindows windows_;
   WriteRequests requests_;
   PointerInMemory shared_pointer_;
-  std::uint32_t transfers_ = 0;  // begun, on all members alike
-  std::size_t turn_ = 0;         // which of the mailboxes holds the messages of this exchange
+  std::uint32_t transfers_ = 0;         // started so far; the same on all members
+  std::size_t turn_ = 0;                // index of the mailbox for the messages of this exchange
   std::array<SharedBuffer, 2> spills_;  // for messages that do not fit the mailbox
   std::array<std::vector<std::span<const std::byte>>, 2> messages_;
 };

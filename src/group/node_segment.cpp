@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t spare_slots = 64;  // for files that were just closed
 constexpr unsigned look_again_us = 100;
-constexpr unsigned looks_between_checks = 1000;  // checks of whether others live: every 100 ms
+constexpr unsigned looks_between_checks = 1000;  // checks of the other processes: every 100 ms
 
-// Behind `bytes`, where a T may begin.
+// The first offset at or after `bytes` that is aligned for a T.
 template <class T>
 std::size_t next_place(std::size_t bytes) {
   return (bytes + alignof(T) - 1) / alignof(T) * alignof(T);
@@ -40,7 +40,7 @@ Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_
                                               const WaitHooks& hooks) {
   const std::uint64_t before = generation.load(std::memory_order_acquire);
   const auto given_up = [] {
-    return fail(Code::peer_lost, "meeting the others: the process of one has ended");
+    return fail(Code::peer_lost, "meeting the other members: the process of one has exited");
   };
   if ((before & broken) != 0) return given_up();
   raise_to(first, mine.first);
@@ -65,7 +65,7 @@ Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_
     event.post();
     return std::unexpected(waited.error());
   }
-  // Where the next meeting is broken already, this one still took place.
+  // This meeting took place even if the next one is already broken.
   if (generation.load(std::memory_order_acquire) == (before | broken)) return given_up();
   return result;
 }
@@ -176,7 +176,7 @@ Status NodeSegment::check_peers() const {
   return {};
 }
 
-// Fails if the holder's process has ended: nobody knows what state it left the table in.
+// Fails if the holder's process has ended: it may have left the table in an invalid state.
 Status NodeSegment::lock() {
   constexpr unsigned yields = 3;
   for (unsigned looks = 1;; ++looks) {
@@ -196,16 +196,17 @@ Status NodeSegment::lock() {
 }
 void NodeSegment::unlock() { header().lock.store(0, std::memory_order_release); }
 
-// Whether there is room must be judged alike by all members: by how many files this one has open,
-// not by the table, where slower members still hold slots that faster ones have left. They leave
-// them without waiting for anybody, and there are spare slots for some.
+// All members must decide identically whether there is room: by the number of files this one has
+// open, not by the table, where slower members still hold slots that faster ones have left. Members
+// leave slots without waiting for each other, and there are spare slots for some of them.
 Result<Slot*> NodeSegment::enter(std::uint64_t key) {
   constexpr std::size_t most_entered = slot_count - spare_slots;
   if (entered_.fetch_add(1) >= most_entered) {
     entered_.fetch_sub(1);
-    return fail(Code::no_memory,
-                fmt::format("opening a file: {} are open on this communicator already; close some",
-                            most_entered));
+    return fail(
+        Code::no_memory,
+        fmt::format("opening a file: {} files are open on this communicator already; close some",
+                    most_entered));
   }
   for (unsigned looks = 1;; ++looks) {
     auto slot = find_slot(key);
@@ -241,7 +242,7 @@ Result<Slot*> NodeSegment::find_slot(std::uint64_t key) {
 void NodeSegment::leave(Slot* slot) {
   entered_.fetch_sub(1);
   const std::lock_guard hold(opening_);
-  if (!lock()) return;  // nobody will need the slot again
+  if (!lock()) return;  // no member can use the table any more
   if (slot->departed.fetch_add(1) + 1 == static_cast<std::uint32_t>(member_count_)) {
     slot->departed.store(0);
     slot->quit.store(0);
@@ -263,7 +264,7 @@ Status NodeSegment::open_members(const Slot* slot) {
   return opened;
 }
 
-// With the table's lock held, so that one member makes the chunk.
+// Called with the table's lock held, so that one member creates the chunk.
 Status NodeSegment::open_chunk(std::size_t chunk) {
   Chunk& shown = header().chunks[chunk];
   std::span<std::byte> bytes;
@@ -282,7 +283,7 @@ Status NodeSegment::open_chunk(std::size_t chunk) {
   return {};
 }
 
-// Descriptors of what all members have mapped are of no more use.
+// Closes descriptors of chunks that all members have mapped.
 void NodeSegment::close_shared_chunks() {
   for (std::size_t i = 0; i < chunk_count; ++i)
     if (header().chunks[i].mapped_count == static_cast<std::uint32_t>(member_count_))

@@ -31,7 +31,7 @@ Result<std::unique_ptr<Channel>> ProcessSet::make_channel() {
 Status ProcessSet::barrier() {
   const Outcome all = own_->agree({.rank = index()});
   if (all.code == Code::ok) return {};
-  return fail(all.code, "meeting the members of a set: the process of one has ended",
+  return fail(all.code, "meeting the members of a set: the process of one has exited",
               all.sys_errno);
 }
 

@@ -1,6 +1,6 @@
 // Processes that act together, declared by an array of their process IDs (PFF's process set).
 //
-// A set is what its members open files in: each file gets a channel of its own, like the files of a
+// The members of a set open files together: each file gets its own channel, like the files of a
 // communicator.
 #pragma once
 

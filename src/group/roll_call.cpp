@@ -19,7 +19,7 @@ namespace {
 
 // In shared memory; zero bytes are its valid initial state. The members' marks follow it.
 struct Roll {
-  enum : std::uint64_t { calling = 0, complete = 1 };  // else: why not, and for whom
+  enum : std::uint64_t { calling = 0, complete = 1 };  // else: the error and the process
 
   std::atomic<std::uint32_t> ready;  // `segment` can be read
   SharedRef segment;
@@ -40,15 +40,15 @@ constexpr std::uint64_t outcome_word(Code code, std::size_t index) {
 }
 
 std::unexpected<Error> failure_of(Code code, std::span<const pid_t> pids, std::size_t index) {
-  const char* why = code == Code::timed_out   ? "did not come in time"
-                    : code == Code::peer_lost ? "has ended"
-                                              : "could not take part";
+  const char* why = code == Code::timed_out   ? "did not arrive in time"
+                    : code == Code::peer_lost ? "has exited"
+                                              : "failed to take part";
   return fail(code, fmt::format("meeting the processes of a set: process {} (number {}) {}",
                                 pids[index], index, why));
 }
 
-// The processes of the array, watched from before anything is shared: a number that is given to
-// another process later is not taken for one of them.
+// The processes of the array, watched from before any memory is shared: so a process ID that is
+// reused by another process is not mistaken for one of them.
 class Watch {
  public:
   [[nodiscard]] static Result<Watch> begin(std::span<const pid_t> pids) {
@@ -65,7 +65,7 @@ class Watch {
     return watch;
   }
 
-  // An error once one of them has ended; sets `gone` to which.
+  // An error after one of them has exited; sets `gone` to its index.
   [[nodiscard]] Status check(std::size_t* gone = nullptr) const {
     const auto first = std::ranges::find_if(handles_, &ProcessHandle::has_ended);
     if (first == handles_.end()) return {};
@@ -80,18 +80,20 @@ class Watch {
   static Status check_user(pid_t pid) {
     struct stat facts{};
     if (::stat(fmt::format("/proc/{}", pid).c_str(), &facts) != 0)
-      return fail(Code::peer_lost, fmt::format("a set of processes: there is no process {}", pid));
+      return fail(Code::peer_lost,
+                  fmt::format("a set of processes: process {} does not exist", pid));
     if (facts.st_uid == ::geteuid()) return {};
-    return fail(Code::access_denied,
-                fmt::format("a set of processes: process {} is user {}'s, this one user {}'s", pid,
-                            facts.st_uid, ::geteuid()));
+    return fail(
+        Code::access_denied,
+        fmt::format("a set of processes: process {} belongs to user {}, this one to user {}", pid,
+                    facts.st_uid, ::geteuid()));
   }
 
   std::span<const pid_t> pids_;
   std::vector<ProcessHandle> handles_;
 };
 
-// The place of this process in the array.
+// The index of this process in the array.
 Result<std::size_t> own_place(std::span<const pid_t> pids) {
   if (pids.empty() || pids.size() > static_cast<std::size_t>(most_on_a_roll))
     return fail(Code::bad_argument, fmt::format("a set has 1 to {} processes", most_on_a_roll));
@@ -99,14 +101,14 @@ Result<std::size_t> own_place(std::span<const pid_t> pids) {
   std::ranges::sort(sorted);
   if (sorted.front() < 1)
     return fail(Code::bad_argument,
-                fmt::format("a set of processes: {} is no process ID", sorted.front()));
+                fmt::format("a set of processes: {} is not a process ID", sorted.front()));
   if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
     return fail(Code::bad_argument,
-                fmt::format("a set of processes: process {} comes twice", *twice));
+                fmt::format("a set of processes: process {} is listed twice", *twice));
   const auto mine = std::ranges::find(pids, ::getpid());
   if (mine == pids.end())
     return fail(Code::bad_argument,
-                fmt::format("a set of processes: this one, {}, is not in it", ::getpid()));
+                fmt::format("a set of processes: this process, {}, is not in it", ::getpid()));
   return static_cast<std::size_t>(mine - pids.begin());
 }
 
@@ -121,13 +123,14 @@ std::string roll_name(const RollCall& call) {
   return fmt::format("shima-set-" SHIMA_VERSION "-{:016x}", digest);
 }
 
-// The shared memory called `name` that process `pid` has open, if it has; one of each that has.
+// The shared memory objects called `name` that process `pid` has open, each once.
 Result<std::vector<SharedRef>> find_shared(pid_t pid, const std::string& name,
                                            std::size_t len_bytes) {
   const std::string directory = fmt::format("/proc/{}/fd", pid);
   const std::unique_ptr<DIR, int (*)(DIR*)> open_files(::opendir(directory.c_str()), ::closedir);
-  if (!open_files && errno == ENOENT) return std::vector<SharedRef>{};  // the watch will tell
-  if (!open_files) return fail_errno(errno, "looking at the open files of " + directory);
+  if (!open_files && errno == ENOENT)
+    return std::vector<SharedRef>{};  // the watch reports the exit
+  if (!open_files) return fail_errno(errno, "reading the open files of " + directory);
   const std::string wanted = "/memfd:" + name;
   std::vector<SharedRef> found;
   while (const dirent* entry = ::readdir(open_files.get())) {
@@ -172,7 +175,7 @@ class Caller {
   [[nodiscard]] Roll& roll() const { return *reinterpret_cast<Roll*>(bytes_.data()); }
   [[nodiscard]] bool late() const { return deadline_ && Clock::now() >= *deadline_; }
 
-  // What the first of the array does.
+  // The part of the first process of the array.
   Status make() {
     const std::size_t len_bytes = Roll::len_bytes(call_.pids.size());
     SHIMA_TRY_ASSIGN(made_segment_, NodeSegment::make(static_cast<int>(call_.pids.size())));
@@ -189,7 +192,7 @@ class Caller {
     return {};
   }
 
-  // What the others do.
+  // The part of the other processes.
   Status find() {
     constexpr unsigned longest_pause_us = 10'000;
     const std::string name = roll_name(call_);
@@ -204,7 +207,7 @@ class Caller {
     }
   }
 
-  // An earlier call's roll may still be there.
+  // An earlier call's roll may still exist.
   bool is_calling(const SharedRef& ref) {
     auto mapped = map_shared(ref);
     if (!mapped) return false;
@@ -236,7 +239,7 @@ class Caller {
     return failure_of(static_cast<Code>(outcome >> 32), call_.pids, (outcome & 0xffffffff) - 2);
   }
 
-  // Never fails: it writes into the roll what all are to leave with.
+  // Never fails: it writes the common outcome into the roll.
   Status check() {
     std::size_t gone = 0;
     if (!watch_.check(&gone)) give_up(Code::peer_lost, gone);

@@ -2,11 +2,11 @@
 //
 // They know only the array of their process IDs. The first process of the array creates the memory
 // that they will share, and beside it a roll: a memfd whose name is a digest of the array. The
-// others look for that name under /proc/PID/fd of the first, which only processes of the same user
-// can read, so that no name can be squatted and nothing is left to clean up. Each process maps both
+// others search for that name under /proc/PID/fd of the first, which only processes of the same
+// user can read, so that no name can be squatted and nothing needs cleanup. Each process maps both
 // and marks itself present; the last one to arrive ends the call. A process that finds a member
-// dead, or the time up, writes that outcome into the roll for good, so that all that arrived leave
-// with the same outcome.
+// dead, or the time expired, writes that outcome into the roll permanently, so that all that
+// arrived leave with the same outcome.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// Windows in shared memory that the members of one node fill or empty themselves.
+// Windows in shared memory that the members of one node fill or empty directly.
 //
 // Every agent has two. It opens one by publishing its range and the number of members with bytes
 // there. Each of these members copies its bytes and finishes the window; the last one wakes the
@@ -15,10 +15,10 @@ namespace shima {
 
 // A window as a member sees it.
 struct OpenWindow {
-  int agent = 0;  // its index on the node
-  int side = 0;   // which of the agent's two
+  int agent = 0;  // the agent's index on the node
+  int side = 0;   // index of one of the agent's two windows
   std::uint32_t serial = 0;
-  int domain = 0;  // which of the agent's
+  int domain = 0;  // index among the agent's domains
   TargetRange range;
 };
 
@@ -30,13 +30,13 @@ class SharedWindows {
   // Resets this member's windows. Call it before the exchange that starts a collective call.
   void reset();
 
-  // For an agent.
+  // For an agent: publishes the memory of its windows.
   void show_staging(const SharedRef& staging) { mine().staging = staging; }
   void open(int side, int domain, TargetRange range, std::uint32_t members);
   [[nodiscard]] bool finished(int side) const;
   // Whether a finished window lacks the bytes of a member that failed.
   [[nodiscard]] bool spoiled(int side) const;
-  // No more windows from this agent in this call.
+  // Announces that this agent opens no more windows in this call.
   void close();
 
   // For a member. `seen` is the serial of the last window that it has examined there.

@@ -1,4 +1,4 @@
-// A channel of one member: nothing to exchange, nobody to wait for, no shared memory to set up.
+// A channel of one member, which exchanges nothing, never waits and needs no shared memory.
 #pragma once
 
 #include <unistd.h>

@@ -1,9 +1,8 @@
-// Where members of one node leave independent writes for each other.
+// Requests by which members of one node pass independent writes to each other.
 //
-// A member posts its write and then either leads, carrying out its own and all that others have
-// posted, or sleeps until the leader has done it. At most one member of a file leads at a time.
-// When a leader's process has ended, members go back to writing by themselves, for good: nobody
-// needs another to write alone.
+// A member posts its write and then either leads, executing its own write and all that others have
+// posted, or sleeps until the leader has executed it. At most one member of a file leads at a time.
+// After a leader's process has exited, members write by themselves permanently.
 #pragma once
 
 #include <optional>
@@ -27,19 +26,18 @@ class WriteRequests {
 
   [[nodiscard]] const NodeSegment& segment() const { return segment_; }
 
-  // As one who wants something done. False if the message is too long to be left, or a leader is
-  // lost.
+  // Called by a requester. False if the message is too long, or a leader was lost.
   [[nodiscard]] bool post(std::span<const std::byte> message);
-  // Waits until this member's request is over or it may lead; returns the state: done, failed or
-  // posted.
+  // Waits until this member's request is completed or it may lead; returns the state: done, failed
+  // or posted.
   [[nodiscard]] WriteRequest::State wait();
 
-  // As the leader. Takes an request that was posted and not yet taken; its message stays valid
-  // until finish().
+  // Called by the leader. Takes a request that was posted and not yet taken; its message stays
+  // valid until finish().
   [[nodiscard]] std::optional<std::span<const std::byte>> take(int member);
   void finish(int member, bool well);
   void stop_leading();
-  // Ends this member's own request and its leading.
+  // Ends this member's own request and its role as leader.
   void take_back();
 
  private:

@@ -2,7 +2,7 @@
 //
 //   shima-fuse [--foreground] [--others] [--log-file FILE] DIRECTORY MOUNT-POINT
 //
-// It is a program of its own, so that the command works without libfuse.
+// It is a separate program, so that the command works without libfuse.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -48,8 +48,9 @@ Status check_places(const MountOptions& options) {
   const auto mount_point = std::filesystem::canonical(options.mount_point, error);
   if (error) return fail_errno(error.value(), "opening " + options.mount_point);
   if (!is_inside(directory, mount_point) && !is_inside(mount_point, directory)) return {};
-  return fail(Code::bad_argument, fmt::format("one of {} and {} lies in the other",
-                                              directory.string(), mount_point.string()));
+  return fail(Code::bad_argument,
+              fmt::format("one of {} and {} is inside the other; choose separate directories",
+                          directory.string(), mount_point.string()));
 }
 
 std::string escaped(const std::string& text) {
@@ -106,7 +107,7 @@ Status go_to_background(const MountOptions& options) {
         UniqueFd(::open(options.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     if (!log) return fail_errno(errno, "opening " + options.log_file);
   }
-  if (fuse_daemonize(0) != 0) return fail(Code::internal, "cannot go to the background");
+  if (fuse_daemonize(0) != 0) return fail(Code::internal, "cannot run in the background");
   if (log) ::dup2(log.get(), STDERR_FILENO);
   return {};
 }
@@ -130,7 +131,7 @@ Status run_mount(const MountOptions& options) {
   if (!root) return fail_errno(errno, "opening " + options.directory);
   Mount mount(std::move(root), options);
   const Session session = make_session(mount);
-  if (!session) return fail(Code::internal, "libfuse does not take the options of the mount");
+  if (!session) return fail(Code::internal, "libfuse rejects the options of the mount");
   if (fuse_set_signal_handlers(session.get()) != 0)
     return fail(Code::internal, "cannot handle signals");
   if (fuse_session_mount(session.get(), options.mount_point.c_str()) != 0)

@@ -54,7 +54,7 @@ inline Tree& tree_of(fuse_req_t request) { return mount_of(request).tree; }
 }
 
 // Calls `body`, which replies unless it fails; then its error is the reply. Errors with a message
-// are not the user's fault and are logged.
+// indicate a problem of the mount, not of the request, and are logged.
 template <class Body>
 void answer(fuse_req_t request, Body body) {
   const Status status = caught(body);
@@ -63,7 +63,7 @@ void answer(fuse_req_t request, Body body) {
   fuse_reply_err(request, errno_of(status.error()));
 }
 
-// The same for calls whose success has no data.
+// The same for calls that return no data.
 template <class Body>
 void answer_done(fuse_req_t request, Body body) {
   answer(request, [&]() -> Status {

@@ -51,7 +51,7 @@ void move_place(Node& node, const Place& place) {
   node.parts().place = place;
 }
 
-// Calls make(directory, name), gives the result to the user who asked, and replies with it.
+// Calls make(directory, name), gives the new object to the requesting user, and replies with it.
 template <class Make>
 void make_and_reply(fuse_req_t request, fuse_ino_t directory_number, const char* name, mode_t type,
                     Make make) {
@@ -143,7 +143,7 @@ Status rename_plain(const Renaming& names) {
                                    names.to.directory->fd(), names.to.name.c_str(), names.flags)));
 }
 
-// Subfiles beside a file do not follow its name into another directory.
+// Subfiles beside a file do not move with it into another directory.
 Status exchange(const Renaming& names, Node& first, Node& second) {
   const bool striped = is_striped(first) || is_striped(second);
   if (striped && names.from.directory != names.to.directory) return refusal(EINVAL);

@@ -1,6 +1,6 @@
 // The attributes of a striped file: owner and permissions are the master file's, the size follows
 // from the subfiles' sizes, times are the latest of the subfiles, storage is the sum. The master
-// file's own times only show when the file was last truncated or renamed.
+// file's own times only show its last truncation or rename.
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ Result<std::vector<struct stat>> Tree::subfile_facts(Node& node) {
     const std::string name = subfile_name(striped->master.id, static_cast<int>(i));
     if (::fstatat(targets[i]->fd(), name.c_str(), &all.emplace_back(), AT_SYMLINK_NOFOLLOW) == 0)
       continue;
-    return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck tells more",
+    return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck reports details",
                                       targets[i]->directory(), name));
   }
   return all;

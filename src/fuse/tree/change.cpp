@@ -19,7 +19,7 @@ namespace {
 
 bool is_striped(const Node& node) { return node.kind == Node::Kind::striped; }
 
-// Empty for a file that has no name any more.
+// Empty for a file without a name.
 std::string path_of(Node& node) {
   const std::lock_guard lock(node.parts().mutex);
   return node.parts().removed ? std::string() : node.parts().place.path();
@@ -37,8 +37,8 @@ Status change_entry(int directory_fd, const char* name, Change change) {
   return done(change(fd.get()));
 }
 
-// Calls `change(descriptor)` for the master file, its subfiles, and what lies beside them,
-// while the master file is locked against replacement.
+// Calls `change(descriptor)` for the master file, its subfiles, and the files beside them, while
+// the master file is locked against replacement.
 template <class Change>
 Status change_parts(Tree& tree, Node& node, Change change) {
   if (path_of(node).empty()) {

@@ -1,4 +1,4 @@
-// From an Error to the errno for the kernel, and from a failed system call to an Error.
+// Converts an Error to the errno for the kernel, and a failed system call to an Error.
 #pragma once
 
 #include <cerrno>
@@ -14,8 +14,8 @@ namespace shima::fuse {
   return status ? 0 : errno_of(status.error());
 }
 
-// From the return value of a system call. Without a message: the refusal is an answer to the user,
-// not a problem of the mount.
+// Converts the return value of a system call. The error has no message: the refusal is an answer to
+// the user, not a problem of the mount.
 [[nodiscard]] inline Status done(int code) {
   if (code >= 0) return {};
   return std::unexpected(Error{code_of_errno(errno), errno, {}});

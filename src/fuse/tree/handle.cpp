@@ -17,7 +17,7 @@ Result<std::unique_ptr<Handle>> Handle::open(Tree& tree, std::shared_ptr<Node> n
   if (node->kind == Node::Kind::damaged)
     return fail(Code::bad_file,
                 "opening a striped file whose master file is damaged; shima fsck "
-                "tells more");
+                "reports details");
   std::unique_ptr<Handle> handle(new Handle(tree, std::move(node), flags));
   if (handle->node_->kind == Node::Kind::striped) {
     SHIMA_TRY(handle->open_striped());
@@ -94,9 +94,9 @@ Handle::~Handle() {
   node_->parts().subfiles.clear();
 }
 
-// A file that is open only for writing cannot be mapped. (When appending, the kernel may have a
-// wrong idea of the end of the file and put the bytes into a wrong page, but that page is dropped
-// before the next read, like everything that was written.)
+// A file that is open only for writing cannot be mapped. (When appending, the kernel may assume a
+// wrong end of the file and put the bytes into a wrong page, but that page is dropped before the
+// next read, like all written pages.)
 bool Handle::past_cache() const {
   return !reads() || (flags_ & O_DIRECT) != 0 || !node_->freshness().watched;
 }
@@ -135,7 +135,7 @@ Status Handle::write(const void* data, std::uint64_t len_bytes, FileOffset offse
     const ssize_t n =
         ::pwritev2(fd_.get(), &piece, 1, offset.value + as_signed(moved), appends ? RWF_APPEND : 0);
     if (n < 0 && errno == EINTR) continue;
-    if (n == 0) return refusal(EIO);  // or this would go on for ever
+    if (n == 0) return refusal(EIO);  // else the loop would not end
     SHIMA_TRY(done(static_cast<int>(std::min<ssize_t>(n, 0))));
     moved += as_unsigned(n);
   }
@@ -155,7 +155,7 @@ Status Handle::truncate(FileOffset size) {
     const std::lock_guard lock(node_->parts().mutex);
     if (!node_->parts().removed) path = node_->parts().place.path();
   }
-  // The name may have been removed without the mount.
+  // The name may have been removed outside the mount.
   Status status = fail(Code::no_such_file, "");
   if (!path.empty()) status = truncate_striped(path, as_unsigned(size.value), &file_->master()->id);
   if (!status &&

@@ -53,7 +53,7 @@ struct StripedParts {
 
 class Node {
  public:
-  enum class Kind { plain, striped, damaged };  // plain: also everything that is no regular file
+  enum class Kind { plain, striped, damaged };  // plain: also all that are not regular files
 
   Node(NodeNumber node_number, Kind node_kind, std::string node_key, UniqueFd fd)
       : number(node_number), kind(node_kind), key(std::move(node_key)), fd_(std::move(fd)) {}

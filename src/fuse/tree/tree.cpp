@@ -20,7 +20,7 @@ std::string plain_key(const struct stat& facts) {
   return fmt::format("{}:{}", facts.st_dev, facts.st_ino);
 }
 
-// Whether a file starts like a master file; false if it may not be read.
+// Whether a file begins like a master file; false if it cannot be read.
 bool begins_as_master(int path_fd) {
   const UniqueFd fd(
       ::open(fmt::format("/proc/self/fd/{}", path_fd).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -83,8 +83,8 @@ Result<std::shared_ptr<Node>> Tree::take_striped(const std::shared_ptr<Node>& di
   return node;
 }
 
-// The name may now stand for another version of the master file, another file, or nothing; in the
-// latter two cases the node keeps its last state.
+// The name may refer to another version of the master file, another file, or nothing; in the latter
+// two cases the node keeps its last state.
 Status Tree::examine(StripedParts& parts) {
   if (parts.removed) return {};
   const Place& place = parts.place;
@@ -114,7 +114,7 @@ Result<std::shared_ptr<const Target>> Tree::target(const std::string& name, cons
   const std::lock_guard lock(mutex);
   std::shared_ptr<const Target>& known = is_beside ? place.directory->beside : targets_[name];
   struct stat facts{};
-  // A directory of subfiles that was removed and created again is another one.
+  // A directory of subfiles that was removed and created again is a different one.
   if (known && ::fstat(known->fd(), &facts) == 0 && facts.st_nlink > 0) return known;
   SHIMA_TRY_ASSIGN(Target opened, Target::open(name, place.path(), Target::Purpose::use));
   known = std::make_shared<const Target>(std::move(opened));
@@ -151,11 +151,11 @@ Result<std::vector<UniqueFd>> Tree::open_subfiles(Node& node) {
     UniqueFd fd(::openat(targets[i]->fd(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat facts{};
     if (!fd || ::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
-      return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck tells more",
+      return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck reports details",
                                         targets[i]->directory(), name));
     if (others_ && facts.st_uid != owner)
       return fail(Code::access_denied,
-                  fmt::format("subfile {}/{} belongs to another user than its file does",
+                  fmt::format("subfile {}/{} and its file belong to different users",
                               targets[i]->directory(), name),
                   EACCES);
     fds.push_back(std::move(fd));

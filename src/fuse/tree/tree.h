@@ -1,8 +1,8 @@
-// The mounted directory: what its names and nodes stand for.
+// The mounted directory: maps its names to nodes.
 //
-// The directory is opened once, and everything is reached from descriptors, one name at a time, so
-// that no link and no rename leads out of it. Shima's own names (directories of subfiles, drafts)
-// are hidden.
+// The directory is opened once, and all objects are reached from descriptors, one name at a time,
+// so that no link and no rename leads out of it. Shima's own names (directories of subfiles,
+// drafts) are hidden.
 #pragma once
 
 #include <map>

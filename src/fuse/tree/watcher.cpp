@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Even a file that is written all the time keeps its readers' pages this long.
+// Limits the rate: a file that is written continuously keeps its readers' pages this long.
 constexpr std::chrono::milliseconds pause_between_drops{2};
 
 int milliseconds_until(Clock::time_point when) {
@@ -36,7 +36,7 @@ Status Watcher::start(Drop drop) {
   notes_ = UniqueFd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!notes_) return fail_errno(errno, "watching files (inotify)");
   wake_ = UniqueFd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!wake_) return fail_errno(errno, "making an eventfd");
+  if (!wake_) return fail_errno(errno, "creating an eventfd");
   thread_ = std::thread([this] { run(); });
   return {};
 }
@@ -142,7 +142,7 @@ void Watcher::renew(std::shared_ptr<Node> node, std::function<void()> then) {
   wake();
 }
 
-// A change that arrives meanwhile counts for the next time.
+// A change that arrives during the call is handled by the next one.
 void Watcher::drop_pages(Node& node) {
   Freshness& fresh = node.freshness();
   const std::uint64_t changes = fresh.changes;

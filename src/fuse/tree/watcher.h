@@ -1,11 +1,11 @@
-// Drops the kernel's cached pages of files that were changed without the mount.
+// Drops the kernel's cached pages of files that were changed outside the mount.
 //
 // The operating system queues an inotify event for every write to an open file or one of its
-// subfiles, before the write returns. A reader's kernel asks for the attributes before it reads
+// subfiles, before the write returns. A reader's kernel requests the attributes before it reads
 // from its pages; the answering thread checks the queue first, and if there is an event, drops the
 // pages before it answers. So a read that begins after a write has returned finds the data, however
-// coarse the clock is. Mappings do not ask: pages of files that may be mapped are dropped soon
-// after an event.
+// coarse the clock is. Mappings request no attributes: pages of files that may be mapped are
+// dropped soon after an event.
 //
 // Dropping a page waits until it is filled, that is, for the answer to another request. Therefore a
 // separate thread drops pages, and also sends the answers that depend on it; threads that answer
@@ -36,7 +36,7 @@ class Watcher {
   Watcher& operator=(const Watcher&) = delete;
   ~Watcher();
 
-  // Nothing is watched before the start.
+  // No file is watched before start().
   [[nodiscard]] Status start(Drop drop);
 
   // Watches all of these for a node; false if that is impossible, and then none is watched.

@@ -71,8 +71,8 @@ SocketAddress loopback() {
   return address;
 }
 
-// Whether the network of `own` holds an address of the node. The same address may stand for two
-// machines (bridges for containers have one everywhere), so that it counts only if nothing else
+// Whether the node has an address in the network of `own`. An equal address may belong to two
+// machines (bridges for containers have one everywhere), so it counts only if no other address
 // does.
 bool reaches(const OwnAddress& own, const NodeAddresses& node, bool same_counts) {
   return std::ranges::any_of(
@@ -174,7 +174,7 @@ std::vector<SocketAddress> listening_addresses(std::span<const OwnAddress> own,
   found = private_first(sources_for(own, others));
   if (!found.empty()) {
     log(LogLevel::info,
-        "no network holds an address of every node; rank 0 listens for the shared file pointer at "
+        "no network has an address of every node; rank 0 listens for the shared file pointer at "
         "the {} addresses from which it sends to the others",
         found.size());
     return found;

@@ -23,7 +23,7 @@ void give_up_soon(int socket) {
   ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-// A connection that a signal interrupted goes on by itself.
+// A connect that a signal interrupted continues in the kernel.
 bool connect_all(int socket, const SocketAddress& address) {
   if (::connect(socket, as_sockaddr(address), length_of(address)) == 0) return true;
   if (errno != EINTR) return false;
@@ -38,7 +38,7 @@ bool connect_all(int socket, const SocketAddress& address) {
   return error == 0;
 }
 
-// The server closes idle connections, and a firewall may drop them.
+// False if the server has closed the idle connection; a firewall may drop one unnoticed.
 bool is_open(int socket) {
   std::byte nothing{};
   const ssize_t got = ::recv(socket, &nothing, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -87,7 +87,7 @@ Status PointerClient::connect() {
     tried += " " + name_of(endpoint);
   }
   return fail(Code::io,
-              "the shared file pointer: rank 0 keeps it and must be reachable over TCP; tried" +
+              "the shared file pointer: rank 0 stores it and must be reachable over TCP; tried" +
                   (tried.empty() ? " nothing, since it has no network address" : tried),
               why);
 }
@@ -115,7 +115,7 @@ Result<std::int64_t> PointerClient::ask(PointerRequest request) {
     }
     if (!was_closed(why) || attempt == most_attempts)
       return fail(Code::peer_lost,
-                  "the shared file pointer: rank 0, which keeps it, does not answer", why);
+                  "the shared file pointer: rank 0, which stores it, does not answer", why);
     ::usleep(pause_us << attempt);  // many clients connect at once
   }
 }

@@ -1,4 +1,4 @@
-// The side of a member that asks for shared file pointers (group/pointer/pointer_service.h).
+// Client side of the shared file pointers (group/pointer/pointer_service.h).
 #pragma once
 
 #include <mutex>
@@ -9,13 +9,13 @@
 
 namespace shima {
 
-// Connects when it first asks, and again where the server has closed an idle connection.
+// Connects at the first request, and again if the server has closed an idle connection.
 // Thread-safe.
 class PointerClient {
  public:
   explicit PointerClient(const PointerAddress& address);
 
-  // Has the server carry out a request, once. Blocks.
+  // Sends a request, which the server executes exactly once, and returns the answer. Blocks.
   [[nodiscard]] Result<std::int64_t> ask(PointerRequest request);
 
  private:

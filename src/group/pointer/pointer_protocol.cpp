@@ -8,7 +8,7 @@
 namespace shima {
 namespace {
 
-// Moves all bytes by move(offset); a signal of the program's does not end it.
+// Moves all bytes by move(offset); a signal of the program does not end it.
 template <class Move>
 bool move_all(std::size_t len_bytes, Move move) {
   for (std::size_t done = 0; done < len_bytes;) {

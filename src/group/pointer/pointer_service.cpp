@@ -19,7 +19,7 @@ namespace {
 
 constexpr int accept_pause_ms = 20;
 
-// A socket that listens at a free port of the address, or none with errno.
+// A socket that listens at a free port of the address; empty, with errno, on failure.
 UniqueFd listening_socket(const SocketAddress& address) {
   const int family = address.sin6_family;
   UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -38,10 +38,10 @@ SocketAddress bound_address(int socket) {
 
 }  // namespace
 
-// Somebody who connected; a client only once it has shown the secret.
+// A connection; a client only after it has sent the secret.
 struct PointerService::Visitor {
   UniqueFd socket;
-  Clock::time_point until;  // closed then
+  Clock::time_point until;  // deadline: closed then
   bool trusted = false;
   std::size_t received = 0;
   std::array<std::byte, sizeof(PointerRequest)> message{};
@@ -66,7 +66,7 @@ Status PointerService::listen(std::span<const SocketAddress> addresses) {
   if (!stop_) return fail_errno(errno, "listening for shared file pointers (eventfd)");
   for (PointerAddress::Secret* secret : {&address_.asker, &address_.keeper})
     if (::getrandom(secret->data(), secret->size(), 0) != static_cast<ssize_t>(secret->size()))
-      return fail_errno(errno, "making a secret for shared file pointers");
+      return fail_errno(errno, "creating the secret of the shared file pointers");
   return {};
 }
 
@@ -108,8 +108,8 @@ void PointerService::run() {
   }
 }
 
-// Waits for requests and answers them; false when the service ends. A visitor for whose request
-// there is no memory is closed; it connects again.
+// Waits for requests and answers them; false when the service ends. If there is no memory for a
+// visitor's request, its connection is closed; it connects again.
 Result<bool> PointerService::serve_round(std::vector<Visitor>& visitors) {
   std::vector<pollfd> watched{{stop_.get(), POLLIN, 0}};
   Clock::time_point next = Clock::now() + std::chrono::hours(1);
@@ -137,7 +137,7 @@ Result<bool> PointerService::serve_round(std::vector<Visitor>& visitors) {
 void PointerService::admit(int listener, std::vector<Visitor>& visitors) const {
   UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) {
-    // Out of descriptors, most likely: whoever wants in waits until somebody leaves.
+    // Probably out of descriptors: new connections wait until others are closed.
     ::poll(nullptr, 0, accept_pause_ms);
     return;
   }
@@ -146,7 +146,7 @@ void PointerService::admit(int listener, std::vector<Visitor>& visitors) const {
       {.socket = std::move(socket), .until = Clock::now() + limits_.handshake_timeout});
 }
 
-// Closes those whose time is over, and of too many those that were silent for longest.
+// Closes connections whose deadline has passed, and of too many those that were silent longest.
 void PointerService::keep_within_limits(std::vector<Visitor>& visitors) const {
   const Clock::time_point now = Clock::now();
   std::erase_if(visitors, [&](const Visitor& v) { return !v.socket || v.until <= now; });
@@ -162,7 +162,7 @@ void PointerService::keep_within_limits(std::vector<Visitor>& visitors) const {
   }
 }
 
-// Takes what a visitor sent; false when it has to go.
+// Reads from a connection; false when it must be closed.
 bool PointerService::attend(Visitor& visitor) {
   const ssize_t got = ::recv(visitor.socket.get(), visitor.message.data() + visitor.received,
                              visitor.wanted() - visitor.received, 0);

@@ -1,10 +1,10 @@
-// Server of the shared file pointers of members that share no memory.
+// Server of the shared file pointers, for members that share no memory.
 //
-// One member keeps the words of all files of a communicator. A thread of it answers the others over
-// TCP (group/pointer/pointer_protocol.h), so that nobody waits for a member that computes; it
-// sleeps while there are no requests. Descriptors belong to the program, so that connections are
-// few: those that have not shown the secret are closed after a time or when there are too many, and
-// so are clients that have been idle for long. A client that is closed connects again.
+// One member stores the words of all files of a communicator. Its service thread answers the others
+// over TCP (group/pointer/pointer_protocol.h), so that no member waits for one that computes; the
+// thread sleeps while there are no requests. Descriptors are a resource of the program, so
+// connections are few: those that have not sent the secret are closed after a time or when there
+// are too many, and so are clients that have been idle for long. A closed client connects again.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@
 namespace shima {
 
 struct PointerLimits {
-  std::size_t most_strangers = 64;  // connections that have not shown the secret
+  std::size_t most_strangers = 64;  // connections that have not sent the secret
   std::size_t most_clients = 128;
   std::chrono::milliseconds handshake_timeout{5000};
   std::chrono::milliseconds idle_timeout{60'000};
@@ -32,7 +32,7 @@ struct PointerLimits {
 // Thread-safe.
 class PointerService {
  public:
-  // Listens at a free port of each address that is there.
+  // Listens at a free port of each given address.
   [[nodiscard]] static Result<std::shared_ptr<PointerService>> start(
       std::span<const SocketAddress> addresses, const PointerLimits& limits = {});
   PointerService(const PointerService&) = delete;
@@ -40,7 +40,7 @@ class PointerService {
   ~PointerService();
 
   [[nodiscard]] const PointerAddress& address() const { return address_; }
-  // Carries out a request and returns the word as it was before. Words start at 0.
+  // Executes a request and returns the previous value of the word. Words start at 0.
   std::int64_t serve(const PointerRequest& request);
   void forget(std::uint64_t file);
 

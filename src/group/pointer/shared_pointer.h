@@ -1,11 +1,11 @@
 // The file pointer that all members of an open file share.
 //
 // It is a word that members add to. There are two words, used in turn: a new view starts with a
-// fresh one, which is cleared before the meeting that all views need anyway and which nobody uses
-// before it, so that resetting the pointer costs no meeting of its own.
+// fresh one, which is cleared before the meeting that every view change needs anyway and unused
+// until then, so that resetting the pointer costs no further meeting.
 //
-// Where all members share memory, the words lie in the node segment and moving the pointer is one
-// atomic operation. Otherwise one member keeps them and its PointerService answers the others.
+// If all members share memory, the words are in the node segment and moving the pointer is one
+// atomic operation. Otherwise one member stores them and its PointerService answers the others.
 #pragma once
 
 #include <array>
@@ -26,13 +26,13 @@ class SharedPointer {
   SharedPointer& operator=(const SharedPointer&) = delete;
   virtual ~SharedPointer() = default;
 
-  // Moves it and returns where it was. Local, at any time.
+  // Moves it and returns its previous position. Local, at any time.
   [[nodiscard]] virtual Result<std::int64_t> advance(std::int64_t distance) = 0;
   [[nodiscard]] virtual Status set(std::int64_t position) = 0;
 
-  // Makes a new word ready; by every member, before a meeting.
+  // Prepares a new word; called by every member, before a meeting.
   virtual void prepare(std::int64_t position) = 0;
-  // Goes over to it; by every member, after the meeting, or by none.
+  // Switches to the new word; called by every member, after the meeting, or by none.
   void commit() { turn_ = other_turn(); }
 
  protected:
@@ -63,7 +63,7 @@ class PointerInMemory final : public SharedPointer {
   SharedPointerWords& words_;
 };
 
-// At the member that keeps the words.
+// On the member that stores the words.
 class PointerKept final : public SharedPointer {
  public:
   PointerKept(std::shared_ptr<PointerService> service, std::uint64_t file)
@@ -86,7 +86,7 @@ class PointerKept final : public SharedPointer {
   std::uint64_t file_;
 };
 
-// At the others.
+// On the other members.
 class PointerAsked final : public SharedPointer {
  public:
   PointerAsked(std::shared_ptr<PointerClient> client, std::uint64_t file)
@@ -99,7 +99,7 @@ class PointerAsked final : public SharedPointer {
     SHIMA_TRY(client_->ask({file_, turn(), PointerRequest::set, position}));
     return {};
   }
-  void prepare(std::int64_t) override {}  // the keeper does it
+  void prepare(std::int64_t) override {}  // done by the member that stores the words
 
  private:
   std::shared_ptr<PointerClient> client_;
