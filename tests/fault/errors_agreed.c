@@ -39,7 +39,7 @@ typedef struct {
   const char *key, *value;
 } Way;
 
-static const Way ways[] = {{"shima_reach", "single_copy"},  // in one space, else automatic
+static const Way ways[] = {{"shima_reach", "single_copy"},  // in one space; otherwise automatic
                            {"shima_reach", "pull"},
                            {"shima_reach", "pack"},
                            {"shima_reach", "message"},

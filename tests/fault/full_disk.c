@@ -1,7 +1,7 @@
 // RANKS: none
 // (compiled by full_disk.sh) Fills the file system of the current directory by every kind of call.
 // Every rank must get MPI_ERR_NO_SPACE, and bytes that an earlier call reported as written must be
-// there.
+// in the file.
 #include "mpi_check.h"
 
 enum { piece_bytes = 4096, piece_count = 64, bytes = piece_bytes * piece_count, most_calls = 1000 };

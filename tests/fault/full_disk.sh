@@ -1,10 +1,11 @@
 #!/bin/bash
-# A file system that is really full, as ranks see it: see full_disk.c.  The small tmpfs is mounted in a mount
+# The behaviour of ranks on a file system that is really full: see full_disk.c.  The small tmpfs is
+# mounted in a mount
 # namespace of this script and disappears with it.
 set -euo pipefail
 if [ "${1:-}" != inside ]; then
   if ! unshare --mount --propagation private true 2>/dev/null; then
-    echo "skipped: this user may not mount (needs root)"
+    echo "skipped: this user cannot mount (needs root)"
     exit 77
   fi
   exec unshare --mount --propagation private "$0" inside

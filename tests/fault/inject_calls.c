@@ -1,15 +1,15 @@
 /* RANKS: none
  *
- * Has every call to malloc and to the system that Shima makes in an operation fail, one site after
- * the other (inject_calls_lib.c), and looks at what becomes of all ranks.
+ * Makes every call of Shima to malloc and to the system fail in an operation, one site after the
+ * other (inject_calls_lib.c), and checks the outcome on all ranks.
  *
  *   inject_calls FILE STRIDE OFFSET [OPERATION]
  *
  * For each operation a rank records the sites that it visits; then the operation is repeated with
- * one of them failing: alone, and with all memory that is asked for afterwards. STRIDE and OFFSET
- * choose every STRIDE-th site. After each failure: all ranks return one error class of a collective
- * call, bytes that nobody asked to write are unchanged, bytes are right where all succeed, and the
- * same file and communicator go on working. A hang ends the job with the place of the failure. */
+ * one of them failing: alone, and together with all later allocations. STRIDE and OFFSET choose
+ * every STRIDE-th site. After each failure: all ranks return one error class of a collective call,
+ * bytes that no rank asked to write are unchanged, bytes are right if all ranks succeed, and the
+ * same file and communicator remain usable. A hang ends the job with the place of the failure. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -35,7 +35,7 @@ static int class_of(int code) {
   return class;
 }
 
-/* One run of an operation; `site` 0 records instead. Returns whether the call failed as wished. */
+/* One run of an operation; `site` 0 records instead. Returns whether the requested call failed. */
 static int run(const struct operation* op, uint64_t site, int all_after, int* site_count) {
   int classes[MOST_RANKS], same = 1, good = 1, fired = 0;
   doing = op->name;
@@ -72,7 +72,7 @@ static int run(const struct operation* op, uint64_t site, int all_after, int* si
     if (rank == victim) complain(text);
   }
   if (!op->collective && rank != victim && class != MPI_SUCCESS)
-    complain("a failure of another rank's alone");
+    complain("an independent call failed although the failure was injected on another rank");
   if (site == 0 && !good && rank == victim) complain("failed without an injected failure");
   check_file(op->moves == 'w' && good, op->moves == 'w');
   if (op->moves == 'r') check_buffer(class == MPI_SUCCESS);
@@ -86,7 +86,7 @@ static void try_all(const struct operation* op, uint64_t stride, uint64_t offset
   int count = 0;
   piece = op->piece;
   make_types();
-  run(op, 0, 0, &count); /* what happens the first time only */
+  run(op, 0, 0, &count); /* visits the sites of the first time only */
   run(op, 0, 0, &count);
   count = (int)from_victim((uint64_t)count);
   for (int i = 0; i < count; ++i) {

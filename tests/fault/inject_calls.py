@@ -4,8 +4,8 @@
 """Every call to malloc and to the system that Shima makes fails once, and all ranks agree on it.
 
 inject_calls.c is run on one host and over two (bench/two_hosts.py), with the library of
-inject_calls_lib.c preloaded. SHIMA_INJECT_STRIDE chooses how many sites are left out between two
-that fail (the whole product: 1, as tests/soak/inject_calls.sh does).
+inject_calls_lib.c preloaded. SHIMA_INJECT_STRIDE selects every n-th site (all sites: 1, as
+tests/soak/inject_calls.sh does).
 """
 
 import os
@@ -32,7 +32,7 @@ def compile_programs():
 
 def command(host, offset):
     here = pathlib.Path.cwd()
-    # Messages about failures that are wanted are no news.
+    # Messages about injected failures are not reported.
     return ["env", f"LD_PRELOAD={here}/inject.so", "SHIMA_LOG=off", os.environ["SHIMA"], "exec",
             f"{here}/inject_calls", f"{here}/data.{host}", STRIDE, str(offset), *sys.argv[1:]]
 

@@ -1,10 +1,11 @@
 /* RANKS: none
- * Makes one call of Shima's to malloc or to the system fail: a library to preload.
+ * Makes one call of Shima to malloc or to the system fail: a library to preload.
  *
- * A call is Shima's if it returns into the library that defines MPI_File_open. Calls are told apart
- * by where they come from: a site is the kind of the call and the return addresses inside that
- * library, up to eight. The program under test records which sites an operation visits, then has
- * them fail one after the other. Nothing of the product takes part in this. */
+ * A call is Shima's if it returns into the library that defines MPI_File_open. Calls are
+ * distinguished by their origin: a site is the kind of the call and the return addresses inside
+ * that
+ * library, up to eight. The program under test records the sites that an operation visits, then
+ * makes them fail one after the other. The product contains no code for this. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -93,7 +94,7 @@ static void record(uint64_t site, const char* kind) {
   ++site_count;
 }
 
-/* Whether the call that returns to `to` is to fail. */
+/* Whether the call that returns to `to` must fail. */
 static int fails(const char* kind, void* to, int allocates) {
   if (!recording && !armed) return 0;
   if ((uintptr_t)to < text_begin || (uintptr_t)to >= text_end || inside) return 0;
@@ -118,7 +119,7 @@ static int fails(const char* kind, void* to, int allocates) {
   return failing;
 }
 
-/* What the program under test calls. */
+/* The interface for the program under test. */
 int inject_begin(void) {
   if (text_begin == 0) {
     void* open = dlsym(RTLD_DEFAULT, "MPI_File_open");
@@ -150,7 +151,7 @@ int inject_disarm(void) {
   armed = 0;
   return fired;
 }
-/* Where the call was made to fail, for addr2line. */
+/* The place of the failed call, for addr2line. */
 void inject_where(char* text, size_t len) {
   Dl_info info;
   size_t used = 0;
@@ -207,8 +208,7 @@ void* aligned_alloc(size_t a, size_t n) {
   return __libc_memalign(a, n);
 }
 
-/* Calls that only tell or give back (close, munmap, sched_*, futex and the like) never fail here.
- */
+/* Calls that only query or release (close, munmap, sched_*, futex and the like) never fail here. */
 #define WRAP(type, name, with, parameters, arguments) \
   type name parameters {                              \
     static __typeof__(&name) next;                    \

@@ -40,7 +40,7 @@ static void complain(const char* what) {
   say_where(what);
 }
 
-/* Meetings that leave the cores to others. */
+/* Meetings that yield the cores to other processes. */
 static void finish(MPI_Request* request) {
   int done = 0;
   while (!done) {
@@ -64,7 +64,7 @@ static uint64_t from_victim(uint64_t mine) {
   return mine;
 }
 
-/* The file: rows of one piece a rank, and one that is nobody's. */
+/* The file: rows of one piece per rank, and one piece that belongs to no rank. */
 static unsigned char old_byte(long at) { return (unsigned char)(at * 7 + 3); }
 static unsigned char new_byte(long at) { return (unsigned char)~old_byte(at); }
 
@@ -99,8 +99,8 @@ static void check_file(int succeeded, int writes) {
     const int asked = writes && i % row_bytes() < (long)piece * size;
     if (all[i] == old_byte(i) && !(asked && succeeded)) continue;
     if (all[i] == new_byte(i) && asked) continue;
-    complain(asked ? "a byte is wrong though all succeeded"
-                   : "a byte that nobody wrote has changed");
+    complain(asked ? "a byte is wrong although all ranks succeeded"
+                   : "a byte that no rank wrote has changed");
     break;
   }
   close(fd);
@@ -119,7 +119,7 @@ static void check_buffer(int succeeded) {
       return complain("memory around the buffer has changed");
   for (long i = 0; succeeded && i < my_bytes(); ++i)
     if (buffer[GUARD + i] != old_byte(place_of(i)))
-      return complain("a byte was read wrong though all succeeded");
+      return complain("a byte was read wrong although the read succeeded");
 }
 
 static void make_types(void) {

@@ -26,7 +26,7 @@ LIMIT_S = 10  # of calm; a job that hangs is killed after a minute and a half
 HANGS_S = 90
 LEAVE_S = 5  # of calm, for the job's last processes to exit
 PROGRAM = pathlib.Path("kill_rank").absolute()
-AT_ONCE = 4  # they mostly wait, above all for launchers
+AT_ONCE = 4  # cases mostly wait, above all for launchers
 
 # Two agents, ranks 0 and 2, if there are cores for them, with four windows each; on one core rank 0
 # has all eight.
@@ -132,7 +132,7 @@ def wait_for_no_survivors(directory):
 
 
 def shared_names():
-    """Shima's own names, of which there must be none. The MPIs' names contain a host name, which may look like ours."""
+    """Shima's own names, of which there must be none. The MPIs' names contain a host name, which may contain "shima"."""
     return {name for name in os.listdir("/dev/shm") if name.startswith("shima")}
 
 
@@ -141,7 +141,7 @@ def arguments_for(case):
 
 
 def behind_shield(command):
-    """In a session of its own, below a shell that always exits with success."""
+    """Starts the job in its own session, below a shell that always exits with success."""
     return ["setsid", "--wait", "sh", "-c", '"$0" "$@"; exit 0', *command]
 
 
@@ -182,7 +182,7 @@ def run_job(case):
     if files - told - {"data.bin"}:
         problems.append(f"files in the directory: {files}")
     if case.shielded and len(told) != 3:
-        problems.append(f"of the three other ranks only these were told: {told}")
+        problems.append(f"of the three other ranks only these got an error: {told}")
     print(f"{case.name}: {took_s:.1f} s, exit code {job.returncode}", flush=True)
     return [f"{case.name}: {problem}\n{job.stderr[-2000:]}" for problem in problems]
 

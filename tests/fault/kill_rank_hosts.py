@@ -137,7 +137,7 @@ def problems_about(case):
         took_s = clock.elapsed_s()
         left = wait_for_quiet(hosts)
         os.chdir(directory.parent)
-    alone = " (the launcher slept on without ranks)" if launcher.ended else ""
+    alone = " (the launcher kept sleeping without ranks)" if launcher.ended else ""
     print(f"{case.name}: {took_s:.1f} s, exit code {job.returncode}{alone}", flush=True)
     if job.returncode == 0 and not case.shielded:
         problems.append("the job ended with success")
@@ -152,7 +152,7 @@ def problems_about(case):
     if files - told - {"data.bin"}:
         problems.append(f"files in the directory: {files}")
     if case.shielded and len(told) != 3:
-        problems.append(f"of the three other ranks only these were told: {told}\n{job.stderr[-2000:]}")
+        problems.append(f"of the three other ranks only these got an error: {told}\n{job.stderr[-2000:]}")
     return [f"{case.name}: {problem}" for problem in problems]
 
 
@@ -160,7 +160,7 @@ def main():
     compile_program()
     cases = [case for case in CASES if all(word in case.name for word in sys.argv[1:])]
     try:
-        # In processes: each has its own working directory, and hosts that end with it.
+        # In processes: each case needs its own working directory, and hosts that end with it.
         with concurrent.futures.ProcessPoolExecutor(AT_ONCE) as pool:
             problems = sum(pool.map(problems_about, cases), [])
     except Unavailable as reason:

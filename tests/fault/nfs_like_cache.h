@@ -1,4 +1,4 @@
-// The cache that an NFS client has of one file, as simulated by nfs_like_fs.c.
+// The cache of an NFS client for one file, as simulated by nfs_like_fs.c.
 //
 // The rules (nfs(5), "Data and metadata coherence", and Linux's fs/nfs), each in its strictest
 // reading:

@@ -34,7 +34,7 @@ static struct opened* opened_in(const struct fuse_file_info* info) {
 
 static const char* relative(const char* path) { return path[1] == '\0' ? "." : path + 1; }
 
-// FUSE tells the thread; clients are told apart by its process or its network namespace.
+// FUSE reports the thread; the client is found by its process or its network namespace.
 static unsigned long this_client(void) {
   const int thread = fuse_get_context()->pid;
   char name[64], text[64] = "";

@@ -1,6 +1,6 @@
 // RANKS: none
-// (compiled by no_process_vm.sh) Runs its arguments as a command in which process_vm_readv and
-// process_vm_writev are forbidden, as in many containers.
+// (compiled by no_process_vm.sh) Runs its arguments as a command that may not call process_vm_readv
+// and process_vm_writev, as in many containers.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
-    perror("no_process_vm: a filter for system calls");
+    perror("no_process_vm: installing a filter for system calls");
     return 77;
   }
   execvp(argv[1], argv + 1);

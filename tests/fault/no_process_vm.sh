@@ -1,7 +1,8 @@
 #!/bin/bash
 # PROGRAMS: mpi/random_access
-# Where process_vm_readv and process_vm_writev are forbidden, ranks must pack into shared windows instead: the
-# right bytes, a line in the log, and counters that agree.
+# If process_vm_readv and process_vm_writev are forbidden, ranks must pack into shared windows
+# instead: the test checks
+# the bytes, a line in the log, and counters that agree.
 set -euo pipefail
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
@@ -12,7 +13,7 @@ export SHIMA_LOG=info SHIMA_STATS=$PWD/stats.json
 program=$SHIMA_TEST_PROGRAMS
 cc -O1 -Wall -o no_process_vm "$SHIMA_SOURCE_DIR/tests/fault/no_process_vm.c"
 "$MPIEXEC" -n 4 ./no_process_vm "$SHIMA" exec "$program" 60 >log.txt 2>&1 || { cat log.txt; exit 1; }
-grep -q 'process_vm_readv is forbidden' log.txt || { echo "the log does not say that it is forbidden"; cat log.txt; exit 1; }
+grep -q 'process_vm_readv is forbidden' log.txt || { echo "the log does not report that it is forbidden"; cat log.txt; exit 1; }
 python3 - stats.json <<'END'
 import json, sys
 files = [json.loads(line)["counters"] for line in open(sys.argv[1])]

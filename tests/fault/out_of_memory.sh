@@ -22,7 +22,7 @@ make_group() {
 
 make_group || {
   rmdir "$group" 2>/dev/null || true
-  echo "no memory cgroup can be made here"
+  echo "no memory cgroup can be created here"
   exit 77
 }
 # shellcheck disable=SC2064

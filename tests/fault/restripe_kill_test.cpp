@@ -74,8 +74,8 @@ TEST_F(RestripeKill, WritersAreSeen) {
   expect_tidy();
 }
 
-// A process opens the file for writing, writes a number, and closes it, again and again, while it
-// is restriped: no number that was written may be lost.
+// While a file is restriped, a process repeatedly opens it for writing, writes a number, and closes
+// it: no number that was written may be lost.
 TEST_F(RestripeKill, WritersThatComeLoseNothing) {
   new_world();
   make("d/f", three, x);

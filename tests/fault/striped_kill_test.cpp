@@ -45,7 +45,7 @@ TEST_F(StripedKill, Truncate) {
                    }});
 }
 
-// By a user who may write the file but not replace it.
+// Run by a user who may write the file but not replace it.
 TEST_F(StripedKill, TruncateInPlace) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a second user";
   constexpr uid_t nobody = 65534;

@@ -1,5 +1,5 @@
-// The lock of a directory is Shima's own: what others do with the directory holds nobody up, and
-// who waits in vain is told for whom.
+// The lock of a directory is Shima's own: locks of other programs on the directory block no
+// process, and the error after a timeout names the holder.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -59,7 +59,7 @@ TEST_F(DirectoryLockTest, CannotBeTakenByThoseWhoMayOnlyRead) {
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  // Who may write a file may also change its size.
+  // A user who may write a file may also change its size.
   struct stat facts{};
   ASSERT_EQ(::chmod(path("d").c_str(), 0755), 0);
   ASSERT_EQ(::lstat(path("d/.shima/.lock").c_str(), &facts), 0);

@@ -1,6 +1,6 @@
-// Master files that name another file's parts: forged by somebody else, copied, or unpacked by the
-// victim. Nothing may be written, cut or removed through them; files that were moved, linked or
-// copied with their parts are used as ever.
+// Master files that name another file's parts: forged by another user, copied, or unpacked by the
+// victim. Nothing may be written, truncated or removed through them; files that were moved, linked
+// or copied with their parts remain usable.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -41,7 +41,7 @@ class ForgedMaster : public StripedWorld {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path, error))
       ASSERT_EQ(::lchown(entry.path().c_str(), user, user), 0);
   }
-  // In a process of that user.
+  // Runs in a process of that user.
   static void as(uid_t user, const std::function<void()>& work) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -59,7 +59,7 @@ class ForgedMaster : public StripedWorld {
     ASSERT_EQ(::chown(path(name).c_str(), user, user), 0);
   }
 
-  // What the victim does with a file that is not what it seems.
+  // The victim's operations on a file whose parts belong to another file.
   void use(const std::string& name, bool readable = true) {
     as(victim, [&] {
       auto file = LogicalFile::open({.path = path(name), .read = true, .write = true});
@@ -102,7 +102,8 @@ TEST_F(ForgedMaster, WithAForgedCopyBesideItIsNotWrittenThrough) {
   use("theirs/results");
 }
 
-// Also where a copy says that the other's part is the file's, since that copy is not the owner's.
+// Also if a copy claims that the other user's part is the file's, since that copy is not the
+// owner's.
 TEST_F(ForgedMaster, ACopyVouchesForPartsOfItsOwnOwnerOnly) {
   MasterFile forged = precious();
   forged.regions = {{{0}, 4096, {"beside"}}};
@@ -117,7 +118,7 @@ TEST_F(ForgedMaster, ACopyVouchesForPartsOfItsOwnOwnerOnly) {
   use("theirs/results");
 }
 
-// Out of an archive that somebody else has packed, or by cp.
+// The master file comes from an archive packed by another user, or from cp.
 TEST_F(ForgedMaster, OfTheVictimsOwnIsNotWrittenThrough) {
   put("e/unpacked", encode_master(precious()), victim);
   use("e/unpacked");

@@ -1,5 +1,5 @@
-// A user who may write a striped file but does not own it sets its size: the file stays its
-// owner's, with its access control lists, also where its directory lets nobody else replace it.
+// A user who may write a striped file but does not own it sets its size: the file keeps its owner
+// and its access control lists, also if its directory permits no other user to replace it.
 #include <fcntl.h>
 #include <grp.h>
 #include <gtest/gtest.h>
@@ -104,7 +104,8 @@ TEST_F(InPlace, RenamingLeavesCopiesTheirOwners) {
   expect_tidy();
 }
 
-// What a kill leaves between; the owner of the file or anybody else who may write it finishes it.
+// The state after a kill; the owner of the file or any other user who may write it finishes the
+// operation.
 TEST_F(InPlace, WhoeverMayWriteFinishesIt) {
   make_for_group();
   MasterFile master = read_master(path("d/f")).value().value();

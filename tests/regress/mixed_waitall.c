@@ -1,5 +1,5 @@
-/* MPI_Waitall of an MPI request and one of a file completes both, whichever is last, and gives
- * each its status; so does one without requests of files while such exist.
+/* MPI_Waitall of an MPI request and a file request completes both, whichever is last, and returns
+ * the status of each; so does a call without file requests while such requests exist.
  *
  * RANKS: 2
  */

@@ -1,6 +1,6 @@
 // RANKS: none
-// What mount_short_calls.py preloads into the mount: system calls that fail or do nothing, and
-// somebody who puts another file in the place of one that was just made.
+// The library that mount_short_calls.py preloads into the mount: system calls that fail or do
+// nothing, and a user who replaces a newly created file by another one.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

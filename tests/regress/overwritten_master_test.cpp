@@ -1,5 +1,5 @@
-// Programs that know nothing of Shima open a striped file and write into the text that stands
-// there: fsck brings the striped file back, and keeps what they wrote.
+// Programs that do not use Shima open a striped file and write into its master file: fsck restores
+// the striped file, and keeps the data that they wrote.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

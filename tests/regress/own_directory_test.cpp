@@ -1,5 +1,5 @@
-// What stands between making the directory .shima and giving it its owner and mode: somebody who
-// may rename files there and puts something else in its place.
+// Races between creating the directory .shima and giving it its owner and mode: a user who may
+// rename files there puts another file in its place.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 namespace {
 
-// Called once, when somebody has made a directory, or a target's marker.
+// Called once, after a directory or a target's marker was created.
 std::function<void()> after_mkdir;
 std::function<void()> after_marker;
 
@@ -84,7 +84,7 @@ class OwnDirectory : public StripedWorld {
     if (WEXITSTATUS(status) == 0) return {};
     return fail(static_cast<Code>(WEXITSTATUS(status)), "");
   }
-  // Neither opened to others nor given away.
+  // Neither its mode nor its owner has changed.
   void expect_private(const std::string& where) {
     EXPECT_EQ(facts_of(where).st_mode & 07777U, 0700U);
     EXPECT_EQ(facts_of(where).st_uid, 0U);

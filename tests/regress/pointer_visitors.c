@@ -1,6 +1,6 @@
 // RANKS: none
-// What pointer_visitors.py runs: rank 0 keeps the shared pointer of a file that two hosts have
-// open, and somebody else connects to it and says nothing.
+// The program of pointer_visitors.py: rank 0 keeps the shared pointer of a file that two hosts have
+// open, and a stranger connects to it and sends nothing.
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netinet/in.h>
@@ -33,7 +33,7 @@ static int is_own(unsigned long inode) {
   return found;
 }
 
-// The sockets of this process that listen.
+// The listening sockets of this process.
 static int own_listeners(Listener* listeners) {
   int count = 0;
   for (int v6 = 0; v6 < 2; ++v6) {
@@ -59,7 +59,7 @@ static int count_descriptors(void) {
   return count;
 }
 
-// The one that came with the file.
+// The socket that was created with the file.
 static Listener find_new(const Listener* before, int before_count) {
   Listener now[most_sockets], found = {0};
   int now_count = own_listeners(now), new_count = 0;

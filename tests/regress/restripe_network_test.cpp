@@ -1,4 +1,4 @@
-// Where a writer on another node, or any writer, would not be seen, a restripe refuses to begin.
+// If a writer on another node, or any writer, would not be detected, a restripe refuses to start.
 #include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 /* A program that uses only sessions has neither MPI_COMM_WORLD nor MPI_COMM_SELF. Views of derived
- * datatypes and error handlers of files must not use the latter, or the MPI aborts. Not with one
- * rank: there MPICH 4.0 has not started its network when MPI_Test asks for progress, and crashes.
+ * datatypes and error handlers of files must not use the latter, or the MPI aborts. One rank is not
+ * tested: there MPICH 4.0 has not started its network when MPI_Test makes progress, and crashes.
  *
  * RANKS: 2 3
  * ENV: SHIMA_LOG=error

@@ -1,6 +1,5 @@
-/* Spawned processes were not under Shima, so that a file opened together with them hung. Here
- * parents and children share one, opened on the merged communicator. A child that comes later than
- * the time-out is only late.
+/* Spawned processes run under Shima too: parents and children share a file, opened on the merged
+ * communicator, and the open does not hang. A child that arrives after the time-out is only late.
  *
  * Debian's MPICH cannot spawn, also without Shima.
  *
@@ -51,7 +50,7 @@ static void meet_children(MPI_Comm children, const char* name) {
   MPI_Comm_disconnect(&children);
 }
 
-// Open MPI starts no more processes than cores unless it is told so.
+// By default Open MPI starts no more processes than cores.
 static MPI_Info any_number(void) {
   MPI_Info info;
   MPI_Info_create(&info);

@@ -1,7 +1,7 @@
-/* Started by stock_member.sh; opens a file together and says how that went.
+/* Started by stock_member.sh; opens a file collectively and prints the outcome.
  *
  *   stock_member late SECONDS   on MPI_COMM_WORLD, this rank so much later
- *   stock_member spawn          with a spawned process that is taken out from under Shima
+ *   stock_member spawn          with a spawned process that does not run under Shima
  *
  * RANKS: none
  */
@@ -14,7 +14,7 @@ static void open_with(MPI_Comm comm) {
   printf("rank %d of %d: %s\n", here, ranks, code == MPI_SUCCESS ? "open" : "refused");
   fflush(stdout);
   if (code != MPI_SUCCESS) {
-    sleep(2); /* so that others, who find the same, can say so */
+    sleep(2); /* so that the other ranks can report the same */
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   EXPECT_OK(MPI_File_close(&fh));

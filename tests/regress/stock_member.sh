@@ -1,6 +1,6 @@
 #!/bin/bash
-# A file that is opened together with a rank that does not run under Shima: the open hung. It returns an error at once where
-# that rank is a process of the same job and node, and after a time-out otherwise. A late rank is no error.
+# A file that is opened together with a rank that does not run under Shima: the open must not hang. It returns an error at
+# once if that rank is a process of the same job and node, and after a time-out otherwise. A late rank is no error.
 #
 # Debian's MPICH cannot spawn, also without Shima.
 #

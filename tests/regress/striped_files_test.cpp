@@ -161,7 +161,8 @@ TEST_F(StripedFiles, PartsWhoseFileMayNotBeReadAreNoOrphans) {
   EXPECT_EQ(contents("d/f"), text);
 }
 
-// The copy that vouches for another user's parts must be in the same directory as the parts.
+// The copy that confirms the ownership of another user's parts must be in the same directory as the
+// parts.
 TEST_F(StripedFiles, AForgedCopyBesideAForgedFileOpensNothing) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a second user";
   make("d/victim", {{{0}, 4096, {"a", "b"}}}, text);
@@ -299,7 +300,7 @@ TEST_F(StripedFiles, TheTargetsOfAnotherUserAreNotTaken) {
   EXPECT_TRUE(std::filesystem::is_empty(path("d")));
 }
 
-// Its subfiles have moved, which is no damage.
+// The file's subfiles have moved, which is no damage.
 TEST_F(StripedFiles, AFileThatIsMovedWhileItIsRestripedIsInUse) {
   make("d/f", beside, some_bytes(20'000'000, 2));
   const auto move = [&](FileOffset, FileOffset) -> Status {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # FLAVOURS: none
 # TIMEOUT: 100
-"""Unrelated processes rename, restripe, resize, check and read one striped file all the time: no process ever reads other bytes or
-gets a report of damage, and nothing is left behind."""
+"""Unrelated processes rename, restripe, resize, check and read one striped file continuously: no process ever reads wrong
+bytes or gets a report of damage, and no file is left behind."""
 
 import ctypes
 import os

@@ -1,6 +1,6 @@
-/* MPI_THREAD_MULTIPLE, with its locks, was asked for also where all ranks share a node and nothing
- * needs it. There the MPI works at the level that the program asks for. The MPI's own library
- * is asked, by the name that Shima gives it: MPI_Query_thread is answered by Shima.
+/* If all ranks share a node, the MPI must work at the thread level that the program requests:
+ * MPI_THREAD_MULTIPLE, with its locks, is not needed there. The test queries the MPI's own library,
+ * by the name that Shima gives it, because Shima answers MPI_Query_thread.
  *
  * RANKS: 2
  */

@@ -16,7 +16,7 @@ passes_or_never_did() {
   "$MPIEXEC" -n "$ranks" "$python" "$suite" "${modules[@]/#/-i}" >alone.out 2>&1 </dev/null || true
   not_passed alone.out >alone
   comm -23 with alone >ours
-  echo "$ranks ranks: $(wc -l <alone) that do not pass with the MPI alone, in ${modules[*]}"
+  echo "$ranks ranks: $(wc -l <alone) tests that do not pass with the MPI alone, in ${modules[*]}"
   [ -s ours ] || return 0
   echo "FAIL: with $ranks tasks these did not pass:"
   cat ours out

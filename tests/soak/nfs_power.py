@@ -54,7 +54,7 @@ class Job:
         end = time.monotonic() + LIMIT_S
         while self.synced() < wanted:
             if self.done is not None or time.monotonic() > end:
-                raise RuntimeError(f"round {wanted} does not come: {self.cluster.check(CLIENTS[0], f'cat {self.log}')}")
+                raise RuntimeError(f"round {wanted} is not reached: {self.cluster.check(CLIENTS[0], f'cat {self.log}')}")
             time.sleep(0.3)
 
 
@@ -80,7 +80,7 @@ def problems_of_server_cut(version):
                 yield f"v{version}: round {before} was synced before the cut; the server has {size} bytes of rounds {found}"
         job.thread.join(LIMIT_S)
         if job.done is None or job.done.code != 0:
-            yield f"v{version}: the job did not go on: {job.done}\n{cluster.check(CLIENTS[0], f'cat {job.log}')}"
+            yield f"v{version}: the job did not continue: {job.done}\n{cluster.check(CLIENTS[0], f'cat {job.log}')}"
         if rounds_on_server(cluster, "server-cut") != (BYTES, [rounds]):
             yield f"v{version}: in the end the server has (size, rounds) {rounds_on_server(cluster, 'server-cut')}"
 

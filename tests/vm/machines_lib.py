@@ -1,4 +1,4 @@
-"""Several machines on one, for tests that namespaces cannot simulate: separate kernels and page caches, and power cuts.
+"""Several virtual machines, for tests that namespaces cannot simulate: separate kernels and page caches, and power cuts.
 
 Each machine is a QEMU guest. Its root is the host's, read-only by virtiofs, under its own tmpfs, so every program of the
 host has the same path. All guests share one bridge in a private network namespace; the host reaches the guests' agents

@@ -1,9 +1,9 @@
 // RANKS: none
-// (started by nfs.py on machines of its own) Ranks on two NFS clients write parts of the same
-// pages: nfs_bytes DIRECTORY MODELS SEED [striped].
+// (started by nfs.py on its own machines) Ranks on two NFS clients write parts of the same pages:
+// nfs_bytes DIRECTORY MODELS SEED [striped].
 //
-// Every rank knows the expected contents of the whole file (the model). Each case is a file of its
-// own in DIRECTORY. A case has several rounds. In a round each rank writes its blocks, in one of
+// Every rank knows the expected contents of the whole file (the model). Each case uses a separate
+// file in DIRECTORY. A case has several rounds. In a round each rank writes its blocks, in one of
 // several ways; then either all sync or reopen and every rank reads the whole file, or each reads
 // its own bytes. At the end rank 0 writes the model to the directory MODELS, outside NFS, for a
 // comparison with the server's file, because a client may have bytes in its own cache that the
@@ -344,7 +344,7 @@ static void random_rounds(const char* name, int rounds) {
   end_case(name);
 }
 
-// A mount whose locks do not exclude the other client: all ranks are told.
+// A mount whose locks do not exclude the other client: all ranks get an error.
 static void no_atomic_mode(const char* name) {
   begin_case(name);
   EXPECT_CLASS(MPI_File_set_atomicity(fh, 1), MPI_ERR_UNSUPPORTED_OPERATION);

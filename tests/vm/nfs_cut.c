@@ -1,6 +1,6 @@
 // RANKS: none
-// (started by soak/nfs_power.py on machines of its own) Ranks on NFS clients write, while one
-// machine after another loses its power: nfs_cut FILE ROUNDS.
+// (started by soak/nfs_power.py on its own machines) Ranks on NFS clients write, while one machine
+// after another loses its power: nfs_cut FILE ROUNDS.
 //
 // In each round every rank writes its pieces of the whole file, by collective or by independent
 // calls, and all sync. A value identifies its round. Rank 0 prints "synced ROUND" when all have

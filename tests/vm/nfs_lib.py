@@ -50,7 +50,7 @@ class NfsCluster(Machines):
     def serve(self):
         """Exports the server's disk, by both versions of the protocol; anew after each boot of the server.
 
-        What the server has to remember of its clients lies on the disk too: after a power cut they claim their locks.
+        The server's records of its clients are stored on the disk too: after a power cut clients reclaim their locks.
         """
         first = self.run(SERVER, f"mkdir -p {EXPORT} && mount -t ext4 /dev/vda {EXPORT} && test -e {EXPORT}/.server").code != 0
         self.check(SERVER, "\n".join([
