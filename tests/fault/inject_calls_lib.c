@@ -2,9 +2,8 @@
  * Makes one call of Shima to malloc or to the system fail: a library to preload.
  *
  * A call is Shima's if it returns into the library that defines MPI_File_open. Calls are
- * distinguished by their origin: a site is the kind of the call and the return addresses inside
- * that
- * library, up to eight. The program under test records the sites that an operation visits, then
+ * distinguished by their origin: a site is the kind of the call and up to eight return addresses
+ * inside that library. The program under test records the sites that an operation visits, then
  * makes them fail one after the other. The product contains no code for this. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
