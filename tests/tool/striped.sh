@@ -157,7 +157,7 @@ expect_json d/g "['regions'][0]['targets']" "['c', 'b']"
 same d/g data
 expect_status 0 'restripe to the same' "$SHIMA" restripe --stripe unit=10000,targets=2 --order c,b d/g
 expect_refusal 'no new layout is given' 'restripe to nothing' "$SHIMA" restripe d/g
-expect_failure 'is not a striped file' 'restripe of a plain file' "$SHIMA" restripe --stripe targets=2 plain
+expect_failure 'is no striped file' 'restripe of a plain file' "$SHIMA" restripe --stripe targets=2 plain
 expect_clean restripe
 
 # --- defaults of a directory
