@@ -1,5 +1,5 @@
-/* The job and the file of inject_calls.c: its ranks and their meetings, the expected contents of the
- * file, and the report of a problem. */
+/* The job and the file of inject_calls.c: its ranks and their meetings, the expected contents of
+ * the file, and the report of a problem. */
 #pragma once
 
 #include <fcntl.h>
