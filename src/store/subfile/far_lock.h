@@ -25,21 +25,25 @@ class FarLock {
       : calls_(calls), flags_(flags), needed_(needed), path_(path) {}
 
   [[nodiscard]] bool held() const { return held_; }
-  // Takes the lock, whether or not it is already held; the caller serialises calls. Waits for at
-  // most one minute while another process holds a lock on the whole file.
+  // Takes the lock for a descriptor; the lock of another one ends when that is closed. The caller
+  // serialises calls. Waits for at most one minute while another process holds a lock on the whole
+  // file.
   [[nodiscard]] Status take(int fd);
+  // Takes it again if this descriptor holds it.
+  [[nodiscard]] Status take_again(int fd);
   // Does nothing if the lock is not held.
   void release(int fd);
 
  private:
-  [[nodiscard]] struct flock range();
+  [[nodiscard]] bool shared() const;
+  [[nodiscard]] Status lock(int fd, off_t byte);
   [[nodiscard]] std::unexpected<Error> failure(int sys_errno) const;
 
   FileSystemCalls& calls_;
   int flags_;
   bool needed_;
   const std::string& path_;
-  off_t own_byte_ = 0;
+  off_t byte_ = 0;
   std::atomic<bool> held_ = false;
 };
 

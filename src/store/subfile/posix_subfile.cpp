@@ -210,7 +210,7 @@ class PosixSubfile final : public Subfile {
   }
 
   Status forget() {
-    SHIMA_TRY(far_lock_.take(fd_));
+    SHIMA_TRY(far_lock_.take_again(fd_));
     // A client that holds a delegation of the file keeps its pages, also outdated ones.
     ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
     return {};

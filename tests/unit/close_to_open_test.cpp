@@ -1,0 +1,92 @@
+// A subfile where nodes cache apart, on a file system that is not NFS: descriptors are replaced to
+// look again, and what was written is sent by fsync. The system calls are recorded.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+
+#include "base/unique_fd.h"
+#include "store/subfile/direct_subfile.h"
+#include "store/subfile/posix_subfile.h"
+
+namespace shima {
+namespace {
+
+struct Record {
+  int syncs = 0;
+  int sync_error = 0;  // of every fsync, if not 0
+  int refused_locks = 0;
+  bool locked = false;
+  int io_flags = 0;  // of the descriptor of the last transfer
+};
+
+class Recorded final : public FileSystemCalls {
+ public:
+  explicit Recorded(Record& record) : record_(record) {}
+  ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset) override {
+    record_.io_flags = ::fcntl(fd, F_GETFL);
+    return FileSystemCalls::pwritev(fd, pieces, count, offset);
+  }
+  ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset) override {
+    record_.io_flags = ::fcntl(fd, F_GETFL);
+    return FileSystemCalls::preadv(fd, pieces, count, offset);
+  }
+  int fsync(int fd) override {
+    ++record_.syncs;
+    errno = record_.sync_error;
+    return record_.sync_error == 0 ? FileSystemCalls::fsync(fd) : -1;
+  }
+  // A refusal would be waited for.
+  int try_lock(int fd, struct flock& range) override {
+    const int code = FileSystemCalls::try_lock(fd, range);
+    if (code == 0) record_.locked = range.l_type != F_UNLCK;
+    if (code != 0) ++record_.refused_locks;
+    return 0;
+  }
+
+ private:
+  Record& record_;
+};
+
+class CloseToOpenTest : public testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  std::unique_ptr<Subfile> open(Record& record, bool read = true, int more_flags = 0) {
+    return *open_posix_subfile(
+        {.path = path_, .read = read, .write = true, .create = true, .close_to_open = true},
+        std::make_unique<Recorded>(record), more_flags);
+  }
+  [[nodiscard]] bool locked_by_others() const {
+    const UniqueFd other(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+    struct flock range{};
+    range.l_type = F_WRLCK;
+    range.l_len = 3;
+    return ::fcntl(other.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+  }
+
+  std::string path_ =
+      (std::filesystem::temp_directory_path() / ("shima_apart_" + std::to_string(::getpid())))
+          .string();
+  char bytes_[3] = {'a', 'b', 'c'};
+};
+
+TEST_F(CloseToOpenTest, AFileOpenForWritingAloneExcludesNotItself) {
+  Record record;
+  const auto file = open(record, false);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(file->write(TargetOffset{0}, bytes_, 3).has_value());
+    EXPECT_EQ(file->size().value(), 3U);
+    file->look_again();
+    EXPECT_EQ(file->size().value(), 3U);
+    EXPECT_EQ(record.refused_locks, 0);
+  }
+  ASSERT_TRUE(file->publish().has_value());
+  EXPECT_FALSE(record.locked);
+}
+
+}  // namespace
+}  // namespace shima
