@@ -88,5 +88,38 @@ TEST_F(CloseToOpenTest, AFileOpenForWritingAloneExcludesNotItself) {
   EXPECT_FALSE(record.locked);
 }
 
+// O_NOATIME stands for O_DIRECT, which not every file system has.
+TEST_F(CloseToOpenTest, TransfersPastThePageCacheStaySo) {
+  constexpr std::size_t block = 4096;
+  Record buffered;
+  Record direct;
+  alignas(block) static char blocks[block];
+  const auto file =
+      make_direct_subfile(open(buffered), open(direct, true, O_NOATIME), {true, true}, {});
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(file->write(TargetOffset{0}, blocks, block).has_value());
+    EXPECT_NE(direct.io_flags & O_NOATIME, 0);
+    EXPECT_EQ(file->read(TargetOffset{0}, blocks, block).value(), block);
+    EXPECT_NE(direct.io_flags & O_NOATIME, 0);
+    file->look_again();
+  }
+}
+
+TEST_F(CloseToOpenTest, TransfersPastThePageCacheArePublished) {
+  constexpr std::size_t block = 4096;
+  Record buffered;
+  Record direct;
+  alignas(block) static char blocks[block];
+  const auto file = make_direct_subfile(open(buffered), open(direct), {true, true}, {});
+  for (const bool by_sync : {false, true}) {
+    ASSERT_TRUE(file->write(TargetOffset{0}, blocks, block).has_value());
+    EXPECT_TRUE(direct.locked);
+    direct.syncs = 0;
+    ASSERT_TRUE((by_sync ? file->sync() : file->publish()).has_value());
+    EXPECT_EQ(direct.syncs, 1);
+    EXPECT_FALSE(direct.locked);
+  }
+}
+
 }  // namespace
 }  // namespace shima

@@ -133,12 +133,23 @@ class DirectSubfile final : public Subfile {
   Status preallocate(std::uint64_t size_bytes) override {
     return buffered_->preallocate(size_bytes);
   }
-  Status sync() override { return buffered_->sync(); }
+  Status sync() override {
+    const Status direct = direct_->publish();
+    const Status buffered = buffered_->sync();
+    return direct ? buffered : direct;
+  }
   Result<std::optional<TargetOffset>> next_data(TargetOffset from) override {
     return buffered_->next_data(from);
   }
-  Status publish() override { return buffered_->publish(); }
-  void look_again() override { buffered_->look_again(); }
+  Status publish() override {
+    const Status direct = direct_->publish();
+    const Status buffered = buffered_->publish();
+    return direct ? buffered : direct;
+  }
+  void look_again() override {
+    direct_->look_again();
+    buffered_->look_again();
+  }
   bool close_to_open() const override { return buffered_->close_to_open(); }
   bool locks_stay_on_node() const override { return buffered_->locks_stay_on_node(); }
   Status lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {

@@ -56,15 +56,17 @@ int access_flags(const SubfileOpen& request) {
 
 class PosixSubfile final : public Subfile {
  public:
-  PosixSubfile(int fd, const SubfileOpen& request, std::unique_ptr<FileSystemCalls> calls)
+  // `flags`: of open(2), for another descriptor of the file.
+  PosixSubfile(int fd, const SubfileOpen& request, std::unique_ptr<FileSystemCalls> calls,
+               int flags)
       : fd_(fd),
         path_(request.path),
-        access_(access_flags(request)),
+        flags_(flags),
         calls_(std::move(calls)),
         close_to_open_(request.close_to_open.value_or(is_close_to_open(fd))),
         on_nfs_(close_to_open_ && is_nfs(fd)),
         stale_(close_to_open_),
-        far_lock_(*calls_, access_, on_nfs_, path_) {}
+        far_lock_(*calls_, flags_, on_nfs_, path_) {}
   PosixSubfile(const PosixSubfile&) = delete;
   PosixSubfile& operator=(const PosixSubfile&) = delete;
   ~PosixSubfile() override {
@@ -217,7 +219,7 @@ class PosixSubfile final : public Subfile {
   }
 
   Status open_again() {
-    SHIMA_TRY_ASSIGN(const int fresh, open_anew(fd_, access_, path_));
+    SHIMA_TRY_ASSIGN(const int fresh, open_anew(fd_, flags_, path_));
     const Status locked = far_lock_.take(fresh);
     if (!locked) ::close(fresh);
     SHIMA_TRY(locked);
@@ -306,7 +308,7 @@ class PosixSubfile final : public Subfile {
 
   int fd_;
   std::string path_;
-  int access_;
+  int flags_;
   std::unique_ptr<FileSystemCalls> calls_;
   bool close_to_open_;
   bool on_nfs_;
@@ -340,7 +342,8 @@ Result<std::unique_ptr<Subfile>> open_posix_subfile(const SubfileOpen& request,
     ::close(fd);
     return fail_errno(EISDIR, fmt::format("opening {}", request.path));
   }
-  return std::make_unique<PosixSubfile>(fd, request, std::move(calls));
+  return std::make_unique<PosixSubfile>(fd, request, std::move(calls),
+                                        access_flags(request) | more_flags);
 }
 
 Status Subfile::write(TargetOffset offset, const void* data, std::uint64_t len_bytes) {
