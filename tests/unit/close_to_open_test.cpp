@@ -88,6 +88,19 @@ TEST_F(CloseToOpenTest, AFileOpenForWritingAloneExcludesNotItself) {
   EXPECT_FALSE(record.locked);
 }
 
+TEST_F(CloseToOpenTest, ALookAgainReportsWhatWasNotWritten) {
+  Record record;
+  const auto file = open(record);
+  ASSERT_TRUE(file->write(TargetOffset{0}, bytes_, 3).has_value());
+  file->look_again();
+  record.sync_error = ENOSPC;
+  const auto read = file->read(TargetOffset{0}, bytes_, 3);
+  ASSERT_FALSE(read.has_value());
+  EXPECT_EQ(read.error().code, Code::no_space);
+  record.sync_error = 0;
+  EXPECT_EQ(file->read(TargetOffset{0}, bytes_, 3).value(), 3U);
+}
+
 // O_NOATIME stands for O_DIRECT, which not every file system has.
 TEST_F(CloseToOpenTest, TransfersPastThePageCacheStaySo) {
   constexpr std::size_t block = 4096;

@@ -205,6 +205,8 @@ class PosixSubfile final : public Subfile {
     if (!stale_) return {};
     const std::unique_lock no_write(guarding_);
     if (!stale_) return {};
+    // What the old descriptor reports at its end would be lost.
+    if (!on_nfs_ && unpublished_.exchange(false)) SHIMA_TRY(flush());
     SHIMA_TRY(on_nfs_ ? forget() : open_again());
     stale_ = false;
     if (!unpublished_) far_lock_.release(fd_);
