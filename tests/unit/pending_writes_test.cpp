@@ -86,6 +86,7 @@ TEST(PendingWrites, WhatWasKeptOutlivesLackOfMemory) {
     try {
       failed = !pending.keep(write);
     } catch (const std::bad_alloc&) {
+      failed = true;
     }
     left_to_fail = -1;
     const auto found = contents_of(pending.take(), end);

@@ -344,6 +344,27 @@ static void random_rounds(const char* name, int rounds) {
   end_case(name);
 }
 
+// In atomic mode all ranks find what one has written before, without a sync.
+static void atomic_mode(const char* name) {
+  begin_case(name);
+  EXPECT_OK(MPI_File_set_atomicity(fh, 1));
+  for (int i = 0; i < 2 * ranks; ++i) {
+    clear_blocks();
+    add_block(0, 40000 + 1000 * i, i % ranks);
+    fill_blocks();
+    if (i % ranks == here)
+      EXPECT_OK(MPI_File_write_at(fh, 0, model, (int)model_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    MPI_Barrier(MPI_COMM_WORLD);
+    memset(found, 0, (size_t)model_bytes);
+    EXPECT_OK(MPI_File_read_at(fh, 0, found, (int)model_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    for (long long k = 0; k < model_bytes; ++k)
+      if (found[k] != model[k]) note_wrong("atomic mode", k, found[k], model[k]);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  EXPECT_OK(MPI_File_set_atomicity(fh, 0));
+  end_case(name);
+}
+
 // A mount whose locks do not exclude the other client: all ranks get an error.
 static void no_atomic_mode(const char* name) {
   begin_case(name);
@@ -374,7 +395,10 @@ int main(int argc, char** argv) {
     directory = argv[i], models = argv[i + 1], striped = strcmp(argv[i + 2], "striped") == 0;
     dice = seed;
     run_cases(strcmp(argv[2], "all") == 0);
-    if (strcmp(argv[i + 2], "nolock") == 0) no_atomic_mode("no-atomic-mode");
+    if (strcmp(argv[i + 2], "nolock") == 0)
+      no_atomic_mode("no-atomic-mode");
+    else if (strcmp(argv[2], "all") == 0)
+      atomic_mode("atomic-mode");
   }
   MPI_Allreduce(&wrong, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();

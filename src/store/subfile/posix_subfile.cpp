@@ -22,6 +22,7 @@
 
 #include "base/log.h"
 #include "base/page_size.h"
+#include "base/unique_fd.h"
 #include "store/subfile/close_to_open.h"
 #include "store/subfile/direct_subfile.h"
 #include "store/subfile/far_lock.h"
@@ -143,11 +144,13 @@ class PosixSubfile final : public Subfile {
 
   // A lock of the open file description (fcntl_locking(2)): it ends with the process at the latest.
   Status lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
-    // Renewing replaces the descriptor, which would drop its locks. On NFS the lock itself renews.
-    if (!on_nfs_) SHIMA_TRY(renew());
+    if (close_to_open_ && !on_nfs_ && !locking_) {
+      SHIMA_TRY_ASSIGN(const int fd, open_anew(fd_, flags_, path_));
+      locking_ = UniqueFd(fd);
+    }
     struct flock range = range_of(offset, len_bytes);
     range.l_type = exclusive ? F_WRLCK : F_RDLCK;
-    while (calls_->lock(fd_, range) != 0) {
+    while (calls_->lock(locking_fd(), range) != 0) {
       if (errno != EINTR) return failure(errno, "atomic mode needs file locks; locking");
     }
     return {};
@@ -156,7 +159,7 @@ class PosixSubfile final : public Subfile {
   void unlock(TargetOffset offset, std::uint64_t len_bytes) override {
     struct flock range = range_of(offset, len_bytes);
     range.l_type = F_UNLCK;
-    ::fcntl(fd_, F_OFD_SETLK, &range);
+    ::fcntl(locking_fd(), F_OFD_SETLK, &range);
   }
 
   Status sync() override {
@@ -172,6 +175,7 @@ class PosixSubfile final : public Subfile {
   bool locks_stay_on_node() const override { return shima::locks_stay_on_node(fd_); }
 
   Status close() override {
+    locking_ = {};
     const int fd = std::exchange(fd_, -1);
     if (::close(fd) != 0 && errno != EINTR) return failure(errno, "closing");
     return {};
@@ -184,6 +188,8 @@ class PosixSubfile final : public Subfile {
   }
 
  private:
+  [[nodiscard]] int locking_fd() const { return locking_ ? locking_.get() : fd_; }
+
   static struct flock range_of(TargetOffset offset, std::uint64_t len_bytes) {
     struct flock range{};
     range.l_whence = SEEK_SET;
@@ -311,6 +317,7 @@ class PosixSubfile final : public Subfile {
   int fd_;
   std::string path_;
   int flags_;
+  UniqueFd locking_;  // has the locks of atomic mode where fd_ is replaced to look again
   std::unique_ptr<FileSystemCalls> calls_;
   bool close_to_open_;
   bool on_nfs_;
