@@ -180,6 +180,7 @@ int main(int argc, char** argv) {
   add_process_options(*exec, process);
   exec->add_flag("--whole-job", process.whole_job, "All ranks of this job are started in this way")
       ->group("");
+  exec->add_flag("--spawned", process.spawned, "MPI_Comm_spawn starts this process")->group("");
   info->add_flag("--json", as_json, "Print as JSON");
   info->footer(footer);
   auto* mount_command =

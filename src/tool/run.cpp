@@ -143,7 +143,9 @@ Outcome<int> exec_process(const ProcessOptions& options) {
   if (auto status = must_be_installed(*mpi); !status) return std::unexpected(status.error());
   if (auto status = export_audit(); !status) return std::unexpected(status.error());
   if (options.one_space) become_task(options.program);
-  return std::unexpected(become(options.program));
+  // Open MPI looks for a program to spawn in the working directory, too.
+  return std::unexpected(
+      become(options.program, options.spawned ? Places::path_and_working_directory : Places::path));
 }
 
 }  // namespace shima::tool

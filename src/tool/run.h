@@ -17,6 +17,7 @@ struct ProcessOptions {
   std::string log_level;
   bool one_space = false;
   bool whole_job = false;  // all ranks of the job are started in this way
+  bool spawned = false;    // MPI_Comm_spawn starts this process
   Command program;
 };
 

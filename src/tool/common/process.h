@@ -26,8 +26,10 @@ enum class Stderr { drop, capture };
 [[nodiscard]] Answer ask(const Command& command, const Command& environment = {},
                          Stderr errors = Stderr::drop);
 
-// Replaces this process by `command`; returns only on failure.
-[[nodiscard]] Failure become(const Command& command);
+// Replaces this process by `command`; returns only on failure.  A plain name is looked up in PATH,
+// then in the working directory if it is one of the places.
+enum class Places { path, path_and_working_directory };
+[[nodiscard]] Failure become(const Command& command, Places places = Places::path);
 
 // The directory of this executable.
 [[nodiscard]] std::filesystem::path own_directory();
