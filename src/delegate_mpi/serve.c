@@ -27,7 +27,15 @@ static int64_t delegate_mpi_left(void* context, const delegate_job* job) {
   return 0;
 }
 
-static int delegate_mpi_offer_all(delegate_mpi* net) {
+/* For the operations of a net that was not opened. */
+static int64_t delegate_mpi_refuse(void* context, const delegate_job* job) {
+  (void)context;
+  (void)job;
+  return -EOPNOTSUPP;
+}
+
+/* Without a net: takes the offers back. */
+static int delegate_mpi_offer_all(delegate_desk* desk, delegate_mpi* net) {
   static const struct {
     int operation;
     delegate_function function;
@@ -40,7 +48,8 @@ static int delegate_mpi_offer_all(delegate_mpi* net) {
       {DELEGATE_WRITE_ALL, delegate_mpi_take_part}};
   int error = 0;
   for (size_t i = 0; i < sizeof offers / sizeof *offers && error == 0; i++)
-    error = delegate_offer(net->desk, offers[i].operation, offers[i].function, net);
+    error = delegate_offer(desk, offers[i].operation,
+                           net ? offers[i].function : delegate_mpi_refuse, net);
   return error;
 }
 
@@ -60,28 +69,47 @@ static void delegate_mpi_connect(delegate_mpi* net, MPI_Comm comm) {
   MPI_Win_lock_all(MPI_MODE_NOCHECK, net->window);
 }
 
-/* A rank without members would never learn of collective calls: no rank has members, or all have.
- */
-static int delegate_mpi_is_sound_group(const delegate_mpi_options* options, MPI_Comm comm) {
-  const int members = options ? options->members : 0;
-  int there_are[3] = {members > 0, members == 0, members < 0};
-  MPI_Allreduce(MPI_IN_PLACE, there_are, 3, MPI_INT, MPI_MAX, comm);
-  return !there_are[2] && !(there_are[0] && there_are[1]);
+/* Everything that a rank may fail at alone. */
+static int delegate_mpi_make(delegate_desk* desk, const delegate_mpi_options* options,
+                             delegate_mpi** made) {
+  if (!desk || (options && options->members < 0)) return PVAS_ERR_ARGUMENT;
+  delegate_mpi* net = *made = (delegate_mpi*)calloc(1, sizeof *net);
+  if (!net) return PVAS_ERR_NO_MEMORY;
+  net->desk = desk;
+  if (options) net->options = *options;
+  net->members =
+      (delegate_mpi_member*)calloc((size_t)net->options.members + 1, sizeof *net->members);
+  return net->members ? delegate_mpi_offer_all(desk, net) : PVAS_ERR_NO_MEMORY;
+}
+
+static void delegate_mpi_drop(delegate_mpi* net) {
+  if (!net) return;
+  (void)delegate_mpi_offer_all(net->desk, NULL);
+  free(net->members);
+  free(net);
+}
+
+/* Where any rank has failed, all return an error.  A rank without members would never learn of
+   collective calls: no rank has members, or all have. */
+static int delegate_mpi_agree_to_open(const delegate_mpi_options* options, MPI_Comm comm,
+                                      int error) {
+  const int members = options && options->members > 0, puts = options && options->puts;
+  int there_are[5] = {members, !members, puts, !puts, -error}; /* codes are negative */
+  if (error) there_are[0] = there_are[1] = there_are[2] = there_are[3] = 0;
+  MPI_Allreduce(MPI_IN_PLACE, there_are, 5, MPI_INT, MPI_MAX, comm);
+  if (error) return error;
+  if (there_are[4]) return -there_are[4];
+  const int differ = (there_are[0] && there_are[1]) || (there_are[2] && there_are[3]);
+  return differ ? PVAS_ERR_ARGUMENT : 0;
 }
 
 int delegate_mpi_open(delegate_desk* desk, MPI_Comm comm, const delegate_mpi_options* options,
                       delegate_mpi** net) {
-  if (!desk || !net || !delegate_mpi_is_sound_group(options, comm)) return PVAS_ERR_ARGUMENT;
-  delegate_mpi* made = (delegate_mpi*)calloc(1, sizeof *made);
-  if (!made) return PVAS_ERR_NO_MEMORY;
-  made->desk = desk;
-  if (options) made->options = *options;
-  made->members =
-      (delegate_mpi_member*)calloc((size_t)made->options.members + 1, sizeof *made->members);
-  const int error = made->members ? delegate_mpi_offer_all(made) : PVAS_ERR_NO_MEMORY;
+  delegate_mpi* made = NULL;
+  int error = net ? delegate_mpi_make(desk, options, &made) : PVAS_ERR_ARGUMENT;
+  error = delegate_mpi_agree_to_open(options, comm, error);
   if (error) {
-    free(made->members);
-    free(made);
+    delegate_mpi_drop(made);
     return error;
   }
   delegate_mpi_connect(made, comm);

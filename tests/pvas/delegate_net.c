@@ -6,6 +6,7 @@
  *
  *   delegate_net TASK MEMBERS WHAT...       "kill": the first requester is killed
  */
+#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,16 @@ static delegate_mpi* prepare(delegate_desk** desk, int with_puts, MPI_File* file
   if (ranks > 1) {
     const delegate_mpi_options uneven = {.members = rank};
     must(delegate_mpi_open(*desk, MPI_COMM_WORLD, &uneven, &net) == PVAS_ERR_ARGUMENT, "uneven");
+    /* What one rank fails at alone is an error of all. */
+    const delegate_mpi_options too_many = {.members = rank == 0 ? INT_MAX : 1};
+    must(delegate_mpi_open(*desk, MPI_COMM_WORLD, &too_many, &net) == PVAS_ERR_NO_MEMORY,
+         "one rank without memory");
+    must(delegate_mpi_open(rank == 0 ? NULL : *desk, MPI_COMM_WORLD, NULL, &net) ==
+             PVAS_ERR_ARGUMENT,
+         "one rank without a desk");
+    const delegate_mpi_options some_put = {.members = 1, .puts = rank == 0};
+    must(delegate_mpi_open(*desk, MPI_COMM_WORLD, &some_put, &net) == PVAS_ERR_ARGUMENT,
+         "puts on one rank");
   }
   const delegate_mpi_options options = {.members = members, .puts = with_puts};
   must(delegate_mpi_open(*desk, MPI_COMM_WORLD, &options, &net) == 0, "serving MPI");
