@@ -68,6 +68,16 @@ expect_status 0 'cp over a longer one' "$SHIMA" cp small d/copy
 same d/copy small
 expect_refusal 'keeps its own layout' 'cp --stripe over a file' "$SHIMA" cp --stripe targets=2 data d/copy
 expect_failure 'are the same file' 'cp onto itself' "$SHIMA" cp d/f d/f
+cp d/f d/f.bak
+expect_failure 'are the same file' 'cp of a copy of the master file' "$SHIMA" cp d/f.bak d/f
+expect_failure 'are the same file' 'cp of a subfile' "$SHIMA" cp "ta/$(id_of d/f).0" d/f
+same d/f data
+rm d/f.bak
+cp -r d d.bak
+expect_failure 'are the same file' 'cp of a copy of the directory with subfiles elsewhere' "$SHIMA" cp d.bak/f d/f
+expect_status 0 'cp of a copy of the subfiles' "$SHIMA" cp d.bak/beside d/beside
+same d/beside data
+rm -r d.bak
 expect_failure 'no such file' 'cp of nothing' "$SHIMA" cp nothing d/x
 expect_refusal 'is no directory' 'cp of several' "$SHIMA" cp data small d/x
 truncate -s 1G sparse

@@ -79,6 +79,20 @@ Result<LogicalFile> LogicalFile::open_plain(const LogicalOpen& request) {
   return LogicalFile(request.path, Layout::plain(), {}, std::move(subfiles));
 }
 
+// A file system may be mounted twice, as two devices: subfiles of one id that have one inode number
+// are taken for one.
+Result<bool> LogicalFile::shares_subfiles_with(const LogicalFile& other) const {
+  const bool same_id = master_ && other.master_ && master_->id == other.master_->id;
+  for (const auto& mine : subfiles_) {
+    SHIMA_TRY_ASSIGN(const FileIdentity own, mine->identity());
+    for (const auto& theirs : other.subfiles_) {
+      SHIMA_TRY_ASSIGN(const FileIdentity found, theirs->identity());
+      if (own == found || (same_id && own.inode == found.inode)) return true;
+    }
+  }
+  return false;
+}
+
 Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
   const auto moved = move_by_extent(
       layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {

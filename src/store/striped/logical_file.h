@@ -46,6 +46,10 @@ class LogicalFile {
   // The description of a striped file; null for a plain one.
   [[nodiscard]] const MasterFile* master() const { return master_ ? &*master_ : nullptr; }
 
+  // Whether a byte of one may be a byte of the other: one file that was opened twice, also through a
+  // copy of its master file.
+  [[nodiscard]] Result<bool> shares_subfiles_with(const LogicalFile& other) const;
+
   // Starts counting moved bytes for each subfile.
   void start_tallies() { tallies_.start(subfiles_.size()); }
   [[nodiscard]] std::vector<SubfileTally> tallies() const { return tallies_.all(); }

@@ -39,6 +39,10 @@ Status make_goal(const CopyOptions& options, const Hints& given, const std::stri
   return create_striped({.path = to, .regions = std::move(regions), .permissions = permissions});
 }
 
+std::unexpected<Error> are_same(const std::string& from, const std::string& to) {
+  return fail(Code::bad_argument, fmt::format("{} and {} are the same file", from, to));
+}
+
 Status copy_file(const CopyOptions& options, const Hints& hints, const std::string& from,
                  const std::string& to) {
   struct stat facts{};
@@ -47,8 +51,7 @@ Status copy_file(const CopyOptions& options, const Hints& hints, const std::stri
   if (!S_ISDIR(facts.st_mode) && !S_ISREG(facts.st_mode))
     return fail(Code::bad_argument, from + " is no regular file");
   std::error_code error;
-  if (fs::equivalent(from, to, error))
-    return fail(Code::bad_argument, fmt::format("{} and {} are the same file", from, to));
+  if (fs::equivalent(from, to, error)) return are_same(from, to);
   SHIMA_TRY_ASSIGN(auto source, LogicalFile::open({.path = from, .read = true}));
   SHIMA_TRY(make_goal(options, hints, to, facts.st_mode & 0777U));
   SHIMA_TRY_ASSIGN(auto goal, LogicalFile::open({.path = to,
@@ -56,6 +59,9 @@ Status copy_file(const CopyOptions& options, const Hints& hints, const std::stri
                                                  .write = true,
                                                  .create = true,
                                                  .permissions = facts.st_mode & 0777U}));
+  // A copy of a master file by cp(1) names the same subfiles.
+  SHIMA_TRY_ASSIGN(const bool same, source.shares_subfiles_with(goal));
+  if (same) return are_same(from, to);
   SHIMA_TRY(goal.truncate(FileOffset{0}));
   SHIMA_TRY_ASSIGN(const FileOffset end, source.size());
   Progress progress("copying " + from);
