@@ -41,6 +41,11 @@ class Looked {
   std::shared_ptr<Node> node_;
 };
 
+FileId id_of(Node& node) {
+  const std::lock_guard lock(node.parts().mutex);
+  return node.parts().striped->master.id;
+}
+
 void mark_removed(Node& node) {
   const std::lock_guard lock(node.parts().mutex);
   node.parts().removed = true;
@@ -170,8 +175,9 @@ Status rename(Tree& tree, const Renaming& names) {
   if (replaced && (names.flags & RENAME_NOREPLACE) != 0) return refusal(EEXIST);
   if ((names.flags & ~static_cast<unsigned>(RENAME_NOREPLACE)) != 0) return refusal(EINVAL);
   SHIMA_TRY(rename_file(names.from.path(), names.to.path()));
-  const bool same = replaced && &**replaced == &*node;
-  if (replaced && !same && is_striped(**replaced)) mark_removed(**replaced);
+  if (replaced && is_striped(*node) && is_striped(**replaced) && id_of(*node) == id_of(**replaced))
+    return {};  // two names of one file: nothing has happened
+  if (replaced && is_striped(**replaced)) mark_removed(**replaced);
   if (is_striped(*node)) move_place(*node, names.to);
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "base/unique_fd.h"
 #include "fuse/tree/errors.h"
+#include "store/striped/belonging.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
 #include "store/target/directory_lock.h"
@@ -51,6 +52,7 @@ Status change_parts(Tree& tree, Node& node, Change change) {
   SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
   SHIMA_TRY_ASSIGN(const auto targets,
                    open_targets(striped->master.targets(), path, Target::Purpose::use));
+  SHIMA_TRY(check_own_parts(striped->master, path, targets));
   for (const Part& part : parts_of(striped->master, targets))
     SHIMA_TRY(change_entry(part.target->fd(), part.name.c_str(), change));
   Place place;
@@ -75,7 +77,9 @@ Status change_mode(Tree&, Node& node, mode_t mode) {
 Status change_owner(Tree& tree, Node& node, uid_t user, gid_t group) {
   const auto change = [&](int fd) { return ::fchownat(fd, "", user, group, AT_EMPTY_PATH); };
   if (!is_striped(node)) return done(change(node.fd()));
-  return change_parts(tree, node, change);
+  SHIMA_TRY(change_parts(tree, node, change));
+  tree.set_owner(node, user, group);
+  return {};
 }
 
 Status change_size(Node& node, off_t size) {

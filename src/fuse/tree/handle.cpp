@@ -55,6 +55,7 @@ Status Handle::open_striped() {
     std::ignore = file.close();
     return refusal(ESTALE);
   }
+  SHIMA_TRY(tree_.check_owner(*node_, file));
   file_.emplace(std::move(file));
   return {};
 }

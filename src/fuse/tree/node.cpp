@@ -28,7 +28,7 @@ void Node::set_known_plain(const struct stat& facts) {
 }
 
 NodeTable::NodeTable(UniqueFd root) {
-  by_number_[1] = {std::make_shared<Node>(1, Node::Kind::plain, "root", std::move(root)), 1};
+  by_number_[1] = {std::make_shared<Node>(1, Node::Kind::plain, std::move(root)), 1, "root"};
 }
 
 std::shared_ptr<Node> NodeTable::find(NodeNumber number) {
@@ -47,10 +47,18 @@ std::shared_ptr<Node> NodeTable::remember(Node::Kind kind, const std::string& ke
   const std::lock_guard lock(mutex_);
   auto [place, is_new] = by_key_.try_emplace(key, next_);
   if (is_new)
-    by_number_[next_] = {std::make_shared<Node>(next_, kind, key, std::move(fd)), 0}, ++next_;
+    by_number_[next_] = {std::make_shared<Node>(next_, kind, std::move(fd)), 0, key}, ++next_;
   Entry& entry = by_number_.at(place->second);
   ++entry.look_ups;
   return entry.node;
+}
+
+void NodeTable::change_key(const Node& node, const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_number_.find(node.number);
+  if (found == by_number_.end() || !by_key_.try_emplace(key, node.number).second) return;
+  by_key_.erase(found->second.key);
+  found->second.key = key;
 }
 
 void NodeTable::forget(NodeNumber number, std::uint64_t times) {
@@ -62,7 +70,7 @@ void NodeTable::forget(NodeNumber number, std::uint64_t times) {
   entry.look_ups -= std::min(times, entry.look_ups);
   if (entry.look_ups > 0) return;
   last = std::move(entry.node);
-  by_key_.erase(last->key);
+  by_key_.erase(entry.key);
   by_number_.erase(found);
 }
 

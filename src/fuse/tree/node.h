@@ -3,7 +3,8 @@
 // A node holds an O_PATH descriptor of the object, so it stays what the kernel looked up, whatever
 // happens to names, and no path is resolved twice. A striped file is the exception: its master file
 // is replaced when the file is truncated. Such a file is identified by its id; its node remembers
-// directory and name, and reads again what is there.
+// directory and name, and reads again what is there. Anybody can write a master file that names
+// another one's id, so the id identifies the file only together with the master file's owner.
 #pragma once
 
 #include <sys/stat.h>
@@ -45,7 +46,7 @@ struct Place {
 struct StripedParts {
   std::mutex mutex;
   Place place;
-  struct stat seen{};  // the master file
+  struct stat seen{};  // the master file; the owner changes only by a call through the mount
   std::shared_ptr<const Striped> striped;
   bool removed = false;
   std::vector<UniqueFd> subfiles;  // O_PATH, while the file is open
@@ -55,12 +56,11 @@ class Node {
  public:
   enum class Kind { plain, striped, damaged };  // plain: also all that are not regular files
 
-  Node(NodeNumber node_number, Kind node_kind, std::string node_key, UniqueFd fd)
-      : number(node_number), kind(node_kind), key(std::move(node_key)), fd_(std::move(fd)) {}
+  Node(NodeNumber node_number, Kind node_kind, UniqueFd fd)
+      : number(node_number), kind(node_kind), fd_(std::move(fd)) {}
 
   const NodeNumber number;
   const Kind kind;
-  const std::string key;  // look-ups with the same key find the same node
 
   [[nodiscard]] int fd() const { return fd_.get(); }  // -1 for a striped file
   [[nodiscard]] std::string path() const;             // to open any other node by
@@ -91,11 +91,14 @@ class NodeTable {
 
   // Null for an unknown number.
   [[nodiscard]] std::shared_ptr<Node> find(NodeNumber number);
+  // Look-ups with the same key find the same node.
   // Finds or creates the node with this key, and counts one look-up of the kernel.
   [[nodiscard]] std::shared_ptr<Node> remember(Node::Kind kind, const std::string& key,
                                                UniqueFd fd);
   // Finds it without counting a look-up.
   [[nodiscard]] std::shared_ptr<Node> peek(const std::string& key);
+  // From now on look-ups with this key find the node, unless they find another one.
+  void change_key(const Node& node, const std::string& key);
   void forget(NodeNumber number, std::uint64_t times);
   [[nodiscard]] std::vector<std::shared_ptr<Node>> all();
 
@@ -103,6 +106,7 @@ class NodeTable {
   struct Entry {
     std::shared_ptr<Node> node;
     std::uint64_t look_ups = 0;
+    std::string key;
   };
   std::shared_mutex mutex_;
   std::unordered_map<NodeNumber, Entry> by_number_;

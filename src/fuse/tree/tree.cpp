@@ -20,6 +20,10 @@ std::string plain_key(const struct stat& facts) {
   return fmt::format("{}:{}", facts.st_dev, facts.st_ino);
 }
 
+std::string striped_key(const FileId& id, uid_t owner) {
+  return fmt::format("striped {} {}", id.hex, owner);
+}
+
 // Whether a file begins like a master file; false if it cannot be read.
 bool begins_as_master(int path_fd) {
   const UniqueFd fd(
@@ -27,6 +31,11 @@ bool begins_as_master(int path_fd) {
   std::array<char, master_magic.size()> head{};
   return fd && ::pread(fd.get(), head.data(), head.size(), 0) == std::ssize(head) &&
          looks_like_master({head.data(), head.size()});
+}
+
+std::unexpected<Error> foreign_subfile(const std::string& which) {
+  return fail(Code::access_denied,
+              fmt::format("subfile {} and its file belong to different users", which), EACCES);
 }
 
 }  // namespace
@@ -68,13 +77,16 @@ Result<std::shared_ptr<Node>> Tree::take_regular(const std::shared_ptr<Node>& di
 Result<std::shared_ptr<Node>> Tree::take_striped(const std::shared_ptr<Node>& directory,
                                                  const std::string& name) {
   Place place{directory, name};
-  SHIMA_TRY_ASSIGN(auto master, read_openable_master(place.path()));
-  if (!master) return refusal(ENOENT);  // a pending unlink was finished
   struct stat facts{};
-  SHIMA_TRY(done(::fstatat(directory->fd(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW)));
+  SHIMA_TRY_ASSIGN(auto master, read_openable_master(place.path(), &facts));
+  if (!master) return refusal(ENOENT);  // a pending unlink was finished
+  struct stat now{};
+  SHIMA_TRY(done(::fstatat(directory->fd(), name.c_str(), &now, AT_SYMLINK_NOFOLLOW)));
+  // The name may have been a link to another user's master file when that was read.
+  if (!S_ISREG(now.st_mode) || now.st_uid != facts.st_uid) return refusal(ESTALE);
   SHIMA_TRY_ASSIGN(Layout layout, layout_of(*master));
-  const std::string key = "striped " + master->id.hex;
-  auto node = nodes_.remember(Node::Kind::striped, key, {});
+  auto node =
+      nodes_.remember(Node::Kind::striped, striped_key(master->id, facts.st_uid), UniqueFd());
   StripedParts& parts = node->parts();
   const std::lock_guard lock(parts.mutex);
   parts.place = std::move(place);
@@ -83,8 +95,9 @@ Result<std::shared_ptr<Node>> Tree::take_striped(const std::shared_ptr<Node>& di
   return node;
 }
 
-// The name may refer to another version of the master file, another file, or nothing; in the latter
-// two cases the node keeps its last state.
+// The name may refer to another version of the master file, another file (also one with the
+// same id that another user made), or nothing; in the latter two cases the node keeps its last
+// state.
 Status Tree::examine(StripedParts& parts) {
   if (parts.removed) return {};
   const Place& place = parts.place;
@@ -92,9 +105,9 @@ Status Tree::examine(StripedParts& parts) {
   if (::fstatat(place.directory->fd(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
       !S_ISREG(now.st_mode) || same_version(now, parts.seen))
     return {};
-  SHIMA_TRY_ASSIGN(auto master, read_openable_master(place.path()));
-  if (!master || master->id != parts.striped->master.id) return {};
-  SHIMA_TRY(done(::fstatat(place.directory->fd(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW)));
+  SHIMA_TRY_ASSIGN(auto master, read_openable_master(place.path(), &now));
+  if (!master || master->id != parts.striped->master.id || now.st_uid != parts.seen.st_uid)
+    return {};
   SHIMA_TRY_ASSIGN(Layout layout, layout_of(*master));
   parts.seen = now;
   parts.striped = std::make_shared<const Striped>(*std::move(master), std::move(layout));
@@ -154,13 +167,36 @@ Result<std::vector<UniqueFd>> Tree::open_subfiles(Node& node) {
       return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck reports details",
                                         targets[i]->directory(), name));
     if (others_ && facts.st_uid != owner)
-      return fail(Code::access_denied,
-                  fmt::format("subfile {}/{} and its file belong to different users",
-                              targets[i]->directory(), name),
-                  EACCES);
+      return foreign_subfile(targets[i]->directory() + "/" + name);
     fds.push_back(std::move(fd));
   }
   return fds;
+}
+
+Status Tree::check_owner(Node& node, const LogicalFile& opened) {
+  if (!others_) return {};
+  uid_t owner = 0;
+  std::string path;
+  {
+    const std::lock_guard lock(node.parts().mutex);
+    owner = node.parts().seen.st_uid;
+    path = node.parts().place.name;
+  }
+  SHIMA_TRY_ASSIGN(const bool own, opened.belongs_to(owner));
+  if (own) return {};
+  return foreign_subfile("of " + path);
+}
+
+void Tree::set_owner(Node& node, uid_t user, gid_t group) {
+  std::string key;
+  {
+    StripedParts& parts = node.parts();
+    const std::lock_guard lock(parts.mutex);
+    if (user != static_cast<uid_t>(-1)) parts.seen.st_uid = user;
+    if (group != static_cast<gid_t>(-1)) parts.seen.st_gid = group;
+    key = striped_key(parts.striped->master.id, parts.seen.st_uid);
+  }
+  nodes_.change_key(node, key);
 }
 
 }  // namespace shima::fuse

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "fuse/tree/node.h"
 #include "fuse/tree/watcher.h"
+#include "store/striped/logical_file.h"
 
 namespace shima::fuse {
 
@@ -40,6 +41,12 @@ class Tree {
   // O_PATH descriptors of its subfiles; EACCES if a subfile's owner is not the file's and other
   // users have access.
   [[nodiscard]] Result<std::vector<UniqueFd>> open_subfiles(Node& node);
+
+  // EACCES if a subfile that was opened for a node belongs to another user than the node's file
+  // does and other users have access.
+  [[nodiscard]] Status check_owner(Node& node, const LogicalFile& opened);
+  // The file of a node has a new owner; -1: unchanged.
+  void set_owner(Node& node, uid_t user, gid_t group);
 
   // Whether the file changed since the last call, on file systems that do not report all changes.
   [[nodiscard]] static bool changed_unnoticed(Node& node, const struct stat& facts);

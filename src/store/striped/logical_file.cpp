@@ -93,6 +93,14 @@ Result<bool> LogicalFile::shares_subfiles_with(const LogicalFile& other) const {
   return false;
 }
 
+Result<bool> LogicalFile::belongs_to(uid_t user) const {
+  for (const auto& each : subfiles_) {
+    SHIMA_TRY_ASSIGN(const uid_t owner, each->owner());
+    if (owner != user) return false;
+  }
+  return true;
+}
+
 Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
   const auto moved = move_by_extent(
       layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {

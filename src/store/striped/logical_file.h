@@ -46,9 +46,12 @@ class LogicalFile {
   // The description of a striped file; null for a plain one.
   [[nodiscard]] const MasterFile* master() const { return master_ ? &*master_ : nullptr; }
 
-  // Whether a byte of one may be a byte of the other: one file that was opened twice, also through a
-  // copy of its master file.
+  // Whether a byte of one may be a byte of the other: one file that was opened twice, also through
+  // a copy of its master file.
   [[nodiscard]] Result<bool> shares_subfiles_with(const LogicalFile& other) const;
+
+  // Whether all subfiles belong to this user.
+  [[nodiscard]] Result<bool> belongs_to(uid_t user) const;
 
   // Starts counting moved bytes for each subfile.
   void start_tallies() { tallies_.start(subfiles_.size()); }

@@ -100,12 +100,12 @@ Result<std::optional<MasterFile>> read_master(const std::string& path, struct st
   return *std::move(master);
 }
 
-Result<std::optional<MasterFile>> read_settled_master(const std::string& link) {
-  SHIMA_TRY_ASSIGN(auto master, read_master(link));
+Result<std::optional<MasterFile>> read_settled_master(const std::string& link, struct stat* facts) {
+  SHIMA_TRY_ASSIGN(auto master, read_master(link, facts));
   if (!master || !master->intent) return master;
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
   SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
-  SHIMA_TRY_ASSIGN(master, read_master(path));  // another process may have finished it
+  SHIMA_TRY_ASSIGN(master, read_master(path, facts));  // another process may have finished it
   if (!master || !master->intent) return master;
   const bool removes = std::holds_alternative<RemoveIntent>(*master->intent);
   SHIMA_TRY(finish_intent(path, *master));
@@ -113,10 +113,11 @@ Result<std::optional<MasterFile>> read_settled_master(const std::string& link) {
   return master;
 }
 
-Result<std::optional<MasterFile>> read_openable_master(const std::string& path) {
-  auto settled = read_settled_master(path);
+Result<std::optional<MasterFile>> read_openable_master(const std::string& path,
+                                                       struct stat* facts) {
+  auto settled = read_settled_master(path, facts);
   if (settled) return settled;
-  SHIMA_TRY_ASSIGN(auto master, read_master(path));
+  SHIMA_TRY_ASSIGN(auto master, read_master(path, facts));
   const bool only_tidying = master && master->intent &&
                             (std::holds_alternative<ReplaceIntent>(*master->intent) ||
                              std::holds_alternative<MoveIntent>(*master->intent));

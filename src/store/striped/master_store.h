@@ -36,12 +36,14 @@ struct StripedCreate {
                                                             struct stat* facts = nullptr);
 
 // The same, after finishing its intent.
-[[nodiscard]] Result<std::optional<MasterFile>> read_settled_master(const std::string& path);
+[[nodiscard]] Result<std::optional<MasterFile>> read_settled_master(const std::string& path,
+                                                                    struct stat* facts = nullptr);
 
 // The same for callers that need the bytes. If only the cleanup of an operation is pending and it
 // cannot be done (no permission, a missing target), this is no error: the bytes are where the
 // master file says.
-[[nodiscard]] Result<std::optional<MasterFile>> read_openable_master(const std::string& path);
+[[nodiscard]] Result<std::optional<MasterFile>> read_openable_master(const std::string& path,
+                                                                     struct stat* facts = nullptr);
 
 struct SubfilesOpen {
   std::string path;  // of the master file

@@ -164,6 +164,7 @@ class DirectSubfile final : public Subfile {
     return direct ? buffered : direct;
   }
   Result<FileIdentity> identity() override { return buffered_->identity(); }
+  Result<uid_t> owner() override { return buffered_->owner(); }
 
  private:
   [[nodiscard]] std::uint64_t down(std::uint64_t offset) const {

@@ -187,6 +187,12 @@ class PosixSubfile final : public Subfile {
     return FileIdentity{facts.st_dev, facts.st_ino};
   }
 
+  Result<uid_t> owner() override {
+    struct stat facts{};
+    if (::fstat(fd_, &facts) != 0) return failure(errno, "asking the owner of");
+    return facts.st_uid;
+  }
+
  private:
   [[nodiscard]] int locking_fd() const { return locking_ ? locking_.get() : fd_; }
 

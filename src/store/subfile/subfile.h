@@ -4,6 +4,7 @@
 // end of the file. Implementations: posix, memory (tests), faulty (tests).
 #pragma once
 
+#include <sys/types.h>
 #include <sys/uio.h>
 
 #include <cstddef>
@@ -71,6 +72,7 @@ class Subfile {
   // Releases the file and reports errors that the system reported late. Call once.
   [[nodiscard]] virtual Status close() = 0;
   [[nodiscard]] virtual Result<FileIdentity> identity() = 0;
+  [[nodiscard]] virtual Result<uid_t> owner() = 0;
 
   [[nodiscard]] Status write(TargetOffset offset, const void* data, std::uint64_t len_bytes);
   [[nodiscard]] Result<std::uint64_t> read(TargetOffset offset, void* data,
