@@ -1,25 +1,36 @@
 #include "group/process_set.h"
 
+#include "group/agreement.h"
+
 namespace shima {
 
+// What needs memory comes before the call of the roll, which tells the others of a failure, or is
+// the channel, in whose first meeting they hear of it.
 Result<std::unique_ptr<ProcessSet>> ProcessSet::meet(const RollCall& call) {
-  auto ground = std::make_shared<NodeGround>();
-  SHIMA_TRY_ASSIGN(ground->segment, call_roll(call));
+  std::shared_ptr<NodeGround> ground;
+  std::unique_ptr<ProcessSet> set;
+  RollCall calling = call;
+  const Status prepared = caught([&]() -> Status {
+    ground = std::make_shared<NodeGround>();
+    ground->member_word = "member";
+    ground->staging = std::make_shared<StagingPool>();
+    for (const pid_t pid : call.pids) ground->members.push_back({.node = 0, .pid = pid});
+    const std::weak_ptr<NodeGround> alive = ground;
+    ground->hooks = {.progress = {}, .peers = [alive]() -> Status {
+                       const auto shared = alive.lock();
+                       return shared ? shared->segment->check_peers() : Status{};
+                     }};
+    set.reset(new ProcessSet(ground));
+    return {};
+  });
+  if (calling.ready) calling.ready = prepared;
+  SHIMA_TRY_ASSIGN(ground->segment, call_roll(calling));
   const NodeSegment& segment = *ground->segment;
-  ground->member_word = "member";
   ground->one_space = segment.one_space();
-  ground->staging = std::make_shared<StagingPool>();
-  for (const pid_t pid : call.pids)
-    ground->members.push_back({.node = 0, .pid = pid, .cores = segment.usable_cores()});
-  const std::weak_ptr<NodeSegment> alive = ground->segment;
-  ground->hooks = {.progress = {},
-                   .peers = [alive]() -> Status {
-                     const auto shared = alive.lock();
-                     return shared ? shared->check_peers() : Status{};
-                   },
-                   .may_spin = segment.member_count() <= segment.usable_cores()};
-  std::unique_ptr<ProcessSet> set(new ProcessSet(std::move(ground)));
+  for (Member& member : ground->members) member.cores = segment.usable_cores();
+  ground->hooks.may_spin = segment.member_count() <= segment.usable_cores();
   SHIMA_TRY_ASSIGN(set->own_, set->make_channel());
+  SHIMA_TRY(agree_on(*set->own_, Status{}, "meeting the processes of a set"));
   return set;
 }
 

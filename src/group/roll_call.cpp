@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +15,8 @@
 #include <vector>
 
 #include "base/process_handle.h"
+#include "base/spare_descriptors.h"
+#include "base/unique_fd.h"
 
 namespace shima {
 namespace {
@@ -23,6 +27,7 @@ struct Roll {
 
   std::atomic<std::uint32_t> ready;  // `segment` can be read
   SharedRef segment;
+  std::atomic<std::uint64_t> failure;  // of the first that cannot take part
   std::atomic<std::uint64_t> outcome;
   std::atomic<std::uint32_t> present_count;
   Event event;
@@ -51,32 +56,35 @@ std::unexpected<Error> failure_of(Code code, std::span<const pid_t> pids, std::s
 // reused by another process is not mistaken for one of them.
 class Watch {
  public:
-  [[nodiscard]] static Result<Watch> begin(std::span<const pid_t> pids) {
-    Watch watch(pids);
-    for (std::size_t i = 0; i < pids.size(); ++i) {
-      auto handle = ProcessHandle::of(pids[i]);
+  explicit Watch(std::span<const pid_t> pids) : pids_(pids) {}
+
+  [[nodiscard]] Status begin() {
+    handles_.reserve(pids_.size());
+    for (const pid_t pid : pids_) {
+      auto handle = ProcessHandle::of(pid);
       if (!handle)
         return fail(handle.error().code, "a set of processes: " + handle.error().what,
                     handle.error().sys_errno);
-      SHIMA_TRY(check_user(pids[i]));
-      watch.handles_.push_back(*std::move(handle));
+      SHIMA_TRY(check_user(pid));
+      handles_.push_back(*std::move(handle));
     }
-    SHIMA_TRY(watch.check());
-    return watch;
+    return check();
   }
 
-  // An error after one of them has exited; sets `gone` to its index.
+  // An error after one of them has exited; sets `gone` to its index. Of processes without a handle
+  // it finds only those whose process ID is free.
   [[nodiscard]] Status check(std::size_t* gone = nullptr) const {
-    const auto first = std::ranges::find_if(handles_, &ProcessHandle::has_ended);
-    if (first == handles_.end()) return {};
-    const auto index = static_cast<std::size_t>(first - handles_.begin());
-    if (gone != nullptr) *gone = index;
-    return failure_of(Code::peer_lost, pids_, index);
+    for (std::size_t i = 0; i < pids_.size(); ++i) {
+      const bool ended = i < handles_.size() ? handles_[i].has_ended()
+                                             : ::kill(pids_[i], 0) != 0 && errno == ESRCH;
+      if (!ended) continue;
+      if (gone != nullptr) *gone = i;
+      return failure_of(Code::peer_lost, pids_, i);
+    }
+    return {};
   }
 
  private:
-  explicit Watch(std::span<const pid_t> pids) : pids_(pids) {}
-
   static Status check_user(pid_t pid) {
     struct stat facts{};
     if (::stat(fmt::format("/proc/{}", pid).c_str(), &facts) != 0)
@@ -123,6 +131,9 @@ std::string roll_name(const RollCall& call) {
   return fmt::format("shima-set-" SHIMA_VERSION "-{:016x}", digest);
 }
 
+// Separates the name of a roll from the ID of its System V segment.
+constexpr char segment_mark = ':';
+
 // The shared memory objects called `name` that process `pid` has open, each once.
 Result<std::vector<SharedRef>> find_shared(pid_t pid, const std::string& name,
                                            std::size_t len_bytes) {
@@ -139,34 +150,45 @@ Result<std::vector<SharedRef>> find_shared(pid_t pid, const std::string& name,
     const ssize_t len = ::readlink(path.c_str(), target, sizeof target);
     if (len < 0 || !std::string_view(target, static_cast<std::size_t>(len)).starts_with(wanted))
       continue;
+    const std::string rest(target + wanted.size(), static_cast<std::size_t>(len) - wanted.size());
     struct stat facts{};
-    if (::stat(path.c_str(), &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != len_bytes)
-      continue;
-    found.push_back({pid, SharedRef::Kind::memfd,
-                     static_cast<int>(std::strtol(entry->d_name, nullptr, 10)), len_bytes,
-                     facts.st_ino});
+    if (rest.starts_with(segment_mark)) {
+      found.push_back({pid, SharedRef::Kind::system_v,
+                       static_cast<int>(std::strtol(rest.c_str() + 1, nullptr, 10)), len_bytes, 0});
+    } else if (::stat(path.c_str(), &facts) == 0 &&
+               static_cast<std::uint64_t>(facts.st_size) == len_bytes) {
+      found.push_back({pid, SharedRef::Kind::memfd,
+                       static_cast<int>(std::strtol(entry->d_name, nullptr, 10)), len_bytes,
+                       facts.st_ino});
+    }
   }
   return found;
 }
 
 class Caller {
  public:
-  Caller(const RollCall& call, std::size_t place, Watch watch)
-      : call_(call), place_(place), watch_(std::move(watch)) {
+  Caller(const RollCall& call, std::size_t place)
+      : call_(call), place_(place), name_(roll_name(call)), watch_(call.pids) {
     if (call.timeout) deadline_ = Clock::now() + *call.timeout;
   }
 
   Result<std::shared_ptr<NodeSegment>> run() {
+    const Status watching = caught([&] { return watch_.begin(); });
+    // What the others find out too.
+    if (!watching &&
+        (watching.error().code == Code::peer_lost || watching.error().code == Code::access_denied ||
+         watching.error().code == Code::bad_argument))
+      return std::unexpected(watching.error());
     SHIMA_TRY(place_ == 0 ? make() : find());
-    auto segment = NodeSegment::attach(roll().segment, static_cast<int>(call_.pids.size()),
-                                       static_cast<int>(place_));
-    if (segment) {
-      answer();
-    } else {
-      give_up(segment.error().code, place_);
-    }
-    SHIMA_TRY(wait_for_outcome());
-    SHIMA_TRY(segment);
+    const auto segment = caught([&]() -> Result<std::shared_ptr<NodeSegment>> {
+      SHIMA_TRY(watching);
+      SHIMA_TRY(call_.ready);
+      return take_segment();
+    });
+    answer(segment ? Code::ok : segment.error().code);
+    const Status outcome = wait_for_outcome();
+    if (!outcome && !segment && segment.error().code == outcome.error().code) return segment;
+    SHIMA_TRY(outcome);
     SHIMA_TRY((*segment)->introduce({.progress = {}, .peers = [this] { return watch_.check(); }}));
     return segment;
   }
@@ -178,27 +200,31 @@ class Caller {
   // The part of the first process of the array.
   Status make() {
     const std::size_t len_bytes = Roll::len_bytes(call_.pids.size());
-    SHIMA_TRY_ASSIGN(made_segment_, NodeSegment::make(static_cast<int>(call_.pids.size())));
-    SHIMA_TRY_ASSIGN(made_roll_, SharedBuffer::make(len_bytes, roll_name(call_).c_str()));
-    if (made_roll_.ref().kind != SharedRef::Kind::memfd)
-      return fail(Code::no_memory,
-                  fmt::format("meeting the processes of a set: the limit on file sizes (ulimit -f) "
-                              "is below the {} bytes of their roll; raise it",
-                              len_bytes));
+    SHIMA_TRY_ASSIGN(made_roll_, SharedBuffer::make(len_bytes, name_.c_str()));
     bytes_ = made_roll_.bytes();
     new (bytes_.data()) Roll{};
-    roll().segment = made_segment_.ref();
-    roll().ready.store(1, std::memory_order_release);
+    if (made_roll_.ref().kind == SharedRef::Kind::memfd) return {};
+    const std::string name = fmt::format("{}{}{}", name_, segment_mark, made_roll_.ref().number);
+    sign_ = UniqueFd(::memfd_create(name.c_str(), MFD_CLOEXEC));
+    if (!sign_) return fail_errno(errno, "meeting the processes of a set: making a roll");
     return {};
+  }
+
+  Result<std::shared_ptr<NodeSegment>> take_segment() {
+    const int count = static_cast<int>(call_.pids.size());
+    if (place_ == 0) {
+      SHIMA_TRY_ASSIGN(made_segment_, NodeSegment::make(count));
+      roll().segment = made_segment_.ref();
+    }
+    return NodeSegment::attach(roll().segment, count, static_cast<int>(place_));
   }
 
   // The part of the other processes.
   Status find() {
     constexpr unsigned longest_pause_us = 10'000;
-    const std::string name = roll_name(call_);
     for (unsigned pause_us = 500;; pause_us = std::min(pause_us * 2, longest_pause_us)) {
       SHIMA_TRY_ASSIGN(const auto found,
-                       find_shared(call_.pids.front(), name, Roll::len_bytes(call_.pids.size())));
+                       find_shared(call_.pids.front(), name_, Roll::len_bytes(call_.pids.size())));
       for (const SharedRef& ref : found)
         if (is_calling(ref)) return {};
       SHIMA_TRY(watch_.check());
@@ -217,9 +243,16 @@ class Caller {
            roll().outcome.load() == Roll::calling && roll().present()[place_].load() == 0;
   }
 
-  void answer() {
+  // Shows that this process has come, and whether it can take part. The last one to come ends the
+  // call, so that none comes later and waits for those that have left.
+  void answer(Code code) {
+    std::uint64_t none = 0;
+    if (code != Code::ok) roll().failure.compare_exchange_strong(none, outcome_word(code, place_));
+    if (place_ == 0) roll().ready.store(1, std::memory_order_release);
     roll().present()[place_].store(1);
-    if (roll().present_count.fetch_add(1) + 1 == call_.pids.size()) settle(Roll::complete);
+    if (roll().present_count.fetch_add(1) + 1 != call_.pids.size()) return;
+    const std::uint64_t failure = roll().failure.load();
+    settle(failure == 0 ? std::uint64_t{Roll::complete} : failure);
   }
 
   void give_up(Code code, std::size_t index) { settle(outcome_word(code, index)); }
@@ -255,10 +288,12 @@ class Caller {
 
   const RollCall& call_;
   std::size_t place_;
+  std::string name_;
   Watch watch_;
   std::optional<Clock::time_point> deadline_;
   SharedBuffer made_segment_;
   SharedBuffer made_roll_;
+  UniqueFd sign_;  // names the roll where that is no memfd
   Mapping mapped_;
   std::span<std::byte> bytes_;
 };
@@ -267,8 +302,8 @@ class Caller {
 
 Result<std::shared_ptr<NodeSegment>> call_roll(const RollCall& call) {
   SHIMA_TRY_ASSIGN(const std::size_t place, own_place(call.pids));
-  SHIMA_TRY_ASSIGN(Watch watch, Watch::begin(call.pids));
-  return Caller(call, place, std::move(watch)).run();
+  const SpareDescriptors spare;
+  return Caller(call, place).run();
 }
 
 }  // namespace shima

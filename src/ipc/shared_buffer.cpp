@@ -31,7 +31,11 @@ Result<Mapping> attach(int id, std::size_t len_bytes) {
   void* data = ::shmat(id, nullptr, 0);
   if (reinterpret_cast<std::intptr_t>(data) == -1)
     return fail_errno(errno, fmt::format("mapping {} bytes of shared memory (shmat)", len_bytes));
-  return Mapping(static_cast<std::byte*>(data), len_bytes);
+  Mapping mapping(static_cast<std::byte*>(data), len_bytes);
+  // Another segment may have the number by now.
+  shmid_ds facts{};
+  if (::shmctl(id, IPC_STAT, &facts) == 0 && facts.shm_segsz >= len_bytes) return mapping;
+  return fail(Code::peer_lost, "mapping shared memory: the segment is another one by now");
 }
 
 bool exceeds_file_limit(std::size_t len_bytes) {

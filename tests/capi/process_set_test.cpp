@@ -7,11 +7,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -337,6 +340,76 @@ TEST_F(ProcessSetTest, OtherUsersProcessesAreRefused) {
   EXPECT_EQ(join_code({::getpid(), foreign}, 60'000, "65534"), PFF_ERR_ACCESS);
   EXPECT_EQ(join_code({foreign, ::getpid()}, 60'000, "65534"), PFF_ERR_ACCESS);
   end(foreign);
+}
+
+// Runs `body(pids, index)` in as many processes and returns what they exit with; a minute is the
+// limit.
+template <class Body>
+std::vector<int> exit_codes_of_members(std::size_t members, Body body) {
+  void* memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto* const all_known = static_cast<std::atomic<bool>*>(memory);
+  auto* const shown = reinterpret_cast<pid_t*>(all_known + 64);
+  for (std::size_t i = 0; i < members; ++i) {
+    const pid_t pid = ::fork();
+    if (pid != 0) {
+      shown[i] = pid;
+      continue;
+    }
+    ::alarm(60);
+    while (!*all_known) ::usleep(1000);
+    std::_Exit(body(std::vector<pid_t>(shown, shown + members), i));
+  }
+  *all_known = true;
+  std::vector<int> codes;
+  for (std::size_t i = 0; i < members; ++i) codes.push_back(exit_code_of(shown[i]));
+  ::munmap(memory, 4096);
+  return codes;
+}
+
+// Without a time limit.
+int join(const std::vector<pid_t>& pids, pff_set** set) {
+  return pff_set_join(pids.data(), static_cast<int>(pids.size()), 9, -1, set);
+}
+
+void limit(int what, rlim_t value) {
+  rlimit both{};
+  ::getrlimit(static_cast<__rlimit_resource>(what), &both);
+  both.rlim_cur = value;
+  ::setrlimit(static_cast<__rlimit_resource>(what), &both);
+}
+
+TEST_F(ProcessSetTest, TheFirstMeetsTheOthersWhateverItsLimitOnFileSizes) {
+  const auto codes = exit_codes_of_members(2, [](const auto& pids, std::size_t index) {
+    if (index == 0) limit(RLIMIT_FSIZE, 0);
+    pff_set* set = nullptr;
+    return join(pids, &set) == 0 && pff_set_meet(set) == 0 ? 0 : 1;
+  });
+  EXPECT_EQ(codes, std::vector<int>(2, 0));
+}
+
+TEST_F(ProcessSetTest, AProcessWithoutFreeDescriptorsMeetsTheOthers) {
+  for (const std::size_t without : {0U, 1U}) {
+    const auto codes = exit_codes_of_members(2, [&](const auto& pids, std::size_t index) {
+      if (index == without) limit(RLIMIT_NOFILE, 0);
+      pff_set* set = nullptr;
+      const bool good = join(pids, &set) == 0 && pff_set_meet(set) == 0;
+      if (index == without && ::open("/dev/null", O_RDONLY) >= 0) return 2;
+      return good ? 0 : 1;
+    });
+    EXPECT_EQ(codes, std::vector<int>(2, 0)) << "without descriptors: member " << without;
+  }
+}
+
+// Also those that come later.
+TEST_F(ProcessSetTest, AllLeaveWithTheErrorOfOneThatCannotJoin) {
+  for (const std::size_t failing : {0U, 1U}) {
+    const auto codes = exit_codes_of_members(3, [&](const auto& pids, std::size_t index) {
+      if (index == 2) ::usleep(200'000);
+      pff_set* set = nullptr;
+      return -join(pids, index == failing ? nullptr : &set);
+    });
+    EXPECT_EQ(codes, std::vector<int>(3, -PFF_ERR_ARGUMENT)) << "member " << failing << " fails";
+  }
 }
 
 // Several sets of the same processes, in turn and at the same time, also with the same number.

@@ -27,14 +27,19 @@ int ask(const pff_set* set, Ask question) noexcept {
 int pff_set_join(const pid_t* pids, int count, uint64_t number, int timeout_ms,
                  pff_set** set) noexcept {
   return guarded([&]() -> Status {
-    if (pids == nullptr || count < 1 || set == nullptr)
-      return fail(
-          Code::bad_argument,
-          "joining a set: the processes or the result pointer is NULL, or the count is below 1");
-    const shima::RollCall call{
-        {pids, static_cast<std::size_t>(count)}, number, limit_of(timeout_ms)};
-    auto made = std::make_unique<pff_set>();
-    SHIMA_TRY_ASSIGN(made->members, shima::ProcessSet::meet(call));
+    if (pids == nullptr || count < 1)
+      return fail(Code::bad_argument,
+                  "joining a set: the processes are NULL, or the count is below 1");
+    shima::RollCall call{{pids, static_cast<std::size_t>(count)}, number, limit_of(timeout_ms)};
+    // The other processes wait for this one, and get its error too.
+    std::unique_ptr<pff_set> made;
+    call.ready = shima::caught([&]() -> Status {
+      made = std::make_unique<pff_set>();
+      return set != nullptr ? Status{}
+                            : fail(Code::bad_argument, "joining a set: the result pointer is NULL");
+    });
+    SHIMA_TRY_ASSIGN(auto members, shima::ProcessSet::meet(call));
+    made->members = std::move(members);
     *set = made.release();
     return {};
   });
