@@ -82,6 +82,32 @@ void Worker::add(Task task) noexcept {
   changed_.notify_all();
 }
 
+void Worker::make_reserve() {
+  Task made{Work(), nullptr};
+  const std::lock_guard hold(mutex_);
+  if (!reserve_) std::swap(reserve_, made);
+}
+
+void Worker::add_reserved(Work work, const Progress& progress) noexcept {
+  Task task;
+  {
+    const std::lock_guard hold(mutex_);
+    std::swap(task, reserve_);
+  }
+  if (task) {
+    task.set_work(std::move(work));
+    add(std::move(task));
+  } else {
+    drain(progress);
+    std::ignore = caught(work);
+  }
+  // If there is no memory for another reserve now, the next such work is done at once.
+  std::ignore = caught([this]() -> Status {
+    make_reserve();
+    return {};
+  });
+}
+
 void Worker::drain(const Progress& progress) {
   std::unique_lock lock(mutex_);
   wait_and_progress(lock, changed_, progress, std::chrono::milliseconds(2),

@@ -84,6 +84,12 @@ class Worker {
   void add(Work work, std::function<void(Outcome64)> done) {
     add(Task(std::move(work), std::move(done)));
   }
+  // The same with a task allocated by make_reserve(), so that it needs no memory. If that task is
+  // still queued, the caller drains the queue and runs the work itself. `work` must be small enough
+  // for std::function not to allocate.
+  void add_reserved(Work work, const Progress& progress = {}) noexcept;
+  // Throws if there is no memory.
+  void make_reserve();
   // Sleeps until no task is queued or running.
   void drain(const Progress& progress = {});
 
@@ -93,6 +99,7 @@ class Worker {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Task::Item> queue_;
+  Task reserve_;
   bool busy_ = false;
   bool ending_ = false;
   std::thread thread_;

@@ -412,6 +412,29 @@ TEST_F(ProcessSetTest, AllLeaveWithTheErrorOfOneThatCannotJoin) {
   }
 }
 
+// One that is called wrongly on one member, twice in a row.
+TEST_F(ProcessSetTest, ARequestThatOneMemberCannotStartIsAnErrorOfAll) {
+  const auto codes = exit_codes_of_members(2, [&](const auto& pids, std::size_t index) {
+    pff_set* set = nullptr;
+    pff_file* file = nullptr;
+    if (join(pids, &set) != 0 || pff_open_in(set, path_.c_str(), PFF_READ | PFF_WRITE | PFF_CREATE,
+                                             nullptr, nullptr, &file) != 0)
+      return 1;
+    char byte = 'x';
+    for (const bool writes : {true, true, false}) {
+      pff_request* request = nullptr;
+      auto** const place = index == 0 ? nullptr : &request;
+      const int started = writes ? pff_start_write_all(file, pff_span(0, 1), &byte, place)
+                                 : pff_start_read_all(file, pff_span(0, 1), &byte, place);
+      if (started != (index == 0 ? PFF_ERR_ARGUMENT : 0)) return 2;
+      if (index != 0 && pff_wait(request) != PFF_ERR_ARGUMENT) return 3;
+    }
+    if (pff_write_all(file, pff_span(static_cast<std::int64_t>(index), 1), &byte) != 1) return 4;
+    return pff_size(file) == 2 && pff_close(file) == 0 ? 0 : 5;
+  });
+  EXPECT_EQ(codes, std::vector<int>(2, 0));
+}
+
 // Several sets of the same processes, in turn and at the same time, also with the same number.
 TEST_F(ProcessSetTest, SetsOfTheSameProcesses) {
   const pid_t parent = ::getpid();

@@ -100,26 +100,53 @@ void finish(SharedRequest& request, Outcome64 outcome) {
 
 std::unexpected<Error> taken_back() { return fail(Code::cancelled, "the request was cancelled"); }
 
+struct Started {
+  Task task;
+  std::unique_ptr<pff_request> handle;
+};
+
+Result<Started> prepare(const Ask& ask, bool takes_part) {
+  auto transfer = caught([&] { return transfer_of(ask); });
+  if (!transfer && !takes_part) return std::unexpected(transfer.error());
+  auto shared = std::make_shared<SharedRequest>(takes_part);
+  auto handle = std::make_unique<pff_request>(shared);
+  Task task(
+      [=, file = ask.file, direction = ask.direction, transfer = std::move(transfer)] {
+        const bool wanted = settle(*shared, Fate::begun);
+        return carry_out(direction, takes_part, *file,
+                         wanted ? transfer : Result<Transfer>(taken_back()));
+      },
+      [=](Outcome64 outcome) { finish(*shared, std::move(outcome)); });
+  return Started{std::move(task), std::move(handle)};
+}
+
+// What is queued for a collective request that could not be made here; the others wait for it.
+struct PartWithError {
+  File* file;
+  Code code;
+  Direction direction;
+  Outcome64 operator()() const {
+    const auto error = fail(code, Words());
+    return direction == Direction::write ? file->write_all(error) : file->read_all(error);
+  }
+};
+
 // A collective request with an error is started nevertheless, because the others wait for it.
 int start(const Ask& ask, pff_request** request) noexcept {
   return guarded([&]() -> Status {
     SHIMA_TRY(check_handle(ask.file));
-    if (request == nullptr)
-      return fail(Code::bad_argument, "starting a request: the result pointer is NULL");
     const bool takes_part = ask.together && ask.file->in_set;
-    auto transfer = caught([&] { return transfer_of(ask); });
-    if (!transfer && !takes_part) return std::unexpected(transfer.error());
-    auto shared = std::make_shared<SharedRequest>(takes_part);
-    auto handle = std::make_unique<pff_request>(shared);
     Worker& worker = ask.together ? ask.file->together : ask.file->alone;
-    worker.add(
-        [=, file = ask.file, direction = ask.direction, transfer = std::move(transfer)] {
-          const bool wanted = settle(*shared, Fate::begun);
-          return carry_out(direction, takes_part, *file,
-                           wanted ? transfer : Result<Transfer>(taken_back()));
-        },
-        [=](Outcome64 outcome) { finish(*shared, std::move(outcome)); });
-    *request = handle.release();
+    auto started = caught([&]() -> Result<Started> {
+      if (request == nullptr)
+        return fail(Code::bad_argument, "starting a request: the result pointer is NULL");
+      return prepare(ask, takes_part);
+    });
+    if (!started && takes_part)
+      worker.add_reserved(PartWithError{ask.file->file.get(), started.error().code, ask.direction});
+    if (!started) return std::unexpected(started.error());
+    worker.add(std::move(started->task));
+    *request = started->handle.release();
     return {};
   });
 }

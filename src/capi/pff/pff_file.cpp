@@ -55,8 +55,11 @@ Status open(const Opening& opening, Result<std::unique_ptr<Channel>> channel, bo
   auto request = caught([&] { return request_of(opening); });
   if (request && file == nullptr)
     request = fail(Code::bad_argument, "opening a file: the result pointer is NULL");
-  auto made =
-      caught([]() -> Result<std::unique_ptr<pff_file>> { return std::make_unique<pff_file>(); });
+  auto made = caught([]() -> Result<std::unique_ptr<pff_file>> {
+    auto handle = std::make_unique<pff_file>();
+    handle->together.make_reserve();
+    return handle;
+  });
   if (!made && request) request = std::unexpected(made.error());
   SHIMA_TRY_ASSIGN(auto opened, File::open(*std::move(channel), request));
   (*made)->file = std::move(opened);

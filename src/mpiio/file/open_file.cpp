@@ -15,10 +15,8 @@ std::shared_ptr<const View> byte_view() {
 }  // namespace
 
 OpenFile::OpenFile(std::unique_ptr<File>& file, MPI_Comm comm, int amode, ProgressHold& progress)
-    : amode_(amode),
-      view_(byte_view()),
-      error_handler_(default_error_handler()),
-      reserve_(Work(), nullptr) {
+    : amode_(amode), view_(byte_view()), error_handler_(default_error_handler()) {
+  together_.make_reserve();
   PMPI_Comm_group(comm, &group_);
   file_ = std::move(file);
   progress_ = std::move(progress);
@@ -107,26 +105,10 @@ void OpenFile::take_part_with_error(Code code, bool ordered, bool in_background)
       return file->write_all(fail(code, Words()));
     }
   };
-  Task task;
-  {
-    const std::lock_guard hold(lock_);
-    std::swap(task, reserve_);
-  }
   const Part part{file_.get(), code, ordered};
-  if (task && in_background) {
-    task.set_work(part);
-    together_.add(std::move(task));
-  } else {
-    together_.drain(progress_mpi);
-    std::ignore = caught([&] { return part(); });
-  }
-  // If there is no memory for another reserve, the next failed call takes part at once.
-  std::ignore = caught([&]() -> Status {
-    Task made{Work(), nullptr};
-    const std::lock_guard hold(lock_);
-    if (!reserve_) std::swap(reserve_, made);
-    return {};
-  });
+  if (in_background) return together_.add_reserved(part, progress_mpi);
+  together_.drain(progress_mpi);
+  std::ignore = caught([&] { return part(); });
 }
 
 Status OpenFile::check_no_split() const {

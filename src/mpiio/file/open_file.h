@@ -96,7 +96,6 @@ class OpenFile {
   std::shared_ptr<const View> view_;
   ErrorHandler error_handler_;
   std::optional<Split> split_;
-  Task reserve_;  // for take_part_with_error, which may run out of memory
   // Last, so that they are destroyed before the objects that they work on.
   Worker together_;
   Worker alone_;
