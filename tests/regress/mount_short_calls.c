@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 ssize_t pwritev2(int fd, const struct iovec* pieces, int count, off_t offset, int flags) {
@@ -21,6 +22,26 @@ ssize_t pwritev64v2(int fd, const struct iovec* pieces, int count, off64_t offse
 int dup(int fd) {
   (void)fd;
   errno = EMFILE;
+  return -1;
+}
+
+// A file system that sends what was written when the file is synced or closed, and cannot.
+int fstatfs(int fd, struct statfs* facts) {
+  int (*real)(int, struct statfs*) = (int (*)(int, struct statfs*))dlsym(RTLD_NEXT, "fstatfs");
+  const int code = real(fd, facts);
+  if (code == 0) facts->f_type = 0x6969;  // NFS
+  return code;
+}
+int fstatfs64(int fd, struct statfs64* facts) {
+  int (*real)(int, struct statfs64*) =
+      (int (*)(int, struct statfs64*))dlsym(RTLD_NEXT, "fstatfs64");
+  const int code = real(fd, facts);
+  if (code == 0) facts->f_type = 0x6969;
+  return code;
+}
+int fsync(int fd) {
+  (void)fd;
+  errno = ENOSPC;
   return -1;
 }
 

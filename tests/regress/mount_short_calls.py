@@ -3,8 +3,8 @@
 # TIMEOUT: 60
 """The mount reports system calls that fail or move nothing, and changes the owner only of the file that it has created.
 
-mount_short_calls.c is preloaded into the mount: pwritev2 writes nothing, dup has no descriptor left, and a user who may
-rename in the directory replaces a new file by a link to root's file.
+mount_short_calls.c is preloaded into the mount: pwritev2 writes nothing, dup has no descriptor left, a file system like
+NFS cannot send written data, and a user who may rename in the directory replaces a new file by a link to root's file.
 """
 import contextlib
 import errno
@@ -38,6 +38,12 @@ def check_writes():
     fd = os.open(MOUNT / "plain", os.O_RDWR | os.O_CREAT)
     check("a write that moves nothing", errno_of(lambda: os.write(fd, b"bytes")), errno.EIO)
     check("a flush without descriptors", errno_of(lambda: os.close(fd)), errno.EMFILE)
+
+
+def check_late_errors():
+    fd = os.open(MOUNT / "striped", os.O_RDWR)
+    check("a write that is sent later", os.write(fd, b"bytes"), 5)
+    check("a close that cannot send it", errno_of(lambda: os.close(fd)), errno.ENOSPC)
 
 
 def check_owner(victim):
@@ -80,12 +86,14 @@ def main():
     for directory in (DIRECTORY, MOUNT):
         directory.mkdir(exist_ok=True)
         directory.chmod(0o777)
+    subprocess.run([SHIMA, "create", "--stripe", "unit=4K,targets=2,order=beside", DIRECTORY / "striped"], check=True)
     env = dict(os.environ, LD_PRELOAD=str(shim), SHIMA_TEST_VICTIM=str(victim))
     subprocess.run([SHIMA, "mount", "--allow-other", "--log-file", "mount.log", DIRECTORY, MOUNT], check=True, env=env,
                    timeout=20)
     try:
         with limited(server_of_mount(), 15):
             check_writes()
+            check_late_errors()
             check_owner(victim)
     finally:
         subprocess.run(["umount", "-l", MOUNT], check=False)

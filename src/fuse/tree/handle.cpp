@@ -185,8 +185,12 @@ Result<off_t> Handle::seek(off_t offset, int whence) {
   return whence == SEEK_DATA ? offset : end.value;
 }
 
-Status Handle::flush() const {
-  if (file_) return {};
+// Errors of writes that a subfile's file system keeps until it is closed come from publish().
+Status Handle::flush() {
+  if (file_) {
+    const std::lock_guard lock(syncing_);
+    return file_->publish();
+  }
   const int copy = ::dup(fd_.get());
   SHIMA_TRY(done(copy));
   return done(::close(copy));

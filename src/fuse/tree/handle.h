@@ -45,7 +45,7 @@ class Handle {
   [[nodiscard]] Status allocate(int mode, off_t offset, off_t len);
   [[nodiscard]] Result<off_t> seek(off_t offset, int whence);
   // At each close of a descriptor: returns deferred errors.
-  [[nodiscard]] Status flush() const;
+  [[nodiscard]] Status flush();
 
  private:
   Handle(Tree& tree, std::shared_ptr<Node> node, int flags)
