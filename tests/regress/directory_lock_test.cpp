@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 
 #include "base/unique_fd.h"
 #include "store/striped/intents.h"
+#include "store/target/directory_lock.h"
 #include "striped_world.h"
 
 namespace shima {
@@ -82,6 +84,28 @@ TEST_F(DirectoryLockTest, NamesItsHolderToThoseWhoWaitInVain) {
   const auto tried = DirectoryLock::try_take(path("d/f"));
   ASSERT_FALSE(tried.has_value());
   EXPECT_EQ(tried.error().code, Code::file_in_use);
+}
+
+// Those who remove what nobody uses need the lock, if there is one.
+TEST_F(DirectoryLockTest, IsNotTakenForNoneWhereItCannotBeOpened) {
+  const auto take = [&] {
+    return DirectoryLock::take(path("d/f"), DirectoryLock::IfUnused::leave);
+  };
+  EXPECT_TRUE(take().has_value());  // there is none yet
+  make("d/f", three, some_bytes(40000, 1));
+  EXPECT_TRUE(take().has_value());
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  const bool taken = take().has_value();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_FALSE(taken);
+  if (::geteuid() != 0) return;
+  ASSERT_EQ(::chown(path("d/.shima").c_str(), nobody, nobody), 0);
+  const auto foreign = take();
+  ASSERT_FALSE(foreign.has_value());
+  EXPECT_EQ(foreign.error().code, Code::access_denied);
 }
 
 TEST_F(DirectoryLockTest, ExcludesThreadsAndOutlivesItsFile) {

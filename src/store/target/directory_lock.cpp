@@ -150,6 +150,11 @@ std::string holder(int fd) {
   return name.empty() ? "an unknown process" : name;
 }
 
+// No lock file, no .shima, or no directory of that name; not: a lock that cannot be opened.
+bool is_nothing_there(const Error& error) {
+  return error.code == Code::no_such_file || error.code == Code::bad_file_name;
+}
+
 // Waits until `end` at the latest; an empty descriptor if there is nothing to lock.
 Result<UniqueFd> lock_until(Clock::time_point end, const std::string& path,
                             DirectoryLock::IfUnused unused) {
@@ -159,7 +164,7 @@ Result<UniqueFd> lock_until(Clock::time_point end, const std::string& path,
   while (true) {
     const bool make = unused == DirectoryLock::IfUnused::make;
     auto fd = make ? open_or_make_lock_file(path) : open_lock_file(path, unused);
-    if (!fd && !make) return UniqueFd();
+    if (!fd && !make && is_nothing_there(fd.error())) return UniqueFd();
     if (!fd) return fd;
     SHIMA_TRY_ASSIGN(const bool locked, lock_now(fd->get(), name_of_lock(path)));
     if (locked && !still_there(fd->get(), path)) continue;

@@ -96,6 +96,7 @@ Status remove_own_directory(int directory_fd, const std::string& directory) {
   const std::string path = own_directory_of(directory);
   SHIMA_TRY_ASSIGN(const UniqueFd own, open_directory(directory_fd, own_directory_name, path));
   const auto lock = DirectoryLock::try_take(path, DirectoryLock::IfUnused::leave);
+  if (!lock && lock.error().code != Code::file_in_use) return std::unexpected(lock.error());
   if (!lock) return fail_errno(EBUSY, "removing " + path);
   SHIMA_TRY_ASSIGN(const auto names, names_in(own.get(), path));
   constexpr std::array<std::string_view, 2> worthless{target_marker, lock_file_name};
