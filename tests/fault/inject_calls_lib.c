@@ -118,12 +118,15 @@ static int fails(const char* kind, void* to, int allocates) {
   return failing;
 }
 
-/* The interface for the program under test. */
+/* The interface for the program under test. inject_begin returns 0 if MPI_File_open is not Shima's.
+ */
 int inject_begin(void) {
   if (text_begin == 0) {
     void* open = dlsym(RTLD_DEFAULT, "MPI_File_open");
-    dl_iterate_phdr(find_text, open);
+    Dl_info info;
     uintptr_t at[8];
+    if (dladdr(open, &info) == 0 || strstr(info.dli_fname, "/libshima-") == NULL) return 0;
+    dl_iterate_phdr(find_text, open);
     site_here("warm", at);
   }
   site_count = 0;
