@@ -293,8 +293,8 @@ TEST_F(ProcessSetTest, ArraysThatAreNoSet) {
   EXPECT_EQ(join_code({}, 100, "count is below 1"), PFF_ERR_ARGUMENT);
   EXPECT_EQ(join_code({me, me}, 100, "twice"), PFF_ERR_ARGUMENT);
   EXPECT_EQ(join_code({1, 2}, 100, "not in it"), PFF_ERR_ARGUMENT);
-  EXPECT_EQ(join_code({me, 0}, 100, "no process ID"), PFF_ERR_ARGUMENT);
-  EXPECT_EQ(join_code({me, -7}, 100, "no process ID"), PFF_ERR_ARGUMENT);
+  EXPECT_EQ(join_code({me, 0}, 100, "not a process ID"), PFF_ERR_ARGUMENT);
+  EXPECT_EQ(join_code({me, -7}, 100, "not a process ID"), PFF_ERR_ARGUMENT);
   EXPECT_EQ(join_code({me, 4'194'305}, 100, "4194305"), PFF_ERR_PEER_LOST);
 }
 
@@ -326,7 +326,7 @@ TEST_F(ProcessSetTest, WhoDiesWhileOthersWaitIsFound) {
     }
     const CalmClock clock;
     const auto pids = first ? std::vector{dying, ::getpid()} : std::vector{::getpid(), dying};
-    EXPECT_EQ(join_code(pids, 20'000, "ended"), PFF_ERR_PEER_LOST);
+    EXPECT_EQ(join_code(pids, 20'000, "exited"), PFF_ERR_PEER_LOST);
     EXPECT_LT(clock.elapsed(), std::chrono::seconds(3));
     ::waitpid(dying, nullptr, 0);
   }
