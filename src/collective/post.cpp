@@ -50,7 +50,8 @@ std::vector<std::byte> encode_post(const Post& post) {
   return bytes;
 }
 
-Result<Post> decode_post(std::span<const std::byte> bytes) {
+Result<Post> decode_post(std::span<const std::byte> bytes,
+                         const std::shared_ptr<const void>& owner) {
   Header header{};
   if (bytes.size() < sizeof header)
     return fail(Code::internal, "decoding a member's post: too short");
@@ -66,8 +67,8 @@ Result<Post> decode_post(std::span<const std::byte> bytes) {
             .bounds = header.bounds,
             .file = {},
             .memory = {}};
-  SHIMA_TRY_ASSIGN(post.file, decode(bytes));
-  SHIMA_TRY_ASSIGN(post.memory, decode(bytes));
+  SHIMA_TRY_ASSIGN(post.file, decode(bytes, owner));
+  SHIMA_TRY_ASSIGN(post.memory, decode(bytes, owner));
   return post;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct Post {
 [[nodiscard]] Post make_post(const Slice& file, const Slice& memory);
 
 [[nodiscard]] std::vector<std::byte> encode_post(const Post& post);
-[[nodiscard]] Result<Post> decode_post(std::span<const std::byte> bytes);
+// With `owner`, lists of pieces stay in `bytes` (see decode()).
+[[nodiscard]] Result<Post> decode_post(std::span<const std::byte> bytes,
+                                       const std::shared_ptr<const void>& owner = nullptr);
 
 }  // namespace shima

@@ -18,11 +18,14 @@ std::uint64_t bytes_before(const Slice& file, FileOffset end_of_file) {
   return cursor.byte();
 }
 
+// Lists of pieces are read where the messages are: these outlive the transfer, since the channel
+// keeps them until its next exchange.
 Result<std::vector<Post>> decode_posts(Messages messages) {
+  const std::shared_ptr<const void> kept_by_channel(std::shared_ptr<const void>(), &messages);
   std::vector<Post> posts;
   posts.reserve(messages.size());
   for (const auto message : messages) {
-    SHIMA_TRY_ASSIGN(Post post, decode_post(message));
+    SHIMA_TRY_ASSIGN(Post post, decode_post(message, kept_by_channel));
     posts.push_back(std::move(post));
   }
   return posts;

@@ -57,7 +57,15 @@ std::optional<DevicePlace> place_of(std::int64_t address) {
 const PatternNode* list_in(const Pattern& pattern) {
   const PatternNode* node = pattern.node();
   while (node != nullptr && node->kind == PatternNode::Kind::strided) node = node->child.node();
-  return node != nullptr && node->kind == PatternNode::Kind::indexed ? node : nullptr;
+  return node;
+}
+
+// The data bytes of a node before its entry `i`; nothing if there is none.
+std::optional<std::uint64_t> first_byte_of(const PatternNode& node, std::size_t i) {
+  if (node.kind == PatternNode::Kind::list && i < node.pieces.count())
+    return node.pieces.first_byte(i);
+  if (i < node.first_bytes.size()) return node.first_bytes[i];
+  return {};
 }
 
 }  // namespace
@@ -68,9 +76,10 @@ std::optional<DevicePlace> device_place_of(const Slice& memory) {
   if (auto place = place_of(cursor.strip().offset)) return place;
   if (memory.pattern.is_contiguous()) return {};
   if (const PatternNode* const list = list_in(memory.pattern)) {
-    const std::size_t entries = std::min(list->first_bytes.size(), most_asked_entries);
-    for (std::size_t i = 1; i < entries && list->first_bytes[i] < memory.len_bytes; ++i) {
-      cursor.seek_byte(list->first_bytes[i]);
+    for (std::size_t i = 1; i < most_asked_entries; ++i) {
+      const auto byte = first_byte_of(*list, i);
+      if (!byte || *byte >= memory.len_bytes) break;
+      cursor.seek_byte(*byte);
       if (auto place = place_of(cursor.strip().offset)) return place;
     }
   }

@@ -4,7 +4,10 @@
 // slice itself. All numbers are 64-bit words in host order (ranks of one job share it).
 //
 //   slice    = node_count { node } root origin base first_byte len_bytes
-//   node     = 0 len_bytes | 1 count stride child | 2 n { child origin }
+//   node     = 0 len_bytes | 1 count stride child | 2 n { child origin } | 3 image
+//
+// The image of a list is the one that it has in memory (pattern/piece_list.h): it is copied out,
+// and on request used where it was received.
 //
 // A reader accepts only descriptions that the constructors could have made, so that a damaged one
 // cannot cause unbounded recursion or sums that overflow.
@@ -45,6 +48,10 @@ class Writer {
       word(node->count);
       word(node->stride_bytes);
       word(child);
+    } else if (node->kind == Kind::list) {
+      begin(node);
+      const auto image = node->pieces.image();
+      out_.insert(out_.end(), image.begin(), image.end());
     } else {
       std::vector<std::uint64_t> places;
       places.reserve(node->children.size());
@@ -70,7 +77,8 @@ class Writer {
 
 class Reader {
  public:
-  explicit Reader(std::span<const std::byte>& in) : in_(in) {}
+  Reader(std::span<const std::byte>& in, std::shared_ptr<const void> owner)
+      : in_(in), owner_(std::move(owner)) {}
 
   [[nodiscard]] bool ok() const { return ok_; }
   std::uint64_t word() {
@@ -100,6 +108,8 @@ class Reader {
         return strided(table);
       case 2:
         return indexed(table);
+      case 3:
+        return list();
       default:
         ok_ = false;
         return {};
@@ -145,6 +155,11 @@ class Reader {
     }
     return ok_ ? Pattern::indexed(std::move(children)) : Pattern{};
   }
+  Pattern list() {
+    auto pieces = ok_ ? PieceList::decode(in_, owner_) : Result<PieceList>{};
+    require(pieces.has_value());
+    return ok_ ? Pattern::list(*std::move(pieces)) : Pattern{};
+  }
   static bool fits(std::uint64_t count, std::uint64_t bytes) {
     std::uint64_t product = 0;
     return !__builtin_mul_overflow(count, bytes, &product) && product <= max_bytes;
@@ -157,6 +172,7 @@ class Reader {
   }
 
   std::span<const std::byte>& in_;
+  std::shared_ptr<const void> owner_;
   bool ok_ = true;
 };
 
@@ -183,8 +199,8 @@ void encode(const Slice& slice, std::vector<std::byte>& out) {
   writer.word(slice.len_bytes);
 }
 
-Result<Slice> decode(std::span<const std::byte>& in) {
-  Reader reader(in);
+Result<Slice> decode(std::span<const std::byte>& in, std::shared_ptr<const void> owner) {
+  Reader reader(in, std::move(owner));
   const std::uint64_t nodes = reader.word();
   std::vector<Pattern> table;
   for (std::uint64_t i = 0; reader.ok() && i < nodes; ++i) table.push_back(reader.node(table));

@@ -51,6 +51,14 @@ void Cursor::enter(const PatternNode* node, std::int64_t base) {
   path_[static_cast<std::size_t>(depth_++)] = {node, base, 0};
 }
 
+void Cursor::enter_contiguous() {
+  const Level& leaf = path_[static_cast<std::size_t>(depth_ - 1)];
+  piece_offset_ = leaf.base;
+  piece_len_ = leaf.node->len_bytes;
+  is_repeated_ =
+      depth_ >= 2 && path_[static_cast<std::size_t>(depth_ - 2)].node->kind == Kind::strided;
+}
+
 void Cursor::seek_byte(std::uint64_t byte) {
   byte_ = slice_.first_byte + std::min(byte, slice_.len_bytes);
   if (done()) return;
@@ -65,7 +73,14 @@ void Cursor::descend_to_byte(std::uint64_t byte_in_node) {
     Level& level = path_[static_cast<std::size_t>(depth_ - 1)];
     const PatternNode& node = *level.node;
     if (node.kind == Kind::contiguous) {
+      enter_contiguous();
       within_ = byte_in_node;
+      return;
+    }
+    if (node.kind == Kind::list) {
+      is_repeated_ = false;
+      enter_piece(level, byte_in_node == 0 ? 0 : node.pieces.piece_of_byte(byte_in_node));
+      within_ = byte_in_node - node.pieces.first_byte(level.index);
       return;
     }
     if (node.kind == Kind::strided) {
@@ -100,7 +115,14 @@ void Cursor::descend_to_offset(std::int64_t offset) {
     Level& level = path_[static_cast<std::size_t>(depth_ - 1)];
     const PatternNode& node = *level.node;
     if (node.kind == Kind::contiguous) {
+      enter_contiguous();
       within_ = as_unsigned(std::max<std::int64_t>(offset - level.base, 0));
+      return;
+    }
+    if (node.kind == Kind::list) {
+      is_repeated_ = false;
+      enter_piece(level, node.pieces.first_beyond(offset - level.base));
+      within_ = as_unsigned(std::max<std::int64_t>(offset - piece_offset_, 0));
       return;
     }
     if (node.kind == Kind::strided) {
@@ -115,7 +137,9 @@ void Cursor::descend_to_offset(std::int64_t offset) {
 }
 
 std::uint64_t Cursor::byte_of_path() const {
+  const Level& leaf = path_[static_cast<std::size_t>(depth_ - 1)];
   std::uint64_t byte = within_;
+  if (leaf.node->kind == Kind::list) byte += leaf.node->pieces.first_byte(leaf.index);
   for (int i = 0; i + 1 < depth_; ++i) {
     const Level& level = path_[static_cast<std::size_t>(i)];
     byte += level.node->kind == Kind::strided ? level.index * level.node->child.len_bytes()
@@ -129,6 +153,11 @@ std::uint64_t Cursor::byte_of_path() const {
 // so that a long step costs no more than the depth.
 void Cursor::climb() {
   std::uint64_t rest = within_;  // counted from the start of the level just left
+  Level& leaf = path_[static_cast<std::size_t>(depth_ - 1)];
+  if (leaf.node->kind == Kind::list) {
+    rest += leaf.node->pieces.first_byte(leaf.index);
+    if (rest < leaf.node->len_bytes) return descend_to_byte(rest);
+  }
   for (--depth_; depth_ > 0; --depth_) {
     Level& level = path_[static_cast<std::size_t>(depth_ - 1)];
     const PatternNode& node = *level.node;

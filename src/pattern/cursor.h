@@ -49,7 +49,7 @@ class Cursor {
   struct Level {
     const PatternNode* node;
     std::int64_t base;    // the place of the node's offset 0
-    std::uint64_t index;  // which child; unused on the contiguous level
+    std::uint64_t index;  // which child or piece; unused on the contiguous level
   };
 
   void enter(const PatternNode* node, std::int64_t base);
@@ -57,25 +57,28 @@ class Cursor {
   void descend_to_offset(std::int64_t offset);
   [[nodiscard]] std::uint64_t byte_of_path() const;
   bool step_in_list();
+  void enter_piece(Level& list, std::uint64_t piece);
+  void enter_contiguous();
   void climb();
 
   Slice slice_;
   std::uint64_t byte_ = 0;
   std::uint64_t end_byte_ = 0;
   std::uint64_t within_ = 0;  // data bytes of the current piece already passed
+  std::int64_t piece_offset_ = 0;
+  std::uint64_t piece_len_ = 0;
+  bool is_repeated_ = false;  // the current piece is the child of a strided level
   int depth_ = 0;
   std::array<Level, Pattern::max_depth> path_;  // from the root to the piece
 };
 
 // Inline like advance(): in lists of small pieces these two take most of the time besides copying.
 inline Strip Cursor::strip() const {
-  const Level& leaf = path_[static_cast<std::size_t>(depth_ - 1)];
   const std::uint64_t left = end_byte_ - byte_;
-  const std::uint64_t piece = leaf.node->len_bytes - within_;
-  Strip strip{leaf.base + as_signed(within_), std::min(piece, left), as_signed(piece), 1};
-  if (depth_ < 2 || within_ != 0 || left < piece) return strip;
+  const std::uint64_t piece = piece_len_ - within_;
+  Strip strip{piece_offset_ + as_signed(within_), std::min(piece, left), as_signed(piece), 1};
+  if (!is_repeated_ || within_ != 0 || left < piece) return strip;
   const Level& parent = path_[static_cast<std::size_t>(depth_ - 2)];
-  if (parent.node->kind != PatternNode::Kind::strided) return strip;
   strip.stride_bytes = parent.node->stride_bytes;
   strip.count = parent.node->count - parent.index;
   // A division per strip is expensive if strips are short; most end well before the slice does.
@@ -87,29 +90,25 @@ inline void Cursor::advance(std::uint64_t len_bytes) {
   const std::uint64_t step = std::min(len_bytes, end_byte_ - byte_);
   byte_ += step;
   within_ += step;
-  if (byte_ < end_byte_ && within_ >= path_[static_cast<std::size_t>(depth_ - 1)].node->len_bytes &&
-      !step_in_list()) {
-    climb();
-  }
+  if (byte_ < end_byte_ && within_ >= piece_len_ && !step_in_list()) climb();
 }
 
-// The most frequent step in lists: from one piece to the next child, if that is one piece too.
+// The most frequent step in lists: to the next piece.
 inline bool Cursor::step_in_list() {
-  if (depth_ < 2) return false;
-  Level& list = path_[static_cast<std::size_t>(depth_ - 2)];
-  Level& piece = path_[static_cast<std::size_t>(depth_ - 1)];
-  const std::uint64_t next = list.index + 1;
-  if (next >= list.node->children.size())
-    return false;  // also if the parent is strided: it has no list
-  const Pattern& child = list.node->children[next];
-  const std::uint64_t rest = within_ - piece.node->len_bytes;
-  if (child.node()->kind != PatternNode::Kind::contiguous || rest >= child.node()->len_bytes)
-    return false;
-  list.index = next;
-  piece.node = child.node();
-  piece.base = list.base + child.origin();
+  Level& leaf = path_[static_cast<std::size_t>(depth_ - 1)];
+  if (leaf.node->kind != PatternNode::Kind::list) return false;
+  const std::uint64_t next = leaf.index + 1;
+  const std::uint64_t rest = within_ - piece_len_;
+  if (next >= leaf.node->pieces.count() || rest >= leaf.node->pieces.len_bytes(next)) return false;
+  enter_piece(leaf, next);
   within_ = rest;
   return true;
+}
+
+inline void Cursor::enter_piece(Level& list, std::uint64_t piece) {
+  list.index = piece;
+  piece_offset_ = list.base + list.node->pieces.offset(piece);
+  piece_len_ = list.node->pieces.len_bytes(piece);
 }
 
 // The part of a strip below `limit`: whole pieces, or the first bytes of one piece.

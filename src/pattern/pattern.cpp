@@ -62,6 +62,20 @@ bool is_regular(const std::vector<Pattern>& children) {
   return true;
 }
 
+bool is_regular(std::span<const std::int64_t> offsets, std::span<const std::uint64_t> lens_bytes) {
+  const std::int64_t step = offsets[1] - offsets[0];
+  for (std::size_t i = 1; i < offsets.size(); ++i)
+    if (lens_bytes[i] != lens_bytes[0] || offsets[i] - offsets[i - 1] != step) return false;
+  return true;
+}
+
+PieceCollector collect(const std::vector<Pattern>& contiguous_children) {
+  PieceCollector pieces;
+  pieces.reserve(contiguous_children.size());
+  for (const Pattern& child : contiguous_children) pieces.add(child.lowest(), child.len_bytes());
+  return pieces;
+}
+
 void derive_indexed(PatternNode& node) {
   node.lowest = max_offset;
   node.highest = -max_offset;
@@ -124,8 +138,10 @@ Pattern Pattern::strided(std::uint64_t count, std::int64_t stride_bytes, const P
 }
 
 Pattern Pattern::indexed(std::vector<Pattern> children) {
+  if (std::ranges::all_of(
+          children, [](const Pattern& child) { return child.empty() || child.is_contiguous(); }))
+    return list(collect(children));
   children = join_adjacent(std::move(children));
-  if (children.empty()) return {};
   if (children.size() == 1) return children.front();
   if (is_regular(children)) {
     const std::int64_t step = children[1].origin() - children[0].origin();
@@ -142,14 +158,38 @@ Pattern Pattern::indexed(std::vector<Pattern> children) {
 
 Pattern Pattern::list(std::span<const std::int64_t> displacements,
                       std::span<const std::uint64_t> lens_bytes) {
-  std::vector<Pattern> children;
-  children.reserve(displacements.size());
-  Pattern piece;
-  for (std::size_t i = 0; i < displacements.size(); ++i) {
-    if (piece.len_bytes() != lens_bytes[i]) piece = contiguous(lens_bytes[i]);
-    children.push_back(piece.shifted(displacements[i]));
-  }
-  return indexed(std::move(children));
+  PieceCollector pieces;
+  pieces.reserve(displacements.size());
+  for (std::size_t i = 0; i < displacements.size(); ++i)
+    pieces.add(displacements[i], lens_bytes[i]);
+  return list(std::move(pieces));
+}
+
+Pattern Pattern::list(PieceCollector pieces) {
+  std::vector<std::int64_t>& offsets = pieces.offsets();
+  const std::vector<std::uint64_t>& lens_bytes = pieces.lens_bytes();
+  if (offsets.empty()) return {};
+  const std::int64_t origin = offsets.front();
+  if (offsets.size() == 1) return contiguous(lens_bytes.front()).shifted(origin);
+  if (is_regular(offsets, lens_bytes))
+    return strided(offsets.size(), offsets[1] - origin, contiguous(lens_bytes.front()))
+        .shifted(origin);
+  for (std::int64_t& offset : offsets) offset -= origin;
+  return list(PieceList::make(offsets, lens_bytes)).shifted(origin);
+}
+
+Pattern Pattern::list(PieceList pieces) {
+  const PieceList::Facts facts = pieces.facts();
+  auto node = std::make_shared<PatternNode>();
+  node->kind = Kind::list;
+  node->ordered = facts.ordered;
+  node->len_bytes = facts.len_bytes;
+  node->lowest = facts.lowest;
+  node->highest = facts.highest;
+  node->granule_bytes = facts.granule_bytes;
+  node->piece_count = pieces.count();
+  node->pieces = std::move(pieces);
+  return {0, std::move(node)};
 }
 
 Pattern Pattern::tiled(const Pattern& tile, std::int64_t extent_bytes) {

@@ -1,9 +1,10 @@
 // WHICH bytes: a Pattern describes a set of bytes of a file or of memory, in data order.
 //
-// It is a tree of three shapes: contiguous(n), strided(count, stride, child) and
-// indexed(children, each with its own displacement). PFF's stride and list requests, MPI datatypes
-// and views all normalise to it. A Pattern is never flattened: its size in memory and on the wire
-// is the size of its description, whatever the number of pieces. Constructors bring it to a normal
+// It is a tree of four shapes: contiguous(n), strided(count, stride, child), indexed(children, each
+// with its own displacement), and list(pieces), which is what indexed becomes if all children are
+// contiguous (pattern/piece_list.h). PFF's stride and list requests, MPI datatypes and views all
+// normalise to it. A Pattern is never flattened: its size in memory and on the wire is the size of
+// its description, whatever the number of pieces. Constructors bring it to a normal
 // form, so that equal layouts written differently (a vector of adjacent blocks, a subarray that
 // covers whole rows) become the same small tree.
 //
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "pattern/piece_list.h"
 
 namespace shima {
 
@@ -37,6 +39,9 @@ class Pattern {
   // Pieces of `lens_bytes[i]` at `displacements[i]`: PFF's list request. The spans have one length.
   [[nodiscard]] static Pattern list(std::span<const std::int64_t> displacements,
                                     std::span<const std::uint64_t> lens_bytes);
+  [[nodiscard]] static Pattern list(PieceCollector pieces);
+  // A list as it was decoded, in the form that it has; not empty.
+  [[nodiscard]] static Pattern list(PieceList pieces);
   // `tile` repeated every `extent_bytes`, as often as 62 bits of offset allow: an MPI file view.
   [[nodiscard]] static Pattern tiled(const Pattern& tile, std::int64_t extent_bytes);
 
@@ -76,7 +81,7 @@ class Pattern {
 // is its first byte in data order, so that the sum of origins at any level stays within the offsets
 // in use.
 struct PatternNode {
-  enum class Kind : std::uint8_t { contiguous, strided, indexed };
+  enum class Kind : std::uint8_t { contiguous, strided, indexed, list };
 
   Kind kind = Kind::contiguous;
   bool ordered = true;
@@ -91,6 +96,7 @@ struct PatternNode {
   Pattern child;                           // strided; its origin is 0
   std::vector<Pattern> children;           // indexed; the first one's origin is 0
   std::vector<std::uint64_t> first_bytes;  // indexed: data bytes before each child
+  PieceList pieces;                        // list
 };
 
 // Consecutive data bytes of a Pattern placed at `base`: one request on a file or in memory.
@@ -113,7 +119,9 @@ struct Bounds {
 void encode(const Slice& slice, std::vector<std::byte>& out);
 
 // Reads one description and removes it from `in`. Refuses anything that encode() cannot have
-// written: forward references, excessive depth, sums beyond 62 bits.
-[[nodiscard]] Result<Slice> decode(std::span<const std::byte>& in);
+// written: forward references, excessive depth, sums beyond 62 bits. Lists are copied out of `in`;
+// with `owner`, which keeps the memory of `in`, they stay there.
+[[nodiscard]] Result<Slice> decode(std::span<const std::byte>& in,
+                                   std::shared_ptr<const void> owner = nullptr);
 
 }  // namespace shima

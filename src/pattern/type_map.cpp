@@ -147,8 +147,40 @@ Result<TypeMap> sequence(std::vector<TypeMap> parts) {
   return whole;
 }
 
+// Blocks of a type without gaps are pieces: one pass, without an allocation a block.
+Result<TypeMap> dense_blocks(const TypeMap& map, std::span<const std::int64_t> lens,
+                             std::span<const std::int64_t> displacements) {
+  PieceCollector pieces;
+  pieces.reserve(lens.size());
+  TypeMap whole;
+  std::int64_t end = 0;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < lens.size(); ++i) {
+    if (lens[i] <= 0) continue;
+    std::int64_t len = 0;
+    if (__builtin_mul_overflow(lens[i], map.extent, &len) || len > max_bytes ||
+        (bytes += as_unsigned(len)) > as_unsigned(max_bytes))
+      return fail(Code::bad_type, "the datatype has more than 2^62 bytes");
+    const std::int64_t begin = displacements[i];
+    if (begin < -max_bytes || begin > max_bytes - len)
+      return fail(Code::bad_type, "the datatype has a displacement beyond 2^62 bytes");
+    const bool is_first = bytes == as_unsigned(len);
+    whole.nondecreasing = is_first || (whole.nondecreasing && whole.last <= begin);
+    whole.first = is_first ? begin : whole.first;
+    whole.last = begin;
+    whole.lb = is_first ? begin : std::min(whole.lb, begin);
+    end = is_first ? begin + len : std::max(end, begin + len);
+    pieces.add(begin, as_unsigned(len));
+  }
+  whole.extent = end - whole.lb;
+  whole.pattern = Pattern::list(std::move(pieces));
+  return whole;
+}
+
 Result<TypeMap> blocks(const TypeMap& map, std::span<const std::int64_t> lens,
                        std::span<const std::int64_t> displacements) {
+  if (map.is_dense() && map.lb == 0 && map.first == 0 && map.last == 0 && map.nondecreasing)
+    return dense_blocks(map, lens, displacements);
   std::vector<TypeMap> parts;
   parts.reserve(lens.size());
   TypeMap block;

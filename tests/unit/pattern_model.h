@@ -106,6 +106,7 @@ class Maker {
 
   Modelled tree(int levels) {
     Modelled made = levels == 0 || random_.one_in(6) ? leaf()
+                    : random_.one_in(8)              ? many_pieces()
                     : random_.one_in(2)              ? stride(levels)
                                                      : list(levels);
     return random_.one_in(3) ? moved(made, distance(200)) : made;
@@ -113,6 +114,18 @@ class Maker {
 
  private:
   Modelled leaf() { return piece(as_unsigned(unit_ * random_.between(1, 24))); }
+  // More than a block of a PieceList.
+  Modelled many_pieces() {
+    std::vector<Modelled> pieces;
+    std::int64_t end = distance(100);
+    for (std::int64_t i = random_.between(60, 150); i > 0; --i) {
+      const Modelled made = piece(as_unsigned(unit_ * random_.between(1, 3)));
+      const std::int64_t at = end + unit_ * random_.between(ordered_ ? 0 : -2, 4);
+      pieces.push_back(moved(made, at));
+      end = at + made.highest();
+    }
+    return together(pieces);
+  }
   std::int64_t distance(std::int64_t most) { return unit_ * random_.between(-most, most); }
 
   Modelled stride(int levels) {
