@@ -75,8 +75,8 @@ TEST(PieceList, StaysWhereItsOwnerKeepsIt) {
   const std::vector<std::int64_t> offsets{0, 100, 50};
   const std::vector<std::uint64_t> lens{8, 4, 4};
   const PieceList made = PieceList::make(offsets, lens);
-  const auto memory = std::make_shared<std::vector<std::byte>>(made.image().begin(),
-                                                               made.image().end());
+  const auto memory =
+      std::make_shared<std::vector<std::byte>>(made.image().begin(), made.image().end());
   std::span<const std::byte> in = *memory;
   const auto list = PieceList::decode(in, memory);
   ASSERT_TRUE(list.has_value());
@@ -106,14 +106,14 @@ TEST(PieceList, DamagedImagesAreRefused) {
     std::span<const std::byte> in = image;
     return !PieceList::decode(in, nullptr).has_value();
   };
-  EXPECT_TRUE(refused(0, 0));                    // no piece
-  EXPECT_TRUE(refused(0, 1000));                 // more than the image has
-  EXPECT_TRUE(refused(0, ~std::uint64_t{0}));    // products overflow
-  EXPECT_TRUE(refused(1, 5));                    // an unknown width
-  EXPECT_TRUE(refused(1, 4 | 3 << 8));           // another one
-  EXPECT_TRUE(refused(3, 8));                    // a block that begins elsewhere
+  EXPECT_TRUE(refused(0, 0));                  // no piece
+  EXPECT_TRUE(refused(0, 1000));               // more than the image has
+  EXPECT_TRUE(refused(0, ~std::uint64_t{0}));  // products overflow
+  EXPECT_TRUE(refused(1, 5));                  // an unknown width
+  EXPECT_TRUE(refused(1, 4 | 3 << 8));         // another one
+  EXPECT_TRUE(refused(3, 8));                  // a block that begins elsewhere
   EXPECT_TRUE(refused(3, std::uint64_t{1} << 63));
-  EXPECT_TRUE(refused(4, 1));                    // a block after other bytes
+  EXPECT_TRUE(refused(4, 1));  // a block after other bytes
   for (std::size_t size = 0; size < made.image().size(); ++size) {
     std::span<const std::byte> in = made.image().first(size);
     EXPECT_FALSE(PieceList::decode(in, nullptr).has_value());
