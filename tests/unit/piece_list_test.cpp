@@ -85,14 +85,14 @@ TEST(PieceList, StaysWhereItsOwnerKeepsIt) {
   EXPECT_EQ(list->facts().granule_bytes, 2U);
 }
 
-TEST(PieceList, AnImageTakesFiveBytesForASmallPiece) {
+TEST(PieceList, AnImageTakesLittleMoreThanFiveBytesForASmallPiece) {
   Pieces pieces;
   for (std::int64_t i = 0; i < 64000; ++i) {
     pieces.offsets.push_back(i * 200);
     pieces.lens_bytes.push_back(as_unsigned(8 + i % 96));
   }
   const auto image = PieceList::make(pieces.offsets, pieces.lens_bytes).image();
-  EXPECT_LE(image.size(), 64000 * 6);
+  EXPECT_LE(image.size(), 64000 * 5 + 1000 * 16 + 64);
 }
 
 // Searches rely on the table of blocks, walks on sums that stay within 62 bits.
