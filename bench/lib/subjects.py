@@ -24,6 +24,7 @@ SOURCES = {
     "random_patterns": ["bench/mpi/random_patterns.c", "bench/mpi/random_types.c", "bench/mpi/measure.h",
                         "bench/mpi/random_patterns.h"],
     "small_costs": ["bench/mpi/small_costs.c", "bench/mpi/measure.h"],
+    "irregular": ["bench/mpi/irregular.c", "bench/mpi/measure.h"],
     "strided_read": ["bench/mpi/strided_read.c", "bench/mpi/measure.h"],
     "overlap": ["bench/mpi/overlap.c", "bench/mpi/measure.h"],
     "limit": ["bench/machine/limit.cpp"],

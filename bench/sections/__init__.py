@@ -7,6 +7,7 @@ import two_hosts
 from lib import runner
 from sections.delegated_net import DelegatedNet
 from sections.delegation import Delegation
+from sections.irregular import Irregular
 from sections.mounted import Mounted
 from sections.one_space import OneSpace
 from sections.overlap import Overlap
@@ -401,6 +402,6 @@ class SmallCosts(Section):
             results.require(row, 1.2, "the better stock", [row], results.stock())
 
 
-SECTIONS = [Columns(), Steps(), SmallPieces(), Subarray3d(), Random(), TwoHosts(), ListIo(),
+SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), Subarray3d(), Random(), TwoHosts(), ListIo(),
             SmallCosts(), Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
             Delegation(), DelegatedNet(), Spaces()]

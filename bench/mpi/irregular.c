@@ -1,0 +1,134 @@
+// irregular: pieces of 1 to 12 doubles, dealt at random over the ranks, in one collective call.
+//
+// The pieces lie one after the other in the file; each belongs to a random rank, whose filetype
+// lists its own. `list` makes one hindexed type of them, `variables` a struct of 400 hindexed types,
+// as a library makes that flushes 400 variables at once. Each call runs twice with the same types.
+// The file is in the page cache.
+//
+//     irregular FILE list|variables PIECES      prints one JSON object (times in ns a piece)
+
+#include <string.h>
+
+#include "measure.h"
+
+enum { most_doubles = 12, variable_count = 400 };
+
+struct pieces {
+  long count;
+  long doubles;
+  int* lens;
+  MPI_Aint* offsets;
+  long starts[variable_count + 1];  // the first piece of each variable
+};
+
+static uint64_t random_word(uint64_t number) {
+  uint64_t x = (number + 1) * UINT64_C(0x9E3779B97F4A7C15);
+  x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+  x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+  return x ^ (x >> 31);
+}
+
+static struct pieces deal(long total, int rank, int ranks) {
+  struct pieces own = {.lens = malloc((size_t)total * sizeof *own.lens),
+                       .offsets = malloc((size_t)total * sizeof *own.offsets)};
+  MPI_Aint offset = 0;
+  int variable = 0;
+  for (long i = 0; i < total; ++i) {
+    while (variable < i * variable_count / total) own.starts[++variable] = own.count;
+    const uint64_t word = random_word((uint64_t)i);
+    const int doubles = 1 + (int)(word % most_doubles);
+    if ((int)(word / most_doubles % (uint64_t)ranks) == rank) {
+      own.lens[own.count] = doubles;
+      own.offsets[own.count++] = offset;
+      own.doubles += doubles;
+    }
+    offset += doubles * (MPI_Aint)sizeof(double);
+  }
+  while (variable < variable_count) own.starts[++variable] = own.count;
+  return own;
+}
+
+static MPI_Datatype list_type(const struct pieces* own, long first, long end) {
+  MPI_Datatype type;
+  check(MPI_Type_create_hindexed((int)(end - first), own->lens + first, own->offsets + first,
+                                 MPI_DOUBLE, &type),
+        "hindexed");
+  return type;
+}
+
+static MPI_Datatype variables_type(const struct pieces* own) {
+  static int ones[variable_count];
+  static MPI_Aint zeros[variable_count];
+  MPI_Datatype types[variable_count], all;
+  for (int v = 0; v < variable_count; ++v) {
+    ones[v] = 1;
+    types[v] = list_type(own, own->starts[v], own->starts[v + 1]);
+  }
+  check(MPI_Type_create_struct(variable_count, ones, zeros, types, &all), "struct");
+  for (int v = 0; v < variable_count; ++v) MPI_Type_free(&types[v]);
+  return all;
+}
+
+static void fill(const struct pieces* own, uint64_t* words) {
+  for (long i = 0; i < own->count; ++i)
+    for (int k = 0; k < own->lens[i]; ++k)
+      *words++ = word_at((uint64_t)own->offsets[i] + (uint64_t)k * sizeof *words);
+}
+
+// Seconds of the slowest rank.
+static double timed_call(MPI_File file, bool write, void* data, long doubles) {
+  MPI_Status status;
+  double slowest = 0;
+  meet();
+  const double started = MPI_Wtime();
+  check(write ? MPI_File_write_at_all(file, 0, data, (int)doubles, MPI_DOUBLE, &status)
+              : MPI_File_read_at_all(file, 0, data, (int)doubles, MPI_DOUBLE, &status),
+        write ? "write_at_all" : "read_at_all");
+  const double mine = MPI_Wtime() - started;
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest;
+}
+
+static MPI_File open_with_view(const char* path, MPI_Datatype type) {
+  MPI_File file;
+  check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
+        "open");
+  check(MPI_File_set_view(file, 0, MPI_DOUBLE, type, "native", MPI_INFO_NULL), "set_view");
+  return file;
+}
+
+int main(int argc, char** argv) {
+  int rank, ranks;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (argc != 4) fail("usage: irregular FILE list|variables PIECES");
+  const long total = atol(argv[3]);
+  const struct pieces own = deal(total, rank, ranks);
+  MPI_Datatype type =
+      strcmp(argv[2], "list") == 0 ? list_type(&own, 0, own.count) : variables_type(&own);
+  check(MPI_Type_commit(&type), "commit");
+  const size_t bytes = (size_t)own.doubles * sizeof(double);
+  uint64_t *data = malloc(bytes), *back = calloc(1, bytes);
+  fill(&own, data);
+
+  MPI_File file = open_with_view(argv[1], type);
+  double ns[4];
+  long wrong = 0;
+  for (int i = 0; i < 4; ++i) {
+    const bool write = i < 2;
+    ns[i] = timed_call(file, write, write ? data : back, own.doubles) * 1e9 / (double)total;
+    if (!write) wrong += memcmp(data, back, bytes) != 0;
+    memset(back, 0, bytes);
+  }
+  check(MPI_File_close(&file), "close");
+  wrong = sum_over_ranks(wrong);
+  if (rank == 0) {
+    unlink(argv[1]);
+    printf("{\"program\":\"irregular\",\"write\":%.1f,\"write again\":%.1f,\"read\":%.1f,"
+           "\"read again\":%.1f,\"wrong_words\":%ld}\n",
+           ns[0], ns[1], ns[2], ns[3], wrong);
+  }
+  MPI_Finalize();
+  return 0;
+}
