@@ -1,9 +1,9 @@
 // irregular: pieces of 1 to 12 doubles, dealt at random over the ranks, in one collective call.
 //
 // The pieces lie one after the other in the file; each belongs to a random rank, whose filetype
-// lists its own. `list` makes one hindexed type of them, `variables` a struct of 400 hindexed types,
-// as a library makes that flushes 400 variables at once. Each call runs twice with the same types.
-// The file is in the page cache.
+// lists its own. `list` makes one hindexed type of them, `variables` a struct of 400 hindexed
+// types, as a library makes that flushes 400 variables at once. Each call runs twice with the same
+// types. The file is in the page cache.
 //
 //     irregular FILE list|variables PIECES      prints one JSON object (times in ns a piece)
 
@@ -125,9 +125,10 @@ int main(int argc, char** argv) {
   wrong = sum_over_ranks(wrong);
   if (rank == 0) {
     unlink(argv[1]);
-    printf("{\"program\":\"irregular\",\"write\":%.1f,\"write again\":%.1f,\"read\":%.1f,"
-           "\"read again\":%.1f,\"wrong_words\":%ld}\n",
-           ns[0], ns[1], ns[2], ns[3], wrong);
+    printf(
+        "{\"program\":\"irregular\",\"write\":%.1f,\"write again\":%.1f,\"read\":%.1f,"
+        "\"read again\":%.1f,\"wrong_words\":%ld}\n",
+        ns[0], ns[1], ns[2], ns[3], wrong);
   }
   MPI_Finalize();
   return 0;
