@@ -78,6 +78,7 @@ Result<CollectiveResult> CollectiveTransfer::finish(const Result<std::uint64_t>&
   if (!part.status) call_.channel.quit_transfer();
   call_.channel.end_transfer();
   const Status agreed = agree(part);
+  if (!agreed) call_.channel.wait_for_transfers();
   if (call_.caches_apart && is_shared()) call_.file.look_again();
   SHIMA_TRY(agreed);
   // If all agree, all members have decoded the posts.
@@ -149,7 +150,6 @@ Status CollectiveTransfer::agree(Part& part) {
   Outcome mine = outcome_of(call_.channel, part.status);
   mine.end_of_file = part.end_of_file.value;
   const Outcome all = call_.channel.agree(mine);
-  if (all.code != Code::ok) call_.channel.wait_for_transfers();
   part.end_of_file = FileOffset{all.end_of_file};
   return settled(call_.channel, all, part.status,
                  call_.direction == Direction::write ? "a collective write" : "a collective read");

@@ -37,7 +37,7 @@ struct RollCall {
 // The shared memory, once all have arrived and introduced themselves. Blocks. Errors: bad_argument
 // (the array), peer_lost (no such process, or it has exited), access_denied (another user's
 // process), timed_out, and those of a process that cannot take part. One that can neither
-// make nor open the roll cannot say so: the others wait until it exits or the time is up.
+// make nor open the roll cannot say so: the others wait until it exits or the time limit expires.
 [[nodiscard]] Result<std::shared_ptr<NodeSegment>> call_roll(const RollCall& call);
 
 }  // namespace shima

@@ -68,12 +68,12 @@ static int run(const struct operation* op, uint64_t site, int all_after, int* si
     same = same && classes[i] == classes[0];
     good = good && classes[i] == MPI_SUCCESS;
   }
-  if (op->collective && !same) {
+  if (op->scope == TOGETHER && !same) {
     char text[200] = "ranks do not agree:";
     for (int i = 0; i < size; ++i) sprintf(text + strlen(text), " %d", classes[i]);
     if (rank == victim) complain(text);
   }
-  if (!op->collective && rank != victim && class != MPI_SUCCESS)
+  if (op->scope == ALONE && rank != victim && class != MPI_SUCCESS)
     complain("an independent call failed although the failure was injected on another rank");
   if (site == 0 && !good && rank == victim) complain("failed without an injected failure");
   check_file(op->moves == 'w' && good, op->moves == 'w');
@@ -94,6 +94,10 @@ static void try_all(const struct operation* op, uint64_t stride, uint64_t offset
   struct tally here = {0, 0};
   int count = 0;
   piece = op->piece;
+  striped = op->kind == STRIPED;
+  swapped = op->kind == SWAPPED;
+  caches_apart = op->kind == APART;
+  path = striped ? striped_path : plain_path;
   make_types();
   run(op, 0, 0, &count); /* visits the sites of the first time only */
   run(op, 0, 0, &count);
@@ -118,6 +122,15 @@ static void try_all(const struct operation* op, uint64_t stride, uint64_t offset
   sum->fired += here.fired;
 }
 
+static void make_striped_file(void) {
+  striped = 1;
+  if (rank == 0 && (open_on(MPI_COMM_SELF, striped_path, MPI_MODE_RDWR | MPI_MODE_CREATE, &file) !=
+                        MPI_SUCCESS ||
+                    MPI_File_close(&file) != MPI_SUCCESS))
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  meet();
+}
+
 #define FIND(name) *(void**)&name = dlsym(RTLD_DEFAULT, #name)
 
 int main(int argc, char** argv) {
@@ -138,8 +151,9 @@ int main(int argc, char** argv) {
         "usage: inject_calls FILE STRIDE OFFSET [OPERATION], with inject_calls_lib preloaded\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  path = argv[1];
-  snprintf(temporary, sizeof temporary, "%s.made", path);
+  plain_path = argv[1];
+  snprintf(striped_path, sizeof striped_path, "%s.striped", plain_path);
+  snprintf(temporary, sizeof temporary, "%s.made", plain_path);
   const uint64_t stride = strtoull(argv[2], NULL, 10), offset = strtoull(argv[3], NULL, 10);
   const int deadly[] = {SIGALRM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE};
   for (size_t i = 0; i < sizeof deadly / sizeof *deadly; ++i) signal(deadly[i], on_alarm);
@@ -149,6 +163,7 @@ int main(int argc, char** argv) {
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   inject_end();
+  make_striped_file();
   const int victims[2] = {0, size - 1};
   for (size_t i = 0; i < sizeof operations / sizeof *operations; ++i) {
     const struct operation* op = &operations[i];

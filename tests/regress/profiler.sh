@@ -12,7 +12,7 @@ fail() {
 }
 
 "$MPICC" -w -o program "$SHIMA_SOURCE_DIR/tests/regress/profiler_program.c"
-libmpi=$(ldd ./program | sed -n 's/.* => \(.*libmpi\(ch\)\?\.so\.[0-9]*\) .*/\1/p' | head -n 1)
+libmpi=$(ldd ./program | sed -n 's/.* => \(.*libmpi\(ch\)\?\.so\.[0-9]*\) .*/\1/p' | sed -n 1p)
 names=$(nm -D --defined-only "$libmpi" | sed -n 's/.* P\(MPI_[A-Za-z_]*\)$/\1/p' |
   grep -E '^MPI_(File_|Init(_thread)?$|Finalize$|Wait|Test(any|all|some)?$|Request_(get_status|free)$)' |
   grep -vE '_(c2f|f2c|c|fromint|toint)$' | sort -u)

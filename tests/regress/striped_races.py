@@ -37,7 +37,7 @@ def rename(dice):
 def restripe(dice):
     # A subfile is missing if the file was moved away and back meanwhile.
     done = shima("restripe", "--stripe", f"unit={dice.randint(1, 50)}K", "--order", dice.choice(ORDERS), dice.choice(NAMES))
-    return said_only(done, b"in use", b"no such file", b"is no striped file", b"is not a striped file", b"is missing")
+    return said_only(done, b"in use", b"no such file", b"is not a striped file", b"is missing")
 
 
 def read(dice):

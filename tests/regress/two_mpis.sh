@@ -7,7 +7,7 @@ set -euo pipefail
 . "$SHIMA_SOURCE_DIR/tests/tool/common.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-mpich=$(ldconfig -p | sed -n "/libmpich\.so\.12 .*=> /{s/.*=> //p;q}")
+mpich=$(ldconfig -p | awk '/libmpich\.so\.12 .*=> / && path == "" { path = $NF } END { print path }')
 if [ -z "$mpich" ]; then
   echo "there is no libmpich.so.12"
   exit 77

@@ -48,7 +48,7 @@ expect_output "rank 0 has libshima-$MPI_FAMILY" 'inside a launcher'
 # Other tools keep their place, and Shima's library appears once.
 echo 'int other_tool;' >other.c
 cc -shared -fPIC -o libother.so other.c
-libmpi=$(ldd ./rank | sed -n 's/.* => \(.*libmpi\(ch\|_abi\)\?\.so\.[0-9]*\) .*/\1/p' | head -n 1)
+libmpi=$(ldd ./rank | sed -n 's/.* => \(.*libmpi\(ch\|_abi\)\?\.so\.[0-9]*\) .*/\1/p' | sed -n 1p)
 expect_status 0 'other tool' env LD_PRELOAD="$PWD/libother.so" \
   "$SHIMA" exec --mpi "$libmpi" "$SHIMA" exec --mpi "$libmpi" ./rank getenv LD_PRELOAD
 expect_output 'LD_PRELOAD=.*libother.so$' 'other tool'

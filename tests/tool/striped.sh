@@ -79,7 +79,7 @@ expect_status 0 'cp of a copy of the subfiles' "$SHIMA" cp d.bak/beside d/beside
 same d/beside data
 rm -r d.bak
 expect_failure 'no such file' 'cp of nothing' "$SHIMA" cp nothing d/x
-expect_refusal 'is no directory' 'cp of several' "$SHIMA" cp data small d/x
+expect_refusal 'is not a directory' 'cp of several' "$SHIMA" cp data small d/x
 truncate -s 1G sparse
 printf end | dd of=sparse bs=1 seek=900000000 conv=notrunc status=none
 expect_status 0 'cp of holes' "$SHIMA" cp --stripe targets=2 sparse d/sparse
@@ -167,7 +167,7 @@ expect_json d/g "['regions'][0]['targets']" "['c', 'b']"
 same d/g data
 expect_status 0 'restripe to the same' "$SHIMA" restripe --stripe unit=10000,targets=2 --order c,b d/g
 expect_refusal 'no new layout is given' 'restripe to nothing' "$SHIMA" restripe d/g
-expect_failure 'is no striped file' 'restripe of a plain file' "$SHIMA" restripe --stripe targets=2 plain
+expect_failure 'is not a striped file' 'restripe of a plain file' "$SHIMA" restripe --stripe targets=2 plain
 expect_clean restripe
 
 # --- defaults of a directory

@@ -32,7 +32,8 @@ Result<Memory> find_memory(OpenFile& file, const Access& access, const Buffer& b
     const auto device = device_place_of(slice);
     return Memory{std::move(slice), device, nullptr};
   }
-  SHIMA_TRY_ASSIGN(auto conversion, Conversion::make(file.view()->representation(), buffer));
+  SHIMA_TRY_ASSIGN(auto conversion,
+                   Conversion::make(file.view()->representation(), buffer, access.direction));
   if (access.direction == Direction::write) SHIMA_TRY(conversion->encode());
   Slice slice = conversion->slice();
   return Memory{std::move(slice), {}, std::move(conversion)};

@@ -214,7 +214,8 @@ class Watch {
                             rank, process.pid));
   }
 
-  // The time is up for missing ranks that are not known to run under Shima on this node.
+  // The time limit has expired for missing ranks that are not known to run under Shima on this
+  // node.
   [[nodiscard]] Status check_late() const {
     const auto of_other_job = [this](int rank) {
       return rank_in_world(comm_, rank) == MPI_UNDEFINED;

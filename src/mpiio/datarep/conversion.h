@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/direction.h"
 #include "device/host_image.h"
 #include "file/background.h"
 #include "mpiio/datarep/representations.h"
@@ -17,9 +18,11 @@ namespace shima {
 
 class Conversion {
  public:
-  // `buffer` remains the caller's; its datatype may be freed.
+  // `buffer` remains the caller's; its datatype may be freed. Allocates all that the conversion in
+  // this direction needs.
   [[nodiscard]] static Result<std::shared_ptr<Conversion>> make(
-      std::shared_ptr<const Representation> representation, const Buffer& buffer);
+      std::shared_ptr<const Representation> representation, const Buffer& buffer,
+      Direction direction);
   Conversion(const Conversion&) = delete;
   Conversion& operator=(const Conversion&) = delete;
   ~Conversion();
@@ -42,8 +45,10 @@ class Conversion {
   std::shared_ptr<const Representation> representation_;
   Buffer buffer_;
   Signature item_;
+  Signature whole_;                   // all items
   std::unique_ptr<HostImage> image_;  // null: the buffer is host memory
   std::vector<std::byte> file_form_;
+  std::vector<std::byte> scratch_;  // reads only
 };
 
 }  // namespace shima

@@ -181,20 +181,17 @@ class External32 final : public Representation {
 
   Status encode(const Buffer& buffer, const Signature& signature,
                 std::span<std::byte> file) const override {
-    SHIMA_TRY_ASSIGN(const auto memory, packed(buffer));
+    std::vector<std::byte> memory(signature.memory_bytes());
+    SHIMA_TRY(pack(buffer, memory));
     return signature.encode(memory, file);
   }
 
-  Status decode(std::span<const std::byte> file, const Signature& signature,
-                const Buffer& buffer) const override {
-    std::vector<std::byte> memory;
-    if (file.size() < signature.file_bytes()) {
-      SHIMA_TRY_ASSIGN(memory, packed(buffer));  // elements beyond the data keep their values
-    } else {
-      memory.resize(signature.memory_bytes());
-    }
-    signature.decode(file, memory);
-    return unpack(memory, buffer);
+  Status decode(std::span<std::byte> file, const Signature& signature, const Buffer& buffer,
+                std::span<std::byte> scratch) const override {
+    // Elements beyond the data keep their values.
+    if (file.size() < signature.file_bytes()) SHIMA_TRY(pack(buffer, scratch));
+    signature.decode(file, scratch);
+    return unpack(scratch, buffer);
   }
 };
 

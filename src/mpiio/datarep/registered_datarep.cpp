@@ -49,21 +49,18 @@ class Registered final : public Representation {
       return convert(functions_.write, buffer, signature.elements(), file.data(),
                      "write conversion");
     SHIMA_TRY(check_same_size(signature));
-    SHIMA_TRY_ASSIGN(const auto memory, packed(buffer));
-    std::ranges::copy(memory, file.begin());
-    return {};
+    return pack(buffer, file);
   }
 
-  Status decode(std::span<const std::byte> file, const Signature& signature,
-                const Buffer& buffer) const override {
+  Status decode(std::span<std::byte> file, const Signature& signature, const Buffer& buffer,
+                std::span<std::byte> scratch) const override {
     if (!functions_.read) {
       SHIMA_TRY(check_same_size(signature));
-      SHIMA_TRY_ASSIGN(auto memory, packed(buffer));
-      std::ranges::copy(file, memory.begin());
-      return unpack(memory, buffer);
+      SHIMA_TRY(pack(buffer, scratch));
+      std::ranges::copy(file, scratch.begin());
+      return unpack(scratch, buffer);
     }
-    std::vector<std::byte> copy(file.begin(), file.end());  // the function may write to it
-    return convert(functions_.read, buffer, signature.part_in(file.size()).elements, copy.data(),
+    return convert(functions_.read, buffer, signature.part_in(file.size()).elements, file.data(),
                    "read conversion");
   }
 

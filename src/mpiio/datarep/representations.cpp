@@ -44,18 +44,15 @@ Result<Signature> signature_of_struct(TypeContents& contents,
   return Signature::sequence(std::move(parts));
 }
 
-// The cursors on both sides of a copy between a buffer and its packed form.
-struct Walks {
-  Cursor buffer;
-  Cursor bytes;
-};
-
-Result<Walks> walks_of(const Buffer& buffer) {
+Result<Cursor> cursor_of(const Buffer& buffer) {
   SHIMA_TRY_ASSIGN(const auto map, type_map_of(buffer.type));
   SHIMA_TRY_ASSIGN(Slice memory, memory_slice(*map, buffer.address, buffer.count));
-  const std::uint64_t len = memory.len_bytes;
-  return Walks{Cursor(std::move(memory)),
-               Cursor({.pattern = Pattern::contiguous(len), .len_bytes = len})};
+  return Cursor(std::move(memory));
+}
+
+// The rest of the packed bytes, which begins at `at`.
+Strip rest_from(std::uint64_t at, const Cursor& buffer) {
+  return {as_signed(at), buffer.bytes_left(), as_signed(buffer.bytes_left()), 1};
 }
 
 }  // namespace
@@ -94,16 +91,23 @@ Result<Signature> signature_of(MPI_Datatype type, const Representation& represen
   return Signature::repeat(std::move(part), size_of(type) / child_size);
 }
 
-Result<std::vector<std::byte>> packed(const Buffer& buffer) {
-  SHIMA_TRY_ASSIGN(Walks walks, walks_of(buffer));
-  std::vector<std::byte> bytes(walks.bytes.bytes_left());
-  copy_between(reinterpret_cast<std::uintptr_t>(bytes.data()), walks.bytes, 0, walks.buffer);
-  return bytes;
+Status pack(const Buffer& buffer, std::span<std::byte> bytes) {
+  SHIMA_TRY_ASSIGN(Cursor cursor, cursor_of(buffer));
+  while (!cursor.done()) {
+    const StripPair pair = match(rest_from(cursor.byte(), cursor), cursor.strip());
+    copy_strips(reinterpret_cast<std::uintptr_t>(bytes.data()), 0, pair);
+    cursor.advance(pair.len_bytes * pair.count);
+  }
+  return {};
 }
 
 Status unpack(std::span<const std::byte> bytes, const Buffer& buffer) {
-  SHIMA_TRY_ASSIGN(Walks walks, walks_of(buffer));
-  copy_between(0, walks.buffer, reinterpret_cast<std::uintptr_t>(bytes.data()), walks.bytes);
+  SHIMA_TRY_ASSIGN(Cursor cursor, cursor_of(buffer));
+  while (!cursor.done()) {
+    const StripPair pair = match(cursor.strip(), rest_from(cursor.byte(), cursor));
+    copy_strips(0, reinterpret_cast<std::uintptr_t>(bytes.data()), pair);
+    cursor.advance(pair.len_bytes * pair.count);
+  }
   return {};
 }
 

@@ -1,9 +1,10 @@
 // The data representations known in this process, and their effect on a datatype.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "mpiio/datatype/representation.h"
 
@@ -21,8 +22,8 @@ namespace shima {
 [[nodiscard]] Result<Signature> signature_of(MPI_Datatype type,
                                              const Representation& representation);
 
-// Packs the items of a buffer into consecutive bytes, and back.
-[[nodiscard]] Result<std::vector<std::byte>> packed(const Buffer& buffer);
+// Packs the items of a buffer into consecutive bytes, and back. Both allocate nothing.
+[[nodiscard]] Status pack(const Buffer& buffer, std::span<std::byte> bytes);
 [[nodiscard]] Status unpack(std::span<const std::byte> bytes, const Buffer& buffer);
 
 }  // namespace shima

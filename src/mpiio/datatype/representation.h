@@ -35,9 +35,11 @@ class Representation {
   [[nodiscard]] virtual Status encode(const Buffer& buffer, const Signature& signature,
                                       std::span<std::byte> file) const = 0;
   // Fills the buffer with the whole elements in `file`, which may be shorter than the file form of
-  // the buffer; the other elements keep their values.
-  [[nodiscard]] virtual Status decode(std::span<const std::byte> file, const Signature& signature,
-                                      const Buffer& buffer) const = 0;
+  // the buffer; the other elements keep their values. May write to `file` and to `scratch`, which
+  // has room for the elements in memory. Allocates nothing: it runs after the last meeting point of
+  // a collective call, where an error is no longer agreed.
+  [[nodiscard]] virtual Status decode(std::span<std::byte> file, const Signature& signature,
+                                      const Buffer& buffer, std::span<std::byte> scratch) const = 0;
 };
 
 }  // namespace shima

@@ -49,7 +49,7 @@ Status copy_file(const CopyOptions& options, const Hints& hints, const std::stri
   if (::stat(from.c_str(), &facts) != 0) return failed("examining", from);
   // Other kinds have no size that marks their end, and reading them may block until a writer comes.
   if (!S_ISDIR(facts.st_mode) && !S_ISREG(facts.st_mode))
-    return fail(Code::bad_argument, from + " is no regular file");
+    return fail(Code::bad_argument, from + " is not a regular file");
   std::error_code error;
   if (fs::equivalent(from, to, error)) return are_same(from, to);
   SHIMA_TRY_ASSIGN(auto source, LogicalFile::open({.path = from, .read = true}));
@@ -74,7 +74,7 @@ Status abandon(const std::string& link) {
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
   SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
   SHIMA_TRY_ASSIGN(const auto master, read_master(path));
-  if (!master) return fail(Code::bad_argument, path + " is no striped file");
+  if (!master) return fail(Code::bad_argument, path + " is not a striped file");
   return drop_restripe(*master, path);
 }
 
@@ -83,7 +83,7 @@ Result<std::vector<StripedRegion>> goal_regions(const std::string& path, const H
   SHIMA_TRY_ASSIGN(const auto master, read_settled_master(path));
   if (!master)
     return fail(Code::bad_argument,
-                path + " is no striped file; create one from a plain file with `shima cp`");
+                path + " is not a striped file; create one from a plain file with `shima cp`");
   Hints hints = given;
   if (hints.shima_regions.empty() && hints.striping_unit == 0)
     hints.striping_unit = master->regions.back().unit_bytes;
@@ -106,7 +106,7 @@ Outcome<Pairs> pair_up(const std::vector<std::string>& paths, const std::string&
   std::error_code error;
   const bool into = fs::is_directory(last, error);
   if (!into && paths.size() > 2)
-    return refuse(paths.back(), "it is no directory, but there are several source files",
+    return refuse(paths.back(), "it is not a directory, but there are several source files",
                   "name a directory last");
   Pairs pairs;
   for (std::size_t i = 0; i + 1 < paths.size(); ++i)

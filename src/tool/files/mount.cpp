@@ -24,7 +24,7 @@ Outcome<std::string> existing_directory(const std::string& path) {
   const fs::path real = fs::canonical(path, error);
   if (error) return refuse(path, error.message(), "name an existing directory");
   if (!fs::is_directory(real, error))
-    return refuse(path, "it is no directory",
+    return refuse(path, "it is not a directory",
                   "name a directory to show, and an empty directory as the mount point");
   return real.string();
 }
