@@ -133,8 +133,8 @@ expect_clean 'rm -r'
 mkfifo pipe
 expect_status 0 'stat of a pipe' timeout 10 "$SHIMA" stat pipe
 expect_output 'special' 'stat of a pipe'
-expect_failure 'no regular file' 'cp of a pipe' timeout 10 "$SHIMA" cp pipe d/x
-expect_failure 'no regular file' 'cp of a device' timeout 10 "$SHIMA" cp /dev/zero d/x
+expect_failure 'not a regular file' 'cp of a pipe' timeout 10 "$SHIMA" cp pipe d/x
+expect_failure 'not a regular file' 'cp of a device' timeout 10 "$SHIMA" cp /dev/zero d/x
 [ ! -e d/x ] || fail 'cp of a device made a file'
 rm pipe
 if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups test -x "$here"; then
