@@ -99,7 +99,7 @@ void Worker::add_reserved(Work work, const Progress& progress) noexcept {
     add(std::move(task));
   } else {
     drain(progress);
-    std::ignore = caught(work);
+    std::ignore = caught([&] { return work(); });
   }
   // If there is no memory for another reserve now, the next such work is done at once.
   std::ignore = caught([this]() -> Status {

@@ -158,8 +158,9 @@ Result<TypeMap> dense_blocks(const TypeMap& map, std::span<const std::int64_t> l
   for (std::size_t i = 0; i < lens.size(); ++i) {
     if (lens[i] <= 0) continue;
     std::int64_t len = 0;
-    if (__builtin_mul_overflow(lens[i], map.extent, &len) || len > max_bytes ||
-        (bytes += as_unsigned(len)) > as_unsigned(max_bytes))
+    const bool fits = !__builtin_mul_overflow(lens[i], map.extent, &len) && len <= max_bytes;
+    bytes += fits ? as_unsigned(len) : 0;
+    if (!fits || bytes > as_unsigned(max_bytes))
       return fail(Code::bad_type, "the datatype has more than 2^62 bytes");
     const std::int64_t begin = displacements[i];
     if (begin < -max_bytes || begin > max_bytes - len)
