@@ -18,17 +18,19 @@ static MPI_File file;
 static uint64_t there;  // the other rank's memory, for puts
 
 static void ping(size_t bytes) {
-  MPI_Send(out, (int)bytes, MPI_BYTE, 1, echo_tag, net->messages);
-  MPI_Recv(in, (int)bytes, MPI_BYTE, 1, echo_tag, net->messages, MPI_STATUS_IGNORE);
+  MPI_Send(out, (int)bytes, MPI_BYTE, 1, echo_tag, delegate_mpi_comm(net));
+  MPI_Recv(in, (int)bytes, MPI_BYTE, 1, echo_tag, delegate_mpi_comm(net), MPI_STATUS_IGNORE);
 }
 
 static void put(size_t bytes) {
-  MPI_Put(out, (int)bytes, MPI_BYTE, 1, (MPI_Aint)there, (int)bytes, MPI_BYTE, net->window);
-  MPI_Win_flush(1, net->window);
+  MPI_Put(out, (int)bytes, MPI_BYTE, 1, (MPI_Aint)there, (int)bytes, MPI_BYTE,
+          delegate_mpi_window(net));
+  MPI_Win_flush(1, delegate_mpi_window(net));
 }
 
 static void reduce(size_t bytes) {
-  MPI_Allreduce(MPI_IN_PLACE, in, (int)(bytes / reduced_bytes), MPI_INT64_T, MPI_MAX, net->rounds);
+  MPI_Allreduce(MPI_IN_PLACE, in, (int)(bytes / reduced_bytes), MPI_INT64_T, MPI_MAX,
+                MPI_COMM_WORLD);
 }
 
 // Interleaved pieces of both ranks.
@@ -47,10 +49,10 @@ static void echo(void) {
   for (;;) {
     MPI_Status status;
     int bytes;
-    MPI_Recv(in, largest, MPI_BYTE, 0, MPI_ANY_TAG, net->messages, &status);
+    MPI_Recv(in, largest, MPI_BYTE, 0, MPI_ANY_TAG, delegate_mpi_comm(net), &status);
     if (status.MPI_TAG == end_tag) return;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    MPI_Send(in, bytes, MPI_BYTE, 0, echo_tag, net->messages);
+    MPI_Send(in, bytes, MPI_BYTE, 0, echo_tag, delegate_mpi_comm(net));
   }
 }
 
@@ -61,7 +63,7 @@ static void measure_own(void) {
     report("send", "own", "", bytes, ns, memcmp(in, out, bytes) != 0);
     report("put", "own", "", bytes, measure(put, bytes), 0);
   }
-  if (rank == 0) MPI_Send(out, 0, MPI_BYTE, 1, end_tag, net->messages);
+  if (rank == 0) MPI_Send(out, 0, MPI_BYTE, 1, end_tag, delegate_mpi_comm(net));
   if (rank == 1) echo();
   for (size_t bytes = reduced_bytes; bytes <= largest; bytes *= 8) {
     const double ns = measure(reduce, bytes);
@@ -97,8 +99,8 @@ static void open_all(int spin, const char* path, delegate_desk** desk) {
     die("opening a file");
   if (delegate_mpi_file(net, file) != 0) die("a file's number");
   there = (uint64_t)(uintptr_t)in;
-  MPI_Win_attach(net->window, in, sizeof in);
-  MPI_Bcast(&there, sizeof there, MPI_BYTE, 1, net->rounds);
+  MPI_Win_attach(delegate_mpi_window(net), in, sizeof in);
+  MPI_Bcast(&there, sizeof there, MPI_BYTE, 1, MPI_COMM_WORLD);
 }
 
 int main(int argc, char** argv) {
@@ -120,7 +122,7 @@ int main(int argc, char** argv) {
   if (delegate_mpi_serve(net)) die("serving");
   if (pvas_wait(space, task, -1, &status) || status != 0) die("a requester failed");
   MPI_File_close(&file);
-  MPI_Win_detach(net->window, in);
+  MPI_Win_detach(delegate_mpi_window(net), in);
   delegate_mpi_close(net);
   delegate_close(desk);
   pvas_destroy(space);

@@ -53,6 +53,14 @@ PVAS_API int delegate_mpi_open(delegate_desk* desk, MPI_Comm comm,
    ranks.  From then on the delegatee controls the file's view. */
 PVAS_API int delegate_mpi_file(delegate_mpi* net, MPI_File file) PVAS_NOEXCEPT;
 
+/* The communicator that carries delegate_send and delegate_recv, for ranks that exchange messages
+   with the requesters of other ranks themselves.  Owned by `net`. */
+PVAS_API MPI_Comm delegate_mpi_comm(const delegate_mpi* net) PVAS_NOEXCEPT;
+
+/* The dynamic window that delegate_put reaches, locked for all ranks; MPI_WIN_NULL without the
+   option `puts`.  For ranks that attach memory of their own.  Owned by `net`. */
+PVAS_API MPI_Win delegate_mpi_window(const delegate_mpi* net) PVAS_NOEXCEPT;
+
 /* Serves the desk until delegate_mpi_stop, or until as many requesters have left as there are
    members.  Returns 0, or a PVAS_ERR_ of delegate_serve. */
 PVAS_API int delegate_mpi_serve(delegate_mpi* net) PVAS_NOEXCEPT;

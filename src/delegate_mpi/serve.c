@@ -156,6 +156,10 @@ static int delegate_mpi_is_finished(delegate_mpi* net) {
   return net->options.members > 0 && net->left_count >= net->options.members;
 }
 
+MPI_Comm delegate_mpi_comm(const delegate_mpi* net) { return net->messages; }
+
+MPI_Win delegate_mpi_window(const delegate_mpi* net) { return net->window; }
+
 int delegate_mpi_serve(delegate_mpi* net) {
   double last = MPI_Wtime();
   int looks = 0;
