@@ -3,7 +3,7 @@
 # TIMEOUT: 240
 """Every call to malloc and to the system that Shima makes fails once, and all ranks agree on it.
 
-inject_calls.c is run on one host and over two (bench/two_hosts.py), with the library of
+inject_calls.c is run on one host, in one address space, and over two hosts (bench/two_hosts.py), with the library of
 inject_calls_lib.c preloaded. SHIMA_INJECT_STRIDE selects every n-th site (all sites: 1, as
 tests/soak/inject_calls.sh does).
 """
@@ -30,11 +30,11 @@ def compile_programs():
     subprocess.run([os.environ["MPICC"], *common, "-o", "inject_calls", tests / "inject_calls.c", "-ldl"], check=True)
 
 
-def command(host, offset):
+def command(host, offset, *options):
     here = pathlib.Path.cwd()
     # Messages about injected failures are not reported.
-    return ["env", f"LD_PRELOAD={here}/inject.so", "SHIMA_LOG=off", os.environ["SHIMA"], "exec",
-            f"{here}/inject_calls", f"{here}/data.{host}", STRIDE, str(offset), *sys.argv[1:]]
+    return ["env", f"LD_PRELOAD={here}/inject.so", "SHIMA_LOG=off", "SHIMA_ONE_SPACE=required", os.environ["SHIMA"], "exec",
+            *options, f"{here}/inject_calls", f"{here}/data.{host}", STRIDE, str(offset), *sys.argv[1:]]
 
 
 def main():
@@ -44,14 +44,16 @@ def main():
     arguments = [mpiexec, "-n", "3"]
     if os.environ["MPI_FAMILY"] == "openmpi":
         arguments += ["--oversubscribe", "--allow-run-as-root"]
-    one = subprocess.run([*arguments, *command("one", offset)], timeout=LIMIT_S)
+    codes = [subprocess.run([*arguments, *command("one", offset)], timeout=LIMIT_S).returncode]
+    if not os.environ["SHIMA_SANITIZE"]:  # programs with sanitizers cannot be tasks
+        codes.append(subprocess.run([*arguments, *command("space", offset, "--one-space")], timeout=LIMIT_S).returncode)
     try:
         with TwoHosts() as hosts:
-            two = hosts.run_mpi(mpiexec, 4, command("two", offset), timeout=LIMIT_S)
+            codes.append(hosts.run_mpi(mpiexec, 4, command("two", offset), timeout=LIMIT_S).returncode)
     except Unavailable as reason:
         print(f"skipped: {reason}")
-        return SKIP if one.returncode == 0 else 1
-    return 1 if one.returncode or two.returncode else 0
+        return 1 if any(codes) else SKIP
+    return 1 if any(codes) else 0
 
 
 if __name__ == "__main__":
