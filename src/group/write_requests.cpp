@@ -17,8 +17,8 @@ bool WriteRequests::post(std::span<const std::byte> message) {
 }
 
 bool WriteRequests::start_leading() {
-  std::uint32_t nobody = 0;
-  return slot_->led.compare_exchange_strong(nobody, static_cast<std::uint32_t>(index()) + 1,
+  std::uint32_t no_leader = 0;
+  return slot_->led.compare_exchange_strong(no_leader, static_cast<std::uint32_t>(index()) + 1,
                                             std::memory_order_acquire);
 }
 

@@ -65,6 +65,18 @@ void store_number(std::byte* at, std::uint64_t value, unsigned width) {
 }
 static_assert(std::endian::native == std::endian::little);
 
+// The last block for which `holds`, which it does for the first blocks only; 0 if for none.
+template <class Holds>
+std::uint64_t last_block(std::uint64_t block_count, Holds holds) {
+  std::uint64_t low = 0;
+  std::uint64_t high = block_count;
+  while (high - low > 1) {
+    const std::uint64_t middle = std::midpoint(low, high);
+    (holds(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
 std::uint64_t padded(std::uint64_t len_bytes) { return (len_bytes + 7) / 8 * 8; }
 
 }  // namespace
@@ -182,25 +194,17 @@ std::uint64_t PieceList::first_byte(std::uint64_t piece) const {
 
 std::uint64_t PieceList::piece_of_byte(std::uint64_t byte) const {
   if (len_width_ == 0) return byte / equal_len_bytes_;
-  std::uint64_t low = 0;
-  std::uint64_t high = block_count();
-  while (high - low > 1) {
-    const std::uint64_t middle = std::midpoint(low, high);
-    (block_byte(middle) <= byte ? low : high) = middle;
-  }
-  std::uint64_t piece = low * block_pieces;
-  for (byte -= block_byte(low); byte >= len_bytes(piece); ++piece) byte -= len_bytes(piece);
+  const std::uint64_t block =
+      last_block(block_count(), [&](std::uint64_t b) { return block_byte(b) <= byte; });
+  std::uint64_t piece = block * block_pieces;
+  for (byte -= block_byte(block); byte >= len_bytes(piece); ++piece) byte -= len_bytes(piece);
   return piece;
 }
 
 std::uint64_t PieceList::first_beyond(std::int64_t offset) const {
-  std::uint64_t low = 0;
-  std::uint64_t high = block_count();
-  while (high - low > 1) {
-    const std::uint64_t middle = std::midpoint(low, high);
-    (block_offset(middle) <= offset ? low : high) = middle;
-  }
-  std::uint64_t piece = low * block_pieces;
+  std::uint64_t piece = block_pieces * last_block(block_count(), [&](std::uint64_t b) {
+                          return block_offset(b) <= offset;
+                        });
   const std::uint64_t end = std::min(count_, piece + block_pieces);
   while (piece < end && this->offset(piece) + as_signed(len_bytes(piece)) <= offset) ++piece;
   return piece;

@@ -5,9 +5,9 @@
 // Every process that opens a file (or every host: every network namespace) is a client with its own
 // cache (nfs_like_cache.h), although all run on one kernel: files are opened for direct access, so
 // that the kernel caches nothing that clients could share, and each call is answered from the cache
-// of the client that opened the descriptor. Locks are granted at once and exclude nobody: the tests
-// take none at the same time. The file system serves one call at a time and runs in the foreground
-// until it is unmounted.
+// of the client that opened the descriptor. Locks are granted at once and exclude no client: the
+// tests take none at the same time. The file system serves one call at a time and runs in the
+// foreground until it is unmounted.
 #define FUSE_USE_VERSION 31
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -86,7 +86,7 @@ TEST_F(DirectoryLockTest, NamesItsHolderToThoseWhoWaitInVain) {
   EXPECT_EQ(tried.error().code, Code::file_in_use);
 }
 
-// Those who remove what nobody uses need the lock, if there is one.
+// Removing unused parts needs the lock, if there is one.
 TEST_F(DirectoryLockTest, IsNotTakenForNoneWhereItCannotBeOpened) {
   const auto take = [&] {
     return DirectoryLock::take(path("d/f"), DirectoryLock::IfUnused::leave);
