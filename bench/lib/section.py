@@ -16,6 +16,17 @@ from lib.subjects import binary
 
 OPS = ("write", "read")
 
+# Large pieces are pulled by agents out of the ranks' memory, small ones packed by the ranks; each
+# rank may read cached data itself. Between hosts data must be sent in messages.
+COLLECTIVE_PATHS = {
+    ("large", "write"): {"pull"},
+    ("large", "read"): {"pull", "independent"},
+    ("small", "write"): {"pack"},
+    ("small", "read"): {"pack", "independent"},
+    ("hosts", "write"): {"message"},
+    ("hosts", "read"): {"message"},
+}
+
 
 @dataclasses.dataclass
 class Context:

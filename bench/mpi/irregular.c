@@ -7,46 +7,9 @@
 //
 //     irregular FILE list|variables PIECES      prints one JSON object (times in ns a piece)
 
+#include "irregular.h"
+
 #include <string.h>
-
-#include "measure.h"
-
-enum { most_doubles = 12, variable_count = 400 };
-
-struct pieces {
-  long count;
-  long doubles;
-  int* lens;
-  MPI_Aint* offsets;
-  long starts[variable_count + 1];  // the first piece of each variable
-};
-
-static uint64_t random_word(uint64_t number) {
-  uint64_t x = (number + 1) * UINT64_C(0x9E3779B97F4A7C15);
-  x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-  x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-  return x ^ (x >> 31);
-}
-
-static struct pieces deal(long total, int rank, int ranks) {
-  struct pieces own = {.lens = malloc((size_t)total * sizeof *own.lens),
-                       .offsets = malloc((size_t)total * sizeof *own.offsets)};
-  MPI_Aint offset = 0;
-  int variable = 0;
-  for (long i = 0; i < total; ++i) {
-    while (variable < i * variable_count / total) own.starts[++variable] = own.count;
-    const uint64_t word = random_word((uint64_t)i);
-    const int doubles = 1 + (int)(word % most_doubles);
-    if ((int)(word / most_doubles % (uint64_t)ranks) == rank) {
-      own.lens[own.count] = doubles;
-      own.offsets[own.count++] = offset;
-      own.doubles += doubles;
-    }
-    offset += doubles * (MPI_Aint)sizeof(double);
-  }
-  while (variable < variable_count) own.starts[++variable] = own.count;
-  return own;
-}
 
 static MPI_Datatype list_type(const struct pieces* own, long first, long end) {
   MPI_Datatype type;
@@ -67,12 +30,6 @@ static MPI_Datatype variables_type(const struct pieces* own) {
   check(MPI_Type_create_struct(variable_count, ones, zeros, types, &all), "struct");
   for (int v = 0; v < variable_count; ++v) MPI_Type_free(&types[v]);
   return all;
-}
-
-static void fill(const struct pieces* own, uint64_t* words) {
-  for (long i = 0; i < own->count; ++i)
-    for (int k = 0; k < own->lens[i]; ++k)
-      *words++ = word_at((uint64_t)own->offsets[i] + (uint64_t)k * sizeof *words);
 }
 
 // Seconds of the slowest rank.
@@ -125,10 +82,7 @@ int main(int argc, char** argv) {
   wrong = sum_over_ranks(wrong);
   if (rank == 0) {
     unlink(argv[1]);
-    printf(
-        "{\"program\":\"irregular\",\"write\":%.1f,\"write again\":%.1f,\"read\":%.1f,"
-        "\"read again\":%.1f,\"wrong_words\":%ld}\n",
-        ns[0], ns[1], ns[2], ns[3], wrong);
+    report_irregular("irregular", ns, wrong);
   }
   MPI_Finalize();
   return 0;

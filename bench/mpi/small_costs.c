@@ -4,11 +4,11 @@
 // collective ones by all. Each figure is the median of several rounds, because one interruption
 // outweighs a thousand calls.
 //
-//     small_costs FILE    prints one JSON object per line
-
-#include <string.h>
+//     small_costs FILE [NAME ...]    the calls of these names, or all; one JSON object per line
 
 #include "measure.h"
+
+#include <string.h>
 
 enum { rounds = 15, most_calls = 2000 };
 
@@ -50,6 +50,13 @@ static void read_at(struct state* s) {
 
 static void seek(struct state* s) { check(MPI_File_seek(s->file, 8, MPI_SEEK_SET), "seek"); }
 
+static void seek_and_ask(struct state* s) {
+  MPI_Offset position;
+  seek(s);
+  check(MPI_File_get_position(s->file, &position), "get_position");
+  if (position != 8) fail("get_position returned another position");
+}
+
 static void write_shared(struct state* s) {
   check(MPI_File_write_shared(s->file, &s->rank, 8, MPI_BYTE, MPI_STATUS_IGNORE), "write_shared");
 }
@@ -75,6 +82,7 @@ static const struct {
     {"write_at of 8 B", write_at, 2000},
     {"read_at of 8 B", read_at, 2000},
     {"seek", seek, 2000},
+    {"seek + get_position", seek_and_ask, 2000},
     {"write_shared of 8 B", write_shared, 300},
     {"iwrite_at of 8 B + wait", iwrite_and_wait, 1000},
     {"write_at_all of 8 B", write_at_all, 300},
@@ -101,14 +109,23 @@ static double median_ns(struct state* s, void (*call)(struct state*), int calls)
   return ns[rounds / 2];
 }
 
+static bool wanted(const char* name, char** names) {
+  if (!*names) return true;
+  for (; *names; ++names)
+    if (strcmp(*names, name) == 0) return true;
+  return false;
+}
+
 int main(int argc, char** argv) {
-  struct state s = {.path = argc > 1 ? argv[1] : "small_costs.dat"};
   MPI_Init(&argc, &argv);
+  if (argc < 2) fail("usage: small_costs FILE [NAME ...]");
+  struct state s = {.path = argv[1]};
   MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
   MPI_Type_vector(4, 8, 64, MPI_BYTE, &s.column);
   MPI_Type_commit(&s.column);
   open_file(&s);
   for (size_t i = 0; i < sizeof things / sizeof things[0]; ++i) {
+    if (!wanted(things[i].name, argv + 2)) continue;
     if (strcmp(things[i].name, "set_view") != 0)
       check(MPI_File_set_view(s.file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "set_view");
     const double ns = median_ns(&s, things[i].call, things[i].calls);

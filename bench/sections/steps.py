@@ -1,0 +1,78 @@
+"""A new file every step: MPI-IO against the naive program (examples/steps.cpp)."""
+
+import filecmp
+import statistics
+
+from lib.results import LOWER, Sample
+from lib.section import Job, Section, problem_of
+
+MOST_PAIRS, ENOUGH_SECONDS = 5, 10
+
+
+def middle(values):
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+class Steps(Section):
+    name = "steps"
+    title = "A new file every step: MPI-IO against the naive program"
+    lead = ("seconds for 100 steps of 100 000 doubles a rank, as the user timed it; less is better. "
+            "Both halves draw random numbers at each step; 'drawing' is that alone")
+    limit = False
+    figures = (("MPI-IO half", "mpi_s", "s"), ("naive half", "naive_s", "s"),
+               ("drawing", "drawing_s", "s"), ("MPI-IO / naive", "ratio", "ratio"))
+
+    def row_names(self, context):
+        return [f"np {np} {label}" for np in context.nps([2, 8, 24])
+                for label, _, _ in self.figures]
+
+    def jobs(self, context):
+        for np in context.nps([2, 8, 24]):
+            for subject in context.subjects:
+                yield Job(f"np {np}", subject.name,
+                          lambda n=np, s=subject: self.measure(context, s, n))
+
+    def measure(self, context, subject, np):
+        """The median of several pairs, or one pair of long jobs. Each half is a job of its own, so that
+        the first does not slow down the second; the halves of a pair follow one another."""
+        pairs = []
+        while len(pairs) < MOST_PAIRS and sum(pair["seconds"] for pair in pairs) < ENOUGH_SECONDS:
+            pairs.append(self.pair(context, subject, np))
+        problem = "; ".join(sorted({pair["problem"] for pair in pairs} - {""}))
+        return [Sample(f"np {np} {label}", middle([pair.get(key) for pair in pairs]), unit, LOWER, problem)
+                for label, key, unit in self.figures]
+
+    def pair(self, context, subject, np):
+        halves = [self.half(context, subject, np, half) for half in ("mpi", "naive")]
+        problem = next((problem for _, problem, _ in halves if problem), "") or self.difference(context)
+        for left in context.directory.glob("step*"):
+            left.unlink()
+        (mpi, _, one), (naive, _, other) = halves
+        pair = {"problem": problem, "seconds": one + other}
+        if mpi and naive:
+            pair |= mpi | {"naive_s": naive["naive_s"], "ratio": mpi["mpi_s"] / naive["naive_s"]}
+        return pair
+
+    def half(self, context, subject, np, half):
+        """The record, what is wrong with it, and the seconds of the job."""
+        steps = 20 if context.quick else 100
+        # No statistics: they would add a meeting and a line of text to each step's close.
+        environment = subject.flavour.environment() | {"SHIMA_STATS": ""}
+        outcome = context.measure(subject.command(np, "steps", [
+            "--steps", steps, "--dir", context.directory, "--half", half, "--sync-first", "--json"]), environment)
+        record = outcome.records[0] if outcome.records else None
+        return record, problem_of(outcome, record, subject, frozenset()), outcome.seconds
+
+    def difference(self, context):
+        for path in sorted(context.directory.glob("step*.mpi")):
+            if not filecmp.cmp(path, path.with_suffix(".naive"), shallow=False):
+                return f"WRONG DATA in {path.name}"
+        return ""
+
+    def targets(self, results, context):
+        for np in context.nps([2, 8, 24]):
+            results.require_below(f"np {np} MPI-IO / naive", 1.0, "the naive half")
+        row = "np 24 MPI-IO half"
+        results.require(row, 0.1, "stock MPICH", [row], ["mpich"], only="shima/mpich")
+        results.require(row, 0.5, "stock Open MPI", [row], ["openmpi"], only="shima/openmpi")
