@@ -34,6 +34,7 @@ def parse():
     add = parser.add_argument
     add("--only", action="append", choices=names, help="this section (may be given again)")
     add("--quick", action="store_true", help="an eighth of the data, one repetition")
+    add("--full", action="store_true", help="every cell of the section subgroup: hours")
     add("--reps", type=int, help="repetitions (default 3)")
     add("--np", type=lambda text: [int(part) for part in text.split(",")], dest="np_list",
         help="numbers of ranks, as 2,8, instead of the section's own")
@@ -124,7 +125,7 @@ def write_json(options, facts, all_results):
 def measure_all(options, flavours, directory):
     chosen = [s for s in SECTIONS if not options.only or s.name in options.only]
     context = Context(subjects.find_subjects(flavours, not options.stock_only), directory,
-                      options.quick, options.np_list, options.timeout, options.random_seed)
+                      options.quick, options.np_list, options.timeout, options.random_seed, options.full)
     facts = runner.machine_facts(directory, flavours)
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
     print(f"order seed {options.seed}, {options.reps} repetitions; median (best)")

@@ -10,9 +10,10 @@ calls on another path. An empty set means that any path is right.
 import dataclasses
 import typing
 
+import two_hosts
 from lib import runner
 from lib.results import Sample
-from lib.subjects import binary
+from lib.subjects import TOOL, binary
 
 OPS = ("write", "read")
 
@@ -36,6 +37,7 @@ class Context:
     np_list: list | None
     timeout_s: float
     random_seed: int
+    full: bool = False
 
     def nps(self, usual):
         return [np for np in (self.np_list or usual)]
@@ -49,6 +51,23 @@ class Context:
 
     def start(self, subject, np, program, arguments):
         return self.measure(subject.command(np, program, arguments), subject.flavour.environment())
+
+    def start_over_hosts(self, subject, np, program, arguments, changes=None):
+        """start() with half of the ranks on each of two hosts (two_hosts.py); also returns the MiB on the wire.
+
+        The hosts share a page cache, so a hint makes Shima use messages where it would read from that cache.
+        """
+        command = [str(binary(program, subject.flavour)), *map(str, arguments)]
+        if subject.shima:
+            command = [str(TOOL), "exec", *command]
+        environment = (subject.flavour.environment() | two_hosts.ROOT_ENVIRONMENT
+                       | {"SHIMA_HINTS": "shima_reach=message"} | (changes or {}))
+        try:
+            with two_hosts.TwoHosts() as hosts:
+                outcome = self.measure(hosts.mpi_command(subject.flavour.mpiexec, np, command), environment)
+                return outcome, hosts.bytes_on_wire() / 2**20
+        except two_hosts.Unavailable as reason:
+            return runner.Outcome([], [], 0.0, str(reason)), None
 
 
 @dataclasses.dataclass

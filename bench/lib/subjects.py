@@ -20,6 +20,7 @@ FAMILIES = ("mpich", "openmpi")
 SOURCES = {
     "columns": ["examples/columns.c"],
     "steps": ["examples/steps.cpp"],
+    "subgroup": ["examples/subgroup.c"],
     "subarray": ["bench/mpi/subarray.c", "bench/mpi/measure.h"],
     "random_patterns": ["bench/mpi/random_patterns.c", "bench/mpi/random_types.c", "bench/mpi/measure.h",
                         "bench/mpi/random_patterns.h"],

@@ -17,7 +17,8 @@ from sections.steps import Steps
 from sections.strided_read import StridedRead
 from sections.striped import Disks, Subfiles
 from sections.subarrays import Subarray3d, Subarray4d
+from sections.subgroup import Subgroup
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), Subarray3d(), Subarray4d(), Random(), TwoHosts(),
             ListIo(), SmallCosts(), Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
-            Delegation(), DelegatedNet(), Spaces()]
+            Delegation(), DelegatedNet(), Spaces(), Subgroup()]

@@ -1,10 +1,8 @@
 """The array by columns over two hosts (two_hosts.py): what the wire carries, and how fast."""
 
 import two_hosts
-from lib import runner
 from lib.results import LOWER, Sample
 from lib.section import COLLECTIVE_PATHS, OPS, Job, Section, rate
-from lib.subjects import TOOL, binary
 
 
 class TwoHosts(Section):
@@ -31,7 +29,7 @@ class TwoHosts(Section):
         path = context.directory / "hosts.dat"
         samples = []
         for op in OPS:
-            outcome, wire_mib = self.run_over_hosts(context, subject, np, [
+            outcome, wire_mib = context.start_over_hosts(subject, np, "columns", [
                 "--way", "COL", "--op", op, "--size-mib", context.size_mib(1024), "--file", path,
                 "--json"])
             sample = rate(f"np {np} {op}", outcome, subject, COLLECTIVE_PATHS["hosts", op])
@@ -40,20 +38,6 @@ class TwoHosts(Section):
             samples += [sample, Sample(f"np {np} {op}, on the wire", wire_mib, "MiB", LOWER)]
         path.unlink(missing_ok=True)
         return samples
-
-    def run_over_hosts(self, context, subject, np, arguments):
-        program = [str(binary("columns", subject.flavour)), *map(str, arguments)]
-        if subject.shima:
-            program = [str(TOOL), "exec", *program]
-        environment = (subject.flavour.environment() | two_hosts.ROOT_ENVIRONMENT
-                       | {"SHIMA_HINTS": "shima_reach=message"})
-        try:
-            with two_hosts.TwoHosts() as hosts:
-                command = hosts.mpi_command(subject.flavour.mpiexec, np, program)
-                outcome = context.measure(command, environment)
-                return outcome, hosts.bytes_on_wire() / 2**20
-        except two_hosts.Unavailable as reason:
-            return runner.Outcome([], [], 0.0, str(reason)), None
 
     def targets(self, results, context):
             # Every host's disk agent owns half the file, and half of that half comes from each host:

@@ -1,0 +1,216 @@
+"""The subgroup method over the stock MPIs, against one collective call under Shima.
+
+The method's paper: K. Cha, H. Cho, S. Kim, "An Analysis of the Performance of Collective I/Os and the
+Subgroup Method" (KISTI). Its text states what figures 2 to 6 show, and gives no values; PAPER repeats
+the statements. The program is examples/subgroup.c: the stock MPIs run it in groups of 1 to 8, Shima
+with K = 1, which is one MPI_File_write_at_all or MPI_File_read_at_all of all ranks. The usual grid
+takes minutes, one job a subject and number of ranks; --full has every cell, one job each.
+"""
+
+import dataclasses
+
+import two_hosts
+from lib import picture
+from lib.results import LOWER, Sample
+from lib.section import OPS, Job, Section
+from lib.table import number
+
+KIB, MIB = 1024, 1024 * 1024
+GROUPS = (1, 2, 4, 8)
+SIZES, ALL_SIZES = (4 * KIB, 256 * KIB, 16 * MIB), tuple(4 * KIB * 4**i for i in range(7))
+NPS = {"one host": (2, 8, 32), "two hosts": (8,)}  # stock MPICH takes minutes for 32 ranks on two hosts and two cores
+ALL_NPS = {place: (2, 4, 8, 16, 32) for place in NPS}
+MOST_BYTES = 128 * MIB  # of all ranks in a call, without --full
+FACTOR = 1.5
+
+TESTBED = "Paper (MPICH2 1.0.5, PVFS 2.6.1, 1.4 GHz Opteron 240, Gigabit Ethernet), "
+PAPER = {
+    "split": TESTBED + "figure 2: the time of MPI_Comm_split grows with the ranks of the parent "
+             "communicator, not with those of the new ones.",
+    "gather": TESTBED + "figure 3: MPI_Gather takes longer than MPI_Scatter.",
+    "scatter": TESTBED + "figure 4: MPI_Scatter takes less time than MPI_Gather.",
+    "write": TESTBED + "figure 5: groups made the collective write slower in every case shown.",
+    "read": TESTBED + "figure 6: groups made the collective read much faster for small data.",
+}
+# What is measured: its name in the program's records, the operation that has it, and its unit.
+FIGURES = {"write": ("mib_s", "write", "MiB/s"), "read": ("mib_s", "read", "MiB/s"),
+           "gather": ("gather_us", "write", "us"), "scatter": ("scatter_us", "read", "us"),
+           "write of the masters": ("call_us", "write", "us"),
+           "read of the masters": ("call_us", "read", "us")}
+COLOURS = {"mpich": 0, "shima/mpich": 1, "openmpi": 2, "shima/openmpi": 3}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """What one job measures: a number of ranks on one host or two."""
+    place: str
+    np: int
+
+    def groups(self):
+        """A group has ranks of one host only."""
+        ranks = self.np // 2 if self.place == "two hosts" else self.np
+        return [k for k in GROUPS if k <= ranks]
+
+    def split_row(self):
+        return f"{self.place}, np {self.np}, split"
+
+    def row(self, size, figure):
+        return f"{self.place}, np {self.np}, {name_of(size)}, {figure}"
+
+
+def name_of(size):
+    return f"{size // KIB} KiB" if size < MIB else f"{size // MIB} MiB"
+
+
+def column_of(family, k):
+    return family if k == 1 else f"{family} k {k}"
+
+
+class Subgroup(Section):
+    name = "subgroup"
+    title = "The subgroup method on the stock MPIs, and one collective call under Shima"
+    lead = ("'k 2': groups of 2, by examples/subgroup.c; without k: one collective call of all ranks. 16 pieces a "
+            "rank and call, page cache. MiB/s of the whole access (gather and write, read and scatter); the steps "
+            "alone in us a call")
+    limit = False
+
+    def flavours(self, context):
+        return [subject.flavour.family for subject in context.subjects if not subject.shima]
+
+    def columns(self, context):
+        stock = [column_of(family, k) for family in self.flavours(context) for k in GROUPS]
+        return stock + [subject.name for subject in context.subjects if subject.shima]
+
+    # --- the grid -----------------------------------------------------------------------------
+
+    def cells(self, context):
+        places = [place for place in NPS if place != "two hosts" or not two_hosts.why_unavailable()]
+        nps = ALL_NPS if context.full else NPS
+        return [Cell(place, np) for place in places for np in context.nps(nps[place])]
+
+    def sizes(self, context, np):
+        most = MOST_BYTES // 8 if context.quick else MOST_BYTES
+        return ALL_SIZES if context.full else [size for size in SIZES if size * np <= most]
+
+    def row_names(self, context):
+        return [row for cell in self.cells(context) for row in
+                [cell.split_row(), *(cell.row(size, figure) for size in self.sizes(context, cell.np)
+                                     for figure in FIGURES)]]
+
+    # --- measuring ----------------------------------------------------------------------------
+
+    def jobs(self, context):
+        for cell in self.cells(context):
+            all_sizes = self.sizes(context, cell.np)
+            for sizes in [[size] for size in all_sizes] if context.full else [all_sizes]:
+                group = ", ".join([cell.place, f"np {cell.np}", *map(name_of, sizes)])
+                for subject in context.subjects:
+                    yield Job(group, subject.name, lambda c=cell, s=subject, b=sizes:
+                              self.measure(context, s, c, b))
+
+    def measure(self, context, subject, cell, sizes):
+        path = context.directory / "subgroup.dat"
+        groups = [1] if subject.shima else cell.groups()
+        # More ranks than cores make a call long, so fewer calls give a figure.
+        arguments = ["--bytes", ",".join(map(str, sizes)), "--group", ",".join(map(str, groups)),
+                     "--calls", max(4, 64 // cell.np), "--file", path, "--json"]
+        outcome = self.run(context, subject, cell, arguments)
+        path.unlink(missing_ok=True)
+        samples = [sample for record in outcome.records for sample in self.samples(subject, cell, record)]
+        if outcome.problem or not outcome.records:
+            row = cell.row(sizes[0], "write")
+            samples.append(Sample(row, None, problem=outcome.problem or "no result"))
+        return samples
+
+    def run(self, context, subject, cell, arguments):
+        # No statistics: they would count and time each access, which would be measured too.
+        if cell.place == "two hosts":
+            return context.start_over_hosts(subject, cell.np, "subgroup", arguments, {"SHIMA_STATS": ""})[0]
+        environment = subject.flavour.environment() | {"SHIMA_STATS": ""}
+        return context.measure(subject.command(cell.np, "subgroup", arguments), environment)
+
+    def samples(self, subject, cell, record):
+        column = subject.name if subject.shima else column_of(subject.name, record["group"])
+        problem = "WRONG DATA" if record["wrong_words"] else ""
+        for figure, (key, op, unit) in FIGURES.items():
+            if op == record["op"] and (record["group"] > 1 or unit == "MiB/s"):
+                better = {} if unit == "MiB/s" else {"better": LOWER}
+                yield Sample(cell.row(record["bytes"], figure), record[key], unit, problem=problem,
+                             subject=column, **better)
+        if record["group"] > 1 and record["op"] == "write":
+            yield Sample(cell.split_row(), record["split_us"], "us", LOWER, subject=column)
+
+    # --- judging ------------------------------------------------------------------------------
+
+    def targets(self, results, context):
+        for cell in self.cells(context):
+            for size in self.sizes(context, cell.np):
+                for op in OPS:
+                    for k in cell.groups():
+                        row, columns = cell.row(size, op), [column_of(f, k) for f in self.flavours(context)]
+                        results.require(row, FACTOR, f"the better stock, groups of {k}", [row], columns)
+
+    # --- the picture --------------------------------------------------------------------------
+
+    def series(self, context):
+        return [(COLOURS[subject.name], subject.label()) for subject in context.subjects]
+
+    def charts(self, results, context):
+        charts = [self.chart(results, context, figure, place) for figure in ("write", "read")
+                  for place in NPS]
+        charts += [self.chart(results, context, figure, place) for figure in ("split", "gather", "scatter")
+                   for place in NPS]
+        return [chart for chart in charts if chart.groups]
+
+    def chart(self, results, context, figure, place):
+        whole = figure in OPS
+        groups = []
+        for cell in (cell for cell in self.cells(context) if cell.place == place):
+            rows = ({f"np {cell.np}": cell.split_row()} if figure == "split" else
+                    {f"np {cell.np}, {name_of(size)}": cell.row(size, figure)
+                     for size in self.sizes(context, cell.np)})
+            for label, row in rows.items():
+                if row in results.samples:
+                    bars = (self.bars_of_access if whole else self.bars_of_step)(results, context, row)
+                    groups.append(picture.Group(label, bars))
+        what = f"Collective {figure}" if whole else f"MPI_{'Comm_split' if figure == 'split' else figure.title()}"
+        unit = "MiB/s, longer is better" if whole else "microseconds, shorter is better"
+        here = self.found_here(results, context, figure, place) if whole else ""
+        return picture.Chart(f"{what}, {place}", f"{PAPER[figure]} {here}{unit}; each group has its own scale.",
+                             groups, own_scale=True)
+
+    def bars_of_step(self, results, context, row):
+        return [picture.Bar(COLOURS[family], value, f"{number(value)} us, k {k}")
+                for family in self.flavours(context) for k in GROUPS[1:]
+                if (value := results.median(row, column_of(family, k))) is not None]
+
+    def bars_of_access(self, results, context, row):
+        """For each MPI the plain call and the best group; for Shima the ratio to the best of them."""
+        bars, best = [], 0
+        for family in self.flavours(context):
+            in_groups = {k: value for k in GROUPS[1:]
+                         if (value := results.median(row, column_of(family, k))) is not None}
+            plain = {1: results.median(row, family)}
+            for k, value in [*plain.items(), *sorted(in_groups.items(), key=lambda item: -item[1])[:1]]:
+                if value is not None:
+                    bars.append(picture.Bar(COLOURS[family], value, f"{number(value)} MiB/s, k {k}"))
+                    best = max(best, value)
+        for name in results.shima():
+            value = results.median(row, name)
+            ratio = value / best if value and best else None
+            bars.append(picture.Bar(COLOURS[name], value, f"{number(value)} MiB/s" if value else "failed",
+                                    f"{ratio:.2f}\u00d7 the best" if ratio else "", ratio and ratio >= FACTOR))
+        return bars
+
+    def found_here(self, results, context, op, place):
+        """In how many cells groups are faster than the plain call of the same MPI."""
+        cells = faster = 0
+        for cell in (cell for cell in self.cells(context) if cell.place == place):
+            for size in self.sizes(context, cell.np):
+                for family in self.flavours(context):
+                    row = cell.row(size, op)
+                    values = [results.median(row, column_of(family, k)) if row in results.samples else None
+                              for k in cell.groups()]
+                    if values[0] is not None and any(values[1:]):
+                        cells, faster = cells + 1, faster + (max(filter(None, values[1:])) > values[0])
+        return f"Here: some size of group is faster than the plain {op} of the same MPI in {faster} of {cells} cells. "
