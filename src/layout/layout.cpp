@@ -80,12 +80,15 @@ const Layout::Region& Layout::region_of(int subfile) const {
 Extent Layout::locate(FileOffset offset, std::uint64_t len_bytes) const {
   const Region& region = region_at(offset);
   const std::int64_t at = offset - region.range.begin;
-  const std::int64_t block = at / region.unit_bytes;
-  const std::int64_t within = at % region.unit_bytes;
+  // A plain file is one block; divisions cost as much as the rest of this function.
+  const bool in_first_block = at < region.unit_bytes;
+  const std::int64_t block = in_first_block ? 0 : at / region.unit_bytes;
+  const std::int64_t within = in_first_block ? at : at % region.unit_bytes;
   const std::int64_t left = std::min(region.unit_bytes - within, region.range.end - offset);
+  const std::uint64_t len = std::min(len_bytes, as_unsigned(left));
+  if (in_first_block) return {region.first_subfile, TargetOffset{within}, len};
   return {region.first_subfile + static_cast<int>(block % region.subfile_count),
-          TargetOffset{block / region.subfile_count * region.unit_bytes + within},
-          std::min(len_bytes, as_unsigned(left))};
+          TargetOffset{block / region.subfile_count * region.unit_bytes + within}, len};
 }
 
 FileRange Layout::run_at(int subfile, TargetOffset at) const {

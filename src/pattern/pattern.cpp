@@ -205,6 +205,10 @@ Pattern Pattern::tiled(const Pattern& tile, std::int64_t extent_bytes) {
   return strided(std::max<std::uint64_t>(count, 1), extent_bytes, tile);
 }
 
+Pattern Pattern::uncounted() const {
+  return {origin_, std::shared_ptr<const PatternNode>(std::shared_ptr<const void>{}, node_.get())};
+}
+
 Pattern Pattern::shifted(std::int64_t displacement) const {
   return empty() ? Pattern{} : Pattern{origin_ + displacement, node_};
 }

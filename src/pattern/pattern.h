@@ -45,6 +45,9 @@ class Pattern {
   // `tile` repeated every `extent_bytes`, as often as 62 bits of offset allow: an MPI file view.
   [[nodiscard]] static Pattern tiled(const Pattern& tile, std::int64_t extent_bytes);
 
+  // The same pattern without a count of its users, so that copies cost no atomic operation; the
+  // caller keeps this one for as long as any copy lives.
+  [[nodiscard]] Pattern uncounted() const;
   // The same bytes, moved by `displacement`.
   [[nodiscard]] Pattern shifted(std::int64_t displacement) const;
 

@@ -17,46 +17,30 @@ Status check_access(const AccessMode& mode, const Access& access, MPI_Count coun
   return {};
 }
 
-// The buffer as the memory side of a transfer, and the objects that keep it valid.
-struct Memory {
-  Slice slice;
-  std::optional<DevicePlace> device;
+// One access, as the engine takes it. Memory and place are filled in where they are found: every
+// copy of a description costs as much as a lookup.
+struct Arranged {
+  Result<Transfer> transfer;
   std::shared_ptr<Conversion> conversion;  // null: bytes are not converted
 };
 
-Result<Memory> find_memory(OpenFile& file, const Access& access, const Buffer& buffer) {
-  SHIMA_TRY(check_access(file.file().mode(), access, buffer.count));
-  SHIMA_TRY_ASSIGN(const auto map, type_map_of(buffer.type));
+Status find_memory(OpenFile& file, const Access& access, const Buffer& buffer, Arranged& made) {
+  SHIMA_TRY(check_access(file.mode(), access, buffer.count));
+  Transfer& transfer = *made.transfer;
+  const auto map = type_map_of(buffer.type);
+  if (!map) return std::unexpected(map.error());
   if (!file.converts()) {
-    SHIMA_TRY_ASSIGN(Slice slice, memory_slice(*map, buffer.address, buffer.count));
-    const auto device = device_place_of(slice);
-    return Memory{std::move(slice), device, nullptr};
+    auto slice = memory_slice(**map, buffer.address, buffer.count);
+    if (!slice) return std::unexpected(slice.error());
+    transfer.device = device_place_of(*slice);
+    transfer.memory = *std::move(slice);
+    return {};
   }
-  SHIMA_TRY_ASSIGN(auto conversion,
+  SHIMA_TRY_ASSIGN(made.conversion,
                    Conversion::make(file.view()->representation(), buffer, access.direction));
-  if (access.direction == Direction::write) SHIMA_TRY(conversion->encode());
-  Slice slice = conversion->slice();
-  return Memory{std::move(slice), {}, std::move(conversion)};
-}
-
-// A member that runs out of memory here must still take part in a collective call.
-Result<Memory> memory_of(OpenFile& file, const Access& access, const Buffer& buffer) {
-  return caught([&] { return find_memory(file, access, buffer); });
-}
-
-// Decodes the data read into the program's buffer; the result counts bytes of the buffer.
-Outcome64 conclude(const Access& access, Conversion& conversion, const Outcome64& outcome) {
-  if (!outcome) return outcome;
-  if (access.direction == Direction::read) SHIMA_TRY(conversion.decode(*outcome));
-  return conversion.memory_bytes_in(*outcome);
-}
-
-std::function<Outcome64(const Outcome64&)> conclusion_of(const Access& access,
-                                                         const Result<Memory>& memory) {
-  if (!memory || memory->conversion == nullptr) return nullptr;
-  return [access, conversion = memory->conversion](const Outcome64& outcome) {
-    return conclude(access, *conversion, outcome);
-  };
+  if (access.direction == Direction::write) SHIMA_TRY(made.conversion->encode());
+  transfer.memory = made.conversion->slice();
+  return {};
 }
 
 Result<Slice> place_of(OpenFile& file, const Access& access, std::uint64_t len_bytes) {
@@ -71,11 +55,43 @@ Result<Slice> place_of(OpenFile& file, const Access& access, std::uint64_t len_b
   std::unreachable();
 }
 
-Result<Transfer> transfer_of(OpenFile& file, const Access& access, const Result<Memory>& memory) {
-  if (!memory) return std::unexpected(memory.error());
-  SHIMA_TRY_ASSIGN(Slice place,
-                   caught([&] { return place_of(file, access, memory->slice.len_bytes); }));
-  return Transfer{.file = std::move(place), .memory = memory->slice, .device = memory->device};
+Status find_place(OpenFile& file, const Access& access, Arranged& made) {
+  Transfer& transfer = *made.transfer;
+  auto place = place_of(file, access, transfer.memory.len_bytes);
+  if (!place) return std::unexpected(std::move(place).error());
+  transfer.file = *std::move(place);
+  return {};
+}
+
+bool is_ordered(const Access& access) {
+  return access.scope == Access::Scope::together && access.pointer == Access::Pointer::shared;
+}
+
+// The place of an ordered access is found later. A member that runs out of memory here must still
+// take part in a collective call.
+Arranged arrange(OpenFile& file, const Access& access, const Buffer& buffer) {
+  Arranged made;
+  const Status found = caught([&]() -> Status {
+    SHIMA_TRY(find_memory(file, access, buffer, made));
+    return is_ordered(access) ? Status{} : find_place(file, access, made);
+  });
+  if (!found) made.transfer = std::unexpected(found.error());
+  return made;
+}
+
+// Decodes the data read into the program's buffer; the result counts bytes of the buffer.
+Outcome64 conclude(const Access& access, Conversion& conversion, const Outcome64& outcome) {
+  if (!outcome) return outcome;
+  if (access.direction == Direction::read) SHIMA_TRY(conversion.decode(*outcome));
+  return conversion.memory_bytes_in(*outcome);
+}
+
+std::function<Outcome64(const Outcome64&)> conclusion_of(const Access& access,
+                                                         const Arranged& arranged) {
+  if (arranged.conversion == nullptr) return nullptr;
+  return [access, conversion = arranged.conversion](const Outcome64& outcome) {
+    return conclude(access, *conversion, outcome);
+  };
 }
 
 Outcome64 run(File& file, const Access& access, const Result<Transfer>& transfer) {
@@ -88,14 +104,13 @@ Outcome64 run(File& file, const Access& access, const Result<Transfer>& transfer
 
 // In rank order at the shared pointer: a member's place follows from the lengths that all bring.
 PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffer& buffer) {
-  Result<Memory> memory = memory_of(file, access, buffer);
+  Arranged arranged = arrange(file, access, buffer);
+  Result<Transfer>& side = arranged.transfer;
   const auto pointer = file.shared_pointer();
-  if (memory && !pointer) memory = std::unexpected(pointer.error());
-  const Status status = memory ? Status{} : std::unexpected(memory.error());
+  if (side && !pointer) side = std::unexpected(pointer.error());
+  const Status status = status_of(side);
+  auto conclusion = conclusion_of(access, arranged);
   // The conversion stays with the program's thread; the worker, which calls no MPI, does the rest.
-  auto side =
-      memory ? Result<Transfer>({.file = {}, .memory = memory->slice, .device = memory->device})
-             : std::unexpected(memory.error());
   auto work = [&file, access, side = std::move(side), view = file.view()]() -> Outcome64 {
     const auto len =
         side ? Result<std::uint64_t>(side->memory.len_bytes) : std::unexpected(side.error());
@@ -107,36 +122,34 @@ PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffe
     });
     return run(file.file(), access, transfer);
   };
-  return {status, std::move(work), conclusion_of(access, memory)};
+  return {status, std::move(work), std::move(conclusion)};
 }
 
 }  // namespace
 
 PreparedAccess prepare(OpenFile& file, const Access& access, const Buffer& buffer) {
-  if (access.scope == Access::Scope::together && access.pointer == Access::Pointer::shared)
-    return prepare_ordered(file, access, buffer);
-  const Result<Memory> memory = memory_of(file, access, buffer);
-  Result<Transfer> transfer = transfer_of(file, access, memory);
-  const Status status = transfer ? Status{} : std::unexpected(transfer.error());
-  auto work = [&file, access, transfer = std::move(transfer)] {
+  if (is_ordered(access)) return prepare_ordered(file, access, buffer);
+  Arranged arranged = arrange(file, access, buffer);
+  const Status status = status_of(arranged.transfer);
+  auto conclusion = conclusion_of(access, arranged);
+  auto work = [&file, access, transfer = std::move(arranged.transfer)] {
     return run(file.file(), access, transfer);
   };
-  return {status, std::move(work), conclusion_of(access, memory)};
+  return {status, std::move(work), std::move(conclusion)};
 }
 
 Outcome64 carry_out(OpenFile& file, const Access& access, const Buffer& buffer) {
-  if (access.scope == Access::Scope::together && access.pointer == Access::Pointer::shared) {
+  if (is_ordered(access)) {
     auto prepared =
         caught([&]() -> Result<PreparedAccess> { return prepare_ordered(file, access, buffer); });
     if (prepared) return prepared->concluded(prepared->work());
     file.take_part_with_error(prepared.error().code, true, false);
     return std::unexpected(prepared.error());
   }
-  const Result<Memory> memory = memory_of(file, access, buffer);
-  const auto transfer = caught([&] { return transfer_of(file, access, memory); });
-  const Outcome64 outcome = run(file.file(), access, transfer);
-  if (!memory || memory->conversion == nullptr) return outcome;
-  return conclude(access, *memory->conversion, outcome);
+  const Arranged arranged = arrange(file, access, buffer);
+  Outcome64 outcome = run(file.file(), access, arranged.transfer);
+  if (arranged.conversion == nullptr) return outcome;
+  return conclude(access, *arranged.conversion, outcome);
 }
 
 void set_status(MPI_Status* status, std::uint64_t len_bytes) {

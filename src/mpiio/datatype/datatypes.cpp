@@ -68,10 +68,14 @@ Result<SharedMap> finished(Result<TypeMap> decoded) {
   return std::make_shared<const TypeMap>(std::move(map));
 }
 
-// Predefined types exist as long as MPI, so their maps are never freed or counted.
+// Predefined types exist as long as MPI, so their maps and patterns are never freed or counted.
 struct Predefined {
+  struct Entry {
+    SharedMap owner;
+    TypeMap uncounted;
+  };
   std::mutex lock;
-  std::map<MPI_Datatype, SharedMap> maps;
+  std::map<MPI_Datatype, Entry> maps;
 };
 
 Predefined& predefined() {
@@ -81,11 +85,15 @@ Predefined& predefined() {
 
 Result<SharedMap> predefined_map(MPI_Datatype type) {
   const std::lock_guard hold(predefined().lock);
-  SharedMap& map = predefined().maps[type];
-  if (map == nullptr) {
-    SHIMA_TRY_ASSIGN(map, finished(decode_type(type)));
+  auto& [owner, uncounted] = predefined().maps[type];
+  if (owner == nullptr) {
+    SHIMA_TRY_ASSIGN(SharedMap map, finished(decode_type(type)));
+    uncounted = *map;
+    uncounted.pattern = map->pattern.uncounted();
+    uncounted.tiled = map->tiled.uncounted();
+    owner = std::move(map);
   }
-  return SharedMap(std::shared_ptr<const void>{}, map.get());
+  return SharedMap(std::shared_ptr<const void>{}, &uncounted);
 }
 
 Result<SharedMap> derived_map(MPI_Datatype type) {

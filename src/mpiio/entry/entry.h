@@ -28,8 +28,8 @@ namespace shima {
 template <class Body>
 int on_file(MPI_File handle, Body body) {
   return guarded(handle, [&]() -> Status {
-    SHIMA_TRY_ASSIGN(OpenFile * file, open_file_of(handle));
-    return body(*file);
+    OpenFile* const file = find_open_file(handle);
+    return file != nullptr ? Status(body(*file)) : not_open(handle);
   });
 }
 

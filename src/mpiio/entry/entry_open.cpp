@@ -97,8 +97,8 @@ Status open(MPI_Comm comm, const Result<OpenRequest>& request, int amode, MPI_Fi
 
 // A size that a member may set, or the error it brings to the collective.
 Result<FileOffset> checked_size(OpenFile& file, MPI_Offset size) {
-  SHIMA_TRY(check_writable(file.file().mode()));
-  SHIMA_TRY(check_not_sequential(file.file().mode()));
+  SHIMA_TRY(check_writable(file.mode()));
+  SHIMA_TRY(check_not_sequential(file.mode()));
   if (size < 0) return fail(Code::bad_argument, fmt::format("file size {} is negative", size));
   return FileOffset{size};
 }

@@ -32,7 +32,7 @@ Result<std::int64_t> target_of(OpenFile& file, MPI_Offset offset, int whence) {
 }
 
 Status seek_shared(OpenFile& file, MPI_Offset offset, int whence) {
-  SHIMA_TRY(check_not_sequential(file.file().mode()));
+  SHIMA_TRY(check_not_sequential(file.mode()));
   SHIMA_TRY(file.settle());
   SHIMA_TRY_ASSIGN(SharedPointer* const pointer, file.shared_pointer());
   const auto move = [&]() -> Status {
@@ -55,7 +55,7 @@ SHIMA_EXPORT(File_seek_shared);
 
 int MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
   return on_file(fh, [&](OpenFile& file) -> Status {
-    SHIMA_TRY(check_not_sequential(file.file().mode()));
+    SHIMA_TRY(check_not_sequential(file.mode()));
     SHIMA_TRY_ASSIGN(const std::int64_t position, file.shared_position());
     *offset = position / file.view()->etype_size();
     return {};

@@ -41,7 +41,7 @@ struct NewView {
 
 Result<NewView> new_view(OpenFile& file, const View::Request& request, MPI_Info info) {
   NewView made;
-  SHIMA_TRY_ASSIGN(made.view, View::make(request, file.file().mode()));
+  SHIMA_TRY_ASSIGN(made.view, View::make(request, file.mode()));
   made.hints = file.file().hints();
   if (info != MPI_INFO_NULL) made.hints = resolve(file.file().hints(), settings_of(info));
   made.digest = digest_of(*made.view);
@@ -53,11 +53,11 @@ Result<NewView> new_view(OpenFile& file, const View::Request& request, MPI_Info 
 Status set_view(OpenFile& file, View::Request request, MPI_Info info) {
   SHIMA_TRY(file.settle());
   std::int64_t position = 0;
-  if (file.file().mode().sequential) {
+  if (file.mode().sequential) {
     SHIMA_TRY_ASSIGN(position, current_position(file, request.displacement));
   }
   auto wanted = caught([&]() -> Result<NewView> {
-    if (file.file().mode().sequential) {
+    if (file.mode().sequential) {
       SHIMA_TRY_ASSIGN(const FileOffset place, file.view()->place_of(ViewOffset{position}));
       request.displacement = place.value;
     }
@@ -88,7 +88,7 @@ Result<ViewOffset> seek_base(OpenFile& file, const View& view, int whence) {
 }
 
 Status seek(OpenFile& file, MPI_Offset offset, int whence) {
-  SHIMA_TRY(check_not_sequential(file.file().mode()));
+  SHIMA_TRY(check_not_sequential(file.mode()));
   if (whence == MPI_SEEK_SET) return file.seek_to(offset);
   const std::shared_ptr<const View> view = file.view();
   SHIMA_TRY_ASSIGN(const ViewOffset base, seek_base(file, *view, whence));
@@ -158,8 +158,8 @@ SHIMA_EXPORT(File_seek);
 
 int MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
   return on_file(fh, [&](OpenFile& file) -> Status {
-    SHIMA_TRY(check_not_sequential(file.file().mode()));
-    *offset = file.position().value / file.view()->etype_size();
+    SHIMA_TRY(check_not_sequential(file.mode()));
+    *offset = file.etype_position();
     return {};
   });
 }

@@ -35,18 +35,15 @@ Result<AccessMode> access_mode_of(int amode) {
                     .append = has(MPI_MODE_APPEND)};
 }
 
-Status check_readable(const AccessMode& mode) {
-  if (mode.read) return {};
+Status refuse_reading() {
   return fail(Code::access_denied, "reading a file that was opened with MPI_MODE_WRONLY");
 }
 
-Status check_writable(const AccessMode& mode) {
-  if (mode.write) return {};
+Status refuse_writing() {
   return fail(Code::read_only, "changing a file that was opened with MPI_MODE_RDONLY");
 }
 
-Status check_not_sequential(const AccessMode& mode) {
-  if (!mode.sequential) return {};
+Status refuse_offsets() {
   return fail(
       Code::unsupported_operation,
       "a file opened with MPI_MODE_SEQUENTIAL is used through the shared file pointer only");

@@ -10,8 +10,17 @@ namespace shima {
 [[nodiscard]] Result<AccessMode> access_mode_of(int amode);
 
 // Whether a file in this mode may be read, written, or accessed at explicit offsets.
-[[nodiscard]] Status check_readable(const AccessMode& mode);
-[[nodiscard]] Status check_writable(const AccessMode& mode);
-[[nodiscard]] Status check_not_sequential(const AccessMode& mode);
+[[nodiscard]] Status refuse_reading();
+[[nodiscard]] Status refuse_writing();
+[[nodiscard]] Status refuse_offsets();
+[[nodiscard]] inline Status check_readable(const AccessMode& mode) {
+  return mode.read ? Status{} : refuse_reading();
+}
+[[nodiscard]] inline Status check_writable(const AccessMode& mode) {
+  return mode.write ? Status{} : refuse_writing();
+}
+[[nodiscard]] inline Status check_not_sequential(const AccessMode& mode) {
+  return mode.sequential ? refuse_offsets() : Status{};
+}
 
 }  // namespace shima

@@ -15,7 +15,10 @@ std::shared_ptr<const View> byte_view() {
 }  // namespace
 
 OpenFile::OpenFile(std::unique_ptr<File>& file, MPI_Comm comm, int amode, ProgressHold& progress)
-    : amode_(amode), view_(byte_view()), error_handler_(default_error_handler()) {
+    : amode_(amode),
+      mode_(file->mode()),
+      view_(byte_view()),
+      error_handler_(default_error_handler()) {
   together_.make_reserve();
   PMPI_Comm_group(comm, &group_);
   file_ = std::move(file);
@@ -48,16 +51,6 @@ void OpenFile::set_view(std::shared_ptr<const View> view) {
   position_ = 0;
   etype_bytes_ = view_->etype_size();
   converts_ = view_->representation() != nullptr;
-}
-
-ViewOffset OpenFile::position() const { return {position_.load()}; }
-
-void OpenFile::set_position(ViewOffset position) { position_ = position.value; }
-
-Status OpenFile::seek_to(MPI_Offset etype) {
-  SHIMA_TRY_ASSIGN(const ViewOffset start, etype_start_of(etype, etype_bytes_.load()));
-  set_position(start);
-  return {};
 }
 
 Result<Slice> OpenFile::take(std::uint64_t len) {

@@ -34,6 +34,7 @@ class OpenFile {
 
   [[nodiscard]] File& file() { return *file_; }
   [[nodiscard]] int amode() const { return amode_; }
+  [[nodiscard]] const AccessMode& mode() const { return mode_; }
   [[nodiscard]] MPI_Group group() const { return group_; }
 
   [[nodiscard]] ErrorHandler error_handler() const;
@@ -45,11 +46,20 @@ class OpenFile {
   // Whether the view's data representation is not the native one; cheaper than asking the view.
   [[nodiscard]] bool converts() const { return converts_.load(std::memory_order_relaxed); }
 
-  // The individual file pointer.
-  [[nodiscard]] ViewOffset position() const;
-  void set_position(ViewOffset position);
+  // The individual file pointer; etype_position() counts in etypes.
+  [[nodiscard]] ViewOffset position() const { return {position_.load(std::memory_order_relaxed)}; }
+  [[nodiscard]] MPI_Offset etype_position() const {
+    return position().value / etype_bytes_.load(std::memory_order_relaxed);
+  }
+  void set_position(ViewOffset position) {
+    position_.store(position.value, std::memory_order_relaxed);
+  }
   // Moves it to an etype.
-  [[nodiscard]] Status seek_to(MPI_Offset etype);
+  [[nodiscard]] Status seek_to(MPI_Offset etype) {
+    const auto start = etype_start_of(etype, etype_bytes_.load(std::memory_order_relaxed));
+    if (start) set_position(*start);
+    return status_of(start);
+  }
 
   // The shared file pointer; an error where this file has none.
   [[nodiscard]] Result<SharedPointer*> shared_pointer() const;
@@ -87,6 +97,7 @@ class OpenFile {
   ProgressHold progress_;
   std::unique_ptr<File> file_;
   int amode_;
+  AccessMode mode_;
   MPI_Group group_ = MPI_GROUP_NULL;
   std::atomic<bool> converts_{false};
   std::atomic<std::int64_t> position_{0};  // in view bytes
@@ -109,7 +120,11 @@ class OpenFile {
 [[nodiscard]] int number_of(MPI_File handle);
 [[nodiscard]] MPI_File handle_of(int number);
 
-// Like find_open_file, but bad_handle if the handle is not known.
-[[nodiscard]] Result<OpenFile*> open_file_of(MPI_File handle);
+// The error of a call on a handle that is not known.
+[[nodiscard]] std::unexpected<Error> not_open(MPI_File handle);
+[[nodiscard]] inline Result<OpenFile*> open_file_of(MPI_File handle) {
+  if (OpenFile* const file = find_open_file(handle)) return file;
+  return not_open(handle);
+}
 
 }  // namespace shima

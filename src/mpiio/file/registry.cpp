@@ -1,11 +1,13 @@
 // The open files of this process, by handle and by number.
 //
-// Handles are looked up at every call, so readers share the lock, a file's slot is found through
-// its address, and each thread remembers its last file until any file is closed. Slots are reused,
-// lowest first, because Fortran programs expect small integers.
+// Handles are looked up at every call: a small table without a lock remembers open files by a hash
+// of their address, until they are closed. Otherwise readers share the lock, and a file's slot is
+// found through its address. Slots are reused, lowest first, because Fortran programs expect small
+// integers.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <shared_mutex>
 #include <tuple>
@@ -21,13 +23,19 @@ struct Registry {
   std::shared_mutex lock;
   std::vector<MPI_File> slots{MPI_FILE_NULL};  // slot 0 stays MPI_FILE_NULL
   std::unordered_map<MPI_File, int> numbers;
-  std::atomic<std::uint64_t> closes{1};
 };
 
 // Never destroyed: programs may close files while the process exits.
 Registry& registry() {
   static auto* instance = new Registry;
   return *instance;
+}
+
+// Changed only by holders of the registry's lock, so that a closed file is never put back.
+std::atomic<MPI_File>& known_slot(MPI_File handle) {
+  static constinit std::array<std::atomic<MPI_File>, 16> slots{};
+  const auto address = reinterpret_cast<std::uintptr_t>(handle);
+  return slots[(address / alignof(OpenFile) ^ address >> 12) % slots.size()];
 }
 
 OpenFile* file_behind(MPI_File handle) { return reinterpret_cast<OpenFile*>(handle); }
@@ -53,22 +61,18 @@ std::unique_ptr<OpenFile> unregister_open_file(MPI_File handle) {
   if (known == all.numbers.end()) return nullptr;
   all.slots[static_cast<std::size_t>(known->second)] = MPI_FILE_NULL;
   all.numbers.erase(known);
-  ++all.closes;
+  known_slot(handle).store(nullptr);
   return std::unique_ptr<OpenFile>(file_behind(handle));
 }
 
 OpenFile* find_open_file(MPI_File handle) {
-  struct Recent {
-    MPI_File handle;
-    std::uint64_t closes;
-  };
-  thread_local Recent recent{MPI_FILE_NULL, 0};
+  std::atomic<MPI_File>& slot = known_slot(handle);
+  if (slot.load(std::memory_order_acquire) == handle && handle != nullptr)
+    return file_behind(handle);
   Registry& all = registry();
-  const std::uint64_t closes = all.closes.load(std::memory_order_acquire);
-  if (recent.handle == handle && recent.closes == closes) return file_behind(handle);
   const std::shared_lock hold(all.lock);
   if (!all.numbers.contains(handle)) return nullptr;
-  recent = {handle, closes};
+  slot.store(handle, std::memory_order_release);
   return file_behind(handle);
 }
 
@@ -86,8 +90,7 @@ MPI_File handle_of(int number) {
   return known ? all.slots[static_cast<std::size_t>(number)] : MPI_FILE_NULL;
 }
 
-Result<OpenFile*> open_file_of(MPI_File handle) {
-  if (OpenFile* file = find_open_file(handle)) return file;
+std::unexpected<Error> not_open(MPI_File handle) {
   return fail(Code::bad_handle, handle == MPI_FILE_NULL
                                     ? "the file handle is MPI_FILE_NULL"
                                     : fmt::format("{} is not the handle of an open file",

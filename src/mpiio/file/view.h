@@ -20,8 +20,15 @@
 
 namespace shima {
 
+[[nodiscard]] std::unexpected<Error> no_offset_of_a_view(MPI_Offset etypes);
 // The byte at which an etype starts in a view with etypes of that size.
-[[nodiscard]] Result<ViewOffset> etype_start_of(MPI_Offset etypes, std::int64_t etype_bytes);
+[[nodiscard]] inline Result<ViewOffset> etype_start_of(MPI_Offset etypes,
+                                                       std::int64_t etype_bytes) {
+  std::int64_t byte = 0;
+  if (etypes < 0 || __builtin_mul_overflow(etypes, etype_bytes, &byte))
+    return no_offset_of_a_view(etypes);
+  return ViewOffset{byte};
+}
 
 class View {
  public:

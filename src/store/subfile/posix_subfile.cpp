@@ -78,10 +78,9 @@ class PosixSubfile final : public Subfile {
     SHIMA_TRY_ASSIGN(const auto held, guard());
     SHIMA_TRY(finish_page(offset));
     const auto moved = move_all(offset, pieces, true);
-    unpublished_ = close_to_open_;
-    if (moved) last_end_ = offset + as_signed(*moved);
-    if (!moved) return std::unexpected(moved.error());
-    return {};
+    note_written();
+    if (on_nfs_ && moved) last_end_ = offset + as_signed(*moved);
+    return status_of(moved);
   }
 
   Result<std::uint64_t> read(TargetOffset offset, std::span<const iovec> pieces) override {
@@ -94,7 +93,7 @@ class PosixSubfile final : public Subfile {
     const auto held = guard();
     if (!held) return false;
     const bool moved = calls_->move_apart(fd_, runs, true);
-    unpublished_ = close_to_open_;
+    note_written();
     return moved;
   }
 
@@ -137,7 +136,7 @@ class PosixSubfile final : public Subfile {
     SHIMA_TRY_ASSIGN(const auto held, guard());
     int error = EINTR;
     while (error == EINTR) error = ::posix_fallocate(fd_, 0, as_signed(size_bytes));
-    unpublished_ = close_to_open_;
+    note_written();
     if (error != 0) return failure(error, "preallocating");
     return {};
   }
@@ -206,6 +205,11 @@ class PosixSubfile final : public Subfile {
 
   [[nodiscard]] std::unexpected<Error> failure(int sys_errno, const char* doing) const {
     return fail_errno(sys_errno, fmt::format("{} {}", doing, path_));
+  }
+
+  // An atomic store costs as much as the rest of a small write's bookkeeping.
+  void note_written() {
+    if (close_to_open_) unpublished_ = true;
   }
 
   Status flush() {
