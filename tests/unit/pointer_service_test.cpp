@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "group/pointer/job_network.h"
+#include "group/net/job_network.h"
 #include "group/pointer/pointer_client.h"
 #include "group/pointer/pointer_service.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::shared_ptr<PointerService> start_here(const PointerLimits& limits = {}) {
+std::shared_ptr<PointerService> start_here(const ServerLimits& limits = {}) {
   return PointerService::start(shared_with({}, {}), limits).value();
 }
 
@@ -81,7 +81,7 @@ TEST(PointerService, AVisitorThatStaysSilentIsClosed) {
 TEST(PointerService, AWrongSecretIsClosed) {
   const auto service = start_here();
   const UniqueFd visitor = connect_silently(*service);
-  ASSERT_TRUE(send_all(visitor.get(), PointerAddress::Secret{}.data(), 16));
+  ASSERT_TRUE(send_all(visitor.get(), ServiceAddress::Secret{}.data(), 16));
   EXPECT_TRUE(is_closed_by_server(visitor));
 }
 

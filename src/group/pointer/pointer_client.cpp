@@ -1,12 +1,11 @@
 #include "group/pointer/pointer_client.h"
 
-#include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <span>
+#include <chrono>
 #include <string>
 
 #include "base/clock.h"
@@ -15,28 +14,7 @@
 namespace shima {
 namespace {
 
-constexpr int answer_timeout_s = 5;
-
-void give_up_soon(int socket) {
-  const timeval limit{answer_timeout_s, 0};
-  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
-
-// A connect that a signal interrupted continues in the kernel.
-bool connect_all(int socket, const SocketAddress& address) {
-  if (::connect(socket, as_sockaddr(address), length_of(address)) == 0) return true;
-  if (errno != EINTR) return false;
-  pollfd watched{socket, POLLOUT, 0};
-  while (::poll(&watched, 1, 1000 * answer_timeout_s) < 0 && errno == EINTR) {
-  }
-  int error = ETIMEDOUT;
-  socklen_t error_len = sizeof error;
-  if ((watched.revents & POLLOUT) != 0)
-    ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &error_len);
-  errno = error;
-  return error == 0;
-}
+constexpr std::chrono::seconds answer_timeout{5};
 
 // False if the server has closed the idle connection; a firewall may drop one unnoticed.
 bool is_open(int socket) {
@@ -47,23 +25,6 @@ bool is_open(int socket) {
 
 bool was_closed(int sys_errno) { return sys_errno == ECONNRESET || sys_errno == EPIPE; }
 
-// A connection to the server at this endpoint, or none with errno.
-UniqueFd connect_to(const SocketAddress& endpoint, const PointerAddress& address) {
-  UniqueFd socket(::socket(endpoint.sin6_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) return {};
-  give_up_soon(socket.get());
-  answer_at_once(socket.get());
-  PointerAddress::Secret proof{};
-  const bool shown = connect_all(socket.get(), endpoint) &&
-                     send_all(socket.get(), address.asker.data(), address.asker.size()) &&
-                     receive_all(socket.get(), proof.data(), proof.size());
-  if (shown && proof == address.keeper) return socket;
-  const int why = shown ? ECONNREFUSED : errno;
-  socket = {};
-  errno = why;
-  return {};
-}
-
 std::uint64_t random_number() {
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number)
@@ -73,23 +34,21 @@ std::uint64_t random_number() {
 
 }  // namespace
 
-PointerClient::PointerClient(const PointerAddress& address)
+PointerClient::PointerClient(const ServiceAddress& address)
     : address_(address), client_(random_number()) {}
 
 Status PointerClient::connect() {
-  int why = ENETUNREACH;
-  std::string tried;
-  for (const SocketAddress& endpoint :
-       std::span(address_.endpoints).first(address_.endpoint_count)) {
-    socket_ = connect_to(endpoint, address_);
-    if (socket_) return {};
-    why = errno;
-    tried += " " + name_of(endpoint);
-  }
-  return fail(Code::io,
-              "the shared file pointer: rank 0 stores it and must be reachable over TCP; tried" +
-                  (tried.empty() ? " nothing, since it has no network address" : tried),
-              why);
+  auto connected = connect_to(address_, answer_timeout);
+  // Rank 0 did listen: a refusal means that its process has ended.
+  const bool is_lost = was_reached_ || connected.error_or(Error{}).sys_errno == ECONNREFUSED;
+  if (!connected)
+    return fail(is_lost ? Code::peer_lost : connected.error().code,
+                "the shared file pointer: rank 0 stores it and must be reachable over TCP; tried " +
+                    connected.error().what,
+                connected.error().sys_errno);
+  socket_ = *std::move(connected);
+  was_reached_ = true;
+  return {};
 }
 
 Result<std::int64_t> PointerClient::ask(PointerRequest request) {

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "group/net/wire.h"
 #include "group/pointer/pointer_protocol.h"
 
 namespace shima {
@@ -13,7 +14,7 @@ namespace shima {
 // Thread-safe.
 class PointerClient {
  public:
-  explicit PointerClient(const PointerAddress& address);
+  explicit PointerClient(const ServiceAddress& address);
 
   // Sends a request, which the server executes exactly once, and returns the answer. Blocks.
   [[nodiscard]] Result<std::int64_t> ask(PointerRequest request);
@@ -21,10 +22,11 @@ class PointerClient {
  private:
   [[nodiscard]] Status connect();
 
-  PointerAddress address_;
+  ServiceAddress address_;
   std::mutex lock_;
   std::uint64_t client_;
   std::uint64_t serial_ = 0;
+  bool was_reached_ = false;
   UniqueFd socket_;
 };
 

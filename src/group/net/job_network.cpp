@@ -1,4 +1,4 @@
-#include "group/pointer/job_network.h"
+#include "group/net/job_network.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -174,15 +174,14 @@ std::vector<SocketAddress> listening_addresses(std::span<const OwnAddress> own,
   found = private_first(sources_for(own, others));
   if (!found.empty()) {
     log(LogLevel::info,
-        "no network has an address of every node; rank 0 listens for the shared file pointer at "
-        "the {} addresses from which it sends to the others",
+        "no network has an address of every node; rank 0 listens at the {} addresses from which it "
+        "sends to the others",
         found.size());
     return found;
   }
   for (const OwnAddress& each : own) found.push_back(each.address);
   log(LogLevel::warn,
-      "no route to the addresses of the other nodes; rank 0 listens for the shared file pointer at "
-      "all its {} addresses",
+      "no route to the addresses of the other nodes; rank 0 listens at all its {} addresses",
       found.size());
   return found;
 }
