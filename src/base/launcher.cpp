@@ -2,6 +2,10 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <mutex>
+#include <set>
+
+#include "base/log.h"
 
 namespace shima {
 namespace {
@@ -62,6 +66,21 @@ LauncherPlace launcher_place(const Environment& environment) {
     place.spawned = environment("PMI_SPAWNED").has_value();
   }
   return place;
+}
+
+std::chrono::seconds seconds_setting(const char* name, std::chrono::seconds usual) {
+  static std::mutex lock;
+  static auto* const told = new std::set<std::string>;
+  const auto text = own_environment(name);
+  if (!text) return usual;
+  char* end = nullptr;
+  const long value = std::strtol(text->c_str(), &end, 10);
+  if (end != text->c_str() && *end == '\0' && value > 0) return std::chrono::seconds(value);
+  const std::lock_guard hold(lock);
+  if (told->insert(name).second)
+    log(LogLevel::warn, "{}={}: not a positive number of seconds; write for example {}", name,
+        *text, usual.count());
+  return usual;
 }
 
 }  // namespace shima

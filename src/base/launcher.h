@@ -2,6 +2,7 @@
 // started.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,6 +12,9 @@ namespace shima {
 // The value of an environment variable, if it is set.
 using Environment = std::function<std::optional<std::string>(const char* name)>;
 [[nodiscard]] std::optional<std::string> own_environment(const char* name);
+// A number of seconds that the user sets in an environment variable. `usual` if it is not set, or,
+// with a warning, if it is not a positive number.
+[[nodiscard]] std::chrono::seconds seconds_setting(const char* name, std::chrono::seconds usual);
 
 // Whether the launcher states that all ranks of the job run on this node. False if it does not, or
 // if two nested launchers contradict each other.

@@ -117,22 +117,6 @@ class Exchange {
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-seconds time_limit() {
-  constexpr seconds usual(300);
-  const auto text = own_environment("SHIMA_OPEN_TIMEOUT");
-  if (!text) return usual;
-  char* end = nullptr;
-  const long value = std::strtol(text->c_str(), &end, 10);
-  if (end != text->c_str() && *end == '\0' && value > 0) return seconds(value);
-  static const bool told = [&] {
-    log(LogLevel::warn,
-        "SHIMA_OPEN_TIMEOUT={}: not a positive number of seconds; write for example 300", *text);
-    return true;
-  }();
-  static_cast<void>(told);
-  return usual;
-}
-
 // The rank in MPI_COMM_WORLD of a member of `comm`; MPI_UNDEFINED for a rank of another job.
 int rank_in_world(MPI_Comm comm, int rank) {
   if (!has_world()) return MPI_UNDEFINED;
@@ -186,7 +170,7 @@ class Watch {
       if (is_missing(rank)) SHIMA_TRY(check_process(rank));
     if (!limit_known_) {
       limit_known_ = true;
-      limit_ = time_limit();
+      limit_ = seconds_setting("SHIMA_OPEN_TIMEOUT", seconds(300));
     }
     return now < start_ + limit_ ? Status{} : check_late();
   }
