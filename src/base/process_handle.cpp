@@ -130,6 +130,17 @@ Result<ProcessHandle> ProcessHandle::of(const ProcessIdentity& identity) {
   return handle;
 }
 
+ProcessHandle ProcessHandle::anyway(const ProcessIdentity& identity) {
+  auto handle = of(identity);
+  return handle ? *std::move(handle) : without_descriptor(identity);
+}
+
+ProcessHandle ProcessHandle::without_descriptor(const ProcessIdentity& identity) {
+  ProcessHandle handle;
+  handle.identity_ = identity;
+  return handle;
+}
+
 bool ProcessHandle::has_ended() const {
   return pidfd_ ? has_exited(pidfd_) : identity_.has_ended();
 }

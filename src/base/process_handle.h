@@ -36,6 +36,9 @@ class ProcessHandle {
   [[nodiscard]] static Result<ProcessHandle> of(pid_t pid);
   // Code::peer_lost if the process has ended, also if another has its ID.
   [[nodiscard]] static Result<ProcessHandle> of(const ProcessIdentity& identity);
+  // These do not fail: has_ended() is true if the process has ended already.
+  [[nodiscard]] static ProcessHandle anyway(const ProcessIdentity& identity);
+  [[nodiscard]] static ProcessHandle without_descriptor(const ProcessIdentity& identity);
   [[nodiscard]] bool has_ended() const;
   // The pidfd, for poll and epoll; -1 if the kernel gave none.
   [[nodiscard]] int descriptor() const { return pidfd_.get(); }

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/fault_point.h"
+#include "group/liveness/liveness.h"
 #include "ipc/process_vm.h"
 
 namespace shima {
@@ -170,6 +171,7 @@ Status NodeSegment::check_peer(int index) const {
 
 Status NodeSegment::check_peers() const {
   constexpr int most_checks = 64;
+  SHIMA_TRY(check_lost(header().lost));
   for (int i = 0; i < std::min(member_count_, most_checks); ++i)
     SHIMA_TRY(check_peer(
         static_cast<int>(next_check_.fetch_add(1) % static_cast<unsigned>(member_count_))));

@@ -123,10 +123,13 @@ class NodeSegment {
   // Lets the calling thread run on every core that a member may use. A rank may be bound to one
   // core; a thread that helps it should use the core of a sleeping rank.
   void use_all_cores() const;
-  // An error after a member's process has exited. Each call checks up to 64 members in turn,
-  // because a check costs three system calls.
+  // An error after a member's process has exited, or after a member on another node was lost. Each
+  // call checks up to 64 members in turn, because a check costs three system calls.
   [[nodiscard]] Status check_peers() const;
   [[nodiscard]] Status check_peer(int index) const;
+  // Words for the liveness service (group/liveness/lookout.h).
+  [[nodiscard]] std::atomic<std::uint32_t>& lost_word() const { return header().lost; }
+  [[nodiscard]] std::atomic<std::uint32_t>& left_word(int index) const { return peer(index).left; }
 
   // The slot of `key`, taken by the first member that enters. Every member enters and leaves each
   // key once.
@@ -144,6 +147,7 @@ class NodeSegment {
     ProcessIdentity process;
     SpacePlace place;
     CpuMask cores;
+    std::atomic<std::uint32_t> left;
   };
   static constexpr std::size_t slot_count = 1024;
   // Chunk 0 has the members of slot 0, chunk c those of slots 2^(c-1) to 2^c - 1.
@@ -158,6 +162,7 @@ class NodeSegment {
     std::array<std::uint64_t, slot_count> keys;  // 0: free
     std::array<Chunk, chunk_count> chunks;       // the first is in this memory
     Rendezvous introduction;
+    std::atomic<std::uint32_t> lost;
   };
   // Offsets of the parts of the memory.
   struct Places {

@@ -3,7 +3,7 @@
 // first argument: "before" (rank 1 kills itself before a call that the others enter), "during" (a
 // thread kills it after a delay), or "in" (SHIMA_FAULT kills it in a phase of a call). The second
 // argument names the calls. A surviving rank that gets an error from one of them creates a file
-// "told.RANK".
+// "told.RANK" with 1 if its class is that of lost ranks.
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -26,10 +26,13 @@ static void* killer(void* ignored) {
 // MPI; the close reports the error again.
 static void stop_if(int code) {
   char told[32];
+  int class = MPI_SUCCESS;
   if (code == MPI_SUCCESS) return;
   if (file != MPI_FILE_NULL && shares_a_node) REQUIRE(MPI_File_close(&file) != MPI_SUCCESS);
   snprintf(told, sizeof told, "told.%d", here);
-  REQUIRE(close(open(told, O_CREAT | O_WRONLY, 0644)) == 0);
+  MPI_Error_class(code, &class);
+  const int fd = open(told, O_CREAT | O_WRONLY, 0644);
+  REQUIRE(dprintf(fd, "%d", class == MPI_ERR_OTHER) == 1);
   _exit(3);
 }
 

@@ -140,9 +140,9 @@ def arguments_for(case):
     return [str(PROGRAM), case.moment if ":" not in case.moment else "in", case.way]
 
 
-def behind_shield(command):
+def behind_shield(command, afterwards=":"):
     """Starts the job in its own session, below a shell that always exits with success."""
-    return ["setsid", "--wait", "sh", "-c", '"$0" "$@"; exit 0', *command]
+    return ["setsid", "--wait", "sh", "-c", f'"$0" "$@"; {afterwards}; exit 0', *command]
 
 
 def command_for(case):

@@ -5,9 +5,13 @@
 """A rank that is killed in or before a call over two hosts ends the job within seconds.
 
 Like kill_rank.py, over the two hosts of bench/two_hosts.py: afterwards neither host runs a process of
-the job, /dev/shm has no name of Shima, and the directory only the data file. Between hosts messages
-are the MPI's, and only the launcher can detect a missing rank; the exception is the owner of the
-shared pointer, whose loss the other ranks detect themselves.
+the job, /dev/shm has no name of Shima, and the directory only the data file. Where the launcher
+cannot see the end of a rank, every other rank gets an error of one class, and the time from the end
+of the killed rank to that of the last one is printed.
+
+Open MPI ends the job itself when it loses a connection, unless its fault tolerance is enabled. Open
+MPI 4 has none. MPICH 5 crashes if it sends to a rank whose end it has just seen (PMPI_Isend uses a
+request that it has not made), so no rank is killed in the middle of a stream of messages.
 
 Open MPI 5's launcher sometimes keeps sleeping after the last of its ranks has exited, also without
 Shima (for example if a rank dies in MPI_Alltoall: docs/semantics.md). So the time limit applies to
@@ -54,6 +58,20 @@ CASES = [Case(way, MESSAGE, moment, shielded) for way, moment, shielded in (
     ("shared", "pointer.ask:2:3", SEEN),
     ("pointer", "pointer.serve:0:9", SHIELDED),
 )]
+# The same where the ranks detect the end of a rank themselves: of a member, a leader, and rank 0.
+if os.environ.get("MPI_FLAVOUR") != "openmpi-debian":
+    CASES += [Case(way, MESSAGE, moment, SHIELDED) for way, moment in (
+        ("blocking", "before"),
+        ("blocking", "open.agree:3"),
+        ("blocking", "arrive:2:3"),
+        ("blocking", "arrive:0:5"),
+        ("nonblocking", "agree:1"),
+        ("whole", "close:3"),
+        ("whole", "size:2"),
+        ("whole", "sync:1"),
+        ("shared", "pointer.ask:3:3"),
+        ("ordered", "claim:0:2"),
+    )]
 
 
 def processes_on(hosts):
@@ -119,8 +137,16 @@ def wait_for_quiet(hosts):
 def command_for(case):
     """The command for a launcher, which need not pass the environment on to other hosts."""
     fault = [f"SHIMA_FAULT=kill:{case.moment}"] if ":" in case.moment else []
+    if case.shielded:
+        fault.append("OMPI_MCA_mpi_ft_enable=1")
     program = ["env", f"SHIMA_HINTS={HINTS};{case.hints}", *fault, os.environ["SHIMA"], "exec", *arguments_for(case)]
-    return behind_shield(program) if case.shielded else program
+    return behind_shield(program, "date +%s.%N >>ended") if case.shielded else program
+
+
+def seconds_to_last_end(directory):
+    """From the end of the first rank to that of the last, as their shields have recorded them."""
+    ends = sorted(float(line) for line in (directory / "ended").read_text().split())
+    return ends[-1] - ends[0]
 
 
 def problems_about(case):
@@ -149,10 +175,15 @@ def problems_about(case):
         problems.append(f"/dev/shm has {more}")
     files = {path.name for path in directory.iterdir()}
     told = {name for name in files if name.startswith("told.")}
-    if files - told - {"data.bin"}:
+    if files - told - {"data.bin", "ended"}:
         problems.append(f"files in the directory: {files}")
     if case.shielded and len(told) != 3:
         problems.append(f"of the three other ranks only these got an error: {told}\n{job.stderr[-2000:]}")
+    if case.shielded:
+        print(f"{case.name}: the last rank ended {seconds_to_last_end(directory):.2f} s after the first", flush=True)
+        classes = {name: (directory / name).read_text() for name in told}
+        if set(classes.values()) - {"1"}:
+            problems.append(f"errors of another class than that of lost ranks: {classes}\n{job.stderr[-2000:]}")
     return [f"{case.name}: {problem}" for problem in problems]
 
 

@@ -39,13 +39,15 @@ PointerClient::PointerClient(const ServiceAddress& address)
 
 Status PointerClient::connect() {
   auto connected = connect_to(address_, answer_timeout);
-  // Rank 0 did listen: a refusal means that its process has ended.
-  const bool is_lost = was_reached_ || connected.error_or(Error{}).sys_errno == ECONNREFUSED;
-  if (!connected)
-    return fail(is_lost ? Code::peer_lost : connected.error().code,
+  if (!connected) {
+    const Error& error = connected.error();
+    // Rank 0 did listen: a refusal means that its process has ended.
+    const bool is_lost = was_reached_ || error.sys_errno == ECONNREFUSED;
+    return fail(is_lost ? Code::peer_lost : error.code,
                 "the shared file pointer: rank 0 stores it and must be reachable over TCP; tried " +
-                    connected.error().what,
-                connected.error().sys_errno);
+                    error.what,
+                error.sys_errno);
+  }
   socket_ = *std::move(connected);
   was_reached_ = true;
   return {};

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
 #include "mpiio/comm/real_mpi.h"
 
 namespace shima {
@@ -38,18 +37,34 @@ Status checked(int mpi_code, const char* doing) {
   return fail(Code::internal, fmt::format("{}: MPI says: {}", doing, text));
 }
 
+Status PeerWatch::check() {
+  const bool is_lost = peers_.lost != nullptr && *peers_.lost != 0;
+  if (!peers_.check || (!is_lost && Clock::now() < next_)) return {};
+  next_ = Clock::now() + period;
+  return peers_.check();
+}
+
+// MPI may see a connection end before the node's leader has seen the end of the process.
+Status PeerWatch::explain(Status failed) const {
+  constexpr auto patience = std::chrono::seconds(1);
+  constexpr timespec pause{0, 1'000'000};
+  if (failed || !peers_.check) return failed;
+  for (const auto until = Clock::now() + patience; Clock::now() < until;) {
+    SHIMA_TRY(check_now());
+    nanosleep(&pause, nullptr);
+  }
+  return failed;
+}
+
 Status await(MPI_Request& request, const char* doing, const Peers& peers) {
-  constexpr auto check_period = std::chrono::milliseconds(100);
   Rest pause;
+  PeerWatch watch(peers);
   int done = 0;
-  auto next_check = Clock::now() + check_period;
   while (true) {
-    SHIMA_TRY(checked(SHIMA_REAL(Test)(&request, &done, MPI_STATUS_IGNORE), doing));
+    SHIMA_TRY(watch.explain(checked(SHIMA_REAL(Test)(&request, &done, MPI_STATUS_IGNORE), doing)));
     if (done != 0) return {};
     pause.rest();
-    if (!peers || Clock::now() < next_check) continue;
-    SHIMA_TRY(peers());
-    next_check = Clock::now() + check_period;
+    SHIMA_TRY(watch.check());
   }
 }
 

@@ -4,10 +4,13 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace shima {
@@ -26,9 +29,36 @@ class Rest {
   int looks_ = 0;
 };
 
-// Waits until `request` is complete. MPI does not tell whether the other ranks live. If `peers`
-// finds a rank that does not, the request, and the memory that it moves, stay in use for ever.
-using Peers = std::function<Status()>;
+// How a wait learns that a rank was lost. MPI does not tell that, or ends in an error of its own.
+struct Peers {
+  Peers() = default;
+  template <class Check>
+  Peers(Check with, const std::atomic<std::uint32_t>* word = nullptr)
+      : check(std::move(with)), lost(word) {}
+
+  std::function<Status()> check;  // an error once a rank was lost; may be empty
+  // If not null: not 0 as soon as `check` fails. A wait reads it at each poll, because an MPI that
+  // goes on after a rank was lost may crash (MPICH 5.0, when it sends to that rank).
+  const std::atomic<std::uint32_t>* lost = nullptr;
+};
+
+// Calls `peers.check` at intervals, and as soon as a rank is lost; for loops that wait.
+class PeerWatch {
+ public:
+  explicit PeerWatch(const Peers& peers) : peers_(peers) {}
+  [[nodiscard]] Status check();
+  [[nodiscard]] Status check_now() const { return peers_.check ? peers_.check() : Status{}; }
+  // An error of MPI: the loss of a rank, if that is the cause.
+  [[nodiscard]] Status explain(Status failed) const;
+
+ private:
+  static constexpr std::chrono::milliseconds period{100};
+  const Peers& peers_;
+  Clock::time_point next_ = Clock::now() + period;
+};
+
+// Waits until `request` is complete. If `peers` finds a rank that was lost, the request, and the
+// memory that it moves, stay in use for ever.
 [[nodiscard]] Status await(MPI_Request& request, const char* doing, const Peers& peers = {});
 
 // An MPI return code as a Status.

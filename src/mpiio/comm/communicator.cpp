@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -24,6 +25,7 @@
 #include "mpiio/comm/await.h"
 #include "mpiio/comm/first_meetings.h"
 #include "mpiio/comm/message_channel.h"
+#include "mpiio/comm/node_services.h"
 #include "mpiio/comm/private_comm.h"
 #include "mpiio/comm/progress.h"
 
@@ -228,34 +230,26 @@ std::vector<NodeAddresses> other_nodes(const Neighbourhood& around,
   return {found.begin(), found.end()};
 }
 
-// Rank 0 keeps the shared file pointers of all files. `last` is the error of this rank alone.
-Status settle_shared_pointers(FirstMeetings& meetings, const Neighbourhood& around,
-                              const Gathered<Abilities>& all, MessageGround& ground, Status& last) {
-  PointerAddress address;
-  if (around.rank == 0) {
-    last = caught([&]() -> Status {
-      auto service =
-          PointerService::start(listening_addresses(own_addresses(), other_nodes(around, all)));
-      if (service) {
-        ground.pointer_service = *std::move(service);
-        address = ground.pointer_service->address();
-      } else {
-        log(LogLevel::warn, "opening a file: shared file pointers are not available: {}",
-            describe(service.error()));
-      }
-      return {};
-    });
+// The members that share this rank's memory, or this rank alone, with words for the liveness
+// service.
+WatchedNode watched_node(const CommState& state, const Neighbourhood& around) {
+  struct Words {
+    std::atomic<std::uint32_t> left{0};
+    std::atomic<std::uint32_t> lost{0};
+  };
+  const auto own = static_cast<std::size_t>(around.local_index);
+  const auto member = [&](std::size_t i, std::atomic<std::uint32_t>& left) {
+    return WatchedNode::Member{static_cast<std::uint32_t>(around.local_ranks[i]),
+                               around.local_processes[i], &left};
+  };
+  if (!state.segment) {
+    const auto words = std::make_shared<Words>();
+    return {{member(own, words->left)}, 0, &words->lost, words};
   }
-  SHIMA_TRY(meetings.broadcast(address, [&around] { return around.check_local(); }));
-  if (address.endpoint_count == 0) {
-    ground.pointer_service.reset();
-  } else if (around.rank != 0) {
-    last = caught([&]() -> Status {
-      ground.pointer_client = std::make_shared<PointerClient>(address);
-      return {};
-    });
-  }
-  return {};
+  WatchedNode node{{}, own, &state.segment->lost_word(), state.segment};
+  for (std::size_t i = 0; i < around.local_ranks.size(); ++i)
+    node.members.push_back(member(i, state.segment->left_word(static_cast<int>(i))));
+  return node;
 }
 
 Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state,
@@ -285,7 +279,12 @@ Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state,
     if (!state.segment) made.members[i].node = static_cast<int>(i);
   }
   made.one_space = state.segment && state.segment->one_space();
-  SHIMA_TRY(settle_shared_pointers(meetings, around, all, made, last));
+  auto place = caught([&]() -> Result<NodePlace> {
+    const int node_count = state.segment ? around.node_count : static_cast<int>(all.size());
+    return NodePlace{around.rank, other_nodes(around, all), static_cast<std::size_t>(node_count),
+                     watched_node(state, around)};
+  });
+  SHIMA_TRY(join_services(meetings, local, std::move(place), made, last));
   state.message = *std::move(ground);
   return {};
 }
@@ -334,6 +333,7 @@ Result<CommState*> make_state(MPI_Comm comm) {
   if (last) std::ignore = made->release();
   Peers peers;
   if (state->segment) peers = first_hooks(state->segment.get()).peers;
+  if (state->message) peers = state->message->peers();
   const Status all = agree_over(comm, last, "introducing ranks to each other", peers);
   if (all) return state;
   if (last) PMPI_Comm_delete_attr(comm, state_keyval());

@@ -69,7 +69,7 @@ class FirstMeetings {
   }
 
  private:
-  static constexpr std::size_t most_broadcast_bytes = 512;
+  static constexpr std::size_t most_broadcast_bytes = 576;
   // An entry is the code of a rank's error, or 0, and the rank's value.
   struct Memory {
     std::array<std::byte, sizeof(std::uint64_t) + most_bytes> mine{};

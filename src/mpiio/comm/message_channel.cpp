@@ -1,6 +1,7 @@
 #include "mpiio/comm/message_channel.h"
 
 #include <algorithm>
+#include <new>
 #include <tuple>
 
 #include "base/fault_point.h"
@@ -12,6 +13,25 @@
 #include "mpiio/comm/real_mpi.h"
 
 namespace shima {
+namespace {
+
+// If a rank is lost, the request stays under way, and the MPI may still write the result.
+Result<MPI_Comm> duplicate(MPI_Comm comm, const Peers& peers) {
+  constexpr const char* doing = "duplicating a communicator";
+  thread_local MPI_Comm reserve = MPI_COMM_NULL;
+  auto* const heap = new (std::nothrow) MPI_Comm(MPI_COMM_NULL);
+  MPI_Comm* const made = heap != nullptr ? heap : &reserve;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const PeerWatch watch(peers);
+  SHIMA_TRY(watch.check_now());
+  SHIMA_TRY(watch.explain(checked(PMPI_Comm_idup(comm, made, &request), doing)));
+  SHIMA_TRY(await(request, doing, peers));
+  const MPI_Comm result = *made;
+  delete heap;
+  return result;
+}
+
+}  // namespace
 
 MessageChannel::Memory::Memory(std::size_t members)
     : lens(members), counts(members), starts(members) {
@@ -21,27 +41,27 @@ MessageChannel::Memory::Memory(std::size_t members)
 
 Result<std::unique_ptr<MessageChannel>> MessageChannel::make(
     std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key) {
-  constexpr const char* doing = "duplicating a communicator";
-  MPI_Comm own = MPI_COMM_NULL;
-  MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(PMPI_Comm_idup(comm, &own, &request), doing));
-  SHIMA_TRY(await(request, doing));
+  const Peers peers = ground->peers();
+  SHIMA_TRY_ASSIGN(MPI_Comm own, duplicate(comm, peers));
   PMPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
   auto made = caught([&]() -> Result<std::unique_ptr<MessageChannel>> {
-    return std::unique_ptr<MessageChannel>(new MessageChannel(std::move(ground), own, key));
+    return std::unique_ptr<MessageChannel>(new MessageChannel(ground, own, key));
   });
-  const Status all = agree_over(comm, status_of(made), "opening a file on several nodes");
+  const Status all = agree_over(own, status_of(made), "opening a file on several nodes", peers);
   if (all) return made;
-  if (!made) PMPI_Comm_free(&own);
+  const bool is_lost = all.error().code == Code::peer_lost;
+  if (made) (*made)->lost_ = is_lost;
+  if (!made && !is_lost) PMPI_Comm_free(&own);
   return std::unexpected(all.error());
 }
 
 MessageChannel::MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_Comm comm,
                                std::uint64_t key)
     : ground_(std::move(ground)),
+      peers_(ground_->peers()),
       comm_(comm),
       memory_(std::make_unique<Memory>(ground_->members.size())),
-      messenger_(comm, ground_->members.size()) {
+      messenger_(comm, ground_->members.size(), peers_) {
   PMPI_Comm_rank(comm_, &rank_);
   if (ground_->pointer_service)
     shared_pointer_ = std::make_unique<PointerKept>(ground_->pointer_service, key);
@@ -56,13 +76,18 @@ MessageChannel::~MessageChannel() {
   if (finalized == 0 && !lost_) PMPI_Comm_free(&comm_);
 }
 
-Status MessageChannel::finish(Status started, MPI_Request request, const char* doing) {
-  if (started) started = await(request, doing);
-  if (!started) {
+template <class Start>
+Status MessageChannel::perform(const char* doing, Start start) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const PeerWatch watch(peers_);
+  Status done = watch.check_now();
+  if (done) done = watch.explain(checked(start(&request), doing));
+  if (done) done = await(request, doing, peers_);
+  if (!done) {
     lost_ = true;
     messenger_.give_up();
   }
-  return started;
+  return done;
 }
 
 Status MessageChannel::gather_envelopes(const Status& ready) {
@@ -70,13 +95,13 @@ Status MessageChannel::gather_envelopes(const Status& ready) {
   Memory& memory = *memory_;
   memory.mine.worst = words_of(outcome_of(*this, ready)).first;
   if (!ready) memory.mine.len_bytes = 0;
-  MPI_Request request = MPI_REQUEST_NULL;
-  const Status started = checked(
-      PMPI_Iallgather(&memory.mine, sizeof(Envelope), MPI_BYTE, memory.envelopes[turn_].data(),
-                      sizeof(Envelope), MPI_BYTE, comm_, &request),
-      doing);
-  fault_point(FaultPhase::exchange);
-  SHIMA_TRY(finish(started, request, doing));
+  SHIMA_TRY(perform(doing, [&](MPI_Request* request) {
+    const int code =
+        PMPI_Iallgather(&memory.mine, sizeof(Envelope), MPI_BYTE, memory.envelopes[turn_].data(),
+                        sizeof(Envelope), MPI_BYTE, comm_, request);
+    fault_point(FaultPhase::exchange);
+    return code;
+  }));
   std::uint64_t worst = 0;
   for (std::size_t i = 0; i < memory.lens.size(); ++i) {
     const Envelope& envelope = memory.envelopes[turn_][i];
@@ -106,15 +131,12 @@ Status MessageChannel::make_room(std::span<const std::byte> mine) {
 }
 
 Status MessageChannel::gather_bodies() {
-  constexpr const char* doing = "exchanging long requests";
   Memory& memory = *memory_;
-  MPI_Request request = MPI_REQUEST_NULL;
-  const Status started =
-      checked(PMPI_Iallgatherv(memory.body.data(), static_cast<int>(memory.body.size()), MPI_BYTE,
-                               memory.bodies[turn_].data(), memory.counts.data(),
-                               memory.starts.data(), MPI_BYTE, comm_, &request),
-              doing);
-  return finish(started, request, doing);
+  return perform("exchanging long requests", [&](MPI_Request* request) {
+    return PMPI_Iallgatherv(memory.body.data(), static_cast<int>(memory.body.size()), MPI_BYTE,
+                            memory.bodies[turn_].data(), memory.counts.data(), memory.starts.data(),
+                            MPI_BYTE, comm_, request);
+  });
 }
 
 Result<Messages> MessageChannel::exchange(const Result<std::span<const std::byte>>& mine) noexcept {
@@ -138,12 +160,12 @@ Result<Outcome> MessageChannel::meet(const Outcome& mine) {
   const Rendezvous::Maxima words = words_of(mine);
   Memory& memory = *memory_;
   memory.words = {words.first, words.second};
-  MPI_Request request = MPI_REQUEST_NULL;
-  const Status started = checked(PMPI_Iallreduce(memory.words.data(), memory.all_words.data(), 2,
-                                                 MPI_UINT64_T, MPI_MAX, comm_, &request),
-                                 "agreeing");
-  fault_point(FaultPhase::arrive);
-  SHIMA_TRY(finish(started, request, "agreeing"));
+  SHIMA_TRY(perform("agreeing", [&](MPI_Request* request) {
+    const int code = PMPI_Iallreduce(memory.words.data(), memory.all_words.data(), 2, MPI_UINT64_T,
+                                     MPI_MAX, comm_, request);
+    fault_point(FaultPhase::arrive);
+    return code;
+  }));
   return outcome_of({memory.all_words[0], memory.all_words[1]});
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "group/channel.h"
+#include "group/liveness/liveness.h"
 #include "group/node_segment.h"
 #include "group/pointer/shared_pointer.h"
 #include "ipc/staging_pool.h"
@@ -30,6 +31,13 @@ struct MessageGround {
   // the other ranks cannot reach rank 0.
   std::shared_ptr<PointerService> pointer_service;
   std::shared_ptr<PointerClient> pointer_client;
+  std::shared_ptr<Liveness> liveness;
+
+  // For waits: fails once a member was lost, on any node. Uses this ground.
+  [[nodiscard]] Peers peers() const {
+    if (!liveness) return {};
+    return {[this] { return liveness->check(); }, &liveness->lost_word()};
+  }
 };
 
 class MessageChannel final : public Channel {
@@ -88,9 +96,12 @@ class MessageChannel final : public Channel {
   [[nodiscard]] Status gather_envelopes(const Status& ready);
   [[nodiscard]] Status make_room(std::span<const std::byte> mine);
   [[nodiscard]] Status gather_bodies();
-  [[nodiscard]] Status finish(Status started, MPI_Request request, const char* doing);
+  // Starts a collective call of the MPI by start(request) and waits for it.
+  template <class Start>
+  [[nodiscard]] Status perform(const char* doing, Start start);
 
   std::shared_ptr<const MessageGround> ground_;
+  Peers peers_;
   MPI_Comm comm_;
   int rank_ = 0;
   std::unique_ptr<Memory> memory_;

@@ -1,6 +1,7 @@
 #include "mpiio/comm/mpi_messenger.h"
 
 #include <algorithm>
+#include <new>
 #include <tuple>
 
 #include "mpiio/comm/real_mpi.h"
@@ -13,8 +14,8 @@ constexpr int quit_tag = 2;
 
 }  // namespace
 
-MpiMessenger::MpiMessenger(MPI_Comm comm, std::size_t members)
-    : comm_(comm), state_(std::make_unique<State>(members)) {
+MpiMessenger::MpiMessenger(MPI_Comm comm, std::size_t members, const Peers& peers)
+    : comm_(comm), peers_(peers), state_(std::make_unique<State>(members)), watch_(peers) {
   PMPI_Comm_rank(comm_, &rank_);
 }
 
@@ -23,6 +24,7 @@ MpiMessenger::~MpiMessenger() {
 }
 
 Result<Messenger::Ticket> MpiMessenger::send(int to, Buffer data) {
+  SHIMA_TRY(watch_.check());
   Message& message = state_->under_way[next_];
   message.data = std::move(data);
   message.peer = to;
@@ -57,11 +59,12 @@ Result<Messenger::Ticket> MpiMessenger::receive(int from, std::uint64_t len_byte
 
 Result<std::optional<Messenger::Buffer>> MpiMessenger::done(Ticket ticket) {
   const auto found = state_->under_way.find(ticket);
+  SHIMA_TRY(watch_.check());
   Message& message = found->second;
   MPI_Status status;
   int flag = 0;
-  SHIMA_TRY(checked(SHIMA_REAL(Test)(&message.request, &flag, &status),
-                    "waiting for a message of another node"));
+  SHIMA_TRY(watch_.explain(checked(SHIMA_REAL(Test)(&message.request, &flag, &status),
+                                   "waiting for a message of another node")));
   if (flag == 0) return std::nullopt;
   int count = 0;
   if (message.incoming) {
@@ -80,7 +83,7 @@ void MpiMessenger::begin() noexcept {
 }
 
 void MpiMessenger::quit() noexcept {
-  if (gave_up_) return;
+  if (gave_up_ || !watch_.check_now()) return;
   for (std::size_t to = 0; to < state_->sent.size(); ++to) {
     if (static_cast<int>(to) == rank_) continue;
     if (PMPI_Isend(nullptr, 0, MPI_BYTE, static_cast<int>(to), quit_tag, comm_,
@@ -89,8 +92,10 @@ void MpiMessenger::quit() noexcept {
   }
 }
 
+// The loss of a rank ends a transfer, too; the agreement after it reports the error.
 bool MpiMessenger::somebody_quit() noexcept {
   int flag = 0;
+  if (!watch_.check()) return true;
   return PMPI_Iprobe(MPI_ANY_SOURCE, quit_tag, comm_, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
          flag != 0;
 }
@@ -106,6 +111,7 @@ void MpiMessenger::drain() noexcept {
       SHIMA_TRY_ASSIGN(const bool dropped, drop_some());
       if (finished && dropped) return {};
       pause_.rest();
+      SHIMA_TRY(watch_.check());
     }
   });
   pause_.reset();
@@ -123,7 +129,7 @@ Status MpiMessenger::tell_counts() {
   SHIMA_TRY(checked(PMPI_Ialltoall(state_->sent.data(), 2, MPI_INT, state_->expected.data(), 2,
                                    MPI_INT, comm_, &request),
                     doing));
-  return await(request, doing);
+  return await(request, doing, peers_);
 }
 
 // Returns whether no message of this member is under way any more.
@@ -187,9 +193,15 @@ Status MpiMessenger::drop(int from, int tag) {
     data.resize(static_cast<std::size_t>(std::max(count, 0)));
     return {};
   });
-  std::ignore = PMPI_Recv(data.data(), static_cast<int>(data.size()), MPI_BYTE, from, tag, comm_,
-                          MPI_STATUS_IGNORE);
-  return {};
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (PMPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_BYTE, from, tag, comm_,
+                 &request) != MPI_SUCCESS)
+    return {};
+  std::ignore = await(request, "dropping a message", peers_);
+  Status alive = watch_.check_now();
+  // The request may be under way for ever.
+  if (!alive) std::ignore = new (std::nothrow) Buffer(std::move(data));
+  return alive;
 }
 
 }  // namespace shima

@@ -20,7 +20,8 @@ namespace shima {
 
 class MpiMessenger final : public Messenger {
  public:
-  MpiMessenger(MPI_Comm comm, std::size_t members);
+  // `peers` must outlive the messenger.
+  MpiMessenger(MPI_Comm comm, std::size_t members, const Peers& peers);
   MpiMessenger(const MpiMessenger&) = delete;
   MpiMessenger& operator=(const MpiMessenger&) = delete;
   // Keeps the requests that will never end: the MPI may write to them as long as the process lives.
@@ -38,7 +39,7 @@ class MpiMessenger final : public Messenger {
   [[nodiscard]] bool somebody_quit() noexcept;
   // Collective, after an agreement on failure.
   void drain() noexcept;
-  // The MPI has failed: nothing more is sent or received.
+  // The MPI has failed, or a rank was lost: nothing more is sent or received.
   void give_up() noexcept { gave_up_ = true; }
 
  private:
@@ -70,11 +71,13 @@ class MpiMessenger final : public Messenger {
   [[nodiscard]] Status drop(int from, int tag);
 
   MPI_Comm comm_;
+  const Peers& peers_;
   int rank_ = 0;
   Ticket next_ = 1;
   std::unique_ptr<State> state_;
   bool gave_up_ = false;
   Rest pause_;
+  PeerWatch watch_;
 };
 
 }  // namespace shima

@@ -43,14 +43,24 @@ void progress_without_world() {
   SHIMA_REAL(Request_get_status)(asker().request, &flag, MPI_STATUS_IGNORE);
 }
 
+// Open MPI makes progress on any communicator. With its fault tolerance, a probe on MPI_COMM_WORLD
+// for any source is an error once a rank has failed, which would end the program. MPICH 4.0 answers
+// on communicators of one rank from its own queue and makes no progress.
+MPI_Comm probed_comm() {
+#ifdef OPEN_MPI
+  return private_comm();
+#else
+  return MPI_COMM_WORLD;
+#endif
+}
+
 }  // namespace
 
-// Not on MPI_COMM_SELF: MPICH 4.0 answers there from its own queue and makes no progress.
 void progress_mpi() {
   if (on_worker_thread()) return;
   if (!has_world()) return progress_without_world();
   int flag = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, probed_comm(), &flag, MPI_STATUS_IGNORE);
 }
 
 ProgressHold::ProgressHold(int rank_count) {

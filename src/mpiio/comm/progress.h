@@ -1,6 +1,6 @@
 // Keeps the messages of the MPI library moving while a rank sleeps in a wait of ours.
 //
-// In a program with MPI_COMM_WORLD, progress is a probe there. A program that uses sessions only
+// In a program with MPI_COMM_WORLD, progress is a probe. A program that uses sessions only
 // has no such communicator. There, progress is a query for the status of a generalized request that
 // does not complete, which makes MPI process all its messages. The first wait without
 // MPI_COMM_WORLD starts the request, also after MPI_Finalize if a session is left. It ends with the
