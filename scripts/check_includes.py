@@ -16,7 +16,7 @@ GROUP = ["base", "pvas", "ipc", "group"]
 ROOMS_BELOW = {
     "base": [],
     "pattern": ["base"],
-    "device": ["base", "pattern"],
+    "device": ["base", "audit", "pattern"],
     "layout": ["base", "pattern"],
     "observe": ["base"],
     "audit": ["base"],  # only headers that need no libc: it is linked without one

@@ -18,6 +18,7 @@
 // during each call, so the static buffers have one user at a time.
 #include <link.h>
 
+#include "audit/library_loads.h"
 #include "audit/names.h"
 #include "audit/search.h"
 #include "audit/soname.h"
@@ -170,6 +171,31 @@ const char* put_in(const char* name, const link_map* requester) {
   return name;
 }
 
+// The words that count loaded libraries. They are never unmapped.
+struct LoadCounts {
+  std::array<std::uint64_t*, 8> words;
+  std::size_t used;
+};
+
+LoadCounts load_counts;
+
+void add_load(std::uint64_t* word) { __atomic_fetch_add(word, 1, __ATOMIC_RELEASE); }
+
+// Starts to count in the word that the name of a library requests; false: it is another name.
+bool start_counting(std::string_view name) {
+  if (!name.starts_with(library_loads_prefix)) return false;
+  name.remove_prefix(library_loads_prefix.size());
+  std::uintptr_t address = 0;
+  for (const char digit : name)
+    address =
+        address * 16 + static_cast<std::uintptr_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+  if (load_counts.used == load_counts.words.size()) return true;
+  auto* const word = reinterpret_cast<std::uint64_t*>(address);
+  load_counts.words[load_counts.used++] = word;
+  add_load(word);
+  return true;
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) unsigned la_version(unsigned loaders) {
@@ -182,5 +208,12 @@ extern "C" __attribute__((visibility("default"))) char* la_objsearch(const char*
                                                                      std::uintptr_t* cookie,
                                                                      unsigned flag) {
   if (flag != LA_SER_ORIG || own_directory.size == 0) return const_cast<char*>(name);
+  if (start_counting(name)) return nullptr;
   return const_cast<char*>(put_in(name, reinterpret_cast<const link_map*>(*cookie)));
+}
+
+extern "C" __attribute__((visibility("default"))) unsigned la_objopen(link_map*, Lmid_t,
+                                                                      std::uintptr_t*) {
+  for (std::size_t i = 0; i < load_counts.used; ++i) add_load(load_counts.words[i]);
+  return 0;
 }

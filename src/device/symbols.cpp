@@ -1,9 +1,15 @@
 #include "device/symbols.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <link.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <string>
+#include <tuple>
+
+#include "audit/library_loads.h"
 
 namespace shima {
 namespace {
@@ -20,6 +26,18 @@ int compare_name(dl_phdr_info* library, std::size_t, void* data) {
   if (!path.substr(path.rfind('/') + 1).starts_with(search.name)) return 0;
   search.path = path;
   return 1;
+}
+
+// The word in which the audit library counts; it outlives this library. Without one, the request
+// would search all directories.
+std::uint64_t* start_counting() {
+  auto* const word = new std::uint64_t(0);
+  if (std::getenv("LD_AUDIT") != nullptr) {
+    const auto name =
+        fmt::format("{}{:x}", audit::library_loads_prefix, reinterpret_cast<std::uintptr_t>(word));
+    std::ignore = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  }
+  return word;
 }
 
 int take_load_count(dl_phdr_info* library, std::size_t, void* data) {
@@ -47,7 +65,9 @@ void* LoadedLibrary::look_up(const char* symbol) {
 }
 
 std::uint64_t loads_so_far() {
-  std::uint64_t loads = 0;
+  static std::uint64_t* const counted = start_counting();
+  std::uint64_t loads = std::atomic_ref(*counted).load(std::memory_order_acquire);
+  if (loads != 0) return loads;
   ::dl_iterate_phdr(&take_load_count, &loads);
   return loads;
 }

@@ -32,7 +32,8 @@ class LoadedLibrary {
   const char* missing_ = nullptr;
 };
 
-// A number that changes when a library is loaded; cheap.
+// A number that changes when a library is loaded. Costs one load if the audit library counts, and
+// otherwise the loader's lock.
 [[nodiscard]] std::uint64_t loads_so_far();
 
 }  // namespace shima

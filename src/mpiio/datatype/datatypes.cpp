@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -70,30 +71,32 @@ Result<SharedMap> finished(Result<TypeMap> decoded) {
 
 // Predefined types exist as long as MPI, so their maps and patterns are never freed or counted.
 struct Predefined {
-  struct Entry {
-    SharedMap owner;
-    TypeMap uncounted;
-  };
-  std::mutex lock;
-  std::map<MPI_Datatype, Entry> maps;
+  MPI_Datatype type;
+  SharedMap owner;
+  TypeMap uncounted;
 };
 
-Predefined& predefined() {
-  static auto* instance = new Predefined;
-  return *instance;
+Result<const Predefined*> make_predefined(MPI_Datatype type) {
+  static auto* const lock = new std::mutex;
+  static auto* const all = new std::map<MPI_Datatype, Predefined>;
+  const std::lock_guard hold(*lock);
+  if (const auto known = all->find(type); known != all->end()) return &known->second;
+  SHIMA_TRY_ASSIGN(const SharedMap map, finished(decode_type(type)));
+  Predefined made{type, map, *map};
+  made.uncounted.pattern = map->pattern.uncounted();
+  made.uncounted.tiled = map->tiled.uncounted();
+  return &all->emplace(type, std::move(made)).first->second;
 }
 
-Result<SharedMap> predefined_map(MPI_Datatype type) {
-  const std::lock_guard hold(predefined().lock);
-  auto& [owner, uncounted] = predefined().maps[type];
-  if (owner == nullptr) {
-    SHIMA_TRY_ASSIGN(SharedMap map, finished(decode_type(type)));
-    uncounted = *map;
-    uncounted.pattern = map->pattern.uncounted();
-    uncounted.tiled = map->tiled.uncounted();
-    owner = std::move(map);
-  }
-  return SharedMap(std::shared_ptr<const void>{}, &uncounted);
+// The predefined types used last, found without locks or MPI calls.
+std::atomic<const Predefined*>& recent_slot(MPI_Datatype type) {
+  static constinit std::array<std::atomic<const Predefined*>, 16> slots{};
+  const std::size_t hash = std::hash<MPI_Datatype>{}(type);
+  return slots[(hash ^ (hash >> 7)) % slots.size()];
+}
+
+SharedMap lend(const Predefined& known) {
+  return {std::shared_ptr<const void>{}, &known.uncounted};
 }
 
 Result<SharedMap> derived_map(MPI_Datatype type) {
@@ -107,29 +110,18 @@ Result<SharedMap> derived_map(MPI_Datatype type) {
   return map;
 }
 
-// The predefined types that a thread used last, found without locks or MPI calls.
-struct Recent {
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  SharedMap map;
-};
-
-Recent& recent_slot(MPI_Datatype type) {
-  thread_local std::array<Recent, 8> slots;
-  const std::size_t hash = std::hash<MPI_Datatype>{}(type);
-  return slots[(hash ^ (hash >> 7)) % slots.size()];
-}
-
 }  // namespace
 
 Result<SharedMap> type_map_of(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return fail(Code::bad_type, "the datatype is MPI_DATATYPE_NULL");
-  Recent& recent = recent_slot(type);
-  if (recent.type == type) return recent.map;
+  std::atomic<const Predefined*>& recent = recent_slot(type);
+  const Predefined* known = recent.load(std::memory_order_acquire);
+  if (known != nullptr && known->type == type) return lend(*known);
   if (SharedMap map = attached_map(type)) return map;
   if (!is_predefined(type)) return derived_map(type);
-  SHIMA_TRY_ASSIGN(SharedMap map, predefined_map(type));
-  recent = {type, map};
-  return map;
+  SHIMA_TRY_ASSIGN(known, make_predefined(type));
+  recent.store(known, std::memory_order_release);
+  return lend(*known);
 }
 
 Result<SharedMap> type_map_in_file(MPI_Datatype type, const Representation* representation) {

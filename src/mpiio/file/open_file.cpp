@@ -41,12 +41,12 @@ void OpenFile::set_error_handler(const ErrorHandler& handler) {
 }
 
 std::shared_ptr<const View> OpenFile::view() const {
-  const std::lock_guard hold(lock_);
+  const std::lock_guard hold(view_lock_);
   return view_;
 }
 
 void OpenFile::set_view(std::shared_ptr<const View> view) {
-  const std::lock_guard hold(lock_);
+  const std::lock_guard hold(view_lock_);
   std::swap(view_, view);
   position_ = 0;
   etype_bytes_ = view_->etype_size();
@@ -54,7 +54,7 @@ void OpenFile::set_view(std::shared_ptr<const View> view) {
 }
 
 Result<Slice> OpenFile::take(std::uint64_t len) {
-  const std::lock_guard hold(lock_);
+  const std::lock_guard hold(view_lock_);
   std::int64_t begin = position_.load();
   while (true) {  // a seek takes no lock
     Result<Slice> slice = view_->slice(ViewOffset{begin}, len);
@@ -145,7 +145,7 @@ Result<Work> OpenFile::end_split(const std::string& kind) {
 }
 
 Result<Slice> OpenFile::at(MPI_Offset offset, std::uint64_t len) const {
-  const std::lock_guard hold(lock_);
+  const std::lock_guard hold(view_lock_);
   SHIMA_TRY_ASSIGN(const ViewOffset start, view_->etype_start(offset));
   return view_->slice(start, len);
 }

@@ -19,6 +19,7 @@
 #include "file/file.h"
 #include "group/pointer/shared_pointer.h"
 #include "mpiio/comm/progress.h"
+#include "mpiio/file/brief_lock.h"
 #include "mpiio/file/errors.h"
 #include "mpiio/file/view.h"
 
@@ -103,8 +104,9 @@ class OpenFile {
   std::atomic<std::int64_t> position_{0};  // in view bytes
   std::atomic<std::int64_t> etype_bytes_{1};
 
-  mutable std::mutex lock_;  // for everything below
+  mutable BriefLock view_lock_;
   std::shared_ptr<const View> view_;
+  mutable std::mutex lock_;  // for the next two
   ErrorHandler error_handler_;
   std::optional<Split> split_;
   // Last, so that they are destroyed before the objects that they work on.
