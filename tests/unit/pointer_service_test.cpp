@@ -2,7 +2,9 @@
 // it listens.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -92,6 +94,36 @@ TEST(PointerService, IdleClientsAreReleasedAndComeBack) {
     ASSERT_EQ(advance(client, 1).value(), i);
     std::this_thread::sleep_for(milliseconds(i % 4));
   }
+}
+
+// It is not lost.
+TEST(PointerService, AClientWaitsForAServerThatIsStopped) {
+  int shown[2];
+  ASSERT_EQ(::pipe(shown), 0);
+  const pid_t server = ::fork();
+  if (server == 0) {
+    const auto service = start_here();
+    std::ignore = ::write(shown[1], &service->address(), sizeof(ServiceAddress));
+    while (true) ::pause();
+  }
+  ServiceAddress address;
+  ASSERT_EQ(::read(shown[0], &address, sizeof address), static_cast<ssize_t>(sizeof address));
+  PointerClient client(address);
+  EXPECT_EQ(advance(client, 1).value_or(-1), 0);
+  ::kill(server, SIGSTOP);
+  std::thread waker([server] {
+    std::this_thread::sleep_for(milliseconds(6500));  // longer than a handshake may take
+    ::kill(server, SIGCONT);
+  });
+  EXPECT_EQ(advance(client, 1).value_or(-1), 1);
+  waker.join();
+  ::kill(server, SIGKILL);
+  ::waitpid(server, nullptr, 0);
+  const auto refused = advance(client, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::peer_lost);
+  ::close(shown[0]);
+  ::close(shown[1]);
 }
 
 // More clients than connections, all at once: each request is executed exactly once.

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string>
 
-#include "base/launcher.h"
 #include "base/log.h"
 
 namespace shima {
@@ -34,11 +33,6 @@ struct Running {
 Running& running() {
   static auto* const all = new Running;
   return *all;
-}
-
-// The time after which a machine that does not answer is lost.
-std::chrono::seconds node_timeout() {
-  return seconds_setting("SHIMA_NODE_TIMEOUT", std::chrono::seconds(10));
 }
 
 UniqueFd connect_to_hub(const ServiceAddress& address) {

@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 
+#include "base/launcher.h"
+
 namespace shima {
 namespace {
 
@@ -86,6 +88,10 @@ void answer_at_once(int socket) {
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
+std::chrono::seconds node_timeout() {
+  return seconds_setting("SHIMA_NODE_TIMEOUT", std::chrono::seconds(10));
+}
+
 // With TCP_USER_TIMEOUT, the kernel ignores the number of probes and closes at the first probe
 // after that time.
 void close_if_unreachable(int socket, std::chrono::seconds timeout) {
@@ -93,6 +99,7 @@ void close_if_unreachable(int socket, std::chrono::seconds timeout) {
   const int silent_s = static_cast<int>(std::clamp<std::int64_t>(timeout.count() / 3, 1, 60));
   const int between_probes_s = 1;
   const auto limit_ms = static_cast<unsigned>(milliseconds(timeout).count());
+  give_up_after(socket, milliseconds(0));  // never
   ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &silent_s, sizeof silent_s);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &between_probes_s, sizeof between_probes_s);

@@ -32,13 +32,16 @@ struct ServiceAddress {
 [[nodiscard]] bool send_all(int socket, const void* data, std::size_t len_bytes);
 [[nodiscard]] bool receive_all(int socket, void* data, std::size_t len_bytes);
 void answer_at_once(int socket);
+// The time after which a machine that does not answer is lost (SHIMA_NODE_TIMEOUT).
+[[nodiscard]] std::chrono::seconds node_timeout();
 // Lets the kernel close the connection, with ETIMEDOUT, if the other machine has not answered for
-// `timeout`. A machine answers for its processes also while they compute or are stopped.
+// `timeout`, and lifts other limits. A machine answers for its processes also while they compute or
+// are stopped.
 void close_if_unreachable(int socket, std::chrono::seconds timeout);
 
 // A connection to a server, which has proved that it is the one, through the first endpoint that
-// answers. `timeout` applies to each connect, each send and each receive, also later ones. An error
-// lists the endpoints and has the errno of the last.
+// answers. `timeout` applies to each connect, each send and each receive, also to later ones until
+// close_if_unreachable(). An error lists the endpoints and has the errno of the last.
 [[nodiscard]] Result<UniqueFd> connect_to(const ServiceAddress& address,
                                           std::chrono::milliseconds timeout);
 

@@ -14,7 +14,7 @@
 namespace shima {
 namespace {
 
-constexpr std::chrono::seconds answer_timeout{5};
+constexpr std::chrono::seconds handshake_timeout{5};
 
 // False if the server has closed the idle connection; a firewall may drop one unnoticed.
 bool is_open(int socket) {
@@ -38,7 +38,7 @@ PointerClient::PointerClient(const ServiceAddress& address)
     : address_(address), client_(random_number()) {}
 
 Status PointerClient::connect() {
-  auto connected = connect_to(address_, answer_timeout);
+  auto connected = connect_to(address_, handshake_timeout);
   if (!connected) {
     const Error& error = connected.error();
     // Rank 0 did listen: a refusal means that its process has ended.
@@ -49,6 +49,7 @@ Status PointerClient::connect() {
                 error.sys_errno);
   }
   socket_ = *std::move(connected);
+  close_if_unreachable(socket_.get(), node_timeout());  // rank 0 may be slow or stopped
   was_reached_ = true;
   return {};
 }
