@@ -9,7 +9,13 @@
 
 #include "mpi_check.h"
 
-enum { most_sockets = 64, visitor_count = 300, spare_descriptors = 150, opens_of_program = 60 };
+enum {
+  most_sockets = 64,
+  services = 2,
+  visitor_count = 300,
+  spare_descriptors = 150,
+  opens_of_program = 60
+};
 
 typedef struct {
   unsigned long inode;
@@ -59,19 +65,18 @@ static int count_descriptors(void) {
   return count;
 }
 
-// The socket that was created with the file.
-static Listener find_new(const Listener* before, int before_count) {
-  Listener now[most_sockets], found = {0};
+// The sockets that were created with the file: of the shared pointers and of the liveness service.
+static void find_new(const Listener* before, int before_count, Listener* found) {
+  Listener now[most_sockets];
   int now_count = own_listeners(now), new_count = 0;
   for (int i = 0; i < now_count; ++i) {
     int known = 0;
     for (int k = 0; k < before_count; ++k) known |= before[k].inode == now[i].inode;
     if (known) continue;
-    found = now[i];
-    ++new_count;
+    REQUIRE(new_count < services);
+    found[new_count++] = now[i];
   }
-  REQUIRE(new_count == 1);
-  return found;
+  REQUIRE(new_count == services);
 }
 
 static int connect_to(const char* host, unsigned port) {
@@ -84,7 +89,7 @@ static int connect_to(const char* host, unsigned port) {
 }
 
 int main(int argc, char** argv) {
-  Listener before[most_sockets], listener = {0};
+  Listener before[most_sockets], listeners[services] = {0};
   MPI_File file;
   int before_count, number = here;
   start_test(&argc, &argv, 60);
@@ -93,15 +98,18 @@ int main(int argc, char** argv) {
                       MPI_INFO_NULL, &file));
   if (here == 0) {
     const struct rlimit few = {(rlim_t)count_descriptors() + spare_descriptors, 4096};
-    listener = find_new(before, before_count);
-    fprintf(stderr, "listens at %s:%u\n", listener.address, listener.port);
-    REQUIRE(strcmp(listener.address, "01004D0A") == 0);  // 10.77.0.1, the cable between the hosts
-    REQUIRE(connect_to("127.0.0.1", listener.port) < 0);
+    find_new(before, before_count, listeners);
+    for (int i = 0; i < services; ++i) {
+      fprintf(stderr, "listens at %s:%u\n", listeners[i].address, listeners[i].port);
+      // 10.77.0.1, the cable between the hosts
+      REQUIRE(strcmp(listeners[i].address, "01004D0A") == 0);
+      REQUIRE(connect_to("127.0.0.1", listeners[i].port) < 0);
+    }
     REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
   }
-  MPI_Bcast(&listener, sizeof listener, MPI_BYTE, 0, MPI_COMM_WORLD);
-  if (here == 1)
-    for (int i = 0; i < visitor_count; ++i) REQUIRE(connect_to("10.77.0.1", listener.port) >= 0);
+  MPI_Bcast(listeners, sizeof listeners, MPI_BYTE, 0, MPI_COMM_WORLD);
+  for (int i = 0; here == 1 && i < visitor_count; ++i)
+    REQUIRE(connect_to("10.77.0.1", listeners[i % services].port) >= 0);
   // Behind them in the queue of connections.
   if (here == 1) CHECK(MPI_File_write_shared(file, &number, 1, MPI_INT, MPI_STATUS_IGNORE));
   MPI_Barrier(MPI_COMM_WORLD);
