@@ -6,7 +6,7 @@ from lib.results import Sample
 from lib.section import OPS, Job, Section, limit_job, problem_of
 
 # Sizes from which pieces of a file are pulled, and cached pieces read by the ranks that need them
-# (src/collective/plan.cpp).
+# (src/collective/plan/plan.cpp).
 PULL_PIECE_BYTES, OWN_READ_PIECE_BYTES = 2048, 4096
 
 

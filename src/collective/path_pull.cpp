@@ -4,10 +4,10 @@
 // inode's lock, the other gathers its next.
 #include "base/clock.h"
 #include "base/fault_point.h"
-#include "collective/path_context.h"
-#include "collective/reach_member.h"
-#include "collective/walk.h"
-#include "collective/window_io.h"
+#include "collective/window/path_context.h"
+#include "collective/window/reach_member.h"
+#include "collective/window/walk.h"
+#include "collective/window/window_io.h"
 #include "ipc/staging_pool.h"
 
 namespace shima {
@@ -60,12 +60,13 @@ class Puller {
 
 Result<FileOffset> run_pull(PathContext& context) {
   ++context.counters.path_pull;
-  const Agent* agent = context.my_agent();
-  if (agent == nullptr) return no_end_of_file;
-  SHIMA_TRY_ASSIGN(context.staging,
+  std::vector<Domain> domains = context.my_domains();
+  if (domains.empty()) return no_end_of_file;
+  SHIMA_TRY_ASSIGN(context.staging.agent,
                    Staging::borrow(context.channel.staging(), context.plan.window_bytes));
-  Puller puller(context, context.staging.data());
-  DomainWalk walk(context.posts, context.file.layout(), context.plan, *agent);
+  Puller puller(context, context.staging.agent.data());
+  DomainWalk walk(context.near, context.file.layout(), context.plan.window_bytes,
+                  std::move(domains));
   while (const auto window = walk.next_window()) SHIMA_TRY(puller.move(*window, walk));
   return puller.end_of_file();
 }

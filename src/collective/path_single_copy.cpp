@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/fault_point.h"
-#include "collective/path_context.h"
-#include "collective/walk.h"
-#include "collective/window_io.h"
+#include "collective/window/path_context.h"
+#include "collective/window/walk.h"
+#include "collective/window/window_io.h"
 
 namespace shima {
 namespace {
@@ -161,10 +161,11 @@ class SingleCopier {
 
 Result<FileOffset> run_single_copy(PathContext& context) {
   ++context.counters.path_single_copy;
-  const Agent* agent = context.my_agent();
-  if (agent == nullptr) return no_end_of_file;
+  std::vector<Domain> domains = context.my_domains();
+  if (domains.empty()) return no_end_of_file;
   SingleCopier copier(context);
-  DomainWalk walk(context.posts, context.file.layout(), context.plan, *agent);
+  DomainWalk walk(context.near, context.file.layout(), context.plan.window_bytes,
+                  std::move(domains));
   while (const auto window = walk.next_window()) SHIMA_TRY(copier.move(*window, walk));
   return copier.end_of_file();
 }

@@ -1,11 +1,15 @@
 #include "collective/run.h"
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
 #include "base/clock.h"
 #include "base/fault_point.h"
-#include "collective/walk.h"
+#include "collective/plan/subgroups.h"
+#include "collective/window/walk.h"
 #include "group/agreement.h"
+#include "group/exchange_values.h"
 
 namespace shima {
 namespace {
@@ -18,17 +22,26 @@ std::uint64_t bytes_before(const Slice& file, FileOffset end_of_file) {
   return cursor.byte();
 }
 
-// Lists of pieces are read where the messages are: these outlive the transfer, since the channel
-// keeps them until its next exchange.
-Result<std::vector<Post>> decode_posts(Messages messages) {
-  const std::shared_ptr<const void> kept_by_channel(std::shared_ptr<const void>(), &messages);
-  std::vector<Post> posts;
-  posts.reserve(messages.size());
-  for (const auto message : messages) {
-    SHIMA_TRY_ASSIGN(Post post, decode_post(message, kept_by_channel));
-    posts.push_back(std::move(post));
+// For Channel::combine.
+void join_digest(std::span<std::byte> all, std::span<const std::byte> one) {
+  Digest joined;
+  Digest other;
+  std::memcpy(&joined, all.data(), sizeof joined);
+  std::memcpy(&other, one.data(), sizeof other);
+  joined = join(joined, other);
+  std::memcpy(all.data(), &joined, sizeof joined);
+}
+static_assert(sizeof(Digest) <= sizeof(Contribution::Value));
+
+// The bytes of the file that lie in domains of these subfiles; a superset.
+FileRange file_range_of(std::span<const Domain> domains, const Layout& layout) {
+  FileRange range{{std::numeric_limits<std::int64_t>::max()}, {0}};
+  for (const Domain& domain : domains) {
+    if (domain.range.empty()) continue;
+    range.begin = std::min(range.begin, layout.run_at(domain.subfile, domain.range.begin).begin);
+    range.end = std::max(range.end, layout.run_at(domain.subfile, domain.range.end - 1).begin + 1);
   }
-  return posts;
+  return range;
 }
 
 Result<FileOffset> run_path(PathContext& context) {
@@ -46,14 +59,15 @@ Result<FileOffset> run_path(PathContext& context) {
 
 }  // namespace
 
-Status CollectiveTransfer::start(const Result<Post>& mine) {
+Status CollectiveTransfer::start(Result<MemberAccess> mine) {
   call_.channel.begin_transfer();
-  const auto messages = exchange_posts(mine);
-  if (!messages) {
+  const auto digest = join_digests(mine);
+  if (!digest) {
     call_.channel.end_transfer();
-    return std::unexpected(messages.error());
+    return std::unexpected(digest.error());
   }
-  prepared_ = caught([&] { return prepare(*messages); });
+  mine_ = std::move(mine->post);
+  prepared_ = caught([&] { return prepare(*digest); });
   if (!call_.caches_apart) return {};
   const Status published = publish_before();
   if (!published) call_.channel.end_transfer();
@@ -66,7 +80,7 @@ bool CollectiveTransfer::is_own_io() const {
 
 Result<CollectiveResult> CollectiveTransfer::finish(const Result<std::uint64_t>& own) {
   Part part;
-  Staging staging;
+  WindowStaging staging;
   if (!prepared_) {
     part.status = std::unexpected(prepared_.error());
   } else if (is_own_io()) {
@@ -81,35 +95,65 @@ Result<CollectiveResult> CollectiveTransfer::finish(const Result<std::uint64_t>&
   if (!agreed) call_.channel.wait_for_transfers();
   if (call_.caches_apart && is_shared()) call_.file.look_again();
   SHIMA_TRY(agreed);
-  // If all agree, all members have decoded the posts.
-  const auto& posts = prepared_->posts;
-  const auto longest = std::ranges::max_element(posts, {}, &Post::more_rounds);
-  const Post& mine = posts[static_cast<std::size_t>(call_.channel.rank())];
-  return CollectiveResult{is_shared() ? bytes_before(mine.file, part.end_of_file) : *own,
-                          longest->more_rounds};
+  return CollectiveResult{is_shared() ? bytes_before(mine_.file, part.end_of_file) : *own,
+                          prepared_->digest.more_rounds};
 }
 
-Result<Messages> CollectiveTransfer::exchange_posts(const Result<Post>& mine) {
+Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine) {
   const ScopedTimer timer(call_.counters.exchange_ns);
   fault_point(FaultPhase::post);
   const auto message = caught([&]() -> Result<std::vector<std::byte>> {
     SHIMA_TRY(status_of(mine));
-    return encode_post(*mine);
+    return encode_post(mine->post);
   });
-  if (!message) return call_.channel.exchange(std::unexpected(message.error()));
-  return call_.channel.exchange(std::span<const std::byte>(*message));
+  const auto brought = message ? Result<Contribution>({bytes_of(mine->digest), *message})
+                               : std::unexpected(message.error());
+  SHIMA_TRY_ASSIGN(const auto joined, call_.channel.combine(brought, join_digest));
+  Digest all;
+  std::memcpy(&all, joined.data(), sizeof all);
+  return all;
 }
 
-Result<CollectiveTransfer::Prepared> CollectiveTransfer::prepare(Messages messages) {
-  SHIMA_TRY_ASSIGN(auto posts, decode_posts(messages));
-  Plan plan = plan_for(posts);
-  return Prepared{std::move(posts), std::move(plan)};
+Result<CollectiveTransfer::Prepared> CollectiveTransfer::prepare(const Digest& digest) {
+  Plan plan = plan_for(digest);
+  SHIMA_TRY_ASSIGN(auto near, near_posts(plan));
+  return Prepared{digest, std::move(plan), std::move(near)};
 }
 
-Plan CollectiveTransfer::plan_for(std::span<const Post> posts) {
+// Where this member may move the bytes of others: nowhere, in its domains as an agent, or anywhere
+// as a subgroup master.
+FileRange CollectiveTransfer::range_served(const Plan& plan) {
+  const Subgroups subgroups(call_.channel.topology(), plan.subgroup_members);
+  if (plan.path == Path::message && subgroups.is_master(call_.channel.rank()))
+    return {{0}, end_of_space};
+  const auto agent = plan.agents.agent_at(call_.channel.rank());
+  return agent ? file_range_of(plan.agents.domains_of(*agent), call_.file.layout()) : FileRange{};
+}
+
+// Posts of near members that may have bytes where this member serves them. Lists of pieces are read
+// where the messages are: these outlive the transfer, since the channel keeps them until its next
+// one.
+Result<std::vector<NearPost>> CollectiveTransfer::near_posts(const Plan& plan) {
+  std::vector<NearPost> near;
+  const FileRange range = range_served(plan);
+  if (range.empty()) return near;
+  const std::shared_ptr<const void> kept_by_channel(std::shared_ptr<const void>(), this);
+  const int count = static_cast<int>(call_.channel.near_ranks().size());
+  for (int i = 0; i < count; ++i) {
+    SHIMA_TRY_ASSIGN(const auto message, call_.channel.near_message(i));
+    SHIMA_TRY_ASSIGN(const auto bounds, encoded_bounds(message));
+    if (!bounds || bounds->highest <= range.begin.value || bounds->lowest >= range.end.value)
+      continue;
+    SHIMA_TRY_ASSIGN(Post post, decode_post(message, kept_by_channel));
+    near.push_back({i, std::move(post)});
+  }
+  return near;
+}
+
+Plan CollectiveTransfer::plan_for(const Digest& digest) {
   const ScopedTimer timer(call_.counters.plan_ns);
   fault_point(FaultPhase::plan);
-  const Terrain terrain{.members = call_.channel.members(),
+  const Terrain terrain{.topology = call_.channel.topology(),
                         .layout = call_.file.layout(),
                         .can_pull = call_.channel.can_pull(),
                         // With several nodes, each knows only its own.
@@ -117,7 +161,7 @@ Plan CollectiveTransfer::plan_for(std::span<const Post> posts) {
                         .can_pack = call_.channel.windows() != nullptr,
                         .can_message = call_.channel.messenger() != nullptr,
                         .caches_apart = call_.caches_apart};
-  return make_plan(posts, call_.direction, terrain, call_.tuning);
+  return make_plan(digest, call_.direction, terrain, call_.tuning);
 }
 
 // Members move bytes for each other. If their caches are separate, that is not ordered after each
@@ -135,9 +179,9 @@ Status CollectiveTransfer::publish_before() {
   return {};
 }
 
-Status CollectiveTransfer::move_shared(Staging& staging, Part& part) {
-  PathContext context{call_.direction, prepared_->plan, prepared_->posts, call_.channel,
-                      call_.file,      call_.counters,  staging};
+Status CollectiveTransfer::move_shared(WindowStaging& staging, Part& part) {
+  PathContext context{call_.direction, prepared_->plan, mine_,          prepared_->near,
+                      call_.channel,   call_.file,      call_.counters, staging};
   SHIMA_TRY_ASSIGN(part.end_of_file, run_path(context));
   // The owner of the bytes must find what agents wrote.
   return call_.caches_apart ? call_.file.publish() : Status{};

@@ -1,14 +1,14 @@
-// A collective transfer from end to end: exchange, plan, move, agree.
+// A collective transfer from end to end: join digests, plan, move, agree.
 //
 // It has two halves, because the plan may be that each member does its own I/O, which is the
-// caller's: start() exchanges the posts and plans; finish() moves the bytes, or takes the outcome
+// caller's: start() joins the digests and plans; finish() moves the bytes, or takes the outcome
 // of the caller's own I/O, and agrees.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "collective/path_context.h"
+#include "collective/window/path_context.h"
 
 namespace shima {
 
@@ -21,6 +21,12 @@ struct CollectiveCall {
   bool caches_apart;  // members do not see at once what other nodes write (see Subfile::publish)
 };
 
+// A member's part of a collective call.
+struct MemberAccess {
+  Post post;
+  Digest digest;  // of the post, and what the caller knows in addition
+};
+
 struct CollectiveResult {
   std::uint64_t len_bytes = 0;    // data bytes moved
   std::uint64_t more_rounds = 0;  // the most that any member announced; the same on all
@@ -30,10 +36,10 @@ class CollectiveTransfer {
  public:
   explicit CollectiveTransfer(const CollectiveCall& call) : call_(call) {}
 
-  // Exchanges the members' posts. Collective. An error is the same on all members and ends the
-  // transfer; an error in place of a post makes every member fail with that code before any byte is
-  // moved.
-  [[nodiscard]] Status start(const Result<Post>& mine);
+  // Joins the members' digests. Collective. An error is the same on all members and ends the
+  // transfer; an error in place of an access makes every member fail with that code before any byte
+  // is moved.
+  [[nodiscard]] Status start(Result<MemberAccess> mine);
   // After start(): whether this member must do its own I/O before finish().
   [[nodiscard]] bool is_own_io() const;
   // Moves this member's bytes together with all others'; `own`: the outcome of its own I/O, if it
@@ -41,10 +47,11 @@ class CollectiveTransfer {
   [[nodiscard]] Result<CollectiveResult> finish(const Result<std::uint64_t>& own);
 
  private:
-  // The state that every member has after the exchange of posts.
+  // The state that every member has after the digests are joined.
   struct Prepared {
-    std::vector<Post> posts;
+    Digest digest;  // of all members
     Plan plan;
+    std::vector<NearPost> near;  // an agent's: of the near members with bytes in its domains
   };
   // The outcome of this member's part, before all agree.
   struct Part {
@@ -52,17 +59,20 @@ class CollectiveTransfer {
     FileOffset end_of_file = no_end_of_file;
   };
 
-  [[nodiscard]] Result<Messages> exchange_posts(const Result<Post>& mine);
-  [[nodiscard]] Result<Prepared> prepare(Messages messages);
-  [[nodiscard]] Plan plan_for(std::span<const Post> posts);
+  [[nodiscard]] Result<Digest> join_digests(const Result<MemberAccess>& mine);
+  [[nodiscard]] Result<Prepared> prepare(const Digest& digest);
+  [[nodiscard]] Plan plan_for(const Digest& digest);
+  [[nodiscard]] FileRange range_served(const Plan& plan);
+  [[nodiscard]] Result<std::vector<NearPost>> near_posts(const Plan& plan);
   [[nodiscard]] Status publish_before();
-  [[nodiscard]] Status move_shared(Staging& staging, Part& part);
+  [[nodiscard]] Status move_shared(WindowStaging& staging, Part& part);
   [[nodiscard]] Status agree(Part& part);
   [[nodiscard]] bool is_shared() const {
     return prepared_ && prepared_->plan.path != Path::independent;
   }
 
   const CollectiveCall& call_;
+  Post mine_;
   Result<Prepared> prepared_;  // an error is this member's own
 };
 

@@ -134,6 +134,18 @@ std::optional<std::string> get_text(const Hints& hints) {
   return hints.*field;
 }
 
+bool set_subgroup(Hints& hints, std::string_view value) {
+  if (value == "auto" || value == "off") {
+    hints.shima_subgroup = value == "auto" ? 0 : 1;
+    return true;
+  }
+  return set_int<&Hints::shima_subgroup, 1>(hints, value);
+}
+
+std::optional<std::string> get_subgroup(const Hints& hints) {
+  return hints.shima_subgroup == 0 ? "auto" : fmt::format("{}", hints.shima_subgroup);
+}
+
 bool set_file_perm(Hints& hints, std::string_view value) {
   const auto number = parse_number(value, 8, 0, 07777);
   if (number) hints.file_perm = static_cast<int>(*number);
@@ -213,6 +225,7 @@ constexpr std::array rules{
          get_word<toggles, &Hints::shima_close_to_open>},
     Rule{"shima_device_buffer_size", bytes_rule, "16M", set_bytes<&Hints::shima_device_buffer_size>,
          get_number<&Hints::shima_device_buffer_size>},
+    Rule{"shima_subgroup", "auto, off, or a number of ranks", "4", set_subgroup, get_subgroup},
     Rule{"shima_reach", "automatic, pull, pack or message", "automatic",
          set_word<paths, &Hints::shima_reach>, get_word<paths, &Hints::shima_reach>},
 };

@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "base/toggle.h"
-#include "collective/path.h"
+#include "collective/plan/path.h"
 
 namespace shima {
 
@@ -37,6 +37,7 @@ struct Hints {
   Toggle shima_read_ahead = Toggle::automatic;
   Toggle shima_close_to_open = Toggle::automatic;
   std::optional<Path> shima_reach;  // how data moves in a collective; nothing: Shima chooses
+  int shima_subgroup = 0;           // the most members of a group; 0: all members of a node
   std::uint64_t shima_device_buffer_size = 0;  // bytes between a device and a file; 0: automatic
   std::string shima_targets;                   // names, in striping order, separated by commas
   std::string shima_regions;                   // "BEGIN:UNIT:TARGETS,..." (see striping.h)

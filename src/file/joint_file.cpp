@@ -75,9 +75,9 @@ Status JointFile::sync() {
 void JointFile::tune() {
   const Hints& hints = request_.hints;
   write_tuning_ = {path_of(hints.romio_cb_write, hints.shima_reach), hints.cb_nodes,
-                   hints.cb_buffer_size};
+                   hints.cb_buffer_size, hints.shima_subgroup};
   read_tuning_ = {path_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes,
-                  hints.cb_buffer_size};
+                  hints.cb_buffer_size, hints.shima_subgroup};
   // In atomic mode every member's access is a separate unit.
   if (atomic_) write_tuning_.path = read_tuning_.path = Path::independent;
   own_.tune(atomic_);
@@ -167,30 +167,34 @@ Result<std::uint64_t> JointFile::move_together(Direction direction,
 
 Result<CollectiveResult> JointFile::move_round(Direction direction, const Result<Transfer>& piece,
                                                std::uint64_t more_rounds, Counters& counters) {
-  const auto post = caught([&] { return post_of(direction, piece, more_rounds); });
-  if (post) {
-    counters.file_pieces += post->file_pieces;
-    counters.memory_pieces += post->memory_pieces;
+  auto access = caught([&] { return access_of(direction, piece, more_rounds); });
+  const bool has_data = access && access->post.len_bytes > 0;
+  if (access) {
+    counters.file_pieces += access->post.file_pieces;
+    counters.memory_pieces += access->post.memory_pieces;
   }
   const CollectiveCall call{direction,    *channel_, file_, counters, tuning_for(direction),
                             caches_apart_};
   CollectiveTransfer transfer(call);
-  SHIMA_TRY(transfer.start(post));
+  SHIMA_TRY(transfer.start(std::move(access)));
   Result<std::uint64_t> own = 0;
-  if (transfer.is_own_io() && post->len_bytes > 0)
+  if (transfer.is_own_io() && has_data)
     own = caught([&] { return own_.move(direction, *piece, counters); });
   return transfer.finish(own);
 }
 
-Result<Post> JointFile::post_of(Direction direction, const Result<Transfer>& transfer,
-                                std::uint64_t more_rounds) {
+Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Transfer>& transfer,
+                                          std::uint64_t more_rounds) {
   SHIMA_TRY(status_of(transfer));
-  Post post = make_post(transfer->file, transfer->memory);
-  post.more_rounds = more_rounds;
+  MemberAccess access{.post = make_post(transfer->file, transfer->memory), .digest = {}};
+  Digest& digest = access.digest = digest_of(access.post);
+  digest.more_rounds = more_rounds;
+  if (access.post.len_bytes == 0) return access;
   const Hints& hints = request_.hints;
-  post.direct = direction == Direction::write ? hints.direct_write : hints.direct_read;
-  if (direction == Direction::read && post.len_bytes > 0) post.cached = seems_cached(post.bounds);
-  return post;
+  const bool is_write = direction == Direction::write;
+  digest.direct = (is_write ? hints.direct_write : hints.direct_read) ? 1 : 0;
+  digest.cached = !is_write && seems_cached(access.post.bounds) ? 1 : 0;
+  return access;
 }
 
 // Members with separate caches flush before the change, so that no older write follows it; and they
@@ -298,7 +302,7 @@ Status JointFile::report() {
 
 Hints JointFile::hints_in_effect() const {
   Hints hints = request_.hints;
-  if (hints.cb_nodes == 0) hints.cb_nodes = agent_count(channel_->members());
+  if (hints.cb_nodes == 0) hints.cb_nodes = agent_candidates(channel_->topology());
   hints.cb_buffer_size = window_size(hints.cb_buffer_size);
   if (hints.shima_device_buffer_size == 0)
     hints.shima_device_buffer_size = default_device_buffer_bytes;

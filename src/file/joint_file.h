@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include "collective/plan.h"
+#include "collective/plan/plan.h"
 #include "collective/run.h"
 #include "device/staged_memory.h"
 #include "file/exchange_hints.h"
@@ -79,8 +79,8 @@ class JointFile final : public File {
     return direction == Direction::write ? write_tuning_ : read_tuning_;
   }
   Result<std::uint64_t> move(Direction direction, const Transfer& transfer);
-  Result<Post> post_of(Direction direction, const Result<Transfer>& transfer,
-                       std::uint64_t more_rounds);
+  Result<MemberAccess> access_of(Direction direction, const Result<Transfer>& transfer,
+                                 std::uint64_t more_rounds);
   Result<std::uint64_t> move_all(Direction direction, const Result<Transfer>& transfer);
   Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer);
   // Writes what is pending on each member (pending_writes.h); collective.

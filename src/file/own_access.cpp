@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "collective/plan.h"
+#include "collective/plan/plan.h"
 #include "file/transfer_pieces.h"
 #include "independent/combine.h"
 #include "store/striped/range_lock.h"

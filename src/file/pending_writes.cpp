@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "collective/post.h"
+#include "collective/plan/post.h"
 #include "pattern/copy.h"
 #include "pattern/cursor.h"
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "collective/plan.h"
+#include "collective/plan/plan.h"
 #include "device/staged_memory.h"
 #include "file/file.h"
 

@@ -1,9 +1,9 @@
 // Collective communication of the members of an open file.
 //
 // A Channel belongs to one open file: threads may use several files in different orders on
-// different ranks, so the files share no channel. All collective work consists of two kinds of
-// meetings, exchange() and agree(); the way in which data moves in between is chosen per call (see
-// collective/run.h).
+// different ranks, so the files share no channel. All collective work consists of meetings:
+// combine() starts a transfer, exchange() brings small values to all members, agree() ends a call.
+// The way in which data moves in between is chosen per call (see collective/run.h).
 //
 // The failure contract: a member that has entered a collective call reaches every meeting, with its
 // own error if it has one. The work between meetings runs inside caught(), so that every failure
@@ -21,6 +21,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "group/node/contribution.h"
+#include "group/topology.h"
 
 namespace shima {
 
@@ -39,13 +41,6 @@ struct Outcome {
   std::int64_t end_of_file = std::numeric_limits<std::int64_t>::max();
 };
 
-// The place of a member.
-struct Member {
-  int node = 0;
-  std::int32_t pid = 0;
-  int cores = 1;  // usable by the members of its node together
-};
-
 // The members' messages of an exchange, by rank.
 using Messages = std::span<const std::span<const std::byte>>;
 
@@ -58,12 +53,22 @@ class Channel {
   // The word for a member in error messages.
   [[nodiscard]] virtual std::string_view member_word() const { return "rank"; }
   [[nodiscard]] int size() const { return static_cast<int>(members().size()); }
+  [[nodiscard]] virtual const Topology& topology() const = 0;
+  // The members whose messages combine() shows to this one: their ranks, by index.
+  [[nodiscard]] virtual std::span<const int> near_ranks() const = 0;
+  [[nodiscard]] virtual int near_index() const = 0;  // of this member
 
   // Sends every member's message to every member. Collective. If a member passes an error in place
   // of a message, or a message does not arrive, all members return the worst code. The messages
   // stay valid until the next exchange.
   [[nodiscard]] virtual Result<Messages> exchange(
       const Result<std::span<const std::byte>>& mine) noexcept = 0;
+  // Joins the values of all members, and shows each member's message to the members near it.
+  // Collective; errors as in exchange(). The value stays valid until the next combine().
+  [[nodiscard]] virtual Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
+                                                                   JoinValues join) noexcept = 0;
+  // The message of a near member in the last combine(), valid until the next meeting but agree().
+  [[nodiscard]] virtual Result<std::span<const std::byte>> near_message(int index) = 0;
   // Waits for all members and returns the worst of their outcomes. Collective.
   [[nodiscard]] virtual Outcome agree(const Outcome& mine) noexcept = 0;
 

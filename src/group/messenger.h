@@ -3,29 +3,58 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <vector>
+#include <span>
 
 #include "base/result.h"
 
 namespace shima {
+
+// The memory of a message; its bytes are not initialised.
+class MessageBuffer {
+ public:
+  MessageBuffer() = default;
+  explicit MessageBuffer(std::size_t capacity_bytes)
+      : bytes_(std::make_unique_for_overwrite<std::byte[]>(capacity_bytes)),
+        capacity_bytes_(capacity_bytes),
+        len_bytes_(capacity_bytes) {}
+
+  [[nodiscard]] std::size_t capacity_bytes() const { return capacity_bytes_; }
+  // At most the capacity.
+  void set_len_bytes(std::size_t len_bytes) { len_bytes_ = len_bytes; }
+  [[nodiscard]] std::span<std::byte> bytes() { return {bytes_.get(), len_bytes_}; }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return {bytes_.get(), len_bytes_}; }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t capacity_bytes_ = 0;
+  std::size_t len_bytes_ = 0;
+};
+
+// Messages of different lanes between the same members are received independently of each other.
+enum class Lane : std::uint8_t {
+  to_agent,  // requests and windows
+  grant,     // an agent's permission to send
+  reply,     // an agent's bytes
+};
+inline constexpr int lane_count = 3;
 
 class Messenger {
  public:
   // A message in flight. The messenger owns its buffer until done() returns it: however a
   // collective call ends, no request refers to memory that is used for something else.
   using Ticket = std::uint64_t;
-  using Buffer = std::vector<std::byte>;
 
   virtual ~Messenger() = default;
 
-  // Messages between two members keep their order. Neither call blocks.
-  [[nodiscard]] virtual Result<Ticket> send(int to, Buffer data) = 0;
-  // A message of at most `len_bytes`.
-  [[nodiscard]] virtual Result<Ticket> receive(int from, std::uint64_t len_bytes) = 0;
+  // Messages between two members in one lane keep their order. Neither call blocks.
+  [[nodiscard]] virtual Result<Ticket> send(int to, Lane lane, MessageBuffer message) = 0;
+  // A message that fits `buffer`.
+  [[nodiscard]] virtual Result<Ticket> receive(int from, Lane lane, MessageBuffer buffer) = 0;
   // The message, with its actual length, once it was sent or has arrived; then the ticket is
   // invalid. Nothing while it is in flight.
-  [[nodiscard]] virtual Result<std::optional<Buffer>> done(Ticket ticket) = 0;
+  [[nodiscard]] virtual Result<std::optional<MessageBuffer>> done(Ticket ticket) = 0;
   // Sleeps between two polls that found nothing; longer after each until moved() is called.
   virtual void rest() = 0;
   virtual void moved() = 0;

@@ -10,12 +10,35 @@
 #include "group/outcome_words.h"
 
 namespace shima {
+namespace {
+
+WaitHooks hooks_with(const WaitHooks& hooks, NodeLink* link) {
+  if (link == nullptr) return hooks;
+  return {.progress =
+              [progress = hooks.progress, link] {
+                if (progress) progress();
+                link->poll();
+              },
+          .peers = hooks.peers,
+          .may_spin = hooks.may_spin};
+}
+
+// Only the leader tells other nodes how a meeting ended on its own, so members near it leave it to
+// the leader to notice that another has exited: it may already be meeting the other leaders.
+WaitHooks meeting_hooks_with(const WaitHooks& hooks, const NodeSegment& segment, NodeLink* link) {
+  WaitHooks meeting = hooks;
+  if (link != nullptr && segment.index() != 0)
+    meeting.peers = [&segment] { return segment.check_peer(0); };
+  return meeting;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<NodeChannel>> NodeChannel::make(std::shared_ptr<const NodeGround> ground,
                                                        std::uint64_t key) {
   SHIMA_TRY_ASSIGN(Slot* const slot, ground->segment->enter(key));
   auto made = caught([&]() -> Result<std::unique_ptr<NodeChannel>> {
-    return std::unique_ptr<NodeChannel>(new NodeChannel(ground, slot));
+    return std::unique_ptr<NodeChannel>(new NodeChannel(ground, slot, nullptr));
   });
   if (made) return made;
   const Outcome cannot{.code = made.error().code, .rank = ground->segment->index()};
@@ -25,25 +48,59 @@ Result<std::unique_ptr<NodeChannel>> NodeChannel::make(std::shared_ptr<const Nod
   return made;
 }
 
-NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot)
+Result<std::unique_ptr<NodeChannel>> NodeChannel::make_near(
+    std::shared_ptr<const NodeGround> ground, std::uint64_t key, NodeLink& link) {
+  SHIMA_TRY_ASSIGN(Slot* const slot, ground->segment->enter(key));
+  auto made = caught([&]() -> Result<std::unique_ptr<NodeChannel>> {
+    return std::unique_ptr<NodeChannel>(new NodeChannel(ground, slot, &link));
+  });
+  if (!made) ground->segment->leave(slot);
+  return made;
+}
+
+NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot, NodeLink* link)
     : ground_(std::move(ground)),
       slot_(slot),
-      windows_(*ground_->segment, slot, ground_->hooks),
-      requests_(*ground_->segment, slot, ground_->hooks),
+      link_(link),
+      hooks_(hooks_with(ground_->hooks, link)),
+      meeting_hooks_(meeting_hooks_with(hooks_, *ground_->segment, link)),
+      windows_(*ground_->segment, slot, hooks_),
+      requests_(*ground_->segment, slot, hooks_),
       shared_pointer_(slot->shared_pointer) {
   for (auto& messages : messages_) messages.resize(ground_->members.size());
 }
 
 NodeChannel::~NodeChannel() { ground_->segment->leave(slot_); }
 
-Result<Rendezvous::Maxima> NodeChannel::meet(Rendezvous::Maxima mine) {
-  return slot_->rendezvous.arrive(mine, static_cast<std::uint32_t>(size()), ground_->hooks);
+Result<Rendezvous::Maxima> NodeChannel::meet(Rendezvous::Maxima mine, Joining values) {
+  const auto near = static_cast<std::uint32_t>(near_count());
+  if (link_ == nullptr) {
+    // One member joins the values for all.
+    return slot_->rendezvous.arrive(mine, near, hooks_, [&](const auto& worst) {
+      if (worst.first == 0) join_values(values);
+    });
+  }
+  if (near_index() == 0) return lead_meeting(mine, values);
+  return slot_->rendezvous.arrive(mine, near + 1, meeting_hooks_);
+}
+
+// If a near member has exited, the other nodes must learn it in this meeting.
+Result<Rendezvous::Maxima> NodeChannel::lead_meeting(Rendezvous::Maxima mine, Joining values) {
+  const auto near = static_cast<std::uint32_t>(near_count());
+  const auto gathered = slot_->rendezvous.gather(mine, near, hooks_);
+  const Outcome lost{.code = Code::peer_lost, .rank = rank()};
+  const Rendezvous::Maxima here = gathered ? *gathered : words_of(lost);
+  // After an error the values' memory may not be mapped.
+  const auto value = here.first == 0 ? join_values(values) : std::span<std::byte>();
+  const Rendezvous::Maxima all = link_->meet(here, value, values.join);
+  SHIMA_TRY(status_of(gathered));
+  return slot_->rendezvous.arrive(all, near + 1, hooks_);
 }
 
 Status NodeChannel::put_message(std::span<const std::byte> message) {
   SHIMA_TRY(ground_->segment->open_members(slot_));
   windows_.reset();
-  Mailbox& box = mailbox(rank());
+  Mailbox& box = mailbox(near_index());
   box.len_bytes = 0;
   std::byte* to = box.data.data();
   if (message.size() > Mailbox::inline_bytes) {
@@ -61,7 +118,7 @@ Status NodeChannel::put_message(std::span<const std::byte> message) {
 Result<std::span<const std::byte>> NodeChannel::message_of(int index) const {
   const Mailbox& box = mailbox(index);
   if (box.len_bytes <= Mailbox::inline_bytes) return std::span(box.data).first(box.len_bytes);
-  if (index == rank()) return spills_[turn_].bytes().first(box.len_bytes);
+  if (index == near_index()) return spills_[turn_].bytes().first(box.len_bytes);
   SHIMA_TRY_ASSIGN(const auto spilled, ground_->segment->peer_buffers().get(box.spill));
   return spilled.first(box.len_bytes);
 }
@@ -76,15 +133,40 @@ Result<Messages> NodeChannel::exchange(const Result<std::span<const std::byte>>&
   });
   fault_point(FaultPhase::exchange);
   SHIMA_TRY_ASSIGN(const Rendezvous::Maxima sent,
-                   meet({words_of(outcome_of(*this, put)).first, mine ? mine->size() : 0}));
+                   meet({words_of(outcome_of(*this, put)).first, mine ? mine->size() : 0}, {}));
   SHIMA_TRY(settled(*this, outcome_of({sent.first, 0}), put, doing));
   const Status read = caught([&] { return read_messages(); });
   if (sent.second > Mailbox::inline_bytes) {
     // Long messages are in memory that must be mapped, which may fail on one member alone.
-    SHIMA_TRY_ASSIGN(const Rendezvous::Maxima all, meet(words_of(outcome_of(*this, read))));
+    SHIMA_TRY_ASSIGN(const Rendezvous::Maxima all, meet(words_of(outcome_of(*this, read)), {}));
     SHIMA_TRY(settled(*this, outcome_of(all), read, doing));
   }
   return Messages(messages_[turn_]);
+}
+
+Result<std::span<const std::byte>> NodeChannel::combine(const Result<Contribution>& mine,
+                                                        JoinValues join) noexcept {
+  turn_ = 1 - turn_;
+  const Status put = caught([&]() -> Status {
+    SHIMA_TRY(status_of(mine));
+    SHIMA_TRY(put_message(mine->message));
+    std::ranges::copy(mine->value, value_of(near_index(), mine->value.size()).begin());
+    return {};
+  });
+  fault_point(FaultPhase::exchange);
+  // All members that have a value have one of the same length.
+  const std::size_t len_bytes = mine ? mine->value.size() : 0;
+  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima all,
+                   meet({words_of(outcome_of(*this, put)).first, len_bytes}, {join, len_bytes}));
+  SHIMA_TRY(settled(*this, outcome_of({all.first, 0}), put, "starting a collective call"));
+  return std::span<const std::byte>(value_of(0, len_bytes));
+}
+
+std::span<std::byte> NodeChannel::join_values(const Joining& values) {
+  if (values.join == nullptr) return {};
+  const auto joined = value_of(0, values.len_bytes);
+  for (int i = 1; i < near_count(); ++i) values.join(joined, value_of(i, values.len_bytes));
+  return joined;
 }
 
 Status NodeChannel::read_messages() {
@@ -94,12 +176,17 @@ Status NodeChannel::read_messages() {
   return {};
 }
 
+// If the memory of the members cannot be mapped, the meeting that follows ends in that error.
 void NodeChannel::begin_transfer() noexcept {
   ++transfers_;
-  ground_->segment->member(slot_, rank()).transfer = transfers_;
+  if (!caught([&] { return ground_->segment->open_members(slot_); })) return;
+  ground_->segment->member(slot_, near_index()).transfer = transfers_;
 }
 
-void NodeChannel::end_transfer() noexcept { ground_->segment->member(slot_, rank()).transfer = 0; }
+void NodeChannel::end_transfer() noexcept {
+  if (!ground_->segment->has_members(slot_)) return;
+  ground_->segment->member(slot_, near_index()).transfer = 0;
+}
 
 void NodeChannel::quit_transfer() noexcept {
   slot_->quit.store(transfers_, std::memory_order_seq_cst);
@@ -112,8 +199,9 @@ bool NodeChannel::transfer_quit() noexcept {
 
 // A broken agreement ends before all members have arrived, so each member's transfer is checked.
 void NodeChannel::wait_for_transfers() noexcept {
+  if (!ground_->segment->has_members(slot_)) return;
   constexpr unsigned look_again_us = 1000;
-  for (int i = 0; i < size(); ++i) {
+  for (int i = 0; i < near_count(); ++i) {
     const std::atomic<std::uint32_t>& transfer = ground_->segment->member(slot_, i).transfer;
     while (transfer == transfers_ && caught([&] { return ground_->segment->check_peer(i); }))
       ::usleep(look_again_us);
@@ -121,7 +209,7 @@ void NodeChannel::wait_for_transfers() noexcept {
 }
 
 Outcome NodeChannel::agree(const Outcome& mine) noexcept {
-  const auto met = meet(words_of(mine));
+  const auto met = meet(words_of(mine), {});
   if (!met) return {.code = met.error().code, .sys_errno = met.error().sys_errno, .rank = rank()};
   return outcome_of(*met);
 }

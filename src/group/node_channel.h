@@ -1,14 +1,18 @@
-// A channel whose members all run on one node: all communication uses the node segment.
+// A channel of members on one node: all communication uses the node segment.
+//
+// It is also the near part of a channel over several nodes: then a NodeLink extends combine() and
+// agree() to the other nodes, and its owner provides exchange().
 #pragma once
 
 #include <memory>
 #include <optional>
 
 #include "group/channel.h"
-#include "group/node_segment.h"
+#include "group/node/node_segment.h"
+#include "group/node/shared_windows.h"
+#include "group/node/write_requests.h"
+#include "group/node_link.h"
 #include "group/pointer/shared_pointer.h"
-#include "group/shared_windows.h"
-#include "group/write_requests.h"
 #include "ipc/staging_pool.h"
 
 namespace shima {
@@ -18,8 +22,10 @@ struct NodeGround {
   std::shared_ptr<NodeSegment> segment;
   std::shared_ptr<StagingPool> staging;
   WaitHooks hooks;
-  std::vector<Member> members;
-  bool one_space = false;  // the members share one address space
+  std::vector<Member> members;  // of all nodes
+  Topology topology;            // of the members
+  int node = 0;                 // this one
+  bool one_space = false;       // the members share one address space
   std::string_view member_word = "rank";
 };
 
@@ -29,15 +35,30 @@ class NodeChannel final : public Channel {
   // member that fails tells the others, whose first meeting then ends with its error.
   [[nodiscard]] static Result<std::unique_ptr<NodeChannel>> make(
       std::shared_ptr<const NodeGround> ground, std::uint64_t key);
+  // The same for a group over several nodes. A member that fails tells nobody: the caller does.
+  [[nodiscard]] static Result<std::unique_ptr<NodeChannel>> make_near(
+      std::shared_ptr<const NodeGround> ground, std::uint64_t key, NodeLink& link);
   NodeChannel(const NodeChannel&) = delete;
   NodeChannel& operator=(const NodeChannel&) = delete;
   ~NodeChannel() override;
 
-  [[nodiscard]] int rank() const override { return ground_->segment->index(); }
+  [[nodiscard]] int rank() const override {
+    return near_ranks()[static_cast<std::size_t>(near_index())];
+  }
   [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
+  [[nodiscard]] const Topology& topology() const override { return ground_->topology; }
+  [[nodiscard]] std::span<const int> near_ranks() const override {
+    return ground_->topology.ranks_on(ground_->node);
+  }
+  [[nodiscard]] int near_index() const override { return ground_->segment->index(); }
   [[nodiscard]] std::string_view member_word() const override { return ground_->member_word; }
   [[nodiscard]] Result<Messages> exchange(
       const Result<std::span<const std::byte>>& mine) noexcept override;
+  [[nodiscard]] Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
+                                                           JoinValues join) noexcept override;
+  [[nodiscard]] Result<std::span<const std::byte>> near_message(int index) override {
+    return message_of(index);
+  }
   [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override;
   void begin_transfer() noexcept override;
   void end_transfer() noexcept override;
@@ -49,23 +70,38 @@ class NodeChannel final : public Channel {
   [[nodiscard]] bool one_space() const override { return ground_->one_space; }
   [[nodiscard]] SharedWindows* windows() override { return &windows_; }
   [[nodiscard]] WriteRequests* write_requests() override {
-    return can_pull() && size() > 1 ? &requests_ : nullptr;
+    return can_pull() && near_count() > 1 ? &requests_ : nullptr;
   }
   [[nodiscard]] SharedPointer* shared_pointer() override { return &shared_pointer_; }
   [[nodiscard]] Messenger* messenger() override { return nullptr; }
 
  private:
-  NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot);
+  NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot, NodeLink* link);
+  [[nodiscard]] int near_count() const { return ground_->segment->member_count(); }
   [[nodiscard]] Mailbox& mailbox(int index) const {
     return ground_->segment->member(slot_, index).mailboxes[turn_];
   }
+  // The values that a meeting joins; none by default.
+  struct Joining {
+    JoinValues join;
+    std::size_t len_bytes;
+  };
+  [[nodiscard]] std::span<std::byte> value_of(int index, std::size_t len_bytes) const {
+    return std::span(ground_->segment->member(slot_, index).values[turn_]).first(len_bytes);
+  }
+  // Joins the values of this node into the first; returns it. All members must have one.
+  std::span<std::byte> join_values(const Joining& values);
   [[nodiscard]] Status put_message(std::span<const std::byte> message);
   [[nodiscard]] Result<std::span<const std::byte>> message_of(int index) const;
   [[nodiscard]] Status read_messages();
-  [[nodiscard]] Result<Rendezvous::Maxima> meet(Rendezvous::Maxima mine);
+  [[nodiscard]] Result<Rendezvous::Maxima> meet(Rendezvous::Maxima mine, Joining values);
+  [[nodiscard]] Result<Rendezvous::Maxima> lead_meeting(Rendezvous::Maxima mine, Joining values);
 
   std::shared_ptr<const NodeGround> ground_;
   Slot* slot_;
+  NodeLink* link_;  // null: all members are on this node
+  WaitHooks hooks_;
+  WaitHooks meeting_hooks_;
   SharedWindows windows_;
   WriteRequests requests_;
   PointerInMemory shared_pointer_;

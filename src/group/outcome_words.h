@@ -2,7 +2,7 @@
 #pragma once
 
 #include "group/channel.h"
-#include "group/node_segment.h"
+#include "group/node/node_segment.h"
 
 namespace shima {
 

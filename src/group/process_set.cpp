@@ -15,6 +15,7 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::meet(const RollCall& call) {
     ground->member_word = "member";
     ground->staging = std::make_shared<StagingPool>();
     for (const pid_t pid : call.pids) ground->members.push_back({.node = 0, .pid = pid});
+    ground->topology = Topology(ground->members);
     const std::weak_ptr<NodeGround> alive = ground;
     ground->hooks = {.progress = {}, .peers = [alive]() -> Status {
                        const auto shared = alive.lock();
@@ -28,6 +29,7 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::meet(const RollCall& call) {
   const NodeSegment& segment = *ground->segment;
   ground->one_space = segment.one_space();
   for (Member& member : ground->members) member.cores = segment.usable_cores();
+  ground->topology.set_cores(segment.usable_cores());
   ground->hooks.may_spin = segment.member_count() <= segment.usable_cores();
   SHIMA_TRY_ASSIGN(set->own_, set->make_channel());
   SHIMA_TRY(agree_on(*set->own_, Status{}, "meeting the processes of a set"));

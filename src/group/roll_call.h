@@ -21,7 +21,7 @@
 #include <optional>
 #include <span>
 
-#include "group/node_segment.h"
+#include "group/node/node_segment.h"
 
 namespace shima {
 

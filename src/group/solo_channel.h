@@ -11,10 +11,16 @@ namespace shima {
 
 class SoloChannel final : public Channel {
  public:
-  SoloChannel() : members_{{.node = 0, .pid = ::getpid(), .cores = 1}}, shared_pointer_(words_) {}
+  SoloChannel()
+      : members_{{.node = 0, .pid = ::getpid(), .cores = 1}},
+        topology_(members_),
+        shared_pointer_(words_) {}
 
   [[nodiscard]] int rank() const override { return 0; }
   [[nodiscard]] const std::vector<Member>& members() const override { return members_; }
+  [[nodiscard]] const Topology& topology() const override { return topology_; }
+  [[nodiscard]] std::span<const int> near_ranks() const override { return topology_.ranks_on(0); }
+  [[nodiscard]] int near_index() const override { return 0; }
   [[nodiscard]] Result<Messages> exchange(
       const Result<std::span<const std::byte>>& mine) noexcept override {
     if (!mine) return std::unexpected(mine.error());
@@ -25,6 +31,16 @@ class SoloChannel final : public Channel {
       return Messages(&shown_[turn_], 1);
     });
   }
+  [[nodiscard]] Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
+                                                           JoinValues) noexcept override {
+    if (!mine) return std::unexpected(mine.error());
+    return caught([&]() -> Result<std::span<const std::byte>> {
+      value_.assign(mine->value.begin(), mine->value.end());
+      message_.assign(mine->message.begin(), mine->message.end());
+      return value_;
+    });
+  }
+  [[nodiscard]] Result<std::span<const std::byte>> near_message(int) override { return message_; }
   [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override { return mine; }
   [[nodiscard]] StagingPool& staging() override { return staging_; }
   [[nodiscard]] bool can_pull() const override { return false; }
@@ -36,6 +52,9 @@ class SoloChannel final : public Channel {
 
  private:
   std::vector<Member> members_;
+  Topology topology_;
+  std::vector<std::byte> value_;
+  std::vector<std::byte> message_;
   std::array<std::vector<std::byte>, 2> messages_;
   std::array<std::span<const std::byte>, 2> shown_;
   std::size_t turn_ = 0;

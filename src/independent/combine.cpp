@@ -10,9 +10,9 @@
 #include "base/aside.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
-#include "collective/reach_member.h"
-#include "collective/walk.h"
-#include "collective/window_io.h"
+#include "collective/window/reach_member.h"
+#include "collective/window/walk.h"
+#include "collective/window/window_io.h"
 #include "ipc/staging_pool.h"
 
 namespace shima {
@@ -80,13 +80,13 @@ struct Flight {
 
 class Leader {
  public:
-  Leader(const CombinedWrite& write, std::array<Staging, 2> staging, Plan plan)
+  Leader(const CombinedWrite& write, const Post& mine, std::array<Staging, 2> staging, Plan plan)
       : write_(write),
         requests_(*write.channel.write_requests()),
         plan_(std::move(plan)),
         grid_(write.file.layout(), plan_.window_bytes),
-        context_{Direction::write, plan_,          {},         write.channel,
-                 write.file,       write.counters, no_staging_},
+        context_{Direction::write, plan_,      mine,           {},
+                 write.channel,    write.file, write.counters, no_staging_},
         flights_{Flight{std::move(staging[0]), WindowIo(context_)},
                  Flight{std::move(staging[1]), WindowIo(context_)}} {}
 
@@ -133,7 +133,7 @@ class Leader {
     const std::int64_t joined = position_ <= last ? std::max(position_, first) : first;
     AgentWalk walk(member, post, write_.file.layout(), grid_.cut(parts, joined, no_window));
     participants_.push_back({member, std::move(post), first, joined, std::move(walk)});
-    plan_.granule_bytes = common_granule({&participants_.back().post, 1}, plan_.granule_bytes);
+    plan_.granule_bytes = std::gcd(plan_.granule_bytes, granule_of(participants_.back().post));
     return {};
   }
 
@@ -182,7 +182,7 @@ class Leader {
   // Gathers a window while the previous one is being written.
   Status move_window(const Window& window) {
     const std::vector<MemberWalk*> members = members_in(window);
-    if (members.size() == 1 && members.front()->rank() == requests_.index() &&
+    if (members.size() == 1 && members.front()->index() == requests_.index() &&
         write_.file.layout().subfile_count() == 1) {
       SHIMA_TRY(land());
       SHIMA_TRY(write_alone(*members.front(), window.range.end));
@@ -258,7 +258,7 @@ class Leader {
   WriteRequests& requests_;
   Plan plan_;
   Grid grid_;
-  Staging no_staging_;  // unused: each flight has its own
+  WindowStaging no_staging_;  // unused: each flight has its own
   PathContext context_;
   std::array<Flight, 2> flights_;
   std::uint64_t windows_ = 0;  // gathered so far
@@ -287,10 +287,10 @@ Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
   const WriteRequest::State state = requests.wait();
   if (state != WriteRequest::posted) return state == WriteRequest::done;
   plan.granule_bytes =
-      common_granule({&mine, 1}, std::gcd(plan.window_bytes, write.file.layout().granule_bytes()));
+      std::gcd(granule_of(mine), std::gcd(plan.window_bytes, write.file.layout().granule_bytes()));
   fault_point(FaultPhase::lead);
   const auto well = caught([&]() -> Result<bool> {
-    Leader leader(write, {*std::move(one), *std::move(other)}, std::move(plan));
+    Leader leader(write, mine, {*std::move(one), *std::move(other)}, std::move(plan));
     return leader.lead();
   });
   if (!well) {  // no other member's write was accepted yet

@@ -7,8 +7,8 @@
 // next sweep. No member waits for one that is not inside a write of the same file.
 #pragma once
 
-#include "collective/path_context.h"
-#include "group/write_requests.h"
+#include "collective/window/path_context.h"
+#include "group/node/write_requests.h"
 #include "independent/independent.h"
 
 namespace shima {

@@ -4,7 +4,7 @@
 
 #include "base/direction.h"
 #include "base/toggle.h"
-#include "collective/plan.h"
+#include "collective/plan/plan.h"
 #include "independent/read_ahead.h"
 #include "observe/counters.h"
 #include "pattern/pattern.h"

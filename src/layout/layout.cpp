@@ -133,22 +133,18 @@ FileOffset Layout::end_of_file(std::span<const std::uint64_t> subfile_sizes) con
   return end;
 }
 
-std::vector<TargetRange> cut_into_domains(TargetRange range, int count,
-                                          std::uint64_t alignment_bytes) {
-  std::vector<TargetRange> domains;
+TargetRange cut_range(TargetRange range, int count, std::uint64_t alignment_bytes, int turn) {
+  if (range.empty()) return {range.begin, range.begin};
   const std::int64_t align = as_signed(std::max<std::uint64_t>(alignment_bytes, 1));
-  const std::int64_t share = (range.end - range.begin + count - 1) / std::max(count, 1);
-  TargetOffset begin = range.begin;
-  while (begin < range.end) {
-    const std::int64_t aligned =
-        (begin.value + std::max<std::int64_t>(share, 1) + align - 1) / align * align;
-    const TargetOffset end = static_cast<int>(domains.size()) + 1 == count
-                                 ? range.end
-                                 : std::min(range.end, TargetOffset{aligned});
-    domains.push_back({begin, end});
-    begin = end;
-  }
-  return domains;
+  const auto aligned = [align](std::int64_t bytes) { return (bytes + align - 1) / align * align; };
+  const std::int64_t share = (range.end - range.begin + count - 1) / count;
+  const std::int64_t first_end = aligned(range.begin.value + share);
+  const auto boundary = [&](int before) {
+    if (before == 0) return range.begin;
+    if (before == count) return range.end;
+    return std::min(range.end, TargetOffset{first_end + (before - 1) * aligned(share)});
+  };
+  return {boundary(turn), boundary(turn + 1)};
 }
 
 }  // namespace shima

@@ -75,9 +75,9 @@ class Layout {
   int subfile_count_ = 0;
 };
 
-// Cuts `range` into at most `count` consecutive ranges of about one size whose inner boundaries are
-// multiples of `alignment_bytes`. Empty ranges are left out.
-[[nodiscard]] std::vector<TargetRange> cut_into_domains(TargetRange range, int count,
-                                                        std::uint64_t alignment_bytes);
+// Part `turn` of `range` if it is cut into `count` consecutive parts of about one size, whose inner
+// boundaries are multiples of `alignment_bytes`. The last parts may be empty.
+[[nodiscard]] TargetRange cut_range(TargetRange range, int count, std::uint64_t alignment_bytes,
+                                    int turn);
 
 }  // namespace shima

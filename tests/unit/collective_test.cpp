@@ -86,6 +86,7 @@ struct Scenario {
   std::optional<Path> path;
   bool collective = true;
   std::uint64_t window_bytes = 0;
+  int subgroup_members = 0;  // of a subgroup; 0: all of a node
 };
 
 Transfer transfer_of(Access& access) {
@@ -129,6 +130,7 @@ class CollectiveTest : public testing::Test {
     OpenRequest request{.path = path_, .mode = {.read = true, .write = true}, .hints = {}};
     request.hints.shima_reach = scenario.path;
     request.hints.cb_buffer_size = scenario.window_bytes;
+    request.hints.shima_subgroup = scenario.subgroup_members;
     auto file = File::open(std::move(channel), request);
     EXPECT_TRUE(file.has_value());
     return *std::move(file);
@@ -242,6 +244,9 @@ class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> 
     made.path = way.path;
     made.collective = way.collective;
     made.window_bytes = pick(random, 0, 1) * 4096 * pick(random, 1, 8);
+    made.subgroup_members = static_cast<int>(pick(random, 0, 3));
+    made.world.placement =
+        pick(random, 0, 1) == 0 ? test::Placement::blocks : test::Placement::round_robin;
     regions_.clear();
     if (way.striped) regions_ = random_regions(random);
     return made;
@@ -276,6 +281,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Way{"pack", Path::pack, 1, true, true, false},
                     Way{"message", Path::message, 2, false, true, false},
                     Way{"message_and_pull", Path::message, 3, true, true, false},
+                    Way{"independent_on_nodes", std::nullopt, 3, true, false, false},
                     Way{"independent_striped", std::nullopt, 1, true, false, true},
                     Way{"automatic_striped", std::nullopt, 1, true, true, true},
                     Way{"pull_striped", Path::pull, 1, true, true, true},

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "collective/coverage.h"
+#include "collective/window/coverage.h"
 
 namespace shima {
 namespace {

@@ -10,8 +10,8 @@
 #include <set>
 #include <thread>
 
+#include "group/node/node_segment.h"
 #include "group/node_channel.h"
-#include "group/node_segment.h"
 
 namespace shima {
 namespace {
@@ -177,6 +177,7 @@ std::shared_ptr<NodeGround> ground_of(const SharedBuffer& memory, int count, int
   ground->segment = *segment;
   ground->staging = std::make_shared<StagingPool>();
   ground->members.resize(static_cast<std::size_t>(count));
+  ground->topology = Topology(ground->members);
   ground->hooks = hooks;
   return ground;
 }
@@ -272,6 +273,7 @@ TEST(NodeChannel, WhoHasGivenUpIsNotCountedAgain) {
     ASSERT_TRUE(ground->segment->introduce({}).has_value());
     ground->staging = std::make_shared<StagingPool>();
     ground->members.resize(count);
+    ground->topology = Topology(ground->members);
     ground->hooks.peers = [segment = ground->segment, me]() -> Status {
       if (me == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // detects it later
       return segment->check_peers();

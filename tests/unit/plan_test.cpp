@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "collective/plan.h"
+#include "collective/plan/plan.h"
 
 namespace shima {
 namespace {
@@ -43,20 +43,34 @@ std::vector<Member> members_on(int nodes, int count, int cores) {
 
 struct Situation {
   std::vector<Post> posts;
+  bool cached = false;  // all that is accessed
+  bool direct = false;
   std::vector<Member> members;
   Tuning tuning{};
+  Topology topology{};
   Layout layout = Layout::plain();
   bool one_node = true;
   bool can_pull = true;
   bool one_space = false;
 
-  [[nodiscard]] Plan plan(Direction direction = Direction::write) const {
-    return make_plan(posts, direction,
-                     {.members = members,
+  [[nodiscard]] Digest digest() const {
+    Digest all;
+    for (const Post& post : posts) {
+      Digest one = digest_of(post);
+      if (cached) one.cached = 1;
+      if (direct) one.direct = 1;
+      all = join(all, one);
+    }
+    return all;
+  }
+  [[nodiscard]] Plan plan(Direction direction = Direction::write) {
+    topology = Topology(members);
+    return make_plan(digest(), direction,
+                     {.topology = topology,
                       .layout = layout,
                       .can_pull = can_pull,
                       .one_space = one_space,
-                      .can_pack = one_node,
+                      .can_pack = true,
                       .can_message = !one_node},
                      tuning);
   }
@@ -84,9 +98,9 @@ Situation random_situation(Random& random) {
                              ? Post{}
                              : post_of(pick(random, 1, 3000), len, len + pick(random, 0, 9000),
                                        pick(random, 0, 1U << 20)));
-    made.posts.back().cached = pick(random, 0, 1) == 0;
-    made.posts.back().direct = pick(random, 0, 20) == 0;
   }
+  made.cached = pick(random, 0, 1) == 0;
+  made.direct = pick(random, 0, 20) == 0;
   if (const auto wanted = pick(random, 0, 5); wanted > 0)
     made.tuning.path = static_cast<Path>(wanted - 1);
   made.tuning.max_agents = static_cast<int>(pick(random, 0, 5));
@@ -108,10 +122,10 @@ void expect_same(const Plan& a, const Plan& b) {
   EXPECT_EQ(a.path, b.path);
   EXPECT_EQ(a.window_bytes, b.window_bytes);
   EXPECT_EQ(a.granule_bytes, b.granule_bytes);
-  ASSERT_EQ(a.agents.size(), b.agents.size());
-  for (std::size_t i = 0; i < a.agents.size(); ++i) {
-    EXPECT_EQ(a.agents[i].rank, b.agents[i].rank);
-    EXPECT_EQ(a.agents[i].domains, b.agents[i].domains);
+  ASSERT_EQ(a.agents.count(), b.agents.count());
+  for (int i = 0; i < a.agents.count(); ++i) {
+    EXPECT_EQ(a.agents.rank_of(i), b.agents.rank_of(i));
+    EXPECT_EQ(a.agents.domains_of(i), b.agents.domains_of(i));
   }
 }
 
@@ -119,9 +133,8 @@ void expect_same(const Plan& a, const Plan& b) {
 void expect_domains_tile(const Plan& plan, const Layout& layout, FileRange span) {
   std::vector<TargetOffset> at;
   for (int i = 0; i < layout.subfile_count(); ++i) at.push_back(layout.below(i, span.begin));
-  for (const Agent& agent : plan.agents) {
-    EXPECT_FALSE(agent.domains.empty());
-    for (const Domain& domain : agent.domains) {
+  for (int agent = 0; agent < plan.agents.count(); ++agent) {
+    for (const Domain& domain : plan.agents.domains_of(agent)) {
       TargetOffset& next = at[static_cast<std::size_t>(domain.subfile)];
       EXPECT_EQ(domain.range.begin, next);
       EXPECT_FALSE(domain.range.empty());
@@ -135,16 +148,24 @@ void expect_domains_tile(const Plan& plan, const Layout& layout, FileRange span)
     EXPECT_EQ(at[static_cast<std::size_t>(i)], layout.below(i, span.end));
 }
 
+// Each agent is another member, a node has at most one for each core, and the map's answers about
+// agents, ranks and nodes are inverse to each other.
 void expect_agents_sane(const Plan& plan, const Situation& situation) {
   std::set<int> seen;
   std::map<int, int> on_node;
-  for (const Agent& agent : plan.agents) {
-    ASSERT_GE(agent.rank, 0);
-    ASSERT_LT(static_cast<std::size_t>(agent.rank), situation.members.size());
-    EXPECT_TRUE(seen.insert(agent.rank).second) << "rank " << agent.rank << " twice";
-    const Member& member = situation.members[static_cast<std::size_t>(agent.rank)];
+  for (int agent = 0; agent < plan.agents.count(); ++agent) {
+    const int rank = plan.agents.rank_of(agent);
+    ASSERT_GE(rank, 0);
+    ASSERT_LT(static_cast<std::size_t>(rank), situation.members.size());
+    EXPECT_TRUE(seen.insert(rank).second) << "rank " << rank << " twice";
+    const Member& member = situation.members[static_cast<std::size_t>(rank)];
     EXPECT_LE(++on_node[member.node], member.cores);
+    const AgentRange near = plan.agents.agents_on(member.node);
+    EXPECT_TRUE(near.begin <= agent && agent < near.end);
+    EXPECT_EQ(plan.agents.agent_at(rank), agent);
   }
+  for (int rank = 0; rank < situation.topology.size(); ++rank)
+    EXPECT_EQ(plan.agents.agent_at(rank).has_value(), seen.contains(rank)) << rank;
   const auto most = static_cast<std::size_t>(situation.tuning.max_agents);
   EXPECT_TRUE(most == 0 || seen.size() <= most) << seen.size();
 }
@@ -164,10 +185,10 @@ TEST(Plan, IsSaneForAnyInput) {
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
-    const Situation situation = random_situation(random);
+    Situation situation = random_situation(random);
     const Plan plan = situation.plan(pick(random, 0, 1) == 0 ? Direction::write : Direction::read);
     if (plan.path == Path::independent) {
-      EXPECT_TRUE(plan.agents.empty());
+      EXPECT_EQ(plan.agents.count(), 0);
       continue;
     }
     EXPECT_GT(plan.window_bytes, 0U);
@@ -179,8 +200,8 @@ TEST(Plan, IsSaneForAnyInput) {
   }
 }
 
-// A rank has the others' posts in decoded form; the sender must plan with the same values.
-TEST(Plan, IsTheSameFromPostsThatTravelled) {
+// Members join digests in different orders, and some of the posts that they decode.
+TEST(Plan, IsTheSameInAnyOrder) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
@@ -191,6 +212,7 @@ TEST(Plan, IsTheSameFromPostsThatTravelled) {
       ASSERT_TRUE(arrived.has_value());
       post = *std::move(arrived);
     }
+    std::ranges::shuffle(situation.posts, random);
     expect_same(at_home, situation.plan());
     if (HasFailure()) return;
   }
@@ -223,8 +245,9 @@ TEST(Plan, CopiesOnceInOneSpace) {
   situation.tuning.max_agents = 0;
   situation.layout = Layout::striped(1U << 20, 2);
   EXPECT_EQ(situation.plan().path, Path::single_copy);
-  situation.posts.back().direct = true;  // direct I/O needs aligned memory
+  situation.direct = true;  // direct I/O needs aligned memory
   EXPECT_EQ(situation.plan().path, Path::pull);
+  situation.direct = false;
   situation.posts = interleaved(4, 10000, 64);
   EXPECT_EQ(situation.plan().path, Path::pull);
   situation.tuning.path = Path::single_copy;
@@ -236,9 +259,12 @@ TEST(Plan, CopiesOnceInOneSpace) {
 TEST(Plan, CachedPiecesAreReadByTheirOwners) {
   Situation situation{.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
   EXPECT_EQ(situation.plan(Direction::read).path, Path::pull);
-  for (Post& post : situation.posts) post.cached = true;
+  situation.cached = true;
   EXPECT_EQ(situation.plan(Direction::read).path, Path::independent);
-  situation.posts.back().cached = false;  // must wait for the disk
+  situation.posts.emplace_back();  // a member without data changes nothing
+  situation.members = members_on(1, 5, 2);
+  EXPECT_EQ(situation.plan(Direction::read).path, Path::independent);
+  situation.cached = false;  // must wait for the disk
   EXPECT_EQ(situation.plan(Direction::read).path, Path::pull);
 }
 

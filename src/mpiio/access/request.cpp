@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "mpiio/access/access.h"
-#include "mpiio/comm/await.h"
+#include "mpiio/mpi/await.h"
 #include "mpiio/comm/progress.h"
 
 namespace shima {

@@ -4,7 +4,7 @@
 #include <mpi.h>
 
 #include "base/result.h"
-#include "mpiio/comm/await.h"
+#include "mpiio/mpi/await.h"
 
 namespace shima {
 

@@ -16,7 +16,7 @@
 #include "base/launcher.h"
 #include "base/log.h"
 #include "group/job_processes.h"
-#include "mpiio/comm/await.h"
+#include "mpiio/mpi/await.h"
 #include "mpiio/comm/private_comm.h"
 
 namespace shima {

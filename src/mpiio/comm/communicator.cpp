@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <numeric>
 #include <ranges>
 #include <string>
 #include <tuple>
@@ -22,7 +23,7 @@
 #include "group/node_channel.h"
 #include "mpiio/comm/agree_over.h"
 #include "mpiio/comm/attendance.h"
-#include "mpiio/comm/await.h"
+#include "mpiio/mpi/await.h"
 #include "mpiio/comm/first_meetings.h"
 #include "mpiio/comm/message_channel.h"
 #include "mpiio/comm/node_services.h"
@@ -192,6 +193,24 @@ Result<std::shared_ptr<NodeSegment>> share_memory(FirstMeetings& meetings,
   return everywhere ? *std::move(attached) : nullptr;
 }
 
+// Where a node's members cannot share memory, every rank is a node of its own.
+void settle_apart(Neighbourhood& around) {
+  int node = 0;
+  for (Member& member : around.members) member.node = node++;
+  around.node_count = node;
+  const ProcessIdentity own = around.local_processes[static_cast<std::size_t>(around.local_index)];
+  around.local_ranks = {around.rank};
+  around.local_processes = {own};
+  around.local_index = 0;
+}
+
+Result<std::shared_ptr<NodeSegment>> own_memory() {
+  SHIMA_TRY_ASSIGN(const SharedBuffer memory, NodeSegment::make(1));
+  SHIMA_TRY_ASSIGN(auto segment, NodeSegment::attach(memory.ref(), 1, 0));
+  SHIMA_TRY(segment->introduce({}));
+  return segment;
+}
+
 // Allocates nothing. The hooks must not outlive the segment.
 WaitHooks first_hooks(const NodeSegment* segment) {
   return {.progress = progress_mpi, .peers = [segment] { return segment->check_peers(); }};
@@ -206,6 +225,10 @@ WaitHooks hooks_for(const std::weak_ptr<NodeSegment>& segment, bool may_spin) {
           .may_spin = may_spin};
 }
 
+bool spares_cores(const NodeSegment& segment) {
+  return segment.member_count() <= segment.usable_cores();
+}
+
 Status settle_on_one_node(CommState& state, Neighbourhood around) {
   auto ground = std::make_shared<NodeGround>();
   ground->segment = state.segment;
@@ -213,10 +236,24 @@ Status settle_on_one_node(CommState& state, Neighbourhood around) {
   ground->members = std::move(around.members);
   ground->one_space = state.segment->one_space();
   for (Member& member : ground->members) member.cores = state.segment->usable_cores();
-  ground->hooks =
-      hooks_for(state.segment, state.segment->member_count() <= state.segment->usable_cores());
+  ground->topology = Topology(ground->members);
+  ground->hooks = hooks_for(state.segment, spares_cores(*state.segment));
   state.node = std::move(ground);
   return {};
+}
+
+std::shared_ptr<const NodeGround> near_ground(const CommState& state, const Neighbourhood& around,
+                                              const Gathered<Abilities>& all) {
+  auto near = std::make_shared<NodeGround>();
+  near->segment = state.segment;
+  near->staging = std::make_shared<StagingPool>();
+  near->members = around.members;
+  for (std::size_t i = 0; i < all.size(); ++i) near->members[i].cores = all[i].cores;
+  near->topology = Topology(near->members);
+  near->node = near->topology.node_of(around.rank);
+  near->one_space = state.segment->one_space();
+  near->hooks = hooks_for(state.segment, spares_cores(*state.segment));
+  return near;
 }
 
 // The addresses of the nodes other than rank 0's.
@@ -230,75 +267,60 @@ std::vector<NodeAddresses> other_nodes(const Neighbourhood& around,
   return {found.begin(), found.end()};
 }
 
-// The members that share this rank's memory, or this rank alone, with words for the liveness
-// service.
+// The members that share this rank's memory, with words for the liveness service.
 WatchedNode watched_node(const CommState& state, const Neighbourhood& around) {
-  struct Words {
-    std::atomic<std::uint32_t> left{0};
-    std::atomic<std::uint32_t> lost{0};
-  };
-  const auto own = static_cast<std::size_t>(around.local_index);
-  const auto member = [&](std::size_t i, std::atomic<std::uint32_t>& left) {
-    return WatchedNode::Member{static_cast<std::uint32_t>(around.local_ranks[i]),
-                               around.local_processes[i], &left};
-  };
-  if (!state.segment) {
-    const auto words = std::make_shared<Words>();
-    return {{member(own, words->left)}, 0, &words->lost, words};
-  }
-  WatchedNode node{{}, own, &state.segment->lost_word(), state.segment};
+  WatchedNode node{
+      {}, static_cast<std::size_t>(around.local_index), &state.segment->lost_word(), state.segment};
   for (std::size_t i = 0; i < around.local_ranks.size(); ++i)
-    node.members.push_back(member(i, state.segment->left_word(static_cast<int>(i))));
+    node.members.push_back({static_cast<std::uint32_t>(around.local_ranks[i]),
+                            around.local_processes[i],
+                            &state.segment->left_word(static_cast<int>(i))});
   return node;
 }
 
-Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state,
-                               const Neighbourhood& around, Status& last) {
+Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state, Neighbourhood& around,
+                               Status& last) {
   auto ground = caught([&]() -> Result<std::shared_ptr<MessageGround>> {
     auto made = std::make_shared<MessageGround>();
-    made->staging = std::make_shared<StagingPool>();
-    made->members = around.members;
-    made->segment = state.segment;
+    if (state.segment) return made;
+    settle_apart(around);
+    SHIMA_TRY_ASSIGN(state.segment, own_memory());
     return made;
   });
   const auto mine = caught([&]() -> Result<Abilities> {
     if (!ground) return std::unexpected(ground.error());
-    Abilities abilities{.addresses = shown(own_addresses())};
-    if (state.segment) {
-      abilities.cores = state.segment->usable_cores();
-      abilities.can_pull = state.segment->can_pull() ? 1 : 0;
-    }
-    return abilities;
+    return Abilities{.cores = state.segment->usable_cores(),
+                     .can_pull = state.segment->can_pull() ? 1 : 0,
+                     .addresses = shown(own_addresses())};
   });
   const auto local = [&around] { return around.check_local(); };
   SHIMA_TRY_ASSIGN(const auto all, meetings.gather(mine, local));
   MessageGround& made = **ground;
   made.can_pull = all.all_of([](const Abilities& a) { return a.can_pull != 0; });
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    made.members[i].cores = all[i].cores;
-    if (!state.segment) made.members[i].node = static_cast<int>(i);
-  }
-  made.one_space = state.segment && state.segment->one_space();
+  last = caught([&]() -> Status {
+    made.near = near_ground(state, around, all);
+    return {};
+  });
   auto place = caught([&]() -> Result<NodePlace> {
-    const int node_count = state.segment ? around.node_count : static_cast<int>(all.size());
-    return NodePlace{around.rank, other_nodes(around, all), static_cast<std::size_t>(node_count),
-                     watched_node(state, around)};
+    SHIMA_TRY(last);
+    return NodePlace{around.rank, other_nodes(around, all),
+                     static_cast<std::size_t>(around.node_count), watched_node(state, around)};
   });
   SHIMA_TRY(join_services(meetings, local, std::move(place), made, last));
   state.message = *std::move(ground);
   return {};
 }
 
-void announce(const Neighbourhood& around, const CommState& state) {
+void announce(const Neighbourhood& around, const CommState& state, bool shares_memory) {
   if (around.rank != 0) return;
   const auto reach = [&] {
-    if (state.segment && state.segment->one_space()) return "directly, in one address space";
-    if (state.segment && state.segment->can_pull()) return "with process_vm_readv/writev";
+    if (state.segment->one_space()) return "directly, in one address space";
+    if (state.segment->can_pull()) return "with process_vm_readv/writev";
     return "through shared windows (process_vm_readv is forbidden here)";
   };
   log(LogLevel::info, "{} ranks on {} nodes; {}; ranks reach each other's memory {}",
       around.members.size(), around.node_count,
-      state.segment ? "shared memory on each node" : "no shared memory, messages only", reach());
+      shares_memory ? "shared memory on each node" : "no shared memory, messages only", reach());
 }
 
 // Introduces the ranks to each other. The result is the same on all ranks; `last` is the error of
@@ -308,11 +330,12 @@ Status fill_state(MPI_Comm comm, FirstMeetings& meetings, CommState& state, Stat
   fault_point(FaultPhase::open_introduced);
   SHIMA_TRY_ASSIGN(state.segment, share_memory(meetings, around));
   if (state.segment) SHIMA_TRY(state.segment->introduce(first_hooks(state.segment.get())));
-  const bool one_node = state.segment && around->node_count == 1;
+  const bool shares_memory = state.segment != nullptr;
+  const bool one_node = shares_memory && around->node_count == 1;
   if (!one_node) SHIMA_TRY(settle_on_several_nodes(meetings, state, *around, last));
   if (last)
     last = caught([&]() -> Status {
-      announce(*around, state);
+      announce(*around, state, shares_memory);
       return one_node ? settle_on_one_node(state, *std::move(around)) : Status{};
     });
   return {};

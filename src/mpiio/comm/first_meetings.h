@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "mpiio/comm/agree_over.h"
-#include "mpiio/comm/await.h"
+#include "mpiio/mpi/await.h"
 
 namespace shima {
 

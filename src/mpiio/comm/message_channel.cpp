@@ -9,8 +9,8 @@
 #include "group/message_places.h"
 #include "group/outcome_words.h"
 #include "mpiio/comm/agree_over.h"
-#include "mpiio/comm/await.h"
-#include "mpiio/comm/real_mpi.h"
+#include "mpiio/mpi/await.h"
+#include "mpiio/mpi/real_mpi.h"
 
 namespace shima {
 namespace {
@@ -45,7 +45,10 @@ Result<std::unique_ptr<MessageChannel>> MessageChannel::make(
   SHIMA_TRY_ASSIGN(MPI_Comm own, duplicate(comm, peers));
   PMPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
   auto made = caught([&]() -> Result<std::unique_ptr<MessageChannel>> {
-    return std::unique_ptr<MessageChannel>(new MessageChannel(ground, own, key));
+    std::unique_ptr<MessageChannel> channel(new MessageChannel(ground, own, key));
+    SHIMA_TRY_ASSIGN(channel->near_, NodeChannel::make_near(ground->near, key, channel->link_));
+    channel->owns_comm_ = true;
+    return channel;
   });
   const Status all = agree_over(own, status_of(made), "opening a file on several nodes", peers);
   if (all) return made;
@@ -60,8 +63,9 @@ MessageChannel::MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_
     : ground_(std::move(ground)),
       peers_(ground_->peers()),
       comm_(comm),
-      memory_(std::make_unique<Memory>(ground_->members.size())),
-      messenger_(comm, ground_->members.size(), peers_) {
+      memory_(std::make_unique<Memory>(ground_->near->members.size())),
+      messenger_(comm, ground_->near->topology, peers_),
+      link_(comm, *ground_->near, peers_, [this] { std::ignore = transfer_quit(); }) {
   PMPI_Comm_rank(comm_, &rank_);
   if (ground_->pointer_service)
     shared_pointer_ = std::make_unique<PointerKept>(ground_->pointer_service, key);
@@ -73,7 +77,7 @@ MessageChannel::~MessageChannel() {
   if (lost_) std::ignore = memory_.release();
   int finalized = 0;
   PMPI_Finalized(&finalized);
-  if (finalized == 0 && !lost_) PMPI_Comm_free(&comm_);
+  if (finalized == 0 && owns_comm_ && !lost_ && !link_.lost()) PMPI_Comm_free(&comm_);
 }
 
 template <class Start>
@@ -156,23 +160,33 @@ Result<Messages> MessageChannel::exchange(const Result<std::span<const std::byte
   return Messages(memory.messages[turn_]);
 }
 
-Result<Outcome> MessageChannel::meet(const Outcome& mine) {
-  const Rendezvous::Maxima words = words_of(mine);
-  Memory& memory = *memory_;
-  memory.words = {words.first, words.second};
-  SHIMA_TRY(perform("agreeing", [&](MPI_Request* request) {
-    const int code = PMPI_Iallreduce(memory.words.data(), memory.all_words.data(), 2, MPI_UINT64_T,
-                                     MPI_MAX, comm_, request);
-    fault_point(FaultPhase::arrive);
-    return code;
-  }));
-  return outcome_of({memory.all_words[0], memory.all_words[1]});
+void MessageChannel::note(Code outcome) noexcept {
+  if (outcome != Code::peer_lost) return;
+  lost_ = true;
+  messenger_.give_up();
 }
 
-Outcome MessageChannel::agree(const Outcome& mine) noexcept {
-  const auto met = caught([&] { return meet(mine); });
-  if (!met) return {.code = met.error().code, .sys_errno = 0, .rank = rank_};
-  return *met;
+void MessageChannel::begin_transfer() noexcept {
+  near_->begin_transfer();
+  messenger_.begin();
+}
+
+void MessageChannel::quit_transfer() noexcept {
+  near_->quit_transfer();
+  messenger_.quit();
+}
+
+// The node leader hears of members elsewhere, and tells the members near it.
+bool MessageChannel::transfer_quit() noexcept {
+  if (near_->transfer_quit()) return true;
+  if (near_index() != 0 || !messenger_.somebody_quit()) return false;
+  near_->quit_transfer();
+  return true;
+}
+
+void MessageChannel::wait_for_transfers() noexcept {
+  near_->wait_for_transfers();
+  messenger_.drain();
 }
 
 }  // namespace shima

@@ -1,6 +1,8 @@
-// A channel whose members run on several nodes, over a private communicator.
+// A channel whose members run on several nodes: a NodeChannel near this member, and a private
+// communicator between the nodes.
 //
-// A meeting is one nonblocking collective call of MPI, whose memory the channel allocates when it
+// combine() and agree() are meetings on each node, which the node leaders extend to all nodes.
+// exchange() is one nonblocking collective call of MPI, whose memory the channel allocates when it
 // is created. Short messages travel in that call. Long messages need a second call, after all
 // members have allocated memory for them.
 #pragma once
@@ -11,22 +13,18 @@
 #include <memory>
 #include <vector>
 
-#include "group/channel.h"
 #include "group/liveness/liveness.h"
-#include "group/node_segment.h"
+#include "group/node_channel.h"
 #include "group/pointer/shared_pointer.h"
-#include "ipc/staging_pool.h"
 #include "mpiio/comm/mpi_messenger.h"
+#include "mpiio/comm/mpi_node_link.h"
 
 namespace shima {
 
 // The state that the channels of one communicator share.
 struct MessageGround {
-  std::vector<Member> members;
-  bool can_pull = false;
-  bool one_space = false;  // whether the ranks of this node share an address space
-  std::shared_ptr<StagingPool> staging;
-  std::shared_ptr<NodeSegment> segment;  // holds the tasks whose memory one space accesses
+  std::shared_ptr<const NodeGround> near;
+  bool can_pull = false;  // on every node
   // Of the shared file pointers: the service at rank 0, its client at the other ranks; neither if
   // the other ranks cannot reach rank 0.
   std::shared_ptr<PointerService> pointer_service;
@@ -51,19 +49,36 @@ class MessageChannel final : public Channel {
   ~MessageChannel() override;
 
   [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
+  [[nodiscard]] const std::vector<Member>& members() const override { return near_->members(); }
+  [[nodiscard]] const Topology& topology() const override { return near_->topology(); }
+  [[nodiscard]] std::span<const int> near_ranks() const override { return near_->near_ranks(); }
+  [[nodiscard]] int near_index() const override { return near_->near_index(); }
   [[nodiscard]] Result<Messages> exchange(
       const Result<std::span<const std::byte>>& mine) noexcept override;
-  [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override;
-  void begin_transfer() noexcept override { messenger_.begin(); }
-  void quit_transfer() noexcept override { messenger_.quit(); }
-  [[nodiscard]] bool transfer_quit() noexcept override { return messenger_.somebody_quit(); }
-  void wait_for_transfers() noexcept override { messenger_.drain(); }
-  [[nodiscard]] StagingPool& staging() override { return *ground_->staging; }
+  [[nodiscard]] Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
+                                                           JoinValues join) noexcept override {
+    auto joined = near_->combine(mine, join);
+    if (!joined) note(joined.error().code);
+    return joined;
+  }
+  [[nodiscard]] Result<std::span<const std::byte>> near_message(int index) override {
+    return near_->near_message(index);
+  }
+  [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override {
+    const Outcome all = near_->agree(mine);
+    note(all.code);
+    return all;
+  }
+  void begin_transfer() noexcept override;
+  void end_transfer() noexcept override { near_->end_transfer(); }
+  void quit_transfer() noexcept override;
+  [[nodiscard]] bool transfer_quit() noexcept override;
+  void wait_for_transfers() noexcept override;
+  [[nodiscard]] StagingPool& staging() override { return near_->staging(); }
   [[nodiscard]] bool can_pull() const override { return ground_->can_pull; }
-  [[nodiscard]] bool one_space() const override { return ground_->one_space; }
-  [[nodiscard]] SharedWindows* windows() override { return nullptr; }
-  [[nodiscard]] WriteRequests* write_requests() override { return nullptr; }
+  [[nodiscard]] bool one_space() const override { return near_->one_space(); }
+  [[nodiscard]] SharedWindows* windows() override { return near_->windows(); }
+  [[nodiscard]] WriteRequests* write_requests() override { return near_->write_requests(); }
   [[nodiscard]] SharedPointer* shared_pointer() override { return shared_pointer_.get(); }
   [[nodiscard]] Messenger* messenger() override { return &messenger_; }
 
@@ -75,12 +90,10 @@ class MessageChannel final : public Channel {
     std::uint64_t len_bytes;
     std::array<std::byte, inline_bytes> data;
   };
-  // All memory that meetings read and write. MPI may still use it after a meeting has failed: then
-  // it is kept until the process ends.
+  // All memory that exchanges read and write. MPI may still use it after an exchange has failed:
+  // then it is kept until the process ends.
   struct Memory {
     explicit Memory(std::size_t members);
-    std::array<std::uint64_t, 2> words{};
-    std::array<std::uint64_t, 2> all_words{};
     Envelope mine{};
     std::array<std::vector<Envelope>, 2> envelopes;  // of this exchange and of the one before
     std::array<std::vector<std::byte>, 2> bodies;    // of long messages
@@ -92,7 +105,9 @@ class MessageChannel final : public Channel {
   };
 
   MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key);
-  [[nodiscard]] Result<Outcome> meet(const Outcome& mine);
+  // The outcome of a meeting. After the loss of a rank nothing more is asked of the MPI, which may
+  // crash when it sends to that rank.
+  void note(Code outcome) noexcept;
   [[nodiscard]] Status gather_envelopes(const Status& ready);
   [[nodiscard]] Status make_room(std::span<const std::byte> mine);
   [[nodiscard]] Status gather_bodies();
@@ -105,8 +120,11 @@ class MessageChannel final : public Channel {
   MPI_Comm comm_;
   int rank_ = 0;
   std::unique_ptr<Memory> memory_;
-  bool lost_ = false;  // a meeting is still under way and will never end
+  bool owns_comm_ = false;
+  bool lost_ = false;  // an exchange is still under way and will never end
   MpiMessenger messenger_;
+  MpiNodeLink link_;
+  std::unique_ptr<NodeChannel> near_;
   std::unique_ptr<SharedPointer> shared_pointer_;
   std::size_t turn_ = 0;
 };

@@ -4,18 +4,16 @@
 #include <new>
 #include <tuple>
 
-#include "mpiio/comm/real_mpi.h"
+#include "mpiio/mpi/real_mpi.h"
 
 namespace shima {
-namespace {
 
-constexpr int data_tag = 1;
-constexpr int quit_tag = 2;
-
-}  // namespace
-
-MpiMessenger::MpiMessenger(MPI_Comm comm, std::size_t members, const Peers& peers)
-    : comm_(comm), peers_(peers), state_(std::make_unique<State>(members)), watch_(peers) {
+MpiMessenger::MpiMessenger(MPI_Comm comm, const Topology& topology, const Peers& peers)
+    : comm_(comm),
+      topology_(topology),
+      peers_(peers),
+      state_(std::make_unique<State>(static_cast<std::size_t>(topology.size()))),
+      watch_(peers) {
   PMPI_Comm_rank(comm_, &rank_);
 }
 
@@ -23,41 +21,35 @@ MpiMessenger::~MpiMessenger() {
   if (gave_up_) std::ignore = state_.release();
 }
 
-Result<Messenger::Ticket> MpiMessenger::send(int to, Buffer data) {
+Result<Messenger::Ticket> MpiMessenger::send(int to, Lane lane, MessageBuffer message) {
   SHIMA_TRY(watch_.check());
-  Message& message = state_->under_way[next_];
-  message.data = std::move(data);
-  message.peer = to;
-  const Status started =
-      checked(PMPI_Isend(message.data.data(), static_cast<int>(message.data.size()), MPI_BYTE, to,
-                         data_tag, comm_, &message.request),
-              "sending to another node");
-  if (!started) {
-    state_->under_way.erase(next_);
-    return std::unexpected(started.error());
-  }
-  ++state_->sent[static_cast<std::size_t>(to)].data;
-  return next_++;
+  SHIMA_TRY_ASSIGN(
+      const Ticket ticket,
+      start({.buffer = std::move(message), .peer = to, .tag = static_cast<int>(lane)}));
+  ++state_->sent[static_cast<std::size_t>(to)][static_cast<std::size_t>(lane)];
+  return ticket;
 }
 
-Result<Messenger::Ticket> MpiMessenger::receive(int from, std::uint64_t len_bytes) {
-  Message& message = state_->under_way[next_];
-  message.peer = from;
-  message.incoming = true;
-  const Status started = caught([&]() -> Status {
-    message.data.resize(len_bytes);
-    return checked(PMPI_Irecv(message.data.data(), static_cast<int>(len_bytes), MPI_BYTE, from,
-                              data_tag, comm_, &message.request),
-                   "receiving from another node");
-  });
-  if (!started) {
-    state_->under_way.erase(next_);
-    return std::unexpected(started.error());
-  }
-  return next_++;
+Result<Messenger::Ticket> MpiMessenger::receive(int from, Lane lane, MessageBuffer buffer) {
+  return start(
+      {.buffer = std::move(buffer), .peer = from, .tag = static_cast<int>(lane), .incoming = true});
 }
 
-Result<std::optional<Messenger::Buffer>> MpiMessenger::done(Ticket ticket) {
+Result<Messenger::Ticket> MpiMessenger::start(Message message) {
+  Message& kept = state_->under_way[next_] = std::move(message);
+  const auto bytes = kept.buffer.bytes();
+  const int len = static_cast<int>(bytes.size());
+  const Status started = checked(
+      kept.incoming
+          ? PMPI_Irecv(bytes.data(), len, MPI_BYTE, kept.peer, kept.tag, comm_, &kept.request)
+          : PMPI_Isend(bytes.data(), len, MPI_BYTE, kept.peer, kept.tag, comm_, &kept.request),
+      "exchanging messages with another node");
+  if (started) return next_++;
+  state_->under_way.erase(next_);
+  return std::unexpected(started.error());
+}
+
+Result<std::optional<MessageBuffer>> MpiMessenger::done(Ticket ticket) {
   const auto found = state_->under_way.find(ticket);
   SHIMA_TRY(watch_.check());
   Message& message = found->second;
@@ -66,15 +58,16 @@ Result<std::optional<Messenger::Buffer>> MpiMessenger::done(Ticket ticket) {
   SHIMA_TRY(watch_.explain(checked(SHIMA_REAL(Test)(&message.request, &flag, &status),
                                    "waiting for a message of another node")));
   if (flag == 0) return std::nullopt;
-  int count = 0;
   if (message.incoming) {
+    int count = 0;
     PMPI_Get_count(&status, MPI_BYTE, &count);
-    message.data.resize(static_cast<std::size_t>(std::max(count, 0)));
-    ++state_->received[static_cast<std::size_t>(message.peer)].data;
+    message.buffer.set_len_bytes(static_cast<std::size_t>(std::max(count, 0)));
+    ++state_
+          ->received[static_cast<std::size_t>(message.peer)][static_cast<std::size_t>(message.tag)];
   }
-  std::optional<Buffer> data(std::move(message.data));
+  std::optional<MessageBuffer> buffer(std::move(message.buffer));
   state_->under_way.erase(found);
-  return data;
+  return buffer;
 }
 
 void MpiMessenger::begin() noexcept {
@@ -84,11 +77,13 @@ void MpiMessenger::begin() noexcept {
 
 void MpiMessenger::quit() noexcept {
   if (gave_up_ || !watch_.check_now()) return;
-  for (std::size_t to = 0; to < state_->sent.size(); ++to) {
-    if (static_cast<int>(to) == rank_) continue;
-    if (PMPI_Isend(nullptr, 0, MPI_BYTE, static_cast<int>(to), quit_tag, comm_,
-                   &state_->quits[to]) == MPI_SUCCESS)
-      ++state_->sent[to].quits;
+  for (int node = 0; node < topology_.node_count(); ++node) {
+    if (node == topology_.node_of(rank_)) continue;
+    const int leader = topology_.ranks_on(node).front();
+    const auto to = static_cast<std::size_t>(leader);
+    if (PMPI_Isend(nullptr, 0, MPI_BYTE, leader, quit_tag, comm_, &state_->quits[to]) ==
+        MPI_SUCCESS)
+      ++state_->sent[to][quit_tag];
   }
 }
 
@@ -126,9 +121,10 @@ void MpiMessenger::take_back() {
 Status MpiMessenger::tell_counts() {
   constexpr const char* doing = "counting the messages of a call that failed";
   MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(checked(PMPI_Ialltoall(state_->sent.data(), 2, MPI_INT, state_->expected.data(), 2,
-                                   MPI_INT, comm_, &request),
-                    doing));
+  SHIMA_TRY(
+      checked(PMPI_Ialltoall(state_->sent.data(), lane_count + 1, MPI_INT, state_->expected.data(),
+                             lane_count + 1, MPI_INT, comm_, &request),
+              doing));
   return await(request, doing, peers_);
 }
 
@@ -148,7 +144,8 @@ Result<bool> MpiMessenger::finish_some() {
     int cancelled = 0;
     if (message.incoming) PMPI_Test_cancelled(&status, &cancelled);
     if (message.incoming && cancelled == 0)
-      ++state_->received[static_cast<std::size_t>(message.peer)].data;
+      ++state_->received[static_cast<std::size_t>(message.peer)]
+                        [static_cast<std::size_t>(message.tag)];
     at = state_->under_way.erase(at);
   }
   for (MPI_Request& quit : state_->quits) {
@@ -163,23 +160,26 @@ Result<bool> MpiMessenger::finish_some() {
 Result<bool> MpiMessenger::drop_some() {
   bool all = true;
   for (std::size_t from = 0; from < state_->expected.size(); ++from) {
-    const Tally& expected = state_->expected[from];
-    Tally& received = state_->received[from];
-    const auto drop_one = [&](int tag, int wanted, int& count) -> Status {
-      if (count >= wanted) return {};
-      int flag = 0;
-      SHIMA_TRY(checked(PMPI_Iprobe(static_cast<int>(from), tag, comm_, &flag, MPI_STATUS_IGNORE),
-                        "looking for a message"));
-      if (flag == 0) return {};
-      SHIMA_TRY(drop(static_cast<int>(from), tag));
-      ++count;
-      return {};
-    };
-    SHIMA_TRY(drop_one(data_tag, expected.data, received.data));
-    SHIMA_TRY(drop_one(quit_tag, expected.quits, received.quits));
-    all = all && received.data >= expected.data && received.quits >= expected.quits;
+    for (int tag = 0; tag <= quit_tag; ++tag) {
+      const auto lane = static_cast<std::size_t>(tag);
+      const int expected = state_->expected[from][lane];
+      int& received = state_->received[from][lane];
+      if (received >= expected) continue;
+      SHIMA_TRY_ASSIGN(const bool dropped, drop_one(static_cast<int>(from), tag));
+      if (dropped) ++received;
+      all = all && received >= expected;
+    }
   }
   return all;
+}
+
+// Returns whether there was a message.
+Result<bool> MpiMessenger::drop_one(int from, int tag) {
+  int flag = 0;
+  SHIMA_TRY(
+      checked(PMPI_Iprobe(from, tag, comm_, &flag, MPI_STATUS_IGNORE), "looking for a message"));
+  if (flag != 0) SHIMA_TRY(drop(from, tag));
+  return flag != 0;
 }
 
 Status MpiMessenger::drop(int from, int tag) {
@@ -188,19 +188,20 @@ Status MpiMessenger::drop(int from, int tag) {
   int count = 0;
   PMPI_Get_count(&status, MPI_BYTE, &count);
   // If there is no memory for the message, MPI truncates it; that error means nothing here.
-  Buffer data;
+  MessageBuffer buffer;
   std::ignore = caught([&]() -> Status {
-    data.resize(static_cast<std::size_t>(std::max(count, 0)));
+    buffer = MessageBuffer(static_cast<std::size_t>(std::max(count, 0)));
     return {};
   });
+  const auto bytes = buffer.bytes();
   MPI_Request request = MPI_REQUEST_NULL;
-  if (PMPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_BYTE, from, tag, comm_,
+  if (PMPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, comm_,
                  &request) != MPI_SUCCESS)
     return {};
   std::ignore = await(request, "dropping a message", peers_);
   Status alive = watch_.check_now();
   // The request may be under way for ever.
-  if (!alive) std::ignore = new (std::nothrow) Buffer(std::move(data));
+  if (!alive) std::ignore = new (std::nothrow) MessageBuffer(std::move(buffer));
   return alive;
 }
 

@@ -1,35 +1,37 @@
 // Messages of one channel over MPI, and how they end when a collective call fails.
 //
-// A member that fails in the middle of a transfer sends all others an empty message. They see it
-// when they have nothing else to do, and leave the transfer too. After the agreement on failure,
-// all members tell each other how many messages each has sent, cancel their receives, receive and
-// drop what is still on its way, and wait until their own messages have left. Then no request is
-// under way, and the next call starts from a clean state.
+// A member that fails in the middle of a transfer sends an empty message to the leader of every
+// other node. Leaders see it when they have nothing else to do, and all members leave the transfer.
+// After the agreement on failure, all members tell each other how many messages each has sent,
+// cancel their receives, receive and drop what is still on its way, and wait until their own
+// messages have left. Then no request is under way, and the next call starts from a clean state.
 #pragma once
 
 #include <mpi.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "group/messenger.h"
-#include "mpiio/comm/await.h"
+#include "group/topology.h"
+#include "mpiio/mpi/await.h"
 
 namespace shima {
 
 class MpiMessenger final : public Messenger {
  public:
-  // `peers` must outlive the messenger.
-  MpiMessenger(MPI_Comm comm, std::size_t members, const Peers& peers);
+  // `topology` and `peers` must outlive the messenger.
+  MpiMessenger(MPI_Comm comm, const Topology& topology, const Peers& peers);
   MpiMessenger(const MpiMessenger&) = delete;
   MpiMessenger& operator=(const MpiMessenger&) = delete;
   // Keeps the requests that will never end: the MPI may write to them as long as the process lives.
   ~MpiMessenger() override;
 
-  [[nodiscard]] Result<Ticket> send(int to, Buffer data) override;
-  [[nodiscard]] Result<Ticket> receive(int from, std::uint64_t len_bytes) override;
-  [[nodiscard]] Result<std::optional<Buffer>> done(Ticket ticket) override;
+  [[nodiscard]] Result<Ticket> send(int to, Lane lane, MessageBuffer message) override;
+  [[nodiscard]] Result<Ticket> receive(int from, Lane lane, MessageBuffer buffer) override;
+  [[nodiscard]] Result<std::optional<MessageBuffer>> done(Ticket ticket) override;
   void rest() override { pause_.rest(); }
   void moved() override { pause_.reset(); }
 
@@ -44,16 +46,16 @@ class MpiMessenger final : public Messenger {
 
  private:
   struct Message {
-    Buffer data;
+    MessageBuffer buffer;
     MPI_Request request = MPI_REQUEST_NULL;
     int peer = 0;
+    int tag = 0;
     bool incoming = false;
   };
-  // The messages sent to and received from one peer in this transfer.
-  struct Tally {
-    int data = 0;
-    int quits = 0;
-  };
+  // The messages sent to and received from one peer in this transfer, by tag: one for each lane,
+  // and one for quitting.
+  static constexpr int quit_tag = lane_count;
+  using Tally = std::array<int, lane_count + 1>;
   struct State {
     explicit State(std::size_t members)
         : sent(members), expected(members), received(members), quits(members, MPI_REQUEST_NULL) {}
@@ -68,9 +70,12 @@ class MpiMessenger final : public Messenger {
   void take_back();
   [[nodiscard]] Result<bool> finish_some();
   [[nodiscard]] Result<bool> drop_some();
+  [[nodiscard]] Result<Ticket> start(Message message);
+  [[nodiscard]] Result<bool> drop_one(int from, int tag);
   [[nodiscard]] Status drop(int from, int tag);
 
   MPI_Comm comm_;
+  const Topology& topology_;
   const Peers& peers_;
   int rank_ = 0;
   Ticket next_ = 1;

@@ -7,7 +7,7 @@
 
 #include "file/background.h"
 #include "mpiio/comm/private_comm.h"
-#include "mpiio/comm/real_mpi.h"
+#include "mpiio/mpi/real_mpi.h"
 
 namespace shima {
 namespace {

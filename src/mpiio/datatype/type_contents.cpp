@@ -1,6 +1,6 @@
 #include "mpiio/datatype/type_contents.h"
 
-#include "mpiio/comm/real_mpi.h"
+#include "mpiio/mpi/real_mpi.h"
 
 namespace shima {
 namespace {

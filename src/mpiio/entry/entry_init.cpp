@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/launcher.h"
-#include "mpiio/comm/real_mpi.h"
+#include "mpiio/mpi/real_mpi.h"
 #include "mpiio/entry/entry.h"
 #include "mpiio/file/thread_level.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "mpiio/comm/real_mpi.h"
+#include "mpiio/mpi/real_mpi.h"
 #include "mpiio/entry/entry.h"
 
 namespace shima {

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "group/pointer/shared_pointer.h"
-#include "mpiio/comm/await.h"
+#include "mpiio/mpi/await.h"
 #include "mpiio/datatype/datatypes.h"
 #include "mpiio/datatype/type_decode.h"
 #include "mpiio/entry/entry.h"

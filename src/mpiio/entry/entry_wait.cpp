@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "mpiio/access/request.h"
-#include "mpiio/comm/await.h"
+#include "mpiio/mpi/await.h"
 #include "mpiio/comm/progress.h"
-#include "mpiio/comm/real_mpi.h"
+#include "mpiio/mpi/real_mpi.h"
 #include "mpiio/entry/entry.h"
 
 namespace shima {

@@ -1,0 +1,71 @@
+// An agent's work: it takes its domains through two windows, which it uses in turn.
+//
+// A write collects the bytes of members near it and of guests, then writes the window. A read
+// collects the runs that guests want, reads the window, then hands the bytes out. No step blocks
+// but for the disk and for copying.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "collective/guests.h"
+#include "collective/window/near_bytes.h"
+#include "collective/window/path_context.h"
+#include "collective/window/walk.h"
+#include "collective/window/window_io.h"
+
+namespace shima {
+
+class AgentServer {
+ public:
+  AgentServer(PathContext& context, int agent, std::vector<Domain> domains,
+              std::vector<int> guest_masters);
+
+  [[nodiscard]] Status start() { return near_.start(); }
+  [[nodiscard]] bool done() const { return done_; }
+  // Whether it may wait for messages.
+  [[nodiscard]] bool has_guests() const { return !guests_.empty(); }
+  // Does what can be done now; returns whether there was anything.
+  [[nodiscard]] Result<bool> step();
+  [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
+
+ private:
+  enum class State : std::uint8_t {
+    idle,
+    collecting,   // waits for guests and, to write, for near members
+    handing_out,  // a read: near members copy
+  };
+  struct Side {
+    explicit Side(const PathContext& context) : io(context) {}
+    State state = State::idle;
+    std::uint64_t serial = 0;
+    WindowIo io;
+    Window window;
+    std::vector<MemberWalk> near;         // a read: where the near members are
+    std::vector<GuestMessage> to_answer;  // a read
+  };
+  static constexpr int side_count = 2;
+
+  [[nodiscard]] Result<bool> take_messages();
+  [[nodiscard]] Result<bool> advance(int index);
+  [[nodiscard]] bool can_complete(int index);
+  [[nodiscard]] Result<bool> open_next(int index);
+  [[nodiscard]] WindowId next_window() const;
+  [[nodiscard]] Status complete(int index);
+  [[nodiscard]] Status read(int index);
+  [[nodiscard]] Side& side(int index) { return sides_[static_cast<std::size_t>(index)]; }
+
+  PathContext& context_;
+  int agent_;
+  std::vector<Domain> domains_;
+  NearBytes near_;
+  Guests guests_;
+  DomainWalk walk_;
+  std::array<Side, side_count> sides_;
+  std::uint64_t opened_ = 0;
+  bool exhausted_ = false;
+  bool done_ = false;
+  FileOffset end_of_file_ = no_end_of_file;
+};
+
+}  // namespace shima

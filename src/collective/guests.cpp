@@ -1,0 +1,149 @@
+#include "collective/guests.h"
+
+#include <algorithm>
+
+#include "collective/message_io.h"
+
+namespace shima {
+namespace {
+
+constexpr std::ptrdiff_t most_granted = 4;  // messages that an agent has memory for
+
+}  // namespace
+
+Guests::Guests(PathContext& context, std::vector<int> masters, std::vector<Domain> domains)
+    : context_(context), domains_(std::move(domains)) {
+  for (const int master : masters)
+    guests_.push_back({.master = master, .known = {}, .request = {}});
+}
+
+void Guests::add(Guest& guest, const WindowId& window) {
+  if (window.none()) guest.has_more = false;
+  if (guest.has_more) guest.known.push_back(window);
+}
+
+Result<bool> Guests::have_come() {
+  if (guests_.empty()) return true;
+  Messenger& messenger = *context_.channel.messenger();
+  for (Guest& guest : guests_) {
+    if (asked_) break;
+    SHIMA_TRY_ASSIGN(guest.request, messenger.receive(guest.master, Lane::to_agent,
+                                                      MessageBuffer(sizeof(WindowRequest))));
+  }
+  asked_ = true;
+  for (Guest& guest : guests_) {
+    if (!guest.request) continue;
+    SHIMA_TRY_ASSIGN(const auto arrived, messenger.done(*guest.request));
+    if (!arrived) return false;
+    guest.request.reset();
+    std::span<const std::byte> bytes = arrived->bytes();
+    SHIMA_TRY_ASSIGN(const auto request, take_from<WindowRequest>(bytes));
+    add(guest, request.first);
+    add(guest, request.second);
+  }
+  return true;
+}
+
+bool Guests::next_is_known() const {
+  return std::ranges::none_of(
+      guests_, [](const Guest& guest) { return guest.known.empty() && guest.has_more; });
+}
+
+WindowId Guests::next() const {
+  WindowId first;
+  for (const Guest& guest : guests_) {
+    if (guest.known.empty()) continue;
+    if (first.none() || guest.known.front() < first) first = guest.known.front();
+  }
+  return first;
+}
+
+void Guests::open(int side, const WindowId& window) {
+  for (std::size_t i = 0; i < guests_.size(); ++i) {
+    Guest& guest = guests_[i];
+    if (guest.known.empty() || guest.known.front() != window) continue;
+    guest.known.pop_front();
+    awaited_.push_back({static_cast<int>(i), side, window, {}});
+  }
+}
+
+bool Guests::all_arrived(int side) const {
+  return std::ranges::none_of(awaited_,
+                              [side](const Awaited& awaited) { return awaited.side == side; });
+}
+
+// The memory for the message is there before the guest is told to send it.
+Status Guests::grant(Awaited& awaited) {
+  Messenger& messenger = *context_.channel.messenger();
+  const int master = guests_[static_cast<std::size_t>(awaited.guest)].master;
+  const std::size_t data = context_.direction == Direction::write ? context_.plan.window_bytes : 0;
+  MessageBuffer buffer(sizeof(WindowHead) + data +
+                       most_runs_bytes(context_.plan.window_bytes, context_.plan.granule_bytes));
+  SHIMA_TRY_ASSIGN(awaited.ticket, messenger.receive(master, Lane::to_agent, std::move(buffer)));
+  SHIMA_TRY_ASSIGN(const auto ticket,
+                   send_value(context_, master, Lane::grant, WindowGrant{awaited.window}));
+  sent_.push_back(ticket);
+  return {};
+}
+
+Result<std::optional<std::pair<int, GuestMessage>>> Guests::next_message() {
+  auto granted =
+      std::ranges::count_if(awaited_, [](const Awaited& a) { return a.ticket.has_value(); });
+  for (Awaited& awaited : awaited_) {
+    if (granted >= most_granted) break;
+    if (awaited.ticket) continue;
+    SHIMA_TRY(grant(awaited));
+    ++granted;
+  }
+  for (auto awaited = awaited_.begin(); awaited != awaited_.end(); ++awaited) {
+    if (!awaited->ticket || !is_first_of_guest(awaited)) continue;
+    SHIMA_TRY_ASSIGN(auto arrived, context_.channel.messenger()->done(*awaited->ticket));
+    if (!arrived) continue;
+    SHIMA_TRY_ASSIGN(auto message, read(*awaited, *std::move(arrived)));
+    const int side = awaited->side;
+    awaited_.erase(awaited);
+    return std::pair(side, std::move(message));
+  }
+  return std::nullopt;
+}
+
+// A guest's messages are taken in order, since each announces a window.
+bool Guests::is_first_of_guest(std::deque<Awaited>::const_iterator awaited) const {
+  return std::none_of(awaited_.cbegin(), awaited,
+                      [&](const Awaited& other) { return other.guest == awaited->guest; });
+}
+
+Result<GuestMessage> Guests::read(const Awaited& awaited, MessageBuffer buffer) {
+  std::span<const std::byte> bytes = buffer.bytes();
+  SHIMA_TRY_ASSIGN(const auto head, take_from<WindowHead>(bytes));
+  if (head.window != awaited.window)
+    return fail(Code::internal, "a message of another node: not the window that was granted");
+  add(guests_[static_cast<std::size_t>(awaited.guest)], head.ahead);
+  SHIMA_TRY_ASSIGN(const Window window,
+                   window_of(head.window, domains_, context_.plan.window_bytes));
+  GuestMessage message{.guest = awaited.guest, .buffer = {}, .data = {}, .runs = {}};
+  message.runs.reset(window.range, context_.plan.granule_bytes);
+  SHIMA_TRY(take_runs(bytes, message.runs));
+  message.data = bytes;
+  message.buffer = std::move(buffer);  // keeps its bytes where they are
+  return message;
+}
+
+Status Guests::reply(const GuestMessage& message, const ReplyHead& head, const std::byte* image) {
+  MessageBuffer buffer(sizeof head + message.runs.len_bytes());
+  std::span<std::byte> out = buffer.bytes();
+  put_into(out, head);
+  buffer.set_len_bytes(sizeof head + pack_runs(message.runs, TargetOffset{head.end}, image, out));
+  const int master = guests_[static_cast<std::size_t>(message.guest)].master;
+  SHIMA_TRY_ASSIGN(const auto ticket,
+                   send_message(context_, master, Lane::reply, std::move(buffer)));
+  sent_.push_back(ticket);
+  return {};
+}
+
+Result<bool> Guests::all_sent() {
+  SHIMA_TRY(finish_sent(context_, sent_));
+  return sent_.empty();
+}
+
+}  // namespace shima

@@ -1,0 +1,192 @@
+// Agents collect windows and hand them out: from members near them, who copy in parallel and
+// without system calls where pieces are small (pack), and from subgroups on other nodes (message).
+//
+// Every member repeats a round: copy to or from newly opened windows that contain its bytes; if it
+// is an agent or a subgroup master, move its own windows a step further. When a round finds no
+// work, it sleeps until something changes, or ends when a member has quit: messages in flight are
+// then completed by the messenger (Channel::wait_for_transfers). All roles run in the same thread,
+// so no step may block.
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/fault_point.h"
+#include "collective/agent_server.h"
+#include "collective/subgroup_master.h"
+#include "collective/window/path_context.h"
+#include "collective/window/window_filler.h"
+
+namespace shima {
+namespace {
+
+// What this member does in a transfer.
+struct Roles {
+  std::deque<WindowFiller> fillers;  // one for each server whose windows may have its bytes
+  std::optional<AgentServer> agent;
+  std::optional<SubgroupMaster> master;
+
+  [[nodiscard]] bool done() const {
+    return std::ranges::all_of(fillers, &WindowFiller::done) && (!agent || agent->done()) &&
+           (!master || master->done());
+  }
+  // Whether it waits for messages; otherwise it waits for near members only.
+  [[nodiscard]] bool awaits_messages() const {
+    return (master && !master->done()) || (agent && !agent->done() && agent->has_guests());
+  }
+  [[nodiscard]] Result<bool> step() {
+    bool busy = false;
+    for (WindowFiller& filler : fillers) busy = filler.step() || busy;
+    if (agent) {
+      SHIMA_TRY_ASSIGN(const bool moved, agent->step());
+      busy = busy || moved;
+    }
+    if (master) {
+      SHIMA_TRY_ASSIGN(const bool moved, master->step());
+      busy = busy || moved;
+    }
+    return busy;
+  }
+};
+
+class Assignment {
+ public:
+  explicit Assignment(PathContext& context)
+      : context_(context),
+        topology_(context.channel.topology()),
+        agents_(context.plan.agents),
+        subgroups_(topology_, context.plan.subgroup_members),
+        node_(topology_.node_of(context.channel.rank())),
+        subgroup_(subgroups_.of(context.channel.rank())) {}
+
+  [[nodiscard]] Status assign(Roles& roles) {
+    const auto agent = agents_.agent_at(context_.channel.rank());
+    if (agent) {
+      auto domains = agents_.domains_of(*agent);
+      if (!domains.empty()) {
+        roles.agent.emplace(context_, *agent, std::move(domains), masters_elsewhere(*agent));
+        SHIMA_TRY(roles.agent->start());
+      }
+    }
+    if (auto served = agents_served(); !served.empty()) {
+      roles.master.emplace(context_, posts_of_subgroup(), std::move(served));
+      SHIMA_TRY(roles.master->start());
+    }
+    if (context_.plan.near == NearPath::pack) add_fillers(roles);
+    return {};
+  }
+
+ private:
+  // The masters that collect for an agent on this node.
+  [[nodiscard]] std::vector<int> masters_elsewhere(int agent) const {
+    std::vector<int> masters;
+    for (int node = 0; node < topology_.node_count(); ++node) {
+      if (node == node_) continue;
+      for (int turn = 0; turn < subgroups_.count_on(node); ++turn)
+        masters.push_back(subgroups_.master_for(subgroups_.at(node, turn), agent));
+    }
+    return masters;
+  }
+
+  // The agents on other nodes that the member `rank` collects for.
+  [[nodiscard]] std::vector<int> agents_served_by(int rank) const {
+    std::vector<int> served;
+    const AgentRange near = agents_.agents_on(node_);
+    for (int agent = 0; agent < agents_.count(); ++agent) {
+      if (near.begin <= agent && agent < near.end) continue;
+      if (subgroups_.master_for(subgroup_, agent) == rank && !agents_.domains_of(agent).empty())
+        served.push_back(agent);
+    }
+    return served;
+  }
+  [[nodiscard]] std::vector<int> agents_served() const {
+    return agents_served_by(context_.channel.rank());
+  }
+
+  [[nodiscard]] std::span<const NearPost> posts_of_subgroup() const {
+    const auto begin =
+        std::ranges::lower_bound(context_.near, subgroup_.begin, {}, &NearPost::index);
+    const auto end = std::ranges::lower_bound(context_.near, subgroup_.end, {}, &NearPost::index);
+    return {begin, end};
+  }
+
+  void add_fillers(Roles& roles) const {
+    const AgentRange near = agents_.agents_on(node_);
+    for (int agent = near.begin; agent < near.end; ++agent)
+      if (!agents_.domains_of(agent).empty())
+        roles.fillers.emplace_back(
+            context_, WindowServer{topology_.index_of(agents_.rank_of(agent)), WindowRole::agent});
+    for (int turn = 0; turn < subgroups_.master_count(subgroup_); ++turn) {
+      const int index = subgroups_.master_at(subgroup_, turn);
+      if (!agents_served_by(topology_.ranks_on(node_)[static_cast<std::size_t>(index)]).empty())
+        roles.fillers.emplace_back(context_, WindowServer{index, WindowRole::master});
+    }
+  }
+
+  PathContext& context_;
+  const Topology& topology_;
+  const AgentMap& agents_;
+  Subgroups subgroups_;
+  int node_;
+  Subgroup subgroup_;
+};
+
+// Sleeps until something may have changed since `state` of the windows.
+class Pause {
+ public:
+  explicit Pause(PathContext& context)
+      : context_(context), sleeper_(context.channel.windows()->hooks()) {}
+
+  [[nodiscard]] Status wait(bool for_messages, std::uint32_t state) {
+    fault_point(FaultPhase::wait);
+    if (!for_messages) return context_.channel.windows()->sleep(sleeper_, state);
+    const ScopedTimer timer(context_.counters.wait_ns);
+    context_.channel.messenger()->rest();
+    return {};
+  }
+  void moved() {
+    if (Messenger* const messenger = context_.channel.messenger()) messenger->moved();
+  }
+
+ private:
+  PathContext& context_;
+  Sleeper sleeper_;
+};
+
+Status repeat_rounds(PathContext& context, Roles& roles) {
+  Pause pause(context);
+  while (true) {
+    const std::uint32_t state = context.channel.windows()->state();
+    SHIMA_TRY_ASSIGN(const bool busy, roles.step());
+    if (roles.done()) return {};
+    if (busy) {
+      pause.moved();
+    } else if (context.channel.transfer_quit()) {
+      return {};
+    } else {
+      SHIMA_TRY(pause.wait(roles.awaits_messages(), state));
+    }
+  }
+}
+
+Result<FileOffset> run_windows(PathContext& context) {
+  Roles roles;
+  SHIMA_TRY(Assignment(context).assign(roles));
+  SHIMA_TRY(repeat_rounds(context, roles));
+  for (const WindowFiller& filler : roles.fillers) SHIMA_TRY(filler.status());
+  return roles.agent ? roles.agent->end_of_file() : no_end_of_file;
+}
+
+}  // namespace
+
+Result<FileOffset> run_pack(PathContext& context) {
+  ++context.counters.path_pack;
+  return run_windows(context);
+}
+
+Result<FileOffset> run_message(PathContext& context) {
+  ++context.counters.path_message;
+  return run_windows(context);
+}
+
+}  // namespace shima

@@ -1,0 +1,74 @@
+// Which members are agents, and which parts of the subfiles each of them owns.
+//
+// All answers are computed from the topology and the subfiles' ranges; no list of agents is made,
+// whatever their number. The candidates are the members that a node's cores can serve; if fewer
+// agents are wanted, they are spread evenly over the candidates. Every agent gets whole subfiles if
+// there are enough of them, since each subfile has its own lock; otherwise the agents of a subfile
+// get consecutive parts of it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "group/topology.h"
+#include "layout/subfile_cursor.h"
+
+namespace shima {
+
+// Domains and windows begin at multiples of this. All members must choose the same value, on nodes
+// whose pages and blocks differ, so it does not depend on a machine or a file.
+inline constexpr std::uint64_t grid_bytes = 4096;
+
+struct AgentLimits {
+  int max_agents = 0;              // of all nodes; 0: as many as there are candidates
+  bool one_a_node = false;         // instead of one for each core
+  std::uint64_t window_bytes = 0;  // large parts begin at multiples of this
+};
+
+// Consecutive agents.
+struct AgentRange {
+  int begin = 0;
+  int end = 0;
+};
+
+class AgentMap {
+ public:
+  // No agents.
+  AgentMap() = default;
+  // `parts`: what to share out, at most one range of each subfile. `topology` must outlive the map.
+  AgentMap(const Topology& topology, std::vector<Domain> parts, const AgentLimits& limits);
+
+  // Agents are numbered from 0, by node.
+  [[nodiscard]] int count() const { return count_; }
+  [[nodiscard]] int rank_of(int agent) const;
+  // The agent that a member is.
+  [[nodiscard]] std::optional<int> agent_at(int rank) const;
+  [[nodiscard]] AgentRange agents_on(int node) const;
+  // Parts of different subfiles, or one part of one; none if there is too little to share out.
+  [[nodiscard]] std::vector<Domain> domains_of(int agent) const;
+
+ private:
+  [[nodiscard]] int first_candidate_of(int node) const;
+  // The first agent that is candidate `candidate` or a later one.
+  [[nodiscard]] int agent_from(int candidate) const;
+  [[nodiscard]] int candidate_of(int agent) const;
+  // The range of part `part` that the `turn`th of its agents owns.
+  [[nodiscard]] TargetRange cut(std::size_t part, int turn) const;
+  [[nodiscard]] int agents_of_part(std::size_t part) const;
+  [[nodiscard]] int first_agent_of_part(std::size_t part) const;
+
+  const Topology* topology_ = nullptr;
+  std::vector<Domain> parts_;
+  std::uint64_t window_bytes_ = 0;
+  bool one_a_node_ = false;
+  int candidates_ = 0;
+  int count_ = 0;
+};
+
+// How many agents a collective call has at most if the user does not limit them.
+[[nodiscard]] inline int agent_candidates(const Topology& topology) {
+  return topology.candidates_before(topology.node_count());
+}
+
+}  // namespace shima

@@ -1,0 +1,46 @@
+#include "collective/plan/digest.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+namespace shima {
+
+Digest digest_of(const Post& post) {
+  if (post.len_bytes == 0) return {};
+  return {.member_count = 1,
+          .len_bytes = post.len_bytes,
+          .file_pieces = post.file_pieces,
+          .memory_pieces = post.memory_pieces,
+          .most_file_pieces = post.file_pieces,
+          .granule_bytes = granule_of(post),
+          .bounds = post.bounds,
+          .ordered = post.ordered ? 1U : 0U,
+          .cached = 0};
+}
+
+namespace {
+
+Bounds join_bounds(const Digest& a, const Digest& b) {
+  if (a.member_count == 0) return b.bounds;
+  if (b.member_count == 0) return a.bounds;
+  return {std::min(a.bounds.lowest, b.bounds.lowest), std::max(a.bounds.highest, b.bounds.highest)};
+}
+
+}  // namespace
+
+Digest join(const Digest& a, const Digest& b) {
+  return {.member_count = a.member_count + b.member_count,
+          .len_bytes = a.len_bytes + b.len_bytes,
+          .file_pieces = a.file_pieces + b.file_pieces,
+          .memory_pieces = a.memory_pieces + b.memory_pieces,
+          .most_file_pieces = std::max(a.most_file_pieces, b.most_file_pieces),
+          .more_rounds = std::max(a.more_rounds, b.more_rounds),
+          .granule_bytes = std::gcd(a.granule_bytes, b.granule_bytes),
+          .bounds = join_bounds(a, b),
+          .ordered = a.ordered & b.ordered,
+          .cached = a.cached & b.cached,
+          .direct = a.direct | b.direct};
+}
+
+}  // namespace shima

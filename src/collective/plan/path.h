@@ -1,0 +1,22 @@
+// The methods of moving bytes in a collective call.
+#pragma once
+
+#include <cstdint>
+
+namespace shima {
+
+enum class Path : std::uint8_t {
+  independent,  // every member does its own I/O
+  single_copy,  // agents' system calls use the members' memory
+  pull,         // agents access the members' memory
+  pack,         // members copy to and from the agents' shared windows
+  message,      // agents on several nodes; subgroups of members exchange messages with them
+};
+
+// How the servers of windows (agents, and subgroup masters) get bytes of members on their node.
+enum class NearPath : std::uint8_t {
+  pull,  // they access the members' memory
+  pack,  // the members copy to and from shared windows
+};
+
+}  // namespace shima

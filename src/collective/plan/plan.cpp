@@ -1,0 +1,124 @@
+// Chooses the path of a collective call and cuts the file into domains.
+//
+// The thresholds were measured (see docs/architecture.md): a pull costs about a microsecond per
+// batch and some tens of nanoseconds per piece, so for pieces below a few KiB copying by the
+// members themselves is faster; a cached read needs no merging, because nothing is saved by it;
+// neither do contiguous blocks.
+#include "collective/plan/plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "layout/layout.h"
+
+namespace shima {
+namespace {
+
+constexpr std::uint64_t default_window_bytes = std::uint64_t{2} << 20;
+constexpr std::uint64_t largest_window_bytes = std::uint64_t{1} << 30;  // one message each
+constexpr std::uint64_t pull_piece_bytes = 2048;  // smaller pieces are packed by their owners
+// If no agent waits for another's lock, only the cost of copying counts; packing saves the kernel's
+// walk through the pages of each piece.
+constexpr std::uint64_t pull_piece_bytes_apart = 32 * 1024;
+// In one address space: gathering smaller pieces into a window, which stays in the cache, costs
+// less than the kernel's work for each piece of a list. If agents wait for each other's lock,
+// writing from the cache shortens the time under the lock by more than the gathering takes.
+constexpr std::uint64_t single_copy_piece_bytes = 8 * 1024;
+constexpr std::uint64_t own_read_piece_bytes =
+    4096;  // cached pieces of this size are read by their owners
+constexpr std::uint64_t own_block_bytes =
+    256 * 1024;  // contiguous blocks of this size are moved by their owners
+constexpr std::uint64_t few_bytes = 16 * 1024;  // per member: not worth gathering
+
+bool owners_do_it_best(const Digest& digest, Direction direction, bool one_space) {
+  if (digest.member_count <= 1 && digest.file_pieces <= 1) return true;
+  const std::uint64_t piece_bytes = digest.len_bytes / digest.file_pieces;
+  if (digest.most_file_pieces <= 1)
+    return piece_bytes >= own_block_bytes || digest.len_bytes <= few_bytes * digest.member_count;
+  // Fewer readers that each read more at once are faster, if that costs no further copy.
+  if (direction == Direction::read && digest.cached && !one_space)
+    return piece_bytes >= own_read_piece_bytes;
+  return false;
+}
+
+// The inode locks that agents take: none to read, one each, or one shared by several of them.
+enum class Locks : std::uint8_t { none, own, shared };
+
+Locks locks_of(Direction direction, std::size_t agents, std::size_t inodes) {
+  if (direction == Direction::read) return Locks::none;
+  return agents <= inodes ? Locks::own : Locks::shared;
+}
+
+// Members of one node send no messages; a request for that path is ignored there.
+std::optional<Path> granted(std::optional<Path> wanted, const Terrain& terrain) {
+  const bool refused = wanted == Path::message && !terrain.can_message;
+  return refused ? std::nullopt : wanted;
+}
+
+// Between nodes, how bytes move on each of them.
+NearPath near_path(const Digest& digest, const Terrain& terrain, std::optional<Path> wanted) {
+  if (!terrain.can_pull || wanted == Path::pack) return NearPath::pack;
+  if (wanted == Path::pull || terrain.one_space) return NearPath::pull;
+  const std::uint64_t piece_bytes =
+      digest.len_bytes / std::max(digest.file_pieces, digest.memory_pieces);
+  return piece_bytes >= pull_piece_bytes ? NearPath::pull : NearPath::pack;
+}
+
+bool owners_do_it(const Digest& digest, Direction direction, const Terrain& terrain,
+                  std::optional<Path> wanted) {
+  if (digest.len_bytes == 0 || !digest.ordered || wanted == Path::independent) return true;
+  // With separate caches each page is written by one node, which asks the server once for all of
+  // its members.
+  if (terrain.caches_apart) return digest.member_count <= 1 && digest.file_pieces <= 1;
+  return !wanted && owners_do_it_best(digest, direction, terrain.one_space);
+}
+
+Path gathering_path(const Digest& digest, Locks locks, const Terrain& terrain,
+                    std::optional<Path> wanted) {
+  if (terrain.can_message) return Path::message;
+  if (!terrain.can_pack) return Path::pull;  // a member alone
+  if (!terrain.can_pull || wanted == Path::pack) return Path::pack;
+  if (wanted == Path::pull) return Path::pull;
+  const bool may_copy_once = terrain.one_space && !digest.direct;
+  if (may_copy_once && wanted == Path::single_copy) return Path::single_copy;
+  const std::uint64_t piece_bytes =
+      digest.len_bytes / std::max(digest.file_pieces, digest.memory_pieces);
+  if (terrain.one_space) {
+    const bool once = piece_bytes >= single_copy_piece_bytes && locks != Locks::shared;
+    return may_copy_once && once ? Path::single_copy : Path::pull;
+  }
+  const std::uint64_t least = locks == Locks::own ? pull_piece_bytes_apart : pull_piece_bytes;
+  return piece_bytes >= least ? Path::pull : Path::pack;
+}
+
+}  // namespace
+
+std::uint64_t window_size(std::uint64_t wanted_bytes) {
+  if (wanted_bytes == 0) return default_window_bytes;
+  const std::uint64_t len = std::min(wanted_bytes, largest_window_bytes);
+  return (len + grid_bytes - 1) / grid_bytes * grid_bytes;
+}
+
+Plan make_plan(const Digest& digest, Direction direction, const Terrain& terrain,
+               const Tuning& tuning) {
+  const std::optional<Path> wanted = granted(tuning.path, terrain);
+  if (owners_do_it(digest, direction, terrain, wanted)) return {};
+  const FileRange span{{digest.bounds.lowest}, {digest.bounds.highest}};
+  std::vector<Domain> parts = parts_of(terrain.layout, span);
+  const std::size_t inodes = parts.size();
+  Plan plan;
+  plan.window_bytes = window_size(tuning.window_bytes);
+  plan.subgroup_members = tuning.subgroup_members;
+  plan.granule_bytes =
+      std::gcd(digest.granule_bytes, std::gcd(grid_bytes, terrain.layout.granule_bytes()));
+  plan.agents = AgentMap(terrain.topology, std::move(parts),
+                         {.max_agents = tuning.max_agents,
+                          .one_a_node = terrain.caches_apart,
+                          .window_bytes = plan.window_bytes});
+  const auto agents = static_cast<std::size_t>(plan.agents.count());
+  plan.path = gathering_path(digest, locks_of(direction, agents, inodes), terrain, wanted);
+  plan.near = plan.path == Path::pack ? NearPath::pack : near_path(digest, terrain, wanted);
+  return plan;
+}
+
+}  // namespace shima

@@ -1,0 +1,199 @@
+#include "collective/subgroup_master.h"
+
+#include <algorithm>
+
+#include "base/fault_point.h"
+#include "collective/message_io.h"
+
+namespace shima {
+
+SubgroupMaster::SubgroupMaster(PathContext& context, std::span<const NearPost> subgroup,
+                               std::vector<int> agents)
+    : context_(context), near_(context, WindowRole::master) {
+  const Layout& layout = context.file.layout();
+  for (const int agent : agents) {
+    const std::vector<Domain> domains = context.plan.agents.domains_of(agent);
+    const DomainWalk walk(subgroup, layout, context.plan.window_bytes, domains);
+    served_.push_back({agent, context.plan.agents.rank_of(agent), domains, walk, walk, {}, {}, {}});
+  }
+}
+
+Status SubgroupMaster::start() {
+  SHIMA_TRY(near_.start());
+  for (Served& served : served_) {
+    const WindowRequest request{announce_next(served), announce_next(served)};
+    SHIMA_TRY_ASSIGN(const auto ticket, send_value(context_, served.rank, Lane::to_agent, request));
+    sent_.push_back(ticket);
+    SHIMA_TRY(await_grant(served));
+  }
+  return {};
+}
+
+// The next window in which the subgroup has bytes; no window after the last.
+WindowId SubgroupMaster::announce_next(Served& served) {
+  const auto window = served.ahead.next_window();
+  if (!window) return {};
+  for (MemberWalk* member : served.ahead.members_in(*window)) member->skip_below(window->range.end);
+  const WindowId id = id_of(*window, context_.plan.window_bytes);
+  served.announced.push_back(id);
+  return id;
+}
+
+Status SubgroupMaster::await_grant(Served& served) {
+  if (served.announced.empty()) return {};
+  SHIMA_TRY_ASSIGN(served.grant, context_.channel.messenger()->receive(
+                                     served.rank, Lane::grant, MessageBuffer(sizeof(WindowGrant))));
+  return {};
+}
+
+Result<bool> SubgroupMaster::step() {
+  if (done_) return false;
+  SHIMA_TRY_ASSIGN(bool busy, take_grants());
+  SHIMA_TRY_ASSIGN(const bool replied, take_replies());
+  busy = busy || replied;
+  for (int i = 0; i < side_count; ++i) {
+    SHIMA_TRY_ASSIGN(const bool moved, advance(i));
+    busy = busy || moved;
+  }
+  const bool all_granted =
+      std::ranges::all_of(served_, [](const Served& served) { return !served.grant; });
+  const bool idle =
+      std::ranges::none_of(sides_, [](const Side& side) { return side.job.has_value(); });
+  if (!all_granted || !idle || !granted_.empty() || asked_ > 0) return busy;
+  SHIMA_TRY(finish_sent(context_, sent_));
+  done_ = sent_.empty();
+  if (done_) near_.close();
+  return busy || done_;
+}
+
+Result<bool> SubgroupMaster::take_grants() {
+  bool busy = false;
+  for (Served& served : served_) {
+    if (!served.grant) continue;
+    SHIMA_TRY_ASSIGN(const auto message, context_.channel.messenger()->done(*served.grant));
+    if (!message) continue;
+    busy = true;
+    served.grant.reset();
+    std::span<const std::byte> bytes = message->bytes();
+    SHIMA_TRY_ASSIGN(const auto grant, take_from<WindowGrant>(bytes));
+    if (grant.window != served.announced.front())
+      return fail(Code::internal, "a message of another node: a grant for another window");
+    served.announced.pop_front();
+    SHIMA_TRY_ASSIGN(Job job, job_for(served, grant.window));
+    SHIMA_TRY(await_grant(served));
+    if (context_.direction == Direction::read) {
+      SHIMA_TRY(ask(std::move(job)));
+    } else {
+      granted_.push_back(std::move(job));
+    }
+  }
+  return busy;
+}
+
+Result<SubgroupMaster::Job> SubgroupMaster::job_for(Served& served, const WindowId& id) {
+  Job job;
+  job.served = &served;
+  SHIMA_TRY_ASSIGN(job.window, window_of(id, served.domains, context_.plan.window_bytes));
+  job.ahead = announce_next(served);
+  return job;
+}
+
+Status SubgroupMaster::ask(Job job) {
+  job.runs.reset(job.window.range, context_.plan.granule_bytes);
+  for (MemberWalk* member : job.served->walk.members_in(job.window)) {
+    member->look_below(job.window.range.end, [&](const Strip& strip) { job.runs.mark(strip); });
+    job.members.push_back(*member);
+    member->skip_below(job.window.range.end);
+  }
+  SHIMA_TRY(send_window(job, nullptr));
+  SHIMA_TRY_ASSIGN(job.reply, context_.channel.messenger()->receive(
+                                  job.served->rank, Lane::reply,
+                                  MessageBuffer(sizeof(ReplyHead) + job.runs.len_bytes())));
+  job.served->asked.push_back(std::move(job));
+  ++asked_;
+  return {};
+}
+
+// The runs of a window and, with `image`, their bytes.
+Status SubgroupMaster::send_window(const Job& job, const std::byte* image) {
+  const std::size_t data = image == nullptr ? 0 : job.runs.len_bytes();
+  MessageBuffer message(sizeof(WindowHead) + runs_bytes(job.runs) + data);
+  std::span<std::byte> out = message.bytes();
+  put_into(out, WindowHead{id_of(job.window, context_.plan.window_bytes), job.ahead});
+  put_runs(out, job.runs);
+  if (image != nullptr) pack_runs(job.runs, job.window.range.end, image, out);
+  SHIMA_TRY_ASSIGN(const auto ticket,
+                   send_message(context_, job.served->rank, Lane::to_agent, std::move(message)));
+  sent_.push_back(ticket);
+  return {};
+}
+
+// The replies of an agent are taken in order.
+Result<bool> SubgroupMaster::take_replies() {
+  bool busy = false;
+  for (Served& served : served_) {
+    while (!served.asked.empty()) {
+      Job& job = served.asked.front();
+      SHIMA_TRY_ASSIGN(auto message, context_.channel.messenger()->done(*job.reply));
+      if (!message) break;
+      busy = true;
+      job.bytes = *std::move(message);
+      granted_.push_back(std::move(job));
+      served.asked.pop_front();
+      --asked_;
+    }
+  }
+  return busy;
+}
+
+Result<bool> SubgroupMaster::advance(int index) {
+  Side& at = side(index);
+  const bool was_idle = !at.job;
+  if (was_idle) {
+    if (granted_.empty()) return false;
+    at.job = std::move(granted_.front());
+    at.serial = ++begun_;
+    granted_.pop_front();
+    SHIMA_TRY(context_.direction == Direction::write ? collect(index) : hand_out(index));
+  }
+  if (!is_first(index) || !near_.is_done(index)) return was_idle;
+  SHIMA_TRY(near_.outcome(index));
+  if (context_.direction == Direction::write) SHIMA_TRY(send_window(*at.job, near_.image(index)));
+  at.job.reset();
+  return true;
+}
+
+// An agent expects its windows in order.
+bool SubgroupMaster::is_first(int index) const {
+  const std::uint64_t serial = sides_[static_cast<std::size_t>(index)].serial;
+  return std::ranges::none_of(
+      sides_, [&](const Side& other) { return other.job && other.serial < serial; });
+}
+
+Status SubgroupMaster::collect(int index) {
+  Job& job = *side(index).job;
+  job.runs.reset(job.window.range, context_.plan.granule_bytes);
+  const std::vector<MemberWalk*> members = job.served->walk.members_in(job.window);
+  for (const MemberWalk* member : members)
+    member->look_below(job.window.range.end, [&](const Strip& strip) { job.runs.mark(strip); });
+  return near_.begin(index, job.served->agent, job.window, members);
+}
+
+Status SubgroupMaster::hand_out(int index) {
+  Job& job = *side(index).job;
+  std::span<const std::byte> bytes = job.bytes.bytes();
+  SHIMA_TRY_ASSIGN(const auto head, take_from<ReplyHead>(bytes));
+  if (head.window != id_of(job.window, context_.plan.window_bytes))
+    return fail(Code::internal, "a message of another node: a reply for another window");
+  const TargetOffset end{head.end};
+  SHIMA_TRY(unpack_runs(job.runs, end, bytes, near_.image(index)));
+  if (end < job.window.range.end) job.served->ahead.stop_at(FileOffset{head.end_of_file});
+  std::vector<MemberWalk*> members;
+  for (MemberWalk& member : job.members)
+    if (member.has_below(end)) members.push_back(&member);
+  Window window = job.window;
+  window.range.end = std::min(window.range.end, end);
+  return near_.begin(index, job.served->agent, window, members);
+}
+
+}  // namespace shima

@@ -1,0 +1,52 @@
+#include "collective/window/near_bytes.h"
+
+#include "base/clock.h"
+#include "base/fault_point.h"
+#include "collective/window/reach_member.h"
+
+namespace shima {
+
+Status NearBytes::start() {
+  SHIMA_TRY_ASSIGN(staging(),
+                   Staging::borrow(context_.channel.staging(), 2 * context_.plan.window_bytes));
+  if (packs()) context_.channel.windows()->show_staging(role_, staging().ref());
+  return {};
+}
+
+Status NearBytes::begin(int side, int agent, const Window& window,
+                        std::span<MemberWalk* const> members) {
+  if (packs()) {
+    std::uint32_t count = 0;
+    for (MemberWalk* member : members) {
+      if (member->has_below(window.range.end)) ++count;
+      member->skip_below(window.range.end);
+    }
+    if (count > 0)
+      context_.channel.windows()->open(role_, side, {agent, window.domain, window.range}, count);
+    return {};
+  }
+  const ScopedTimer timer(context_.counters.gather_ns);
+  const Direction direction =
+      context_.direction == Direction::write ? Direction::read : Direction::write;
+  for (MemberWalk* member : members) {
+    fault_point(FaultPhase::gather);
+    SHIMA_TRY(reach_member(context_, *member, window.range.end, direction,
+                           {image(side), window.range.begin}));
+  }
+  return {};
+}
+
+bool NearBytes::is_done(int side) const {
+  return !packs() || context_.channel.windows()->finished(role_, side);
+}
+
+Status NearBytes::outcome(int side) const {
+  if (!packs() || !context_.channel.windows()->spoiled(role_, side)) return {};
+  return fail(Code::no_memory, "a collective call: another process failed to copy its bytes");
+}
+
+void NearBytes::close() {
+  if (packs()) context_.channel.windows()->close(role_);
+}
+
+}  // namespace shima

@@ -1,0 +1,43 @@
+#include "collective/window/reach_member.h"
+
+namespace shima {
+namespace {
+
+Status copy_directly(MemberWalk& member, TargetOffset end, Direction direction,
+                     std::uintptr_t window) {
+  return member.walk_below(end, [&](const StripPair& pair) -> Status {
+    if (direction == Direction::read) {
+      copy_strips(window, 0, pair);
+    } else {
+      copy_strips(0, window, swapped(pair));
+    }
+    return {};
+  });
+}
+
+Status add_pieces(RemoteTransfer& transfer, const StripPair& pair, std::uintptr_t window) {
+  std::uintptr_t here = window + static_cast<std::uintptr_t>(pair.a_offset);
+  auto there = static_cast<std::uintptr_t>(pair.b_offset);
+  for (std::uint64_t i = 0; i < pair.count; ++i) {
+    SHIMA_TRY(transfer.add(here, there, pair.len_bytes));
+    here += static_cast<std::uintptr_t>(pair.a_stride_bytes);
+    there += static_cast<std::uintptr_t>(pair.b_stride_bytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status reach_member(const PathContext& context, MemberWalk& member, TargetOffset end,
+                    Direction direction, const WindowMemory& window) {
+  if (member.index() == context.channel.near_index() || context.channel.one_space())
+    return copy_directly(member, end, direction, window.base());
+  const int rank = context.channel.near_ranks()[static_cast<std::size_t>(member.index())];
+  const Member& owner = context.channel.members()[static_cast<std::size_t>(rank)];
+  RemoteTransfer transfer(owner.pid, direction);
+  SHIMA_TRY(member.walk_below(
+      end, [&](const StripPair& pair) { return add_pieces(transfer, pair, window.base()); }));
+  return transfer.flush();
+}
+
+}  // namespace shima

@@ -1,0 +1,44 @@
+// Moves an agent's window to or from the file: only the requested bytes, in runs of maximal length.
+#pragma once
+
+#include <cstddef>
+
+#include "collective/window/coverage.h"
+#include "collective/window/path_context.h"
+#include "collective/window/walk.h"
+#include "pattern/copy.h"
+
+namespace shima {
+
+// Reading a gap this long from the page cache takes about as long as another system call.
+inline constexpr std::uint64_t sieve_gap_bytes = 16 * 1024;
+
+class WindowIo {
+ public:
+  explicit WindowIo(const PathContext& context) : context_(context) {}
+
+  // Starts a window, with no byte marked.
+  void begin(const Window& window);
+  void mark(const Strip& strip) { coverage_.mark(strip); }
+  void mark(const StripPair& pair) {
+    coverage_.mark({pair.a_offset, pair.len_bytes, pair.a_stride_bytes, pair.count});
+  }
+  void mark(const Coverage& runs) { coverage_.add(runs); }
+  [[nodiscard]] const Window& window() const { return window_; }
+
+  // Writes the marked bytes and no others; data[0] is the window's first byte.
+  [[nodiscard]] Status write_marked(const std::byte* data);
+  // Reads the marked bytes, and small gaps between them; returns the end of the subfile, or the
+  // window's end if the subfile continues beyond it.
+  [[nodiscard]] Result<TargetOffset> read_marked(std::byte* data);
+  // The end of the logical file that read_marked found.
+  [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
+
+ private:
+  const PathContext& context_;
+  Window window_;
+  FileOffset end_of_file_ = no_end_of_file;
+  Coverage coverage_;
+};
+
+}  // namespace shima

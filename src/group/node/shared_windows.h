@@ -1,0 +1,89 @@
+// Windows in shared memory that the members of one node fill or empty directly.
+//
+// Every server has two: an agent for its own windows, and a subgroup master for windows of agents on
+// other nodes. It opens one by publishing its range and the number of members with bytes there.
+// Each of these members copies its bytes and finishes the window; the last one wakes the server. A
+// member without bytes in a window never delays it, and may not notice it at all.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "base/units.h"
+#include "group/node/node_segment.h"
+
+namespace shima {
+
+// A member of this node in one role.
+struct WindowServer {
+  int index = 0;
+  WindowRole role = WindowRole::agent;
+};
+
+// What a window holds: bytes of a domain of an agent.
+struct WindowBytes {
+  int agent = 0;   // its number
+  int domain = 0;  // index among the agent's domains
+  TargetRange range;
+};
+
+// A window as a member sees it.
+struct OpenWindow {
+  WindowServer server;
+  int side = 0;  // index of one of the server's two windows
+  std::uint32_t serial = 0;
+  WindowBytes bytes;
+};
+
+class SharedWindows {
+ public:
+  SharedWindows(NodeSegment& segment, Slot* slot, const WaitHooks& hooks)
+      : segment_(segment), slot_(slot), hooks_(hooks) {}
+
+  // Resets this member's windows. Call it before the exchange that starts a collective call.
+  void reset();
+
+  // For a server: publishes the memory of its windows.
+  void show_staging(WindowRole role, const SharedRef& staging) { mine(role).staging = staging; }
+  void open(WindowRole role, int side, const WindowBytes& bytes, std::uint32_t members);
+  [[nodiscard]] bool finished(WindowRole role, int side) const;
+  // Whether a finished window lacks the bytes of a member that failed.
+  [[nodiscard]] bool spoiled(WindowRole role, int side) const;
+  // Announces that this server opens no more windows in this call.
+  void close(WindowRole role);
+
+  // For a member. `seen` is the serial of the last window that it has examined there.
+  [[nodiscard]] std::optional<OpenWindow> look(WindowServer server, int side,
+                                               std::uint32_t seen) const;
+  [[nodiscard]] bool closed(WindowServer server) const;
+  // The memory of a server's two windows.
+  [[nodiscard]] Result<std::span<std::byte>> memory(WindowServer server);
+  void finish(const OpenWindow& window, bool copied);
+
+  // To sleep until something changes: read the state, look for work, and sleep if there is none.
+  [[nodiscard]] std::uint32_t state() const {
+    return slot_->event.word.load(std::memory_order_seq_cst);
+  }
+  [[nodiscard]] Status sleep(Sleeper& sleeper, std::uint32_t state) {
+    return sleeper.slice(slot_->event, state);
+  }
+  [[nodiscard]] const WaitHooks& hooks() const { return hooks_; }
+  [[nodiscard]] int index() const { return segment_.index(); }
+
+ private:
+  [[nodiscard]] ServerWindows& windows_of(WindowServer server) const {
+    return segment_.member(slot_, server.index).windows[static_cast<std::size_t>(server.role)];
+  }
+  [[nodiscard]] ServerWindows& mine(WindowRole role) const {
+    return windows_of({segment_.index(), role});
+  }
+  [[nodiscard]] WindowState& mine(WindowRole role, int side) const {
+    return mine(role).windows[static_cast<std::size_t>(side)];
+  }
+
+  NodeSegment& segment_;
+  Slot* slot_;
+  const WaitHooks& hooks_;
+};
+
+}  // namespace shima

@@ -1,0 +1,71 @@
+#include "mpiio/mpi/await.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "mpiio/mpi/real_mpi.h"
+
+namespace shima {
+
+void Rest::rest() {
+  constexpr int yields = 20;
+  constexpr int looks_per_doubling = 10;  // a step of a collective call waits for a poll
+  constexpr int longest_doubling = 5;
+  constexpr long shortest_sleep_ns = 20'000;
+  constexpr timespec prompt_sleep{0, 10'000};  // the kernel adds up to 50 us
+  if (looks_++ < yields) {
+    sched_yield();
+    return;
+  }
+  if (pace_ == Pace::prompt) {
+    nanosleep(&prompt_sleep, nullptr);
+    return;
+  }
+  const int doublings = (looks_ - yields) / looks_per_doubling;
+  const timespec pause{0, shortest_sleep_ns << std::min(doublings, longest_doubling)};
+  nanosleep(&pause, nullptr);
+}
+
+Status checked(int mpi_code, const char* doing) {
+  if (mpi_code == MPI_SUCCESS) return {};
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int len = 0;
+  PMPI_Error_string(mpi_code, text, &len);
+  return fail(Code::internal, fmt::format("{}: MPI says: {}", doing, text));
+}
+
+Status PeerWatch::check() {
+  const bool is_lost = peers_.lost != nullptr && *peers_.lost != 0;
+  if (!peers_.check || (!is_lost && Clock::now() < next_)) return {};
+  next_ = Clock::now() + period;
+  return peers_.check();
+}
+
+// MPI may see a connection end before the node's leader has seen the end of the process.
+Status PeerWatch::explain(Status failed) const {
+  constexpr auto patience = std::chrono::seconds(1);
+  constexpr timespec pause{0, 1'000'000};
+  if (failed || !peers_.check) return failed;
+  for (const auto until = Clock::now() + patience; Clock::now() < until;) {
+    SHIMA_TRY(check_now());
+    nanosleep(&pause, nullptr);
+  }
+  return failed;
+}
+
+Status await(MPI_Request& request, const char* doing, const Peers& peers) {
+  Rest pause;
+  PeerWatch watch(peers);
+  int done = 0;
+  while (true) {
+    SHIMA_TRY(watch.explain(checked(SHIMA_REAL(Test)(&request, &done, MPI_STATUS_IGNORE), doing)));
+    if (done != 0) return {};
+    pause.rest();
+    SHIMA_TRY(watch.check());
+  }
+}
+
+}  // namespace shima
