@@ -1,7 +1,7 @@
 // Windows in shared memory that the members of one node fill or empty directly.
 //
-// Every server has two: an agent for its own windows, and a subgroup master for windows of agents on
-// other nodes. It opens one by publishing its range and the number of members with bytes there.
+// Every server has two: an agent for its own windows, and a subgroup master for windows of agents
+// on other nodes. It opens one by publishing its range and the number of members with bytes there.
 // Each of these members copies its bytes and finishes the window; the last one wakes the server. A
 // member without bytes in a window never delays it, and may not notice it at all.
 #pragma once

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "mpiio/access/access.h"
-#include "mpiio/mpi/await.h"
 #include "mpiio/comm/progress.h"
+#include "mpiio/mpi/await.h"
 
 namespace shima {
 namespace {

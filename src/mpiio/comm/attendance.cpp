@@ -16,8 +16,8 @@
 #include "base/launcher.h"
 #include "base/log.h"
 #include "group/job_processes.h"
-#include "mpiio/mpi/await.h"
 #include "mpiio/comm/private_comm.h"
+#include "mpiio/mpi/await.h"
 
 namespace shima {
 namespace {

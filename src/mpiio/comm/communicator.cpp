@@ -23,12 +23,12 @@
 #include "group/node_channel.h"
 #include "mpiio/comm/agree_over.h"
 #include "mpiio/comm/attendance.h"
-#include "mpiio/mpi/await.h"
 #include "mpiio/comm/first_meetings.h"
 #include "mpiio/comm/message_channel.h"
 #include "mpiio/comm/node_services.h"
 #include "mpiio/comm/private_comm.h"
 #include "mpiio/comm/progress.h"
+#include "mpiio/mpi/await.h"
 
 namespace shima {
 namespace {

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "base/launcher.h"
-#include "mpiio/mpi/real_mpi.h"
 #include "mpiio/entry/entry.h"
 #include "mpiio/file/thread_level.h"
+#include "mpiio/mpi/real_mpi.h"
 
 namespace shima {
 namespace {

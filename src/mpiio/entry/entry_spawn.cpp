@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/log.h"
-#include "mpiio/mpi/real_mpi.h"
 #include "mpiio/entry/entry.h"
+#include "mpiio/mpi/real_mpi.h"
 
 namespace shima {
 namespace {

@@ -5,12 +5,12 @@
 #include <functional>
 
 #include "group/pointer/shared_pointer.h"
-#include "mpiio/mpi/await.h"
 #include "mpiio/datatype/datatypes.h"
 #include "mpiio/datatype/type_decode.h"
 #include "mpiio/entry/entry.h"
 #include "mpiio/file/access_mode.h"
 #include "mpiio/file/info.h"
+#include "mpiio/mpi/await.h"
 
 namespace shima {
 namespace {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "mpiio/access/request.h"
-#include "mpiio/mpi/await.h"
 #include "mpiio/comm/progress.h"
-#include "mpiio/mpi/real_mpi.h"
 #include "mpiio/entry/entry.h"
+#include "mpiio/mpi/await.h"
+#include "mpiio/mpi/real_mpi.h"
 
 namespace shima {
 namespace {
