@@ -33,6 +33,7 @@ Status Lookout::prepare() {
                                         ? ProcessHandle::anyway(member.process)
                                         : ProcessHandle::without_descriptor(member.process)});
   }
+  watched_.resize(2 + neighbours_.size());
   if (hub_ &&
       !send_notice(hub_.get(), {.kind = Notice::join, .rank = node_.members[node_.own].rank}))
     hub_ = {};
@@ -51,18 +52,22 @@ void Lookout::leave() {
 }
 
 void Lookout::run() {
-  std::vector<pollfd> watched(2 + neighbours_.size());
   while (!stopping_ && !has_everyone_left()) {
-    watched[0] = {bell_.get(), POLLIN, 0};
-    watched[1] = {hub_.get(), POLLIN, 0};  // poll ignores descriptor -1
+    watched_[0] = {bell_.get(), POLLIN, 0};
+    watched_[1] = {hub_.get(), POLLIN, 0};  // poll ignores descriptor -1
     for (std::size_t i = 0; i < neighbours_.size(); ++i)
-      watched[2 + i] = {neighbours_[i].process.descriptor(), POLLIN, 0};
-    if (::poll(watched.data(), 2 + neighbours_.size(), next_look_ms()) < 0 && errno != EINTR) break;
+      watched_[2 + i] = {neighbours_[i].process.descriptor(), POLLIN, 0};
+    if (::poll(watched_.data(), 2 + neighbours_.size(), next_look_ms()) < 0 && errno != EINTR)
+      break;
     std::uint64_t rings = 0;
     std::ignore = ::read(bell_.get(), &rings, sizeof rings);
     if (*node_.members[node_.own].left != 0) say_goodbye();
-    if (hub_ && watched[1].revents != 0) hear_hub();
-    check_neighbours();
+    if (hub_ && watched_[1].revents != 0) hear_hub();
+    // Without memory it looks again later.
+    std::ignore = caught([this]() -> Status {
+      check_neighbours();
+      return {};
+    });
   }
   if (*node_.members[node_.own].left != 0) say_goodbye();
   // A child that the program has forked off may still hold the connection.

@@ -7,6 +7,8 @@
 // while nothing happens. It stays until all members of the node have left.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -70,6 +72,7 @@ class Lookout {
   UniqueFd hub_;
   bool hub_has_left_ = false;
   std::vector<Neighbour> neighbours_;  // the members whose end is a loss
+  std::vector<pollfd> watched_;        // the bell, the hub, and the neighbours
   Notice heard_;
   std::size_t heard_bytes_ = 0;
   bool has_said_goodbye_ = false;

@@ -74,7 +74,7 @@ void Server::wake() {
 }
 
 void Server::run() {
-  while (true) {
+  while (!stopping_) {  // also without memory for a round
     const auto more = caught([&] { return serve_round(); });
     if (!more) ::poll(nullptr, 0, accept_pause_ms);  // out of memory: retry later
     if (more && !*more) break;

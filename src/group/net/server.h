@@ -22,7 +22,7 @@
 namespace shima {
 
 struct ServerLimits {
-  std::size_t most_strangers = 64;  // connections that have not sent the secret
+  std::size_t most_strangers = 32;  // connections that have not sent the secret
   std::size_t most_clients = 128;
   std::chrono::milliseconds handshake_timeout{5000};
   std::chrono::milliseconds idle_timeout{60'000};  // zero: clients may be silent for ever
