@@ -5,12 +5,12 @@
 namespace shima {
 
 AgentServer::AgentServer(PathContext& context, int agent, std::vector<Domain> domains,
-                         std::vector<int> guest_masters)
+                         std::span<const int> guest_masters)
     : context_(context),
       agent_(agent),
       domains_(std::move(domains)),
       near_(context, WindowRole::agent),
-      guests_(context, std::move(guest_masters), domains_),
+      guests_(context, guest_masters, domains_),
       walk_(context.near, context.file.layout(), context.plan.window_bytes, domains_),
       sides_{Side(context), Side(context)} {}
 

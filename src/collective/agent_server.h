@@ -19,7 +19,7 @@ namespace shima {
 class AgentServer {
  public:
   AgentServer(PathContext& context, int agent, std::vector<Domain> domains,
-              std::vector<int> guest_masters);
+              std::span<const int> guest_masters);
 
   [[nodiscard]] Status start() { return near_.start(); }
   [[nodiscard]] bool done() const { return done_; }

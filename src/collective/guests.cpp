@@ -11,7 +11,7 @@ constexpr std::ptrdiff_t most_granted = 4;  // messages that an agent has memory
 
 }  // namespace
 
-Guests::Guests(PathContext& context, std::vector<int> masters, std::vector<Domain> domains)
+Guests::Guests(PathContext& context, std::span<const int> masters, std::vector<Domain> domains)
     : context_(context), domains_(std::move(domains)) {
   for (const int master : masters)
     guests_.push_back({.master = master, .known = {}, .request = {}});

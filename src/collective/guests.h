@@ -26,7 +26,7 @@ struct GuestMessage {
 class Guests {
  public:
   // `masters`: the ranks of the subgroups' masters for this agent, whose domains are `domains`.
-  Guests(PathContext& context, std::vector<int> masters, std::vector<Domain> domains);
+  Guests(PathContext& context, std::span<const int> masters, std::vector<Domain> domains);
 
   // Receives the guests' requests; true once all have come.
   [[nodiscard]] Result<bool> have_come();

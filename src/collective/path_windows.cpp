@@ -69,7 +69,7 @@ class Assignment {
       }
     }
     if (auto served = agents_served(); !served.empty()) {
-      roles.master.emplace(context_, posts_of_subgroup(), std::move(served));
+      roles.master.emplace(context_, posts_of_subgroup(), served);
       SHIMA_TRY(roles.master->start());
     }
     if (context_.plan.near == NearPath::pack) add_fillers(roles);

@@ -8,7 +8,7 @@
 namespace shima {
 
 SubgroupMaster::SubgroupMaster(PathContext& context, std::span<const NearPost> subgroup,
-                               std::vector<int> agents)
+                               std::span<const int> agents)
     : context_(context), near_(context, WindowRole::master) {
   const Layout& layout = context.file.layout();
   for (const int agent : agents) {
@@ -58,7 +58,7 @@ Result<bool> SubgroupMaster::step() {
   const bool all_granted =
       std::ranges::all_of(served_, [](const Served& served) { return !served.grant; });
   const bool idle =
-      std::ranges::none_of(sides_, [](const Side& side) { return side.job.has_value(); });
+      std::ranges::none_of(sides_, [](const Side& side) { return side.job != nullptr; });
   if (!all_granted || !idle || !granted_.empty() || asked_ > 0) return busy;
   SHIMA_TRY(finish_sent(context_, sent_));
   done_ = sent_.empty();
@@ -134,7 +134,7 @@ Result<bool> SubgroupMaster::take_replies() {
   for (Served& served : served_) {
     while (!served.asked.empty()) {
       Job& job = served.asked.front();
-      SHIMA_TRY_ASSIGN(auto message, context_.channel.messenger()->done(*job.reply));
+      SHIMA_TRY_ASSIGN(auto message, context_.channel.messenger()->done(job.reply));
       if (!message) break;
       busy = true;
       job.bytes = *std::move(message);
@@ -151,7 +151,7 @@ Result<bool> SubgroupMaster::advance(int index) {
   const bool was_idle = !at.job;
   if (was_idle) {
     if (granted_.empty()) return false;
-    at.job = std::move(granted_.front());
+    at.job = std::make_unique<Job>(std::move(granted_.front()));
     at.serial = ++begun_;
     granted_.pop_front();
     SHIMA_TRY(context_.direction == Direction::write ? collect(index) : hand_out(index));

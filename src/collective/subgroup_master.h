@@ -8,6 +8,7 @@
 
 #include <array>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -23,7 +24,8 @@ namespace shima {
 class SubgroupMaster {
  public:
   // `agents`: the agents on other nodes that this member collects for.
-  SubgroupMaster(PathContext& context, std::span<const NearPost> subgroup, std::vector<int> agents);
+  SubgroupMaster(PathContext& context, std::span<const NearPost> subgroup,
+                 std::span<const int> agents);
 
   // Sends the requests.
   [[nodiscard]] Status start();
@@ -40,8 +42,8 @@ class SubgroupMaster {
     WindowId ahead;
     Coverage runs;
     std::vector<MemberWalk> members;  // a read
-    std::optional<Messenger::Ticket> reply;
-    MessageBuffer bytes;  // of the reply
+    Messenger::Ticket reply = 0;      // a read, once it has been asked for
+    MessageBuffer bytes;              // of the reply
   };
   // The windows of an agent in which the subgroup has bytes, and the agent's grants.
   struct Served {
@@ -55,7 +57,7 @@ class SubgroupMaster {
     std::deque<Job> asked;  // reads: wait for replies
   };
   struct Side {
-    std::optional<Job> job;  // whose bytes are in this window
+    std::unique_ptr<Job> job;  // whose bytes are in this window
     std::uint64_t serial = 0;
   };
   static constexpr int side_count = 2;
