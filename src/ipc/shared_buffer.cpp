@@ -10,6 +10,8 @@
 
 #include <cerrno>
 
+#include "base/unique_fd.h"
+
 namespace shima {
 namespace {
 
@@ -110,16 +112,13 @@ Result<Mapping> map_shared(const SharedRef& ref) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0)
     return fail_errno(errno, fmt::format("opening the shared memory of process {}", ref.pid));
-  const auto inode = inode_of(fd);
-  auto mapping =
-      inode && *inode == ref.inode
-          ? map_fd(fd, ref.len_bytes)
-          : Result<Mapping>(
-                fail(Code::peer_lost, fmt::format("process {} did not create the shared memory: "
-                                                  "its process ID or descriptor was reused",
-                                                  ref.pid)));
-  ::close(fd);
-  return mapping;
+  const UniqueFd close_at_return(fd);
+  SHIMA_TRY_ASSIGN(const std::uint64_t inode, inode_of(fd));
+  if (inode != ref.inode)
+    return fail(Code::peer_lost, fmt::format("process {} did not create the shared memory: its "
+                                             "process ID or descriptor was reused",
+                                             ref.pid));
+  return map_fd(fd, ref.len_bytes);
 }
 
 Result<std::span<std::byte>> PeerBuffers::get(const SharedRef& ref) {
