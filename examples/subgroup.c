@@ -468,7 +468,7 @@ static struct options parse(int argc, char** argv) {
 }
 
 // What is wrong with the options, or NULL.
-static const char* complaint(const struct options* o) {
+static const char* rule_broken(const struct options* o) {
   if (!o->path) return "unknown option; --help lists them";
   if (!o->groups.count || !o->bytes.count || !o->pieces || !o->calls || !o->limit_mib || !o->repeat)
     return "a number must be at least 1, a list has at most 16 numbers, and 2 GiB is too much";
@@ -495,7 +495,7 @@ static bool run_size(long bytes, const struct options* o) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   struct options o = parse(argc, argv);
-  const char* wrong = o.help ? NULL : complaint(&o);
+  const char* wrong = o.help ? NULL : rule_broken(&o);
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank == 0 && o.help) fputs(usage, stdout);

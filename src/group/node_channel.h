@@ -35,7 +35,8 @@ class NodeChannel final : public Channel {
   // member that fails tells the others, whose first meeting then ends with its error.
   [[nodiscard]] static Result<std::unique_ptr<NodeChannel>> make(
       std::shared_ptr<const NodeGround> ground, std::uint64_t key);
-  // The same for a group over several nodes. A member that fails tells nobody: the caller does.
+  // The same for a group over several nodes. A member that fails does not tell the
+  // others: its caller does.
   [[nodiscard]] static Result<std::unique_ptr<NodeChannel>> make_near(
       std::shared_ptr<const NodeGround> ground, std::uint64_t key, NodeLink& link);
   NodeChannel(const NodeChannel&) = delete;

@@ -1,5 +1,5 @@
 // Runs of a window and their bytes: what is put into a message is what is taken out of it, and a
-// message that nobody can have sent is refused.
+// message that no process can have sent is refused.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -6,7 +6,6 @@
 #include "collective/window/coverage.h"
 #include "collective/window/path_context.h"
 #include "collective/window/walk.h"
-#include "pattern/copy.h"
 
 namespace shima {
 
@@ -20,9 +19,6 @@ class WindowIo {
   // Starts a window, with no byte marked.
   void begin(const Window& window);
   void mark(const Strip& strip) { coverage_.mark(strip); }
-  void mark(const StripPair& pair) {
-    coverage_.mark({pair.a_offset, pair.len_bytes, pair.a_stride_bytes, pair.count});
-  }
   void mark(const Coverage& runs) { coverage_.add(runs); }
   [[nodiscard]] const Window& window() const { return window_; }
 
