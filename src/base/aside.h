@@ -1,6 +1,7 @@
 // Runs one piece of work at a time in a thread of its own, while the caller continues.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -30,7 +31,8 @@ class Aside {
   // Starts a piece of work. If it is not `worth_a_thread`, or no thread can be created, the caller
   // runs it before this returns.
   void start(std::function<Status()> work, bool worth_a_thread) {
-    if (!has_thread(worth_a_thread)) {
+    started_ = true;
+    if (!worth_a_thread || !has_thread()) {
       outcome_ = caught([&] { return work(); });
       return;
     }
@@ -39,16 +41,28 @@ class Aside {
     changed_.notify_all();
   }
 
+  // Whether no work is in progress: then wait() does not block.
+  [[nodiscard]] bool ended() {
+    const std::lock_guard hold(mutex_);
+    return !work_;
+  }
+  // Sleeps this long, or until work ends; not at all if the end of work was not yet waited for.
+  void sleep(std::chrono::nanoseconds longest) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, longest, [&] { return started_ && !work_; });
+  }
+
   // Waits for its end; returns its result once.
   [[nodiscard]] Status wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !work_; });
+    started_ = false;
     return std::exchange(outcome_, Status{});
   }
 
  private:
-  bool has_thread(bool wanted) {
-    if (thread_.joinable() || !wanted) return thread_.joinable();
+  bool has_thread() {
+    if (thread_.joinable()) return true;
     if (auto started = start_quiet_thread([this] { run(); })) thread_ = *std::move(started);
     return thread_.joinable();
   }
@@ -73,6 +87,7 @@ class Aside {
   std::condition_variable changed_;
   std::function<Status()> work_;  // under way
   Status outcome_;
+  bool started_ = false;  // and its end was not waited for; the thread does not use it
   bool ending_ = false;
   std::thread thread_;
 };

@@ -3,16 +3,30 @@
 #include <algorithm>
 
 namespace shima {
+namespace {
+
+// Writing a window of this size costs more than to let a thread do it.
+constexpr std::uint64_t least_aside_bytes = 64 * 1024;
+
+}  // namespace
 
 AgentServer::AgentServer(PathContext& context, int agent, std::vector<Domain> domains,
                          std::span<const int> guest_masters)
     : context_(context),
+      disk_context_{context.direction, context.plan,    context.mine,
+                    context.near,      context.channel, context.file,
+                    disk_counters_,    context.staging, context.disk},
       agent_(agent),
       domains_(std::move(domains)),
       near_(context, WindowRole::agent),
       guests_(context, guest_masters, domains_),
       walk_(context.near, context.file.layout(), context.plan.window_bytes, domains_),
-      sides_{Side(context), Side(context)} {}
+      sides_{Side(disk_context_), Side(disk_context_)} {}
+
+AgentServer::~AgentServer() {
+  std::ignore = stop();
+  context_.counters.add(disk_counters_);
+}
 
 Result<bool> AgentServer::step() {
   if (done_) return false;
@@ -50,25 +64,32 @@ Result<bool> AgentServer::take_messages() {
 
 Result<bool> AgentServer::advance(int index) {
   Side& at = side(index);
-  const bool was_idle = at.state == State::idle;
-  if (was_idle) {
-    SHIMA_TRY_ASSIGN(const bool opened, open_next(index));
-    if (!opened) return false;
+  bool moved = false;
+  if (at.state == State::idle) {
+    SHIMA_TRY_ASSIGN(moved, open_next(index));
+    if (!moved) return false;
   }
   if (at.state == State::collecting) {
-    if (!can_complete(index)) return was_idle;
+    if (!can_move(index)) return moved;
+    if (context_.direction == Direction::write) SHIMA_TRY(near_.outcome(index));
+    start_disk(index);
+    moved = true;
+  }
+  if (at.state == State::moving) {
+    if (!context_.disk.ended()) return moved;
     SHIMA_TRY(complete(index));
     return true;
   }
-  if (!near_.is_done(index)) return false;
+  if (!near_.is_done(index)) return moved;
   at.state = State::idle;
   return true;
 }
 
-// Windows are completed in order: guests expect replies in the order of their windows.
-bool AgentServer::can_complete(int index) {
+// Windows are moved in order: guests expect replies in the order of their windows.
+bool AgentServer::can_move(int index) {
   const bool is_first = std::ranges::none_of(sides_, [&](const Side& other) {
-    return other.state == State::collecting && other.serial < side(index).serial;
+    return other.state == State::moving ||
+           (other.state == State::collecting && other.serial < side(index).serial);
   });
   return is_first && guests_.all_arrived(index) && near_.is_done(index);
 }
@@ -109,17 +130,29 @@ Result<bool> AgentServer::open_next(int index) {
   return true;
 }
 
-Status AgentServer::complete(int index) {
-  Side& at = side(index);
-  if (context_.direction == Direction::read) return read(index);
-  SHIMA_TRY(near_.outcome(index));
-  at.state = State::idle;
-  return at.io.write_marked(near_.image(index));
+void AgentServer::start_disk(int index) {
+  side(index).state = State::moving;
+  context_.disk.start(
+      [this, index]() -> Status {
+        Side& at = side(index);
+        if (context_.direction == Direction::write) return at.io.write_marked(near_.image(index));
+        SHIMA_TRY_ASSIGN(at.end, at.io.read_marked(near_.image(index)));
+        return {};
+      },
+      has_guests() && side(index).window.range.len_bytes() >= least_aside_bytes);
 }
 
-Status AgentServer::read(int index) {
+Status AgentServer::complete(int index) {
+  SHIMA_TRY(context_.disk.wait());
+  if (context_.direction == Direction::read) return answer(index);
+  side(index).state = State::idle;
+  return {};
+}
+
+// Sends the bytes that were read to guests, and hands them out to near members.
+Status AgentServer::answer(int index) {
   Side& at = side(index);
-  SHIMA_TRY_ASSIGN(const TargetOffset end, at.io.read_marked(near_.image(index)));
+  const TargetOffset end = at.end;
   if (end < at.window.range.end) {
     end_of_file_ = std::min(end_of_file_, at.io.end_of_file());
     walk_.stop_at(end_of_file_);

@@ -1,8 +1,10 @@
 // An agent's work: it takes its domains through two windows, which it uses in turn.
 //
 // A write collects the bytes of members near it and of guests, then writes the window. A read
-// collects the runs that guests want, reads the window, then hands the bytes out. No step blocks
-// but for the disk and for copying.
+// collects the runs that guests want, reads the window, then hands the bytes out. If the agent has
+// guests, a thread writes and reads large windows, one after the other in their order, while the
+// agent exchanges the messages of the next. No step blocks but for copying, and for the disk
+// without that thread.
 #pragma once
 
 #include <array>
@@ -20,6 +22,10 @@ class AgentServer {
  public:
   AgentServer(PathContext& context, int agent, std::vector<Domain> domains,
               std::span<const int> guest_masters);
+  AgentServer(const AgentServer&) = delete;
+  AgentServer& operator=(const AgentServer&) = delete;
+  // Waits for the disk, which uses the windows.
+  ~AgentServer();
 
   [[nodiscard]] Status start() { return near_.start(); }
   [[nodiscard]] bool done() const { return done_; }
@@ -27,12 +33,15 @@ class AgentServer {
   [[nodiscard]] bool has_guests() const { return !guests_.empty(); }
   // Does what can be done now; returns whether there was anything.
   [[nodiscard]] Result<bool> step();
+  // Waits for the disk after the last step, and returns its error.
+  [[nodiscard]] Status stop() { return context_.disk.wait(); }
   [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
 
  private:
   enum class State : std::uint8_t {
     idle,
     collecting,   // waits for guests and, to write, for near members
+    moving,       // the disk writes or reads; one side at a time
     handing_out,  // a read: near members copy
   };
   struct Side {
@@ -41,6 +50,7 @@ class AgentServer {
     std::uint64_t serial = 0;
     WindowIo io;
     Window window;
+    TargetOffset end;                     // a read: of what was found
     std::vector<MemberWalk> near;         // a read: where the near members are
     std::vector<GuestMessage> to_answer;  // a read
   };
@@ -48,14 +58,17 @@ class AgentServer {
 
   [[nodiscard]] Result<bool> take_messages();
   [[nodiscard]] Result<bool> advance(int index);
-  [[nodiscard]] bool can_complete(int index);
+  [[nodiscard]] bool can_move(int index);
   [[nodiscard]] Result<bool> open_next(int index);
   [[nodiscard]] WindowId next_window() const;
+  void start_disk(int index);
   [[nodiscard]] Status complete(int index);
-  [[nodiscard]] Status read(int index);
+  [[nodiscard]] Status answer(int index);
   [[nodiscard]] Side& side(int index) { return sides_[static_cast<std::size_t>(index)]; }
 
   PathContext& context_;
+  Counters disk_counters_;    // of the disk's thread
+  PathContext disk_context_;  // the same, but for these counters
   int agent_;
   std::vector<Domain> domains_;
   NearBytes near_;

@@ -6,6 +6,8 @@
 // work, it sleeps until something changes, or ends when a member has quit: messages in flight are
 // then completed by the messenger (Channel::wait_for_transfers). All roles run in the same thread,
 // so no step may block.
+#include <sched.h>
+
 #include <algorithm>
 #include <deque>
 #include <optional>
@@ -141,7 +143,12 @@ class Pause {
     fault_point(FaultPhase::wait);
     if (!for_messages) return context_.channel.windows()->sleep(sleeper_, state);
     const ScopedTimer timer(context_.counters.wait_ns);
-    context_.channel.messenger()->rest();
+    const auto longest = context_.channel.messenger()->pause();
+    if (longest.count() == 0) {
+      sched_yield();
+    } else {
+      context_.disk.sleep(longest);
+    }
     return {};
   }
   void moved() {
@@ -173,6 +180,7 @@ Result<FileOffset> run_windows(PathContext& context) {
   Roles roles;
   SHIMA_TRY(Assignment(context).assign(roles));
   SHIMA_TRY(repeat_rounds(context, roles));
+  if (roles.agent) SHIMA_TRY(roles.agent->stop());
   for (const WindowFiller& filler : roles.fillers) SHIMA_TRY(filler.status());
   return roles.agent ? roles.agent->end_of_file() : no_end_of_file;
 }

@@ -180,8 +180,8 @@ Status CollectiveTransfer::publish_before() {
 }
 
 Status CollectiveTransfer::move_shared(WindowStaging& staging, Part& part) {
-  PathContext context{call_.direction, prepared_->plan, mine_,          prepared_->near,
-                      call_.channel,   call_.file,      call_.counters, staging};
+  PathContext context{call_.direction, prepared_->plan, mine_,   prepared_->near, call_.channel,
+                      call_.file,      call_.counters,  staging, call_.disk};
   SHIMA_TRY_ASSIGN(part.end_of_file, run_path(context));
   // The owner of the bytes must find what agents wrote.
   return call_.caches_apart ? call_.file.publish() : Status{};

@@ -19,6 +19,7 @@ struct CollectiveCall {
   Counters& counters;
   const Tuning& tuning;
   bool caches_apart;  // members do not see at once what other nodes write (see Subfile::publish)
+  Aside& disk;        // idle
 };
 
 // A member's part of a collective call.

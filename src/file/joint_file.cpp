@@ -173,8 +173,8 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
     counters.file_pieces += access->post.file_pieces;
     counters.memory_pieces += access->post.memory_pieces;
   }
-  const CollectiveCall call{direction,    *channel_, file_, counters, tuning_for(direction),
-                            caches_apart_};
+  const CollectiveCall call{direction,     *channel_, file_, counters, tuning_for(direction),
+                            caches_apart_, disk_};
   CollectiveTransfer transfer(call);
   SHIMA_TRY(transfer.start(std::move(access)));
   Result<std::uint64_t> own = 0;

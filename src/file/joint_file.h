@@ -10,6 +10,7 @@
 #include "file/file.h"
 #include "file/own_access.h"
 #include "group/agreement.h"
+#include "group/node/shared_windows.h"
 #include "group/pointer/shared_pointer.h"
 #include "store/striped/logical_file.h"
 
@@ -103,6 +104,10 @@ class JointFile final : public File {
   Tuning write_tuning_;
   Tuning read_tuning_;
   bool atomic_ = false;
+  // Of collective transfers over several nodes. Uses the channel.
+  Aside disk_{[this] {
+    if (const SharedWindows* const windows = channel_->windows()) windows->use_all_cores();
+  }};
 };
 
 }  // namespace shima

@@ -1,6 +1,7 @@
 // Messages between members of different nodes, for collective transfers.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -55,8 +56,9 @@ class Messenger {
   // The message, with its actual length, once it was sent or has arrived; then the ticket is
   // invalid. Nothing while it is in flight.
   [[nodiscard]] virtual Result<std::optional<MessageBuffer>> done(Ticket ticket) = 0;
-  // Sleeps between two polls that found nothing; longer after each until moved() is called.
-  virtual void rest() = 0;
+  // How long to sleep after a poll that found nothing, 0 to yield; longer after each until moved()
+  // is called.
+  [[nodiscard]] virtual std::chrono::nanoseconds pause() = 0;
   virtual void moved() = 0;
 };
 

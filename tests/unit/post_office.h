@@ -138,14 +138,9 @@ class QueueMessenger final : public Messenger {
     pending_.erase(found);
     return message;
   }
-  void rest() override {
+  std::chrono::nanoseconds pause() override {
     constexpr auto longest = std::chrono::microseconds(500);
-    if (pause_.count() == 0) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(pause_);
-    }
-    pause_ = std::min(pause_ * 2 + std::chrono::microseconds(1), longest);
+    return std::exchange(pause_, std::min(pause_ * 2 + std::chrono::microseconds(1), longest));
   }
   void moved() override { pause_ = {}; }
   // Ends what is under way, after all members have stopped sending.

@@ -24,7 +24,7 @@ std::vector<std::byte> contents(const MessageBuffer& buffer) {
 std::vector<std::byte> wait_for(Messenger& messenger, Messenger::Ticket ticket) {
   while (true) {
     if (const auto message = messenger.done(ticket).value()) return contents(*message);
-    messenger.rest();
+    std::this_thread::sleep_for(messenger.pause());
   }
 }
 
@@ -105,7 +105,7 @@ TEST(SeveralNodes, TransferThatAMemberQuitsLeavesNothing) {
         std::ignore = messenger.send(next, Lane::to_agent, bytes_with(100, round));
         if (me % 2 == 0) std::ignore = messenger.receive(next, Lane::to_agent, MessageBuffer(100));
         if (me == round) channel->quit_transfer();
-        while (!channel->transfer_quit()) messenger.rest();
+        while (!channel->transfer_quit()) std::this_thread::sleep_for(messenger.pause());
         channel->end_transfer();
         EXPECT_EQ(channel->agree({.code = Code::io, .rank = me}).code, Code::io);
         channel->wait_for_transfers();

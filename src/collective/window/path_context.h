@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "base/aside.h"
 #include "collective/plan/plan.h"
 #include "collective/plan/post.h"
 #include "group/channel.h"
@@ -27,6 +28,7 @@ struct PathContext {
   LogicalFile& file;
   Counters& counters;
   WindowStaging& staging;
+  Aside& disk;  // writes and reads windows while this thread exchanges messages
 
   // The domains of the agent that this member is; none if it is no agent.
   [[nodiscard]] std::vector<Domain> my_domains() const {

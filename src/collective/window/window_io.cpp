@@ -8,11 +8,11 @@ namespace shima {
 void WindowIo::begin(const Window& window) {
   window_ = window;
   coverage_.reset(window.range, context_.plan.granule_bytes);
-  ++context_.counters.windows;
 }
 
 Status WindowIo::write_marked(const std::byte* data) {
   const ScopedTimer timer(context_.counters.disk_ns);
+  ++context_.counters.windows;
   fault_point(FaultPhase::disk);
   return coverage_.for_each_run(0, [&](TargetRange run) -> Status {
     ++context_.counters.runs;
@@ -24,6 +24,7 @@ Status WindowIo::write_marked(const std::byte* data) {
 
 Result<TargetOffset> WindowIo::read_marked(std::byte* data) {
   const ScopedTimer timer(context_.counters.disk_ns);
+  ++context_.counters.windows;
   fault_point(FaultPhase::disk);
   TargetOffset end = window_.range.end;
   SHIMA_TRY(coverage_.for_each_run(sieve_gap_bytes, [&](TargetRange run) -> Status {

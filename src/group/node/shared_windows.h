@@ -69,6 +69,8 @@ class SharedWindows {
   }
   [[nodiscard]] const WaitHooks& hooks() const { return hooks_; }
   [[nodiscard]] int index() const { return segment_.index(); }
+  // See NodeSegment.
+  void use_all_cores() const { segment_.use_all_cores(); }
 
  private:
   [[nodiscard]] ServerWindows& windows_of(WindowServer server) const {

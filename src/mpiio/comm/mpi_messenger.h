@@ -32,7 +32,7 @@ class MpiMessenger final : public Messenger {
   [[nodiscard]] Result<Ticket> send(int to, Lane lane, MessageBuffer message) override;
   [[nodiscard]] Result<Ticket> receive(int from, Lane lane, MessageBuffer buffer) override;
   [[nodiscard]] Result<std::optional<MessageBuffer>> done(Ticket ticket) override;
-  void rest() override { pause_.rest(); }
+  [[nodiscard]] std::chrono::nanoseconds pause() override { return pause_.next(); }
   void moved() override { pause_.reset(); }
 
   // A transfer begins, with nothing under way.

@@ -10,23 +10,27 @@
 
 namespace shima {
 
-void Rest::rest() {
+std::chrono::nanoseconds Rest::next() {
+  using std::chrono::microseconds;
   constexpr int yields = 20;
   constexpr int looks_per_doubling = 10;  // a step of a collective call waits for a poll
   constexpr int longest_doubling = 5;
-  constexpr long shortest_sleep_ns = 20'000;
-  constexpr timespec prompt_sleep{0, 10'000};  // the kernel adds up to 50 us
-  if (looks_++ < yields) {
-    sched_yield();
-    return;
-  }
-  if (pace_ == Pace::prompt) {
-    nanosleep(&prompt_sleep, nullptr);
-    return;
-  }
+  constexpr microseconds shortest_sleep(20);
+  constexpr microseconds prompt_sleep(10);  // the kernel adds up to 50 us
+  if (looks_++ < yields) return {};
+  if (pace_ == Pace::prompt) return prompt_sleep;
   const int doublings = (looks_ - yields) / looks_per_doubling;
-  const timespec pause{0, shortest_sleep_ns << std::min(doublings, longest_doubling)};
-  nanosleep(&pause, nullptr);
+  return shortest_sleep * (1 << std::min(doublings, longest_doubling));
+}
+
+void Rest::rest() {
+  const std::chrono::nanoseconds pause = next();
+  const timespec sleep{0, static_cast<long>(pause.count())};
+  if (pause.count() == 0) {
+    sched_yield();
+  } else {
+    nanosleep(&sleep, nullptr);
+  }
 }
 
 Status checked(int mpi_code, const char* doing) {

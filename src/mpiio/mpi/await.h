@@ -22,6 +22,8 @@ class Rest {
   enum class Pace { growing, prompt };
   explicit Rest(Pace pace = Pace::growing) : pace_(pace) {}
   void rest();
+  // How long the next rest is; 0: it only yields.
+  [[nodiscard]] std::chrono::nanoseconds next();
   void reset() { looks_ = 0; }
 
  private:
