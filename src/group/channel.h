@@ -49,14 +49,15 @@ class Channel {
   virtual ~Channel() = default;
 
   [[nodiscard]] virtual int rank() const = 0;
-  [[nodiscard]] virtual const std::vector<Member>& members() const = 0;
   // The word for a member in error messages.
   [[nodiscard]] virtual std::string_view member_word() const { return "rank"; }
-  [[nodiscard]] int size() const { return static_cast<int>(members().size()); }
+  [[nodiscard]] int size() const { return topology().size(); }
   [[nodiscard]] virtual const Topology& topology() const = 0;
   // The members whose messages combine() shows to this one: their ranks, by index.
-  [[nodiscard]] virtual std::span<const int> near_ranks() const = 0;
+  [[nodiscard]] virtual NodeRanks near_ranks() const = 0;
   [[nodiscard]] virtual int near_index() const = 0;  // of this member
+  // The process of a near member.
+  [[nodiscard]] virtual std::int32_t near_pid(int index) const = 0;
 
   // Sends every member's message to every member. Collective. If a member passes an error in place
   // of a message, or a message does not arrive, all members return the worst code. The messages

@@ -43,7 +43,7 @@ Result<std::unique_ptr<NodeChannel>> NodeChannel::make(std::shared_ptr<const Nod
   if (made) return made;
   const Outcome cannot{.code = made.error().code, .rank = ground->segment->index()};
   std::ignore = slot->rendezvous.arrive(
-      words_of(cannot), static_cast<std::uint32_t>(ground->members.size()), ground->hooks);
+      words_of(cannot), static_cast<std::uint32_t>(ground->segment->member_count()), ground->hooks);
   ground->segment->leave(slot);
   return made;
 }
@@ -67,7 +67,7 @@ NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot, N
       windows_(*ground_->segment, slot, hooks_),
       requests_(*ground_->segment, slot, hooks_),
       shared_pointer_(slot->shared_pointer) {
-  for (auto& messages : messages_) messages.resize(ground_->members.size());
+  for (auto& messages : messages_) messages.resize(static_cast<std::size_t>(near_count()));
 }
 
 NodeChannel::~NodeChannel() { ground_->segment->leave(slot_); }
@@ -170,7 +170,7 @@ std::span<std::byte> NodeChannel::join_values(const Joining& values) {
 }
 
 Status NodeChannel::read_messages() {
-  for (int i = 0; i < size(); ++i) {
+  for (int i = 0; i < near_count(); ++i) {
     SHIMA_TRY_ASSIGN(messages_[turn_][static_cast<std::size_t>(i)], message_of(i));
   }
   return {};

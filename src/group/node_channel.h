@@ -22,10 +22,10 @@ struct NodeGround {
   std::shared_ptr<NodeSegment> segment;
   std::shared_ptr<StagingPool> staging;
   WaitHooks hooks;
-  std::vector<Member> members;  // of all nodes
-  Topology topology;            // of the members
-  int node = 0;                 // this one
-  bool one_space = false;       // the members share one address space
+  std::vector<std::int32_t> near_pids;  // the processes of this node, by index
+  Topology topology;                    // of all nodes
+  int node = 0;                         // this one
+  bool one_space = false;               // its members share one address space
   std::string_view member_word = "rank";
 };
 
@@ -46,12 +46,14 @@ class NodeChannel final : public Channel {
   [[nodiscard]] int rank() const override {
     return near_ranks()[static_cast<std::size_t>(near_index())];
   }
-  [[nodiscard]] const std::vector<Member>& members() const override { return ground_->members; }
   [[nodiscard]] const Topology& topology() const override { return ground_->topology; }
-  [[nodiscard]] std::span<const int> near_ranks() const override {
+  [[nodiscard]] NodeRanks near_ranks() const override {
     return ground_->topology.ranks_on(ground_->node);
   }
   [[nodiscard]] int near_index() const override { return ground_->segment->index(); }
+  [[nodiscard]] std::int32_t near_pid(int index) const override {
+    return ground_->near_pids[static_cast<std::size_t>(index)];
+  }
   [[nodiscard]] std::string_view member_word() const override { return ground_->member_word; }
   [[nodiscard]] Result<Messages> exchange(
       const Result<std::span<const std::byte>>& mine) noexcept override;

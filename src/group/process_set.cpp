@@ -14,8 +14,8 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::meet(const RollCall& call) {
     ground = std::make_shared<NodeGround>();
     ground->member_word = "member";
     ground->staging = std::make_shared<StagingPool>();
-    for (const pid_t pid : call.pids) ground->members.push_back({.node = 0, .pid = pid});
-    ground->topology = Topology(ground->members);
+    ground->near_pids.assign(call.pids.begin(), call.pids.end());
+    ground->topology = Topology(std::vector<Member>(call.pids.size()));
     const std::weak_ptr<NodeGround> alive = ground;
     ground->hooks = {.progress = {}, .peers = [alive]() -> Status {
                        const auto shared = alive.lock();
@@ -28,7 +28,6 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::meet(const RollCall& call) {
   SHIMA_TRY_ASSIGN(ground->segment, call_roll(calling));
   const NodeSegment& segment = *ground->segment;
   ground->one_space = segment.one_space();
-  for (Member& member : ground->members) member.cores = segment.usable_cores();
   ground->topology.set_cores(segment.usable_cores());
   ground->hooks.may_spin = segment.member_count() <= segment.usable_cores();
   SHIMA_TRY_ASSIGN(set->own_, set->make_channel());

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <array>
+
 #include "group/channel.h"
 #include "group/pointer/shared_pointer.h"
 #include "ipc/staging_pool.h"
@@ -11,16 +13,13 @@ namespace shima {
 
 class SoloChannel final : public Channel {
  public:
-  SoloChannel()
-      : members_{{.node = 0, .pid = ::getpid(), .cores = 1}},
-        topology_(members_),
-        shared_pointer_(words_) {}
+  SoloChannel() : topology_(std::array<Member, 1>()), shared_pointer_(words_) {}
 
   [[nodiscard]] int rank() const override { return 0; }
-  [[nodiscard]] const std::vector<Member>& members() const override { return members_; }
   [[nodiscard]] const Topology& topology() const override { return topology_; }
-  [[nodiscard]] std::span<const int> near_ranks() const override { return topology_.ranks_on(0); }
+  [[nodiscard]] NodeRanks near_ranks() const override { return topology_.ranks_on(0); }
   [[nodiscard]] int near_index() const override { return 0; }
+  [[nodiscard]] std::int32_t near_pid(int) const override { return ::getpid(); }
   [[nodiscard]] Result<Messages> exchange(
       const Result<std::span<const std::byte>>& mine) noexcept override {
     if (!mine) return std::unexpected(mine.error());
@@ -51,7 +50,6 @@ class SoloChannel final : public Channel {
   [[nodiscard]] Messenger* messenger() override { return nullptr; }
 
  private:
-  std::vector<Member> members_;
   Topology topology_;
   std::vector<std::byte> value_;
   std::vector<std::byte> message_;

@@ -4,43 +4,120 @@
 
 namespace shima {
 
-Topology::Topology(std::span<const Member> members)
-    : places_(members.size()), ranks_(members.size()) {
-  for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    const auto node = static_cast<std::size_t>(members[rank].node);
-    if (node >= nodes_.size()) nodes_.resize(node + 1);
-    nodes_[node].cores = members[rank].cores;
-    places_[rank] = {members[rank].node, static_cast<int>(nodes_[node].rank_count++)};
-  }
-  std::size_t first = 0;
-  for (Node& node : nodes_) {
-    node.first_rank = first;
-    first += node.rank_count;
-  }
+Topology::Topology(std::span<const Member> members) : size_(static_cast<int>(members.size())) {
+  make_rows(members);
   number_candidates();
-  for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    const Place& at = places_[rank];
-    ranks_[nodes_[static_cast<std::size_t>(at.node)].first_rank +
-           static_cast<std::size_t>(at.index)] = static_cast<int>(rank);
+  const auto beyond = std::ranges::find_if(members, [](const Member& m) { return m.node != 0; });
+  block_ = std::max(1, static_cast<int>(beyond - members.begin()));
+  kind_ = kind_of(members);
+  if (kind_ == Kind::listed) list(members);
+}
+
+void Topology::make_rows(std::span<const Member> members) {
+  struct Node {
+    int members = 0;
+    int cores = 1;
+  };
+  std::vector<Node> nodes;
+  for (const Member& member : members) {
+    const auto node = static_cast<std::size_t>(member.node);
+    if (node >= nodes.size()) nodes.resize(node + 1);
+    nodes[node] = {nodes[node].members + 1, member.cores};
+  }
+  node_count_ = static_cast<int>(nodes.size());
+  int before = 0;
+  for (int i = 0; i < node_count_; ++i) {
+    const Node& node = nodes[static_cast<std::size_t>(i)];
+    if (rows_.empty() || rows_.back().members != node.members || rows_.back().cores != node.cores)
+      rows_.push_back(
+          {.first_node = i, .members = node.members, .cores = node.cores, .first_member = before});
+    before += node.members;
   }
 }
 
+int Topology::Row::candidates() const { return std::clamp(cores, 1, members); }
+
 void Topology::number_candidates() {
-  candidates_ = 0;
-  for (Node& node : nodes_) {
-    node.candidates_before = candidates_;
-    candidates_ += std::clamp(node.cores, 1, static_cast<int>(node.rank_count));
+  int before = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    rows_[i].candidates_before = before;
+    const int end = i + 1 < rows_.size() ? rows_[i + 1].first_node : node_count_;
+    before += (end - rows_[i].first_node) * rows_[i].candidates();
   }
 }
 
 void Topology::set_cores(int cores) {
-  for (Node& node : nodes_) node.cores = cores;
+  for (Row& row : rows_) row.cores = cores;
   number_candidates();
 }
 
+Topology::Kind Topology::kind_of(std::span<const Member> members) const {
+  if (std::ranges::is_sorted(members, {}, &Member::node)) return Kind::consecutive;
+  for (int rank = 0; rank < size_; ++rank)
+    if (members[static_cast<std::size_t>(rank)].node != rank / block_ % node_count_)
+      return Kind::listed;
+  return Kind::dealt;
+}
+
+void Topology::list(std::span<const Member> members) {
+  std::vector<int> counts(static_cast<std::size_t>(node_count_));
+  places_.resize(members.size());
+  ranks_.resize(members.size());
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    const int node = members[rank].node;
+    places_[rank] = {node, counts[static_cast<std::size_t>(node)]++};
+    ranks_[static_cast<std::size_t>(members_before(node) + places_[rank].index)] =
+        static_cast<int>(rank);
+  }
+}
+
+const Topology::Row& Topology::row_of_node(int node) const {
+  return *(std::ranges::upper_bound(rows_, node, {}, &Row::first_node) - 1);
+}
+
+Topology::Place Topology::place_of(int rank) const {
+  if (kind_ == Kind::listed) return places_[static_cast<std::size_t>(rank)];
+  if (kind_ == Kind::dealt) {
+    const int turn = rank / block_;
+    return {turn % node_count_, turn / node_count_ * block_ + rank % block_};
+  }
+  const int node = node_of_place(rank);
+  return {node, rank - members_before(node)};
+}
+
+int Topology::node_of(int rank) const { return place_of(rank).node; }
+
+int Topology::index_of(int rank) const { return place_of(rank).index; }
+
+NodeRanks Topology::ranks_on(int node) const {
+  const Row& row = row_of_node(node);
+  if (kind_ == Kind::dealt) return {node * block_, block_, node_count_ * block_, row.members};
+  const int first = members_before(node);
+  if (kind_ == Kind::consecutive) return {first, row.members, 0, row.members};
+  return NodeRanks(std::span(ranks_).subspan(static_cast<std::size_t>(first),
+                                             static_cast<std::size_t>(row.members)));
+}
+
+int Topology::candidates_before(int node) const {
+  if (rows_.empty()) return 0;
+  const Row& row = row_of_node(node);
+  return row.candidates_before + (node - row.first_node) * row.candidates();
+}
+
+int Topology::members_before(int node) const {
+  if (rows_.empty()) return 0;
+  const Row& row = row_of_node(node);
+  return row.first_member + (node - row.first_node) * row.members;
+}
+
+int Topology::node_of_place(int place) const {
+  const Row& row = *(std::ranges::upper_bound(rows_, place, {}, &Row::first_member) - 1);
+  return row.first_node + (place - row.first_member) / row.members;
+}
+
 int Topology::node_of_candidate(int candidate) const {
-  const auto beyond = std::ranges::upper_bound(nodes_, candidate, {}, &Node::candidates_before);
-  return static_cast<int>(beyond - nodes_.begin()) - 1;
+  const Row& row = *(std::ranges::upper_bound(rows_, candidate, {}, &Row::candidates_before) - 1);
+  return row.first_node + (candidate - row.candidates_before) / row.candidates();
 }
 
 }  // namespace shima

@@ -1,11 +1,14 @@
 // Which members run on which node, and how many of them can be agents.
 //
 // Nodes are numbered from 0 in the order of their first members; the members of a node have indices
-// in the order of their ranks. Pure.
+// in the order of their ranks. Launchers place ranks in blocks (the first k on the first node, ...)
+// or deal them to the nodes in turn, some at a time. Both are formulas, so a topology has one entry
+// for each row of equal nodes, whatever the number of ranks. Only other placements are listed rank
+// by rank. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -14,8 +17,32 @@ namespace shima {
 // The place of a member.
 struct Member {
   int node = 0;
-  std::int32_t pid = 0;
   int cores = 1;  // usable by the members of its node together
+};
+
+// The ranks of a node, by index. Its topology must outlive it.
+class NodeRanks {
+ public:
+  explicit NodeRanks(std::span<const int> listed)
+      : listed_(listed.data()), count_(static_cast<int>(listed.size())) {}
+  // `block` ranks from `first` on, as many again `stride` ranks later, and so on.
+  NodeRanks(int first, int block, int stride, int count)
+      : first_(first), block_(block), stride_(stride), count_(count) {}
+
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(count_); }
+  [[nodiscard]] int operator[](std::size_t index) const {
+    if (listed_ != nullptr) return listed_[index];
+    const int i = static_cast<int>(index);
+    return first_ + i / block_ * stride_ + i % block_;
+  }
+  [[nodiscard]] int front() const { return (*this)[0]; }
+
+ private:
+  const int* listed_ = nullptr;
+  int first_ = 0;
+  int block_ = 1;
+  int stride_ = 0;
+  int count_ = 0;
 };
 
 class Topology {
@@ -24,50 +51,57 @@ class Topology {
   // Nodes of `members` are numbered as above.
   explicit Topology(std::span<const Member> members);
 
-  [[nodiscard]] int size() const { return static_cast<int>(places_.size()); }
-  [[nodiscard]] int node_count() const { return static_cast<int>(nodes_.size()); }
-  [[nodiscard]] int node_of(int rank) const { return place(rank).node; }
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] int node_count() const { return node_count_; }
+  [[nodiscard]] int node_of(int rank) const;
   // The member's index on its node.
-  [[nodiscard]] int index_of(int rank) const { return place(rank).index; }
-  // The ranks of a node, by index.
-  [[nodiscard]] std::span<const int> ranks_on(int node) const {
-    const Node& at = nodes_[static_cast<std::size_t>(node)];
-    return std::span(ranks_).subspan(at.first_rank, at.rank_count);
-  }
-  [[nodiscard]] int cores_of(int node) const {
-    return nodes_[static_cast<std::size_t>(node)].cores;
-  }
+  [[nodiscard]] int index_of(int rank) const;
+  [[nodiscard]] NodeRanks ranks_on(int node) const;
+  [[nodiscard]] int cores_of(int node) const { return row_of_node(node).cores; }
   // The members on earlier nodes that can be agents: on each as many as it has cores. With
   // node_count() for `node`: of all nodes.
-  [[nodiscard]] int candidates_before(int node) const {
-    return node == node_count() ? candidates_
-                                : nodes_[static_cast<std::size_t>(node)].candidates_before;
-  }
-  // Sets the cores of every node. Allocates nothing.
-  void set_cores(int cores);
+  [[nodiscard]] int candidates_before(int node) const;
+  // The members on earlier nodes. With node_count() for `node`: all.
+  [[nodiscard]] int members_before(int node) const;
+  // The node of a member, by its number if members are counted node by node.
+  [[nodiscard]] int node_of_place(int place) const;
   // The node of a candidate, by its number.
   [[nodiscard]] int node_of_candidate(int candidate) const;
+  // Sets the cores of every node. Allocates nothing.
+  void set_cores(int cores);
 
  private:
+  // Consecutive nodes with the same numbers of members and of cores.
+  struct Row {
+    int first_node = 0;
+    int members = 0;  // of each node
+    int cores = 1;
+    int first_member = 0;  // the members on earlier nodes
+    int candidates_before = 0;
+
+    [[nodiscard]] int candidates() const;  // of each node
+  };
   struct Place {
     int node = 0;
     int index = 0;
   };
-  struct Node {
-    std::size_t first_rank = 0;  // in ranks_
-    std::size_t rank_count = 0;
-    int cores = 1;
-    int candidates_before = 0;
-  };
-  void number_candidates();
-  [[nodiscard]] const Place& place(int rank) const {
-    return places_[static_cast<std::size_t>(rank)];
-  }
+  // dealt: `block_` ranks at a time to each node in turn.
+  enum class Kind : std::uint8_t { consecutive, dealt, listed };
 
-  std::vector<Place> places_;
-  std::vector<Node> nodes_;
-  std::vector<int> ranks_;  // of all nodes, one after the other
-  int candidates_ = 0;
+  void make_rows(std::span<const Member> members);
+  void number_candidates();
+  [[nodiscard]] Kind kind_of(std::span<const Member> members) const;
+  void list(std::span<const Member> members);
+  [[nodiscard]] const Row& row_of_node(int node) const;
+  [[nodiscard]] Place place_of(int rank) const;
+
+  int size_ = 0;
+  int node_count_ = 0;
+  Kind kind_ = Kind::consecutive;
+  int block_ = 1;
+  std::vector<Row> rows_;
+  std::vector<Place> places_;  // listed: by rank
+  std::vector<int> ranks_;     // listed: of all nodes, one after the other
 };
 
 }  // namespace shima

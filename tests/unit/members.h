@@ -34,8 +34,7 @@ struct World {
   [[nodiscard]] std::vector<Member> places() const {
     std::vector<Member> places;
     for (int i = 0; i < members; ++i)
-      places.push_back(
-          {placement == Placement::blocks ? i * nodes / members : i % nodes, ::getpid(), cores});
+      places.push_back({placement == Placement::blocks ? i * nodes / members : i % nodes, cores});
     return places;
   }
 };
@@ -62,7 +61,7 @@ struct WorldGround {
     ground->segment = *segment;
     ground->staging = std::make_shared<StagingPool>();
     ground->hooks.peers = [own = *segment] { return own->check_peers(); };
-    ground->members = world.places();
+    ground->near_pids.assign(topology.ranks_on(ground->node).size(), ::getpid());
     ground->topology = topology;
     ground->one_space = world.one_space;
     constexpr std::uint64_t key = 7;

@@ -176,8 +176,7 @@ std::shared_ptr<NodeGround> ground_of(const SharedBuffer& memory, int count, int
   auto ground = std::make_shared<NodeGround>();
   ground->segment = *segment;
   ground->staging = std::make_shared<StagingPool>();
-  ground->members.resize(static_cast<std::size_t>(count));
-  ground->topology = Topology(ground->members);
+  ground->topology = Topology(std::vector<Member>(static_cast<std::size_t>(count)));
   ground->hooks = hooks;
   return ground;
 }
@@ -272,8 +271,7 @@ TEST(NodeChannel, WhoHasGivenUpIsNotCountedAgain) {
     ground->segment = members[static_cast<std::size_t>(me)];
     ASSERT_TRUE(ground->segment->introduce({}).has_value());
     ground->staging = std::make_shared<StagingPool>();
-    ground->members.resize(count);
-    ground->topology = Topology(ground->members);
+    ground->topology = Topology(std::vector<Member>(count));
     ground->hooks.peers = [segment = ground->segment, me]() -> Status {
       if (me == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // detects it later
       return segment->check_peers();

@@ -37,7 +37,7 @@ std::vector<Post> interleaved(std::uint64_t members, std::uint64_t count, std::u
 
 std::vector<Member> members_on(int nodes, int count, int cores) {
   std::vector<Member> members;
-  for (int i = 0; i < count; ++i) members.push_back({i * nodes / count, 100 + i, cores});
+  for (int i = 0; i < count; ++i) members.push_back({i * nodes / count, cores});
   return members;
 }
 

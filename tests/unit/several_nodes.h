@@ -64,10 +64,10 @@ class SeveralNodesChannel final : public Channel {
   }
 
   int rank() const override { return rank_; }
-  const std::vector<Member>& members() const override { return near_->members(); }
   const Topology& topology() const override { return near_->topology(); }
-  std::span<const int> near_ranks() const override { return near_->near_ranks(); }
+  NodeRanks near_ranks() const override { return near_->near_ranks(); }
   int near_index() const override { return near_->near_index(); }
+  std::int32_t near_pid(int index) const override { return near_->near_pid(index); }
   Result<Messages> exchange(const Result<std::span<const std::byte>>& mine) noexcept override {
     turn_ = 1 - turn_;
     auto& all = network_.exchanged[turn_];

@@ -42,7 +42,7 @@ TEST(Subgroups, CoverTheNodes) {
         SCOPED_TRACE(std::to_string(members) + " members, " + std::to_string(nodes) + " nodes, " +
                      std::to_string(most));
         std::vector<Member> placed;
-        for (int i = 0; i < members; ++i) placed.push_back({i % nodes, 0, 1 + i % nodes});
+        for (int i = 0; i < members; ++i) placed.push_back({i % nodes, 1 + i % nodes});
         check_groups(Topology(placed), most);
       }
 }

@@ -24,30 +24,70 @@ std::vector<Member> random_members(std::mt19937& random) {
   return members;
 }
 
+// `block` members at a time to each node in turn, with equal cores; some nodes get fewer.
+std::vector<Member> dealt_members(std::mt19937& random) {
+  const auto nodes = 1 + random() % 6;
+  const auto block = 1 + random() % 5;
+  std::vector<Member> members((nodes - 1) * block + 1 + random() % 40);
+  const int cores = 1 + static_cast<int>(random() % 4);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    members[i] = {static_cast<int>(i / block % nodes), cores};
+  return members;
+}
+
+// Consecutive members on nodes of unequal sizes and cores.
+std::vector<Member> consecutive_members(std::mt19937& random) {
+  std::vector<Member> members;
+  const int nodes = 1 + static_cast<int>(random() % 6);
+  for (int node = 0; node < nodes; ++node)
+    members.resize(members.size() + 1 + random() % 4, {node, 1 + node % 2});
+  return members;
+}
+
+void check_answers(const std::vector<Member>& members) {
+  const Topology topology(members);
+  ASSERT_EQ(topology.size(), static_cast<int>(members.size()));
+  int candidates = 0;
+  int found = 0;
+  for (int node = 0; node < topology.node_count(); ++node) {
+    EXPECT_EQ(topology.candidates_before(node), candidates);
+    const auto ranks = topology.ranks_on(node);
+    ASSERT_GT(ranks.size(), 0U);
+    EXPECT_EQ(ranks.front(), ranks[0]);
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      EXPECT_TRUE(i == 0 || ranks[i - 1] < ranks[i]);
+      const Member& member = members[static_cast<std::size_t>(ranks[i])];
+      EXPECT_EQ(member.node, node);
+      EXPECT_EQ(topology.cores_of(node), member.cores);
+      EXPECT_EQ(topology.node_of(ranks[i]), node);
+      EXPECT_EQ(topology.index_of(ranks[i]), static_cast<int>(i));
+    }
+    const int here = std::min(topology.cores_of(node), static_cast<int>(ranks.size()));
+    for (int i = 0; i < here; ++i) EXPECT_EQ(topology.node_of_candidate(candidates + i), node);
+    candidates += here;
+    found += static_cast<int>(ranks.size());
+  }
+  EXPECT_EQ(found, topology.size());
+  EXPECT_EQ(topology.candidates_before(topology.node_count()), candidates);
+}
+
 TEST(Topology, AnswersAgreeWithTheMembers) {
   for (unsigned seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const std::vector<Member> members = random_members(random);
-    const Topology topology(members);
-    ASSERT_EQ(topology.size(), static_cast<int>(members.size()));
-    int candidates = 0;
-    for (int node = 0; node < topology.node_count(); ++node) {
-      EXPECT_EQ(topology.candidates_before(node), candidates);
-      const auto ranks = topology.ranks_on(node);
-      ASSERT_FALSE(ranks.empty());
-      EXPECT_TRUE(std::ranges::is_sorted(ranks));
-      for (std::size_t i = 0; i < ranks.size(); ++i) {
-        EXPECT_EQ(members[static_cast<std::size_t>(ranks[i])].node, node);
-        EXPECT_EQ(topology.node_of(ranks[i]), node);
-        EXPECT_EQ(topology.index_of(ranks[i]), static_cast<int>(i));
-      }
-      const int here = std::min(topology.cores_of(node), static_cast<int>(ranks.size()));
-      for (int i = 0; i < here; ++i) EXPECT_EQ(topology.node_of_candidate(candidates + i), node);
-      candidates += here;
-    }
-    EXPECT_EQ(topology.candidates_before(topology.node_count()), candidates);
+    check_answers(random_members(random));
+    check_answers(dealt_members(random));
+    check_answers(consecutive_members(random));
   }
+}
+
+TEST(Topology, SetsTheCoresOfAllNodes) {
+  Topology topology(std::vector<Member>{{0, 1}, {0, 1}, {1, 5}, {1, 5}, {1, 5}});
+  EXPECT_EQ(topology.candidates_before(2), 4);
+  topology.set_cores(2);
+  EXPECT_EQ(topology.candidates_before(2), 4);
+  EXPECT_EQ(topology.node_of_candidate(1), 0);
+  EXPECT_EQ(topology.cores_of(1), 2);
 }
 
 }  // namespace

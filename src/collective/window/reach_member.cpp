@@ -32,9 +32,7 @@ Status reach_member(const PathContext& context, MemberWalk& member, TargetOffset
                     Direction direction, const WindowMemory& window) {
   if (member.index() == context.channel.near_index() || context.channel.one_space())
     return copy_directly(member, end, direction, window.base());
-  const int rank = context.channel.near_ranks()[static_cast<std::size_t>(member.index())];
-  const Member& owner = context.channel.members()[static_cast<std::size_t>(rank)];
-  RemoteTransfer transfer(owner.pid, direction);
+  RemoteTransfer transfer(context.channel.near_pid(member.index()), direction);
   SHIMA_TRY(member.walk_below(
       end, [&](const StripPair& pair) { return add_pieces(transfer, pair, window.base()); }));
   return transfer.flush();

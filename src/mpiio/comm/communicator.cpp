@@ -133,7 +133,7 @@ Result<Neighbourhood> neighbourhood_in(const Gathered<Introduction>& all, int ra
   std::map<std::uint64_t, int> nodes;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int node = nodes.emplace(all[i].node, static_cast<int>(nodes.size())).first->second;
-    around.members.push_back({node, all[i].process.pid, 1});
+    around.members.push_back({.node = node});
   }
   const int here = around.members[static_cast<std::size_t>(rank)].node;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -229,31 +229,32 @@ bool spares_cores(const NodeSegment& segment) {
   return segment.member_count() <= segment.usable_cores();
 }
 
-Status settle_on_one_node(CommState& state, Neighbourhood around) {
+// `members`: of all nodes.
+std::shared_ptr<NodeGround> ground_on(const CommState& state, const Neighbourhood& around,
+                                      std::span<const Member> members) {
   auto ground = std::make_shared<NodeGround>();
   ground->segment = state.segment;
   ground->staging = std::make_shared<StagingPool>();
-  ground->members = std::move(around.members);
+  for (const ProcessIdentity& process : around.local_processes)
+    ground->near_pids.push_back(process.pid);
+  ground->topology = Topology(members);
+  ground->node = ground->topology.node_of(around.rank);
   ground->one_space = state.segment->one_space();
-  for (Member& member : ground->members) member.cores = state.segment->usable_cores();
-  ground->topology = Topology(ground->members);
   ground->hooks = hooks_for(state.segment, spares_cores(*state.segment));
-  state.node = std::move(ground);
+  return ground;
+}
+
+Status settle_on_one_node(CommState& state, Neighbourhood& around) {
+  for (Member& member : around.members) member.cores = state.segment->usable_cores();
+  state.node = ground_on(state, around, around.members);
   return {};
 }
 
 std::shared_ptr<const NodeGround> near_ground(const CommState& state, const Neighbourhood& around,
                                               const Gathered<Abilities>& all) {
-  auto near = std::make_shared<NodeGround>();
-  near->segment = state.segment;
-  near->staging = std::make_shared<StagingPool>();
-  near->members = around.members;
-  for (std::size_t i = 0; i < all.size(); ++i) near->members[i].cores = all[i].cores;
-  near->topology = Topology(near->members);
-  near->node = near->topology.node_of(around.rank);
-  near->one_space = state.segment->one_space();
-  near->hooks = hooks_for(state.segment, spares_cores(*state.segment));
-  return near;
+  std::vector<Member> members = around.members;
+  for (std::size_t i = 0; i < all.size(); ++i) members[i].cores = all[i].cores;
+  return ground_on(state, around, members);
 }
 
 // The addresses of the nodes other than rank 0's.
@@ -336,7 +337,7 @@ Status fill_state(MPI_Comm comm, FirstMeetings& meetings, CommState& state, Stat
   if (last)
     last = caught([&]() -> Status {
       announce(*around, state, shares_memory);
-      return one_node ? settle_on_one_node(state, *std::move(around)) : Status{};
+      return one_node ? settle_on_one_node(state, *around) : Status{};
     });
   return {};
 }

@@ -63,7 +63,7 @@ MessageChannel::MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_
     : ground_(std::move(ground)),
       peers_(ground_->peers()),
       comm_(comm),
-      memory_(std::make_unique<Memory>(ground_->near->members.size())),
+      memory_(std::make_unique<Memory>(static_cast<std::size_t>(ground_->near->topology.size()))),
       messenger_(comm, ground_->near->topology, peers_),
       link_(comm, *ground_->near, peers_, [this] { std::ignore = transfer_quit(); }) {
   PMPI_Comm_rank(comm_, &rank_);

@@ -49,10 +49,10 @@ class MessageChannel final : public Channel {
   ~MessageChannel() override;
 
   [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] const std::vector<Member>& members() const override { return near_->members(); }
   [[nodiscard]] const Topology& topology() const override { return near_->topology(); }
-  [[nodiscard]] std::span<const int> near_ranks() const override { return near_->near_ranks(); }
+  [[nodiscard]] NodeRanks near_ranks() const override { return near_->near_ranks(); }
   [[nodiscard]] int near_index() const override { return near_->near_index(); }
+  [[nodiscard]] std::int32_t near_pid(int index) const override { return near_->near_pid(index); }
   [[nodiscard]] Result<Messages> exchange(
       const Result<std::span<const std::byte>>& mine) noexcept override;
   [[nodiscard]] Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
