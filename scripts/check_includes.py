@@ -59,6 +59,8 @@ ROOMS_BELOW = {
     "tool/common": ["base"],
     "tool/files": ["base", "layout", "store", "file", "tool/common"],
     "tool/launch": ["base", "audit", "pvas/shared", "pvas/launch", "tool/common"],
+    "simulate": CORE + ["group", "collective/plan", "collective/window"],
+    "tool/simulate": ["base", "file", "simulate", "tool/common"],
     "tool/report": ["base", "tool/common", "tool/launch"],
     "tool": ["base", "audit", "file", "pvas/shared", "pvas/launch", "tool"],
 }

@@ -6,6 +6,7 @@
 //   shima mount  show striped files as ordinary ones    mount.cpp
 //   shima umount the reverse                            mount.cpp
 //   shima pvas run  programs in one address space       pvas_run.cpp
+//   shima simulate  planning of collective calls at scale   simulate_options.cpp
 //   shima create, stat, ls, cp, cat, rm, mv, restripe, fsck: files   file_options.cpp
 //
 // All words from the program's name on belong to the program, even if they have the form of an
@@ -25,6 +26,8 @@
 #include "tool/pvas_run.h"
 #include "tool/report/info.h"
 #include "tool/run.h"
+#include "tool/simulate/count_allocations.h"
+#include "tool/simulate/simulate_options.h"
 
 namespace {
 
@@ -191,6 +194,8 @@ int main(int argc, char** argv) {
   umount_command->footer(footer);
   PvasOptions tasks;
   auto* pvas_run = add_pvas_run(app, tasks);
+  SimulateOptions simulation;
+  auto* simulate = add_simulate_command(app, simulation);
   Action on_files;
   add_file_commands(app, on_files);
 
@@ -216,6 +221,7 @@ int main(int argc, char** argv) {
                               : *mount_command  ? mount_directory(mount)
                               : *umount_command ? unmount(mount_point)
                               : *pvas_run       ? run_tasks(tasks)
+                              : *simulate       ? simulate_calls(simulation, count_allocations)
                               : *run            ? run_job(job)
                                                 : exec_process(process);
   return result ? *result : refused(subcommand, result.error());

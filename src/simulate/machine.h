@@ -1,0 +1,62 @@
+// A small model of how long the transfers of a planned call take.
+//
+// A call takes its meetings, then the longest of three that overlap: the work of the processors
+// (copies, pieces, messages), the busiest link, and the disks; and the time until the first window
+// is through. Between nodes, a byte is copied three times more than its write: into the master's
+// window, into the message, and into the agent's window. Where nodes are namespaces of one machine,
+// links and disks are work of the processors that they share, so that all of it adds up. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace shima::simulate {
+
+// All of it can be measured; see bench/model.py.
+struct Machine {
+  double latency_us = 2;     // of a short message between nodes
+  double message_us = 1;     // of a processor for each message
+  double meeting_us = 5;     // of the members of a node
+  double piece_ns = 30;      // of a processor for each piece
+  double io_us = 2;          // of a processor for each read or write of a file
+  double copy_mb_s = 8000;   // by one processor
+  double wire_mb_s = 12000;  // of a node's link, each way
+  double disk_mb_s = 3000;   // of a subfile
+  double shared_cores = 0;   // of all nodes together; 0: each node has its own
+};
+
+struct MachineField {
+  std::string_view name;
+  double Machine::* value;
+  std::string_view text;
+};
+
+extern const std::array<MachineField, 9> machine_fields;
+
+// What a call moves.
+struct Traffic {
+  bool independent = false;
+  int nodes = 1;
+  int cores_per_node = 1;  // that move bytes
+  int agents = 1;
+  int subfiles = 1;
+  std::uint64_t bytes = 0;
+  std::uint64_t pieces = 0;
+  double far_share = 0;  // of the bytes, between nodes
+  double messages = 0;   // between nodes, requests and grants included
+  std::uint64_t window_bytes = 0;
+};
+
+struct Estimate {
+  double seconds = 0;
+  double meetings_s = 0;
+  double processors_s = 0;
+  double wire_s = 0;
+  double disk_s = 0;
+  double first_window_s = 0;
+};
+
+[[nodiscard]] Estimate estimate(const Traffic& traffic, const Machine& machine);
+
+}  // namespace shima::simulate

@@ -1,0 +1,136 @@
+#include "simulate/survey.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "collective/window/walk.h"
+#include "collective/window/window_message.h"
+
+namespace shima::simulate {
+namespace {
+
+// Calls visit(WindowId, number of bytes) for each window with bytes, in order.
+template <class Visit>
+void for_each_window(DomainWalk& walk, std::uint64_t window_bytes, Visit visit) {
+  while (const auto window = walk.next_window()) {
+    std::uint64_t bytes = 0;
+    for (MemberWalk* member : walk.members_in(*window)) {
+      bytes += member->bytes_below(window->range.end);
+      member->skip_below(window->range.end);
+    }
+    visit(id_of(*window, window_bytes), bytes);
+  }
+}
+
+std::span<const NearPost> posts_of(std::span<const NearPost> posts, const Subgroup& subgroup) {
+  const auto begin = std::ranges::lower_bound(posts, subgroup.begin, {}, &NearPost::index);
+  const auto end = std::ranges::lower_bound(posts, subgroup.end, {}, &NearPost::index);
+  return {begin, end};
+}
+
+// One agent's counts, subgroup by subgroup.
+class AgentSurvey {
+ public:
+  AgentSurvey(const Job& job, int agent)
+      : job_(job), domains_(job.plan().agents.domains_of(agent)) {
+    counts_.agent = agent;
+    counts_.rank = job.plan().agents.rank_of(agent);
+    node_ = job.topology().node_of(counts_.rank);
+  }
+
+  void visit(const Subgroup& subgroup, std::span<const NearPost> posts) {
+    const std::uint64_t window_bytes = job_.plan().window_bytes;
+    DomainWalk walk(posts_of(posts, subgroup), job_.layout(), window_bytes, domains_);
+    const bool is_near = subgroup.node == node_;
+    const std::uint64_t before = counts_.messages;
+    for_each_window(walk, window_bytes, [&](const WindowId& id, std::uint64_t bytes) {
+      (is_near ? counts_.near_bytes : counts_.far_bytes) += bytes;
+      std::uint64_t& in_window = messages_[id];
+      if (is_near) return;
+      ++counts_.messages;
+      counts_.most_in_a_window = std::max(counts_.most_in_a_window, ++in_window);
+    });
+    if (counts_.messages > before) ++counts_.subgroups;
+  }
+  [[nodiscard]] AgentCounts counts() const {
+    AgentCounts counts = counts_;
+    counts.windows = messages_.size();
+    return counts;
+  }
+
+ private:
+  const Job& job_;
+  std::vector<Domain> domains_;
+  int node_ = 0;
+  AgentCounts counts_;
+  std::map<WindowId, std::uint64_t> messages_;  // in each window
+};
+
+// The agents' windows that a master announces, as it keeps them during the call.
+struct Served {
+  DomainWalk walk;
+  DomainWalk ahead;
+};
+
+std::vector<int> agents_served(const Job& job, const Subgroups& subgroups, int rank) {
+  const AgentMap& agents = job.plan().agents;
+  const Subgroup subgroup = subgroups.of(rank);
+  const AgentRange near = agents.agents_on(subgroup.node);
+  std::vector<int> served;
+  for (int agent = 0; agent < agents.count(); ++agent)
+    if ((agent < near.begin || agent >= near.end) &&
+        subgroups.master_for(subgroup, agent) == rank && !agents.domains_of(agent).empty())
+      served.push_back(agent);
+  return served;
+}
+
+}  // namespace
+
+Result<std::vector<AgentCounts>> survey_agents(const Job& job, std::span<const int> agents,
+                                               const Notice& notice) {
+  std::deque<AgentSurvey> surveys;
+  for (const int agent : agents) surveys.emplace_back(job, agent);
+  const Subgroups subgroups(job.topology(), job.plan().subgroup_members);
+  int done = 0;
+  for (int node = 0; node < job.topology().node_count(); ++node) {
+    SHIMA_TRY_ASSIGN(const auto posts, job.near_posts(node, {{0}, end_of_space}));
+    for (int turn = 0; turn < subgroups.count_on(node); ++turn)
+      for (AgentSurvey& survey : surveys) survey.visit(subgroups.at(node, turn), posts);
+    done += static_cast<int>(job.topology().ranks_on(node).size());
+    if (notice) notice(done, job.topology().size());
+  }
+  std::vector<AgentCounts> counts;
+  for (const AgentSurvey& survey : surveys) counts.push_back(survey.counts());
+  return counts;
+}
+
+Result<MasterCounts> survey_master(const Job& job, int rank, const Meter& meter) {
+  const Plan& plan = job.plan();
+  const Subgroups subgroups(job.topology(), plan.subgroup_members);
+  const Subgroup subgroup = subgroups.of(rank);
+  MasterCounts counts{.rank = rank, .cost = {}};
+  std::deque<Served> served;
+  Result<std::vector<NearPost>> posts;
+  counts.cost = meter.once([&] {
+    posts = job.near_posts(subgroup.node, {{0}, end_of_space});
+    if (!posts) return;
+    for (const int agent : agents_served(job, subgroups, rank)) {
+      const DomainWalk walk(posts_of(*posts, subgroup), job.layout(), plan.window_bytes,
+                            plan.agents.domains_of(agent));
+      served.push_back({walk, walk});
+      counts.agents_touched += walk.next_window() ? 1 : 0;
+    }
+  });
+  SHIMA_TRY(status_of(posts));
+  counts.agents = served.size();
+  counts.requests = served.size();
+  for (Served& each : served)
+    for_each_window(each.walk, plan.window_bytes, [&](const WindowId&, std::uint64_t bytes) {
+      ++counts.messages;
+      counts.bytes += bytes;
+    });
+  return counts;
+}
+
+}  // namespace shima::simulate

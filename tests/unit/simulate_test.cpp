@@ -1,0 +1,264 @@
+// Simulated calls: what is counted agrees with a byte-by-byte model at small scale, and does not
+// grow with the number of ranks at large scale.
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <cstdlib>
+#include <map>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+#include <string>
+
+#include "pattern/cursor.h"
+#include "simulate/limits.h"
+#include "simulate/report.h"
+
+namespace {
+
+shima::simulate::Allocations counted;
+
+}  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  void* const memory = std::malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  ++counted.count;
+  counted.bytes += ::malloc_usable_size(memory);
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  if (memory != nullptr) counted.freed_bytes += ::malloc_usable_size(memory);
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  operator delete(memory);
+}
+
+namespace shima::simulate {
+namespace {
+
+const Meter meter([] { return counted; });
+constexpr std::array shapes{Shape::columns, Shape::blocks, Shape::irregular, Shape::one_rank};
+
+Workload small(Shape shape, int ranks, int ranks_per_node) {
+  Workload workload;
+  workload.shape = shape;
+  workload.ranks = ranks;
+  workload.ranks_per_node = ranks_per_node;
+  workload.cores_per_node = 2;
+  workload.bytes_per_rank = 40000;
+  workload.piece_bytes = 1000;
+  workload.tuning.window_bytes = 16384;
+  return workload;
+}
+
+// Calls visit(offset) for each byte of a rank.
+template <class Visit>
+void for_each_byte(const Post& post, Visit visit) {
+  if (post.len_bytes == 0) return;
+  Cursor cursor(post.file);
+  for_each_strip_below(cursor, post.bounds.highest, [&](const Strip& strip) {
+    for (std::uint64_t i = 0; i < strip.count; ++i)
+      for (std::uint64_t byte = 0; byte < strip.len_bytes; ++byte)
+        visit(strip.offset + as_signed(i) * strip.stride_bytes + as_signed(byte));
+  });
+}
+
+TEST(Simulate, RanksShareNoBytes) {
+  for (const Shape shape : shapes) {
+    SCOPED_TRACE(std::string(name_of(shape)));
+    const Workload workload = small(shape, 7, 3);
+    std::map<std::int64_t, int> owners;
+    for (int rank = 0; rank < workload.ranks; ++rank) {
+      const Post post = post_of(workload, rank);
+      EXPECT_TRUE(post.ordered);
+      for_each_byte(post,
+                    [&](std::int64_t at) { EXPECT_TRUE(owners.emplace(at, rank).second) << at; });
+    }
+    EXPECT_FALSE(owners.empty());
+    if (shape == Shape::one_rank) continue;
+    EXPECT_EQ(owners.begin()->first, 0);
+    EXPECT_EQ(owners.rbegin()->first + 1, static_cast<std::int64_t>(owners.size()));
+  }
+}
+
+Digest random_digest(std::mt19937_64& random) {
+  const auto low = static_cast<std::int64_t>(random() % 1000);
+  return {.member_count = random() % 3,
+          .len_bytes = random() % 10000,
+          .most_file_pieces = random() % 100,
+          .granule_bytes = random() % 64 * 8,
+          .bounds = {low, low + static_cast<std::int64_t>(random() % 1000)},
+          .ordered = static_cast<std::uint32_t>(random() % 2)};
+}
+
+TEST(Simulate, RoundsJoinTheDigestsOfAllNodes) {
+  std::mt19937_64 random(3);
+  for (int nodes = 1; nodes < 40; ++nodes) {
+    std::vector<Digest> digests;
+    for (int node = 0; node < nodes; ++node) digests.push_back(random_digest(random));
+    const Digest all = joined(digests);
+    const auto results = joined_in_rounds(digests);
+    ASSERT_EQ(results.size(), digests.size());
+    for (const Digest& result : results) EXPECT_EQ(std::memcmp(&result, &all, sizeof all), 0);
+    for (int node = 0; node < nodes; ++node)
+      EXPECT_LE(1 << std::max(0, messages_in_rounds(node, nodes) - 1), std::max(1, nodes));
+  }
+}
+
+// The sums over all agents are those over all masters, and all bytes of the call.
+TEST(Simulate, AgentsGetWhatMastersSend) {
+  for (const Shape shape : shapes) {
+    for (const int most : {0, 1, 2}) {
+      SCOPED_TRACE(std::string(name_of(shape)) + ", subgroups of " + std::to_string(most));
+      Workload workload = small(shape, 23, 5);
+      workload.tuning.subgroup_members = most;
+      workload.tuning.path = Path::message;
+      const Job job(workload);
+      ASSERT_EQ(job.plan().path, Path::message);
+      std::vector<int> agents(static_cast<std::size_t>(job.plan().agents.count()));
+      std::iota(agents.begin(), agents.end(), 0);
+      AgentCounts received;
+      const auto surveyed = survey_agents(job, agents).value();
+      for (const AgentCounts& agent : surveyed) {
+        received.messages += agent.messages;
+        received.near_bytes += agent.near_bytes;
+        received.far_bytes += agent.far_bytes;
+        EXPECT_LE(agent.most_in_a_window, agent.subgroups);
+      }
+      EXPECT_EQ(received.near_bytes + received.far_bytes, job.digest().len_bytes);
+      MasterCounts sent;
+      const Subgroups subgroups(job.topology(), most);
+      for (int rank = 0; rank < workload.ranks; ++rank) {
+        if (!subgroups.is_master(rank)) continue;
+        const auto master = survey_master(job, rank, meter).value();
+        sent.messages += master.messages;
+        sent.bytes += master.bytes;
+      }
+      EXPECT_EQ(sent.messages, received.messages);
+      EXPECT_EQ(sent.bytes, received.far_bytes);
+    }
+  }
+}
+
+Scale scale_with(Shape shape, int ranks, bool round_robin) {
+  Workload workload;
+  workload.shape = shape;
+  workload.ranks = ranks;
+  workload.round_robin = round_robin;
+  workload.bytes_per_rank = 65536;
+  return measure_scale(workload, {}, {.count = 3}, meter).value();
+}
+
+TEST(Simulate, PlanningDoesNotGrowWithRanks) {
+  for (const Shape shape : shapes) {
+    for (const bool round_robin : {false, true}) {
+      SCOPED_TRACE(std::string(name_of(shape)) + (round_robin ? ", round robin" : ", blocks"));
+      const Figures few = figures_of(scale_with(shape, 512, round_robin));
+      const Figures many = figures_of(scale_with(shape, 32768, round_robin));
+      EXPECT_EQ(many.member_allocations, few.member_allocations);
+      EXPECT_LE(many.member_bytes, 1.5 * few.member_bytes);
+      EXPECT_EQ(many.topology_bytes, few.topology_bytes);
+      EXPECT_EQ(few.leader_messages, 2);
+      EXPECT_EQ(many.leader_messages, 8);
+      EXPECT_EQ(many.window_excess, 0);
+    }
+  }
+}
+
+TEST(Simulate, APlacementWithoutOrderIsListed) {
+  std::mt19937_64 random(5);
+  std::vector<Member> members(10000);
+  for (Member& member : members) member.node = static_cast<int>(random() % 40);
+  members.front().node = 0;
+  const Cost cost = meter.once([&] { EXPECT_EQ(Topology(members).size(), 10000); });
+  EXPECT_GT(cost.allocated_bytes, members.size() * 12);
+  EXPECT_EQ(cost.kept_bytes, 0);
+}
+
+TEST(Simulate, RegularPiecesCostNothing) {
+  for (const Shape shape : {Shape::columns, Shape::one_rank}) {
+    Request request;
+    request.ranks = {1024};
+    request.workload.shape = shape;
+    const PiecesProbe probe = probe_pieces(request, meter);
+    EXPECT_EQ(probe.many, 64 * probe.few);
+    EXPECT_EQ(probe.cost_many.allocations, probe.cost_few.allocations);
+    EXPECT_EQ(probe.post_bytes_many, probe.post_bytes_few);
+  }
+}
+
+TEST(Simulate, BadWorkloadsAreRefused) {
+  Workload workload;
+  EXPECT_TRUE(check(workload).has_value());
+  workload.piece_bytes = 0;
+  EXPECT_FALSE(check(workload).has_value());
+  workload.piece_bytes = 2 * workload.bytes_per_rank;
+  EXPECT_FALSE(check(workload).has_value());
+  workload = {};
+  workload.ranks = 1 << 24;
+  workload.bytes_per_rank = std::uint64_t{1} << 40;
+  EXPECT_FALSE(check(workload).has_value());
+  EXPECT_FALSE(measure_scale(workload, {}, {}, meter).has_value());
+}
+
+// 1000 MB at 1000 MB/s for each of copying, link and disk; one byte in two crosses.
+TEST(Model, AddsUpByHand) {
+  const Machine machine{.latency_us = 10,
+                        .message_us = 0,
+                        .meeting_us = 100,
+                        .piece_ns = 0,
+                        .io_us = 0,
+                        .copy_mb_s = 1000,
+                        .wire_mb_s = 1000,
+                        .disk_mb_s = 1000};
+  const Traffic traffic{.nodes = 4,
+                        .cores_per_node = 2,
+                        .agents = 4,
+                        .bytes = 1000'000'000,
+                        .far_share = 0.5,
+                        .window_bytes = 1'000'000};
+  const Estimate made = estimate(traffic, machine);
+  EXPECT_DOUBLE_EQ(made.meetings_s, 2 * (100 + 2 * 10) * 1e-6);
+  EXPECT_DOUBLE_EQ(made.processors_s, 2.0 / 8);  // 1 + 0.5 * 2 copies on 8 cores
+  EXPECT_DOUBLE_EQ(made.wire_s, 0.5 / 4);
+  EXPECT_DOUBLE_EQ(made.disk_s, 1.0);
+  EXPECT_DOUBLE_EQ(made.first_window_s, 30e-6 + 0.003 + 0.001);
+  EXPECT_DOUBLE_EQ(made.seconds, made.meetings_s + 1.0 + made.first_window_s);
+}
+
+TEST(Model, NamespacesOfOneMachineShareItsCores) {
+  Machine machine;
+  const Traffic traffic{.nodes = 4,
+                        .cores_per_node = 2,
+                        .agents = 4,
+                        .bytes = 1000'000'000,
+                        .pieces = 1000,
+                        .far_share = 0.75,
+                        .window_bytes = 1'000'000};
+  const double apart_s = estimate(traffic, machine).seconds;
+  machine.shared_cores = 2;
+  EXPECT_GT(estimate(traffic, machine).seconds, apart_s);
+  Traffic own = traffic;
+  own.independent = true;
+  own.far_share = 0;
+  EXPECT_EQ(estimate(own, machine).wire_s, 0);
+}
+
+TEST(Report, IsReadable) {
+  Request request;
+  request.ranks = {4, 64};
+  request.workload.ranks_per_node = 4;
+  const Report report = simulate(request, meter).value();
+  const auto parsed = nlohmann::json::parse(as_json(report));
+  ASSERT_EQ(parsed.at("scales").size(), 2U);
+  EXPECT_EQ(parsed.at("scales")[1].at("nodes"), 16);
+  EXPECT_EQ(parsed.at("limits").size(), report.limits.size());
+  EXPECT_NE(as_html(report).find("</html>"), std::string::npos);
+  EXPECT_NE(as_text(report).find("ranks"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shima::simulate
