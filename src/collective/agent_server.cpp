@@ -117,8 +117,7 @@ Result<bool> AgentServer::open_next(int index) {
   at.io.begin(window);
   guests_.open(index, id);
   const std::vector<MemberWalk*> members = walk_.members_in(window);
-  for (const MemberWalk* member : members)
-    member->look_below(window.range.end, [&](const Strip& strip) { at.io.mark(strip); });
+  at.io.mark(members);
   if (context_.direction == Direction::write) {
     SHIMA_TRY(near_.begin(index, agent_, window, members));
     return true;

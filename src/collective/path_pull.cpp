@@ -20,8 +20,7 @@ class Puller {
   Status move(const Window& window, DomainWalk& walk) {
     const std::vector<MemberWalk*> members = walk.members_in(window);
     io_.begin(window);
-    for (const MemberWalk* member : members)
-      member->look_below(window.range.end, [&](const Strip& s) { io_.mark(s); });
+    io_.mark(members);
     return context_.direction == Direction::write ? write(members) : read(members, walk);
   }
   [[nodiscard]] FileOffset end_of_file() const { return io_.end_of_file(); }

@@ -66,6 +66,13 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
     call_.channel.end_transfer();
     return std::unexpected(digest.error());
   }
+  if (digest->len_bytes == 0 && !call_.caches_apart) {
+    // All members know that no bytes are left to move, so nothing can fail any more.
+    call_.channel.end_transfer();
+    prepared_ = Prepared{*digest, {}, {}};
+    over_ = true;
+    return {};
+  }
   mine_ = std::move(mine->post);
   prepared_ = caught([&] { return prepare(*digest); });
   if (!call_.caches_apart) return {};
@@ -75,10 +82,14 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
 }
 
 bool CollectiveTransfer::is_own_io() const {
-  return prepared_ && prepared_->plan.path == Path::independent;
+  return !over_ && prepared_ && prepared_->plan.path == Path::independent;
 }
 
 Result<CollectiveResult> CollectiveTransfer::finish(const Result<std::uint64_t>& own) {
+  if (over_) {
+    ++call_.counters.path_independent;
+    return CollectiveResult{0, prepared_->digest.more_rounds};
+  }
   Part part;
   WindowStaging staging;
   if (!prepared_) {
@@ -102,12 +113,11 @@ Result<CollectiveResult> CollectiveTransfer::finish(const Result<std::uint64_t>&
 Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine) {
   const ScopedTimer timer(call_.counters.exchange_ns);
   fault_point(FaultPhase::post);
-  const auto message = caught([&]() -> Result<std::vector<std::byte>> {
+  const auto brought = caught([&]() -> Result<Contribution> {
     SHIMA_TRY(status_of(mine));
-    return encode_post(mine->post);
+    PostWriter& writer = call_.posts.mine;
+    return Contribution{bytes_of(mine->digest), writer.message_of(mine->post), &writer};
   });
-  const auto brought = message ? Result<Contribution>({bytes_of(mine->digest), *message})
-                               : std::unexpected(message.error());
   SHIMA_TRY_ASSIGN(const auto joined, call_.channel.combine(brought, join_digest));
   Digest all;
   std::memcpy(&all, joined.data(), sizeof all);
@@ -130,21 +140,18 @@ FileRange CollectiveTransfer::range_served(const Plan& plan) {
   return agent ? file_range_of(plan.agents.domains_of(*agent), call_.file.layout()) : FileRange{};
 }
 
-// Posts of near members that may have bytes where this member serves them. Lists of pieces are read
-// where the messages are: these outlive the transfer, since the channel keeps them until its next
-// one.
+// Posts of near members that may have bytes where this member serves them.
 Result<std::vector<NearPost>> CollectiveTransfer::near_posts(const Plan& plan) {
   std::vector<NearPost> near;
   const FileRange range = range_served(plan);
   if (range.empty()) return near;
-  const std::shared_ptr<const void> kept_by_channel(std::shared_ptr<const void>(), this);
   const int count = static_cast<int>(call_.channel.near_ranks().size());
   for (int i = 0; i < count; ++i) {
-    SHIMA_TRY_ASSIGN(const auto message, call_.channel.near_message(i));
-    SHIMA_TRY_ASSIGN(const auto bounds, encoded_bounds(message));
+    SHIMA_TRY_ASSIGN(const NearMessage message, call_.channel.near_message(i));
+    SHIMA_TRY_ASSIGN(const auto bounds, PostReader::bounds(message.bytes));
     if (!bounds || bounds->highest <= range.begin.value || bounds->lowest >= range.end.value)
       continue;
-    SHIMA_TRY_ASSIGN(Post post, decode_post(message, kept_by_channel));
+    SHIMA_TRY_ASSIGN(Post post, call_.posts.near.read(i, message));
     near.push_back({i, std::move(post)});
   }
   return near;

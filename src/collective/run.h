@@ -8,9 +8,16 @@
 #include <optional>
 #include <vector>
 
+#include "collective/plan/post_message.h"
 #include "collective/window/path_context.h"
 
 namespace shima {
+
+// What a file keeps between its transfers: descriptions that need not be sent or read again.
+struct KnownPosts {
+  PostWriter mine;
+  PostReader near;
+};
 
 struct CollectiveCall {
   Direction direction;
@@ -18,6 +25,7 @@ struct CollectiveCall {
   LogicalFile& file;
   Counters& counters;
   const Tuning& tuning;
+  KnownPosts& posts;
   bool caches_apart;  // members do not see at once what other nodes write (see Subfile::publish)
   Aside& disk;        // idle
 };
@@ -39,7 +47,7 @@ class CollectiveTransfer {
 
   // Joins the members' digests. Collective. An error is the same on all members and ends the
   // transfer; an error in place of an access makes every member fail with that code before any byte
-  // is moved.
+  // is moved. If no member has data, the other members' calls end here too.
   [[nodiscard]] Status start(Result<MemberAccess> mine);
   // After start(): whether this member must do its own I/O before finish().
   [[nodiscard]] bool is_own_io() const;
@@ -75,6 +83,7 @@ class CollectiveTransfer {
   const CollectiveCall& call_;
   Post mine_;
   Result<Prepared> prepared_;  // an error is this member's own
+  bool over_ = false;          // no member had bytes to move
 };
 
 }  // namespace shima

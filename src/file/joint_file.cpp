@@ -173,14 +173,38 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
     counters.file_pieces += access->post.file_pieces;
     counters.memory_pieces += access->post.memory_pieces;
   }
-  const CollectiveCall call{direction,     *channel_, file_, counters, tuning_for(direction),
-                            caches_apart_, disk_};
+  const CollectiveCall call{direction, *channel_,     file_, counters, tuning_for(direction),
+                            posts_,    caches_apart_, disk_};
   CollectiveTransfer transfer(call);
-  SHIMA_TRY(transfer.start(std::move(access)));
   Result<std::uint64_t> own = 0;
-  if (transfer.is_own_io() && has_data)
+  const auto move_own = [&] {
     own = caught([&] { return own_.move(direction, *piece, counters); });
-  return transfer.finish(own);
+  };
+  const bool at_once = has_data && needs_no_plan(direction, *access);
+  if (at_once) {
+    move_own();
+    if (own) {
+      access->post = {};
+      access->digest = {};
+      access->digest.more_rounds = more_rounds;
+    } else {
+      access = std::unexpected(own.error());
+    }
+  }
+  SHIMA_TRY(transfer.start(std::move(access)));
+  if (transfer.is_own_io() && has_data && !at_once) move_own();
+  SHIMA_TRY_ASSIGN(CollectiveResult result, transfer.finish(own));
+  if (at_once) result.len_bytes = *own;
+  return result;
+}
+
+// Then a member moves its bytes before it meets the others, and the call needs no second meeting
+// unless others have more to do.
+bool JointFile::needs_no_plan(Direction direction, const MemberAccess& access) const {
+  if (caches_apart_) return false;
+  const std::optional<Path>& wanted = tuning_for(direction).path;
+  if (wanted) return wanted == Path::independent;
+  return access.post.file_pieces <= 1 && access.post.len_bytes <= few_bytes;
 }
 
 Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Transfer>& transfer,
@@ -189,7 +213,7 @@ Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Tran
   MemberAccess access{.post = make_post(transfer->file, transfer->memory), .digest = {}};
   Digest& digest = access.digest = digest_of(access.post);
   digest.more_rounds = more_rounds;
-  if (access.post.len_bytes == 0) return access;
+  if (access.post.len_bytes == 0 || needs_no_plan(direction, access)) return access;
   const Hints& hints = request_.hints;
   const bool is_write = direction == Direction::write;
   digest.direct = (is_write ? hints.direct_write : hints.direct_read) ? 1 : 0;

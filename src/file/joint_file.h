@@ -86,6 +86,7 @@ class JointFile final : public File {
   Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer);
   // Writes what is pending on each member (pending_writes.h); collective.
   Status flush_together();
+  [[nodiscard]] bool needs_no_plan(Direction direction, const MemberAccess& access) const;
   Result<CollectiveResult> move_round(Direction direction, const Result<Transfer>& piece,
                                       std::uint64_t more_rounds, Counters& counters);
   Status resize(const char* doing, const Result<FileOffset>& size, FunctionRef<Status()> action);
@@ -101,6 +102,7 @@ class JointFile final : public File {
   SharedCounters counters_;
   QueuePool device_queues_;
   OwnAccess own_;
+  KnownPosts posts_;
   Tuning write_tuning_;
   Tuning read_tuning_;
   bool atomic_ = false;

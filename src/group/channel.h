@@ -69,7 +69,8 @@ class Channel {
   [[nodiscard]] virtual Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
                                                                    JoinValues join) noexcept = 0;
   // The message of a near member in the last combine(), valid until the next meeting but agree().
-  [[nodiscard]] virtual Result<std::span<const std::byte>> near_message(int index) = 0;
+  // Between two lasting parts of a member there must be an agreement.
+  [[nodiscard]] virtual Result<NearMessage> near_message(int index) = 0;
   // Waits for all members and returns the worst of their outcomes. Collective.
   [[nodiscard]] virtual Outcome agree(const Outcome& mine) noexcept = 0;
 

@@ -110,9 +110,37 @@ Status NodeChannel::put_message(std::span<const std::byte> message) {
     box.spill = spills_[turn_].ref();
     to = spills_[turn_].bytes().data();
   }
-  std::ranges::copy(message, to);
+  if (!message.empty()) std::memcpy(to, message.data(), message.size());
   box.len_bytes = message.size();
   return {};
+}
+
+// No member reads this one's lasting part any more: all have agreed since.
+Status NodeChannel::put_lasting(const LastingPart* part) {
+  LastingBox& box = ground_->segment->member(slot_, near_index()).lasting;
+  const std::uint64_t serial = part == nullptr ? 0 : part->serial();
+  box.serial = serial;  // the slot may have been another file's
+  if (serial == 0 || serial == lasting_serial_) return {};
+  lasting_serial_ = 0;
+  const std::size_t len_bytes = part->len_bytes();
+  if (lasting_.bytes().size() < len_bytes) {
+    SHIMA_TRY_ASSIGN(lasting_, SharedBuffer::make(len_bytes, "shima-message"));
+  }
+  part->write(lasting_.bytes().first(len_bytes));
+  box.memory = lasting_.ref();
+  box.len_bytes = len_bytes;
+  lasting_serial_ = serial;
+  return {};
+}
+
+Result<NearMessage> NodeChannel::near_message(int index) {
+  SHIMA_TRY_ASSIGN(const auto bytes, message_of(index));
+  const LastingBox& box = ground_->segment->member(slot_, index).lasting;
+  if (box.serial == 0) return NearMessage{bytes, 0, {}};
+  if (index == near_index())
+    return NearMessage{bytes, box.serial, lasting_.bytes().first(box.len_bytes)};
+  SHIMA_TRY_ASSIGN(const auto lasting, ground_->segment->peer_buffers().get(box.memory));
+  return NearMessage{bytes, box.serial, lasting.first(box.len_bytes)};
 }
 
 Result<std::span<const std::byte>> NodeChannel::message_of(int index) const {
@@ -150,7 +178,9 @@ Result<std::span<const std::byte>> NodeChannel::combine(const Result<Contributio
   const Status put = caught([&]() -> Status {
     SHIMA_TRY(status_of(mine));
     SHIMA_TRY(put_message(mine->message));
-    std::ranges::copy(mine->value, value_of(near_index(), mine->value.size()).begin());
+    SHIMA_TRY(put_lasting(mine->lasting));
+    std::memcpy(value_of(near_index(), mine->value.size()).data(), mine->value.data(),
+                mine->value.size());
     return {};
   });
   fault_point(FaultPhase::exchange);

@@ -59,9 +59,7 @@ class NodeChannel final : public Channel {
       const Result<std::span<const std::byte>>& mine) noexcept override;
   [[nodiscard]] Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
                                                            JoinValues join) noexcept override;
-  [[nodiscard]] Result<std::span<const std::byte>> near_message(int index) override {
-    return message_of(index);
-  }
+  [[nodiscard]] Result<NearMessage> near_message(int index) override;
   [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override;
   void begin_transfer() noexcept override;
   void end_transfer() noexcept override;
@@ -95,6 +93,7 @@ class NodeChannel final : public Channel {
   // Joins the values of this node into the first; returns it. All members must have one.
   std::span<std::byte> join_values(const Joining& values);
   [[nodiscard]] Status put_message(std::span<const std::byte> message);
+  [[nodiscard]] Status put_lasting(const LastingPart* part);
   [[nodiscard]] Result<std::span<const std::byte>> message_of(int index) const;
   [[nodiscard]] Status read_messages();
   [[nodiscard]] Result<Rendezvous::Maxima> meet(Rendezvous::Maxima mine, Joining values);
@@ -111,6 +110,8 @@ class NodeChannel final : public Channel {
   std::uint32_t transfers_ = 0;         // started so far; the same on all members
   std::size_t turn_ = 0;                // index of the mailbox for the messages of this exchange
   std::array<SharedBuffer, 2> spills_;  // for messages that do not fit the mailbox
+  SharedBuffer lasting_;                // the lasting part of this member's message
+  std::uint64_t lasting_serial_ = 0;
   std::array<std::vector<std::span<const std::byte>>, 2> messages_;
 };
 

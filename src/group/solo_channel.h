@@ -36,10 +36,13 @@ class SoloChannel final : public Channel {
     return caught([&]() -> Result<std::span<const std::byte>> {
       value_.assign(mine->value.begin(), mine->value.end());
       message_.assign(mine->message.begin(), mine->message.end());
+      keep(mine->lasting);
       return value_;
     });
   }
-  [[nodiscard]] Result<std::span<const std::byte>> near_message(int) override { return message_; }
+  [[nodiscard]] Result<NearMessage> near_message(int) override {
+    return NearMessage{message_, lasting_serial_, lasting_};
+  }
   [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override { return mine; }
   [[nodiscard]] StagingPool& staging() override { return staging_; }
   [[nodiscard]] bool can_pull() const override { return false; }
@@ -50,9 +53,18 @@ class SoloChannel final : public Channel {
   [[nodiscard]] Messenger* messenger() override { return nullptr; }
 
  private:
+  void keep(const LastingPart* lasting) {
+    if (lasting == nullptr || lasting->serial() == lasting_serial_) return;
+    lasting_.resize(lasting->len_bytes());
+    lasting->write(lasting_);
+    lasting_serial_ = lasting->serial();
+  }
+
   Topology topology_;
   std::vector<std::byte> value_;
   std::vector<std::byte> message_;
+  std::vector<std::byte> lasting_;
+  std::uint64_t lasting_serial_ = 0;
   std::array<std::vector<std::byte>, 2> messages_;
   std::array<std::span<const std::byte>, 2> shown_;
   std::size_t turn_ = 0;

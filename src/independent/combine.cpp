@@ -191,8 +191,8 @@ class Leader {
     }
     Flight& flight = flights_[windows_ % flights_.size()];
     flight.io.begin(window);
+    flight.io.mark(members);
     for (MemberWalk* member : members) {
-      member->look_below(window.range.end, [&](const Strip& strip) { flight.io.mark(strip); });
       const ScopedTimer timer(write_.counters.gather_ns);
       fault_point(FaultPhase::gather);
       SHIMA_TRY(reach_member(context_, *member, window.range.end, Direction::read,

@@ -57,6 +57,9 @@ class SubfileCursor {
   [[nodiscard]] Status match_below(TargetOffset end, Cursor& other, Visit visit);
 
  private:
+  // match_below() for the pieces of a list whose data is in one piece elsewhere.
+  template <class Visit>
+  [[nodiscard]] Status match_run(FileOffset stop, Cursor& other, Visit& visit);
   // Calls step(file offset at which to stop) for each stripe below `end`; step moves cursor_ there.
   template <class Step>
   [[nodiscard]] Status each_run_below(TargetOffset end, Step step) {
@@ -82,6 +85,8 @@ Status SubfileCursor::match_below(TargetOffset end, Cursor& other, Visit visit) 
   return each_run_below(end, [&](FileOffset stop) -> Status {
     if (other.byte() != cursor_.byte()) other.seek_byte(cursor_.byte());
     while (!cursor_.done()) {
+      SHIMA_TRY(match_run(stop, other, visit));
+      if (cursor_.done()) break;
       const Strip here = clip_below(cursor_.strip(), stop.value);
       if (here.count == 0) break;
       StripPair pair = match(here, other.strip());
@@ -93,6 +98,29 @@ Status SubfileCursor::match_below(TargetOffset end, Cursor& other, Visit visit) 
     }
     return {};
   });
+}
+
+template <class Visit>
+Status SubfileCursor::match_run(FileOffset stop, Cursor& other, Visit& visit) {
+  ListRun run = cursor_.list_run();
+  if (run.empty()) return {};
+  const Strip there = other.strip();
+  std::uint64_t passed_bytes = 0;
+  Status status;
+  for (; !run.empty() && status; ++run.piece) {
+    const std::int64_t offset = run.offset();
+    const std::uint64_t len_bytes = run.len_bytes();
+    if (offset + as_signed(len_bytes) > stop.value ||
+        passed_bytes + len_bytes > std::min(there.len_bytes, cursor_.bytes_left()))
+      break;
+    const std::int64_t step = as_signed(len_bytes);
+    status = visit(StripPair{offset + shift_, there.offset + as_signed(passed_bytes), step, step,
+                             len_bytes, 1});
+    passed_bytes += len_bytes;
+  }
+  cursor_.leave_run(run, passed_bytes);
+  other.advance(passed_bytes);
+  return status;
 }
 
 }  // namespace shima

@@ -1,22 +1,10 @@
-// The wire form of a Slice.
-//
-// A table of nodes, children before parents, each written once however often it is used; then the
-// slice itself. All numbers are 64-bit words in host order (ranks of one job share it).
-//
-//   slice    = node_count { node } root origin base first_byte len_bytes
-//   node     = 0 len_bytes | 1 count stride child | 2 n { child origin } | 3 image
-//
-// The image of a list is the one that it has in memory (pattern/piece_list.h): it is copied out,
-// and on request used where it was received.
-//
-// A reader accepts only descriptions that the constructors could have made, so that a damaged one
-// cannot cause unbounded recursion or sums that overflow.
+#include "pattern/codec.h"
+
+#include <algorithm>
 #include <cstring>
 #include <limits>
-#include <unordered_map>
 
 #include "base/units.h"
-#include "pattern/pattern.h"
 
 namespace shima {
 namespace {
@@ -24,55 +12,37 @@ namespace {
 using Kind = PatternNode::Kind;
 constexpr std::uint64_t no_node = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+constexpr std::size_t few_nodes = 16;  // are searched one by one
+
+std::size_t words_of(const PatternNode& node) {
+  switch (node.kind) {
+    case Kind::contiguous:
+      return 2;
+    case Kind::strided:
+      return 4;
+    case Kind::indexed:
+      return 2 + 2 * node.children.size();
+    default:
+      return 1 + node.pieces.image().size() / word_bytes;
+  }
+}
 
 class Writer {
  public:
-  explicit Writer(std::vector<std::byte>& out) : out_(out) {}
+  explicit Writer(std::span<std::byte>& out) : out_(out) {}
 
-  void word(std::uint64_t value) {
-    const auto at = out_.size();
-    out_.resize(at + sizeof value);
-    std::memcpy(out_.data() + at, &value, sizeof value);
+  template <class... Words>
+  void words(Words... values) {
+    (bytes(std::as_bytes(std::span(&values, 1))), ...);
   }
-  void word(std::int64_t value) { word(as_unsigned(value)); }
-
-  // Writes the subtree unless the table has it already; returns its place in the table.
-  std::uint64_t node(const PatternNode* node) {
-    if (const auto known = places_.find(node); known != places_.end()) return known->second;
-    if (node->kind == Kind::contiguous) {
-      begin(node);
-      word(node->len_bytes);
-    } else if (node->kind == Kind::strided) {
-      const std::uint64_t child = this->node(node->child.node());
-      begin(node);
-      word(node->count);
-      word(node->stride_bytes);
-      word(child);
-    } else if (node->kind == Kind::list) {
-      begin(node);
-      const auto image = node->pieces.image();
-      out_.insert(out_.end(), image.begin(), image.end());
-    } else {
-      std::vector<std::uint64_t> places;
-      places.reserve(node->children.size());
-      for (const Pattern& child : node->children) places.push_back(this->node(child.node()));
-      begin(node);
-      word(std::uint64_t{node->children.size()});
-      for (std::size_t i = 0; i < places.size(); ++i) {
-        word(places[i]);
-        word(node->children[i].origin());
-      }
-    }
-    return places_.emplace(node, places_.size()).first->second;
+  void bytes(std::span<const std::byte> bytes) {
+    std::memcpy(out_.data(), bytes.data(), bytes.size());
+    out_ = out_.subspan(bytes.size());
   }
-
-  [[nodiscard]] std::uint64_t nodes() const { return places_.size(); }
 
  private:
-  void begin(const PatternNode* node) { word(static_cast<std::uint64_t>(node->kind)); }
-
-  std::vector<std::byte>& out_;
-  std::unordered_map<const PatternNode*, std::uint64_t> places_;
+  std::span<std::byte>& out_;
 };
 
 class Reader {
@@ -176,6 +146,10 @@ class Reader {
   bool ok_ = true;
 };
 
+std::unexpected<Error> damaged() {
+  return fail(Code::internal, "decoding a pattern: the description is damaged");
+}
+
 // Whether all offsets of a pattern placed at `base` are in range.
 bool may_lie_at(const Pattern& pattern, std::int64_t base) {
   std::int64_t sum = 0;
@@ -185,38 +159,92 @@ bool may_lie_at(const Pattern& pattern, std::int64_t base) {
 
 }  // namespace
 
-void encode(const Slice& slice, std::vector<std::byte>& out) {
-  Writer writer(out);
-  const std::size_t start = out.size();
-  writer.word(std::uint64_t{0});
-  const std::uint64_t root = slice.pattern.empty() ? no_node : writer.node(slice.pattern.node());
-  const std::uint64_t nodes = writer.nodes();
-  std::memcpy(out.data() + start, &nodes, sizeof nodes);
-  writer.word(root);
-  writer.word(slice.pattern.origin());
-  writer.word(slice.base);
-  writer.word(slice.first_byte);
-  writer.word(slice.len_bytes);
+PatternCode::PatternCode(const Pattern& pattern)
+    : pattern_(pattern), len_bytes_(3 * word_bytes) {
+  if (!pattern.empty()) add(pattern.node());
 }
 
-Result<Slice> decode(std::span<const std::byte>& in, std::shared_ptr<const void> owner) {
+void PatternCode::add(const PatternNode* node) {
+  if (place_of(node)) return;
+  if (node->kind == Kind::strided) add(node->child.node());
+  for (const Pattern& child : node->children) add(child.node());
+  nodes_.push_back(node);
+  len_bytes_ += words_of(*node) * word_bytes;
+  if (nodes_.size() <= few_nodes) return;
+  for (std::size_t i = places_.size(); i < nodes_.size(); ++i) places_.emplace(nodes_[i], i);
+}
+
+std::optional<std::uint64_t> PatternCode::place_of(const PatternNode* node) const {
+  if (nodes_.size() > few_nodes) {
+    const auto known = places_.find(node);
+    return known == places_.end() ? std::nullopt : std::optional(known->second);
+  }
+  const auto known = std::ranges::find(nodes_, node);
+  return known == nodes_.end() ? std::nullopt
+                               : std::optional(as_unsigned(known - nodes_.begin()));
+}
+
+void PatternCode::write(std::span<std::byte>& out) const {
+  Writer writer(out);
+  writer.words(std::uint64_t{nodes_.size()});
+  for (const PatternNode* node : nodes_) {
+    writer.words(static_cast<std::uint64_t>(node->kind));
+    if (node->kind == Kind::contiguous) {
+      writer.words(node->len_bytes);
+    } else if (node->kind == Kind::strided) {
+      writer.words(node->count, node->stride_bytes, *place_of(node->child.node()));
+    } else if (node->kind == Kind::list) {
+      writer.bytes(node->pieces.image());
+    } else {
+      writer.words(std::uint64_t{node->children.size()});
+      for (const Pattern& child : node->children)
+        writer.words(*place_of(child.node()), child.origin());
+    }
+  }
+  writer.words(nodes_.empty() ? no_node : std::uint64_t{nodes_.size() - 1}, pattern_.origin());
+}
+
+Result<Pattern> decode_pattern(std::span<const std::byte>& in, std::shared_ptr<const void> owner) {
   Reader reader(in, std::move(owner));
   const std::uint64_t nodes = reader.word();
   std::vector<Pattern> table;
   for (std::uint64_t i = 0; reader.ok() && i < nodes; ++i) table.push_back(reader.node(table));
-  Slice slice;
   const std::uint64_t root = reader.word();
   reader.require(root == no_node ? nodes == 0 : root < table.size());
   const std::int64_t origin = reader.displacement();
-  slice.base = reader.signed_word();
-  slice.first_byte = reader.word();
-  slice.len_bytes = reader.word();
-  if (reader.ok() && root != no_node) slice.pattern = table[root].shifted(origin);
-  reader.require(may_lie_at(slice.pattern, slice.base));
-  reader.require(slice.first_byte <= slice.pattern.len_bytes() &&
-                 slice.len_bytes <= slice.pattern.len_bytes() - slice.first_byte);
-  if (!reader.ok()) return fail(Code::internal, "decoding a pattern: the description is damaged");
-  return slice;
+  if (!reader.ok()) return damaged();
+  return root == no_node ? Pattern{} : table[root].shifted(origin);
+}
+
+Result<Slice> slice_at(const SlicePlace& place, Pattern pattern) {
+  if (!may_lie_at(pattern, place.base) || place.first_byte > pattern.len_bytes() ||
+      place.len_bytes > pattern.len_bytes() - place.first_byte)
+    return damaged();
+  return Slice{std::move(pattern), place.base, place.first_byte, place.len_bytes};
+}
+
+void encode(const Pattern& pattern, std::vector<std::byte>& out) {
+  const PatternCode code(pattern);
+  const std::size_t start = out.size();
+  out.resize(start + code.len_bytes());
+  std::span<std::byte> rest = std::span(out).subspan(start);
+  code.write(rest);
+}
+
+void encode(const Slice& slice, std::vector<std::byte>& out) {
+  encode(slice.pattern, out);
+  const SlicePlace place = place_of(slice);
+  const auto bytes = std::as_bytes(std::span(&place, 1));
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+Result<Slice> decode(std::span<const std::byte>& in, std::shared_ptr<const void> owner) {
+  SHIMA_TRY_ASSIGN(Pattern pattern, decode_pattern(in, std::move(owner)));
+  SlicePlace place;
+  if (in.size() < sizeof place) return damaged();
+  std::memcpy(&place, in.data(), sizeof place);
+  in = in.subspan(sizeof place);
+  return slice_at(place, std::move(pattern));
 }
 
 }  // namespace shima

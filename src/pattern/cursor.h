@@ -24,6 +24,19 @@ struct Strip {
   std::uint64_t count = 0;
 };
 
+// Whole pieces of a list, from `piece` up to `end`; none if they are equal.
+struct ListRun {
+  const PieceList* list = nullptr;
+  std::int64_t base = 0;  // the place of the list's offset 0
+  std::uint64_t piece = 0;
+  std::uint64_t end = 0;
+
+  [[nodiscard]] bool empty() const { return piece == end; }
+  // The next piece.
+  [[nodiscard]] std::int64_t offset() const { return base + list->offset(piece); }
+  [[nodiscard]] std::uint64_t len_bytes() const { return list->len_bytes(piece); }
+};
+
 class Cursor {
  public:
   // Keeps a reference to the pattern of `slice`, which must contain the bytes of the slice and be
@@ -37,6 +50,13 @@ class Cursor {
   // The pieces from here on that are equal and equally spaced; the first may be the rest of a
   // piece. Not to be called when done().
   [[nodiscard]] Strip strip() const;
+
+  // The pieces from here on if they are in a list: a loop over them costs less than strip() and
+  // advance() for each. The last ones may be beyond the end of the slice.
+  [[nodiscard]] ListRun list_run() const;
+  // Moves on to `run.piece`, `len_bytes` data bytes from here, where `run` was list_run() and the
+  // slice does not end before.
+  void leave_run(const ListRun& run, std::uint64_t len_bytes);
 
   // Moves on by `len_bytes` data bytes, at most to the end.
   void advance(std::uint64_t len_bytes);
@@ -93,6 +113,21 @@ inline void Cursor::advance(std::uint64_t len_bytes) {
   if (byte_ < end_byte_ && within_ >= piece_len_ && !step_in_list()) climb();
 }
 
+inline ListRun Cursor::list_run() const {
+  const Level& leaf = path_[static_cast<std::size_t>(depth_ - 1)];
+  if (within_ != 0 || leaf.node->kind != PatternNode::Kind::list) return {};
+  return {&leaf.node->pieces, leaf.base, leaf.index, leaf.node->pieces.count()};
+}
+
+inline void Cursor::leave_run(const ListRun& run, std::uint64_t len_bytes) {
+  if (len_bytes == 0) return;
+  // advance() from the last piece that was passed leaves the list where that is its last.
+  Level& leaf = path_[static_cast<std::size_t>(depth_ - 1)];
+  enter_piece(leaf, run.piece - 1);
+  byte_ += len_bytes - piece_len_;
+  advance(piece_len_);
+}
+
 // The most frequent step in lists: to the next piece.
 inline bool Cursor::step_in_list() {
   Level& leaf = path_[static_cast<std::size_t>(depth_ - 1)];
@@ -119,6 +154,19 @@ inline void Cursor::enter_piece(Level& list, std::uint64_t piece) {
 template <class Visit>
 void for_each_strip_below(Cursor& cursor, std::int64_t limit, Visit visit) {
   while (!cursor.done()) {
+    std::uint64_t passed_bytes = 0;
+    ListRun run = cursor.list_run();
+    for (; !run.empty(); ++run.piece) {
+      const std::int64_t offset = run.offset();
+      const std::uint64_t len_bytes = run.len_bytes();
+      if (offset + as_signed(len_bytes) > limit ||
+          passed_bytes + len_bytes > cursor.bytes_left())
+        break;
+      visit(Strip{offset, len_bytes, as_signed(len_bytes), 1});
+      passed_bytes += len_bytes;
+    }
+    cursor.leave_run(run, passed_bytes);
+    if (cursor.done()) return;
     const Strip strip = clip_below(cursor.strip(), limit);
     if (strip.count == 0) return;
     visit(strip);

@@ -1,6 +1,7 @@
 #include "pattern/pattern.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <numeric>
 
@@ -12,6 +13,7 @@ namespace {
 
 using Kind = PatternNode::Kind;
 constexpr std::int64_t max_offset = std::int64_t{1} << 62;
+constexpr std::uint64_t most_code_bytes = std::uint64_t{1} << 48;  // shared subtrees count often
 
 std::uint64_t magnitude(std::int64_t value) {
   return value < 0 ? 0 - as_unsigned(value) : as_unsigned(value);
@@ -76,6 +78,13 @@ PieceCollector collect(const std::vector<Pattern>& contiguous_children) {
   return pieces;
 }
 
+// Serials for all nodes whose code is longer than a message's own memory should hold.
+void identify(PatternNode& node) {
+  constexpr std::uint64_t long_code_bytes = 512;
+  static std::atomic<std::uint64_t> last = 0;
+  if (node.code_bytes > long_code_bytes) node.serial = ++last;
+}
+
 void derive_indexed(PatternNode& node) {
   node.lowest = max_offset;
   node.highest = -max_offset;
@@ -93,9 +102,11 @@ void derive_indexed(PatternNode& node) {
     node.granule_bytes =
         std::gcd(node.granule_bytes, std::gcd(child.granule_bytes(), magnitude(child.origin())));
     node.piece_count += child.piece_count();
+    node.code_bytes = std::min(node.code_bytes + child.node()->code_bytes + 16, most_code_bytes);
     below = std::max(below, child.node()->depth);
   }
   node.depth = depth_above(below);
+  identify(node);
 }
 
 }  // namespace
@@ -134,6 +145,8 @@ Pattern Pattern::strided(std::uint64_t count, std::int64_t stride_bytes, const P
   node->depth = depth_above(below.depth);
   node->granule_bytes = std::gcd(below.granule_bytes, magnitude(stride_bytes));
   node->piece_count = saturating_mul(count, below.piece_count);
+  node->code_bytes = below.code_bytes + 32;
+  identify(*node);
   return {child.origin(), std::move(node)};
 }
 
@@ -188,7 +201,9 @@ Pattern Pattern::list(PieceList pieces) {
   node->highest = facts.highest;
   node->granule_bytes = facts.granule_bytes;
   node->piece_count = pieces.count();
+  node->code_bytes = 8 + pieces.image().size();
   node->pieces = std::move(pieces);
+  identify(*node);
   return {0, std::move(node)};
 }
 

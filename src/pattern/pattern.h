@@ -100,6 +100,9 @@ struct PatternNode {
   std::vector<Pattern> children;           // indexed; the first one's origin is 0
   std::vector<std::uint64_t> first_bytes;  // indexed: data bytes before each child
   PieceList pieces;                        // list
+  std::uint64_t code_bytes = 16;  // about what its code takes (pattern/codec.h)
+  // Identifies the node in this process for ever if its code is long; otherwise 0.
+  std::uint64_t serial = 0;
 };
 
 // Consecutive data bytes of a Pattern placed at `base`: one request on a file or in memory.
@@ -117,14 +120,5 @@ struct Bounds {
   std::int64_t highest = 0;
 };
 [[nodiscard]] Bounds bounds_of(const Slice& slice);
-
-// Appends a description of `slice` to `out`; shared subtrees are written once.
-void encode(const Slice& slice, std::vector<std::byte>& out);
-
-// Reads one description and removes it from `in`. Refuses anything that encode() cannot have
-// written: forward references, excessive depth, sums beyond 62 bits. Lists are copied out of `in`;
-// with `owner`, which keeps the memory of `in`, they stay there.
-[[nodiscard]] Result<Slice> decode(std::span<const std::byte>& in,
-                                   std::shared_ptr<const void> owner = nullptr);
 
 }  // namespace shima

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "pattern/codec.h"
 #include "unit/pattern_model.h"
 
 namespace shima::test {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "pattern/codec.h"
 #include "unit/pattern_model.h"
 
 namespace shima::test {

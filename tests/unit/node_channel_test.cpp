@@ -113,7 +113,7 @@ void check_combine(Channel& channel, const Meeting& meeting) {
   for (std::size_t i = 0; i < near.size(); ++i) {
     const auto message = channel.near_message(static_cast<int>(i));
     ASSERT_TRUE(message.has_value());
-    EXPECT_TRUE(std::ranges::equal(*message, meeting.messages[static_cast<std::size_t>(near[i])]));
+    EXPECT_TRUE(std::ranges::equal(message->bytes, meeting.messages[static_cast<std::size_t>(near[i])]));
   }
 }
 
@@ -186,7 +186,7 @@ TEST(NodeChannel, NearMessagesOutliveAgreements) {
     EXPECT_EQ(value_in(*joined), meeting.joined);
     const auto near = channel->near_ranks();
     for (std::size_t i = 0; i < near.size(); ++i)
-      EXPECT_TRUE(std::ranges::equal(channel->near_message(static_cast<int>(i)).value(),
+      EXPECT_TRUE(std::ranges::equal(channel->near_message(static_cast<int>(i)).value().bytes,
                                      meeting.messages[static_cast<std::size_t>(near[i])]));
     EXPECT_EQ(channel->agree({}).code, Code::ok);
   });

@@ -28,7 +28,6 @@ constexpr std::uint64_t own_read_piece_bytes =
     4096;  // cached pieces of this size are read by their owners
 constexpr std::uint64_t own_block_bytes =
     256 * 1024;  // contiguous blocks of this size are moved by their owners
-constexpr std::uint64_t few_bytes = 16 * 1024;  // per member: not worth gathering
 
 bool owners_do_it_best(const Digest& digest, Direction direction, bool one_space) {
   if (digest.member_count <= 1 && digest.file_pieces <= 1) return true;

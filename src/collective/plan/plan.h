@@ -42,6 +42,9 @@ struct Terrain {
   bool caches_apart = false;  // nodes do not see at once what other nodes write
 };
 
+// Contiguous accesses of so many bytes a member are not worth gathering.
+inline constexpr std::uint64_t few_bytes = 16 * 1024;
+
 // The size of a window, from the requested one; 0: not requested.
 [[nodiscard]] std::uint64_t window_size(std::uint64_t wanted_bytes);
 

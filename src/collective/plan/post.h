@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,12 +31,7 @@ struct Post {
 [[nodiscard]] std::uint64_t granule_of(const Post& post);
 
 [[nodiscard]] std::vector<std::byte> encode_post(const Post& post);
-// The file bounds in an encoded post; nothing if it has no data. Costs nothing, whatever the
-// patterns.
-[[nodiscard]] Result<std::optional<Bounds>> encoded_bounds(std::span<const std::byte> bytes);
-// With `owner`, lists of pieces stay in `bytes` (see decode()).
-[[nodiscard]] Result<Post> decode_post(std::span<const std::byte> bytes,
-                                       const std::shared_ptr<const void>& owner = nullptr);
+[[nodiscard]] Result<Post> decode_post(std::span<const std::byte> bytes);
 
 // The post of a member of this node.
 struct NearPost {

@@ -4,10 +4,30 @@
 #include "base/fault_point.h"
 
 namespace shima {
+namespace {
+
+// Then reading the few other bytes costs less than marking each piece.
+bool wants_nearly_all(std::span<MemberWalk* const> members, const Window& window) {
+  std::uint64_t wanted_bytes = 0;
+  for (const MemberWalk* member : members) wanted_bytes += member->bytes_below(window.range.end);
+  return wanted_bytes >= window.range.len_bytes() / 8 * 7;
+}
+
+}  // namespace
 
 void WindowIo::begin(const Window& window) {
   window_ = window;
   coverage_.reset(window.range, context_.plan.granule_bytes);
+}
+
+void WindowIo::mark(std::span<MemberWalk* const> members) {
+  if (context_.direction == Direction::read && wants_nearly_all(members, window_)) {
+    const TargetRange& all = window_.range;
+    coverage_.mark({all.begin.value, all.len_bytes(), as_signed(all.len_bytes()), 1});
+    return;
+  }
+  for (const MemberWalk* member : members)
+    member->look_below(window_.range.end, [&](const Strip& strip) { coverage_.mark(strip); });
 }
 
 Status WindowIo::write_marked(const std::byte* data) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "collective/window/coverage.h"
 #include "collective/window/path_context.h"
@@ -18,7 +19,8 @@ class WindowIo {
 
   // Starts a window, with no byte marked.
   void begin(const Window& window);
-  void mark(const Strip& strip) { coverage_.mark(strip); }
+  // The members' bytes in the window; a read may take bytes between them too.
+  void mark(std::span<MemberWalk* const> members);
   void mark(const Coverage& runs) { coverage_.add(runs); }
   [[nodiscard]] const Window& window() const { return window_; }
 

@@ -70,6 +70,13 @@ struct Mailbox {
   std::array<std::byte, inline_bytes> data;
 };
 
+// The lasting part of a member's message in a meeting that starts a transfer.
+struct LastingBox {
+  std::uint64_t serial;  // 0: none
+  std::uint64_t len_bytes;
+  SharedRef memory;
+};
+
 // The state of one of a server's two windows.
 struct WindowState {
   std::atomic<std::uint32_t> opened;   // number of windows opened here so far
@@ -105,6 +112,7 @@ struct WriteRequest {
 struct alignas(64) SlotMember {
   std::array<ServerWindows, window_roles> windows;
   std::array<Mailbox, 2> mailboxes;  // used in turn: messages stay while the next ones are written
+  LastingBox lasting;
   std::array<Contribution::Value, 2> values;  // likewise; the first member's becomes the joined one
   WriteRequest request;
   std::atomic<std::uint32_t> transfer;  // number of the call in which it may access others' memory

@@ -61,7 +61,7 @@ class MessageChannel final : public Channel {
     if (!joined) note(joined.error().code);
     return joined;
   }
-  [[nodiscard]] Result<std::span<const std::byte>> near_message(int index) override {
+  [[nodiscard]] Result<NearMessage> near_message(int index) override {
     return near_->near_message(index);
   }
   [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override {
