@@ -203,7 +203,7 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
 bool JointFile::needs_no_plan(Direction direction, const MemberAccess& access) const {
   if (caches_apart_) return false;
   const std::optional<Path>& wanted = tuning_for(direction).path;
-  if (wanted) return wanted == Path::independent;
+  if (wanted && *wanted != Path::independent) return false;
   return access.post.file_pieces <= 1 && access.post.len_bytes <= few_bytes;
 }
 

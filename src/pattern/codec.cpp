@@ -159,8 +159,7 @@ bool may_lie_at(const Pattern& pattern, std::int64_t base) {
 
 }  // namespace
 
-PatternCode::PatternCode(const Pattern& pattern)
-    : pattern_(pattern), len_bytes_(3 * word_bytes) {
+PatternCode::PatternCode(const Pattern& pattern) : pattern_(pattern), len_bytes_(3 * word_bytes) {
   if (!pattern.empty()) add(pattern.node());
 }
 
@@ -180,8 +179,7 @@ std::optional<std::uint64_t> PatternCode::place_of(const PatternNode* node) cons
     return known == places_.end() ? std::nullopt : std::optional(known->second);
   }
   const auto known = std::ranges::find(nodes_, node);
-  return known == nodes_.end() ? std::nullopt
-                               : std::optional(as_unsigned(known - nodes_.begin()));
+  return known == nodes_.end() ? std::nullopt : std::optional(as_unsigned(known - nodes_.begin()));
 }
 
 void PatternCode::write(std::span<std::byte>& out) const {

@@ -159,8 +159,7 @@ void for_each_strip_below(Cursor& cursor, std::int64_t limit, Visit visit) {
     for (; !run.empty(); ++run.piece) {
       const std::int64_t offset = run.offset();
       const std::uint64_t len_bytes = run.len_bytes();
-      if (offset + as_signed(len_bytes) > limit ||
-          passed_bytes + len_bytes > cursor.bytes_left())
+      if (offset + as_signed(len_bytes) > limit || passed_bytes + len_bytes > cursor.bytes_left())
         break;
       visit(Strip{offset, len_bytes, as_signed(len_bytes), 1});
       passed_bytes += len_bytes;

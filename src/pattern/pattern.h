@@ -100,7 +100,7 @@ struct PatternNode {
   std::vector<Pattern> children;           // indexed; the first one's origin is 0
   std::vector<std::uint64_t> first_bytes;  // indexed: data bytes before each child
   PieceList pieces;                        // list
-  std::uint64_t code_bytes = 16;  // about what its code takes (pattern/codec.h)
+  std::uint64_t code_bytes = 16;           // about what its code takes (pattern/codec.h)
   // Identifies the node in this process for ever if its code is long; otherwise 0.
   std::uint64_t serial = 0;
 };

@@ -142,8 +142,9 @@ static void check_too_large(void) {
   const long value = here == ranks - 1 ? large : 1;
   EXPECT_CLASS(MPI_File_write_at_all(fh, here, &value, 1, MPI_LONG, MPI_STATUS_IGNORE),
                MPI_ERR_CONVERSION);
+  /* The other ranks may have written their values. */
   EXPECT_OK(MPI_File_get_size(fh, &size));
-  EXPECT_EQ(size, 0);
+  EXPECT(size <= 4 * (ranks - 1));
   close_file();
   remove_file();
 }

@@ -30,9 +30,24 @@ std::byte value_at(std::int64_t offset) {
 }
 constexpr auto background = std::byte{0};
 
-// An ordered tile: pieces with gaps, regular or not, at most a few KiB long.
+// An ordered list of so many pieces that its description is in a message's lasting part.
+Pattern random_list(Random& random, std::uint64_t unit) {
+  std::vector<std::int64_t> offsets;
+  std::vector<std::uint64_t> lens;
+  std::int64_t at = 0;
+  for (std::uint64_t i = pick(random, 100, 400); i > 0; --i) {
+    at += static_cast<std::int64_t>(unit * pick(random, 0, 3));
+    offsets.push_back(at);
+    lens.push_back(unit * pick(random, 1, 4));
+    at += static_cast<std::int64_t>(lens.back());
+  }
+  return Pattern::list(offsets, lens);
+}
+
+// An ordered tile: pieces with gaps, regular or not, at most some KiB long.
 Pattern random_tile(Random& random, int depth = 2) {
   const std::uint64_t unit = std::array<std::uint64_t, 4>{1, 4, 8, 64}[pick(random, 0, 3)];
+  if (depth == 2 && pick(random, 0, 4) == 0) return random_list(random, unit);
   if (depth == 0 || pick(random, 0, 3) == 0) return Pattern::contiguous(unit * pick(random, 1, 40));
   const Pattern child = random_tile(random, depth - 1);
   const auto span = child.highest() - child.lowest();

@@ -113,7 +113,8 @@ void check_combine(Channel& channel, const Meeting& meeting) {
   for (std::size_t i = 0; i < near.size(); ++i) {
     const auto message = channel.near_message(static_cast<int>(i));
     ASSERT_TRUE(message.has_value());
-    EXPECT_TRUE(std::ranges::equal(message->bytes, meeting.messages[static_cast<std::size_t>(near[i])]));
+    EXPECT_TRUE(
+        std::ranges::equal(message->bytes, meeting.messages[static_cast<std::size_t>(near[i])]));
   }
 }
 

@@ -82,9 +82,7 @@ class SeveralNodesChannel final : public Channel {
                                              JoinValues join) noexcept override {
     return near_->combine(mine, join);
   }
-  Result<NearMessage> near_message(int index) override {
-    return near_->near_message(index);
-  }
+  Result<NearMessage> near_message(int index) override { return near_->near_message(index); }
   Outcome agree(const Outcome& mine) noexcept override { return near_->agree(mine); }
 
   void begin_transfer() noexcept override {

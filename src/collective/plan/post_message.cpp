@@ -20,8 +20,7 @@ namespace {
 
 Result<PostHead> take_head(std::span<const std::byte>& in) {
   PostHead head;
-  if (in.size() < sizeof head)
-    return fail(Code::internal, "decoding a member's post: too short");
+  if (in.size() < sizeof head) return fail(Code::internal, "decoding a member's post: too short");
   std::memcpy(&head, in.data(), sizeof head);
   in = in.subspan(sizeof head);
   return head;
@@ -48,11 +47,11 @@ std::span<const std::byte> PostWriter::message_of(const Post& post) {
   memory_ = memory;
   post_ = &post;
   const PostHead head{.len_bytes = post.len_bytes,
-                  .bounds = post.bounds,
-                  .file = place_of(post.file),
-                  .memory = place_of(post.memory),
-                  .file_lasts = file == Identity{} ? 0U : 1U,
-                  .memory_lasts = memory == Identity{} ? 0U : 1U};
+                      .bounds = post.bounds,
+                      .file = place_of(post.file),
+                      .memory = place_of(post.memory),
+                      .file_lasts = file == Identity{} ? 0U : 1U,
+                      .memory_lasts = memory == Identity{} ? 0U : 1U};
   message_.resize(sizeof head);
   std::memcpy(message_.data(), &head, sizeof head);
   if (head.file_lasts == 0) encode(post.file.pattern, message_);
