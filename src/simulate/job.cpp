@@ -138,11 +138,11 @@ Result<std::vector<NearPost>> Job::near_posts(int node, FileRange range) const {
   const auto ranks = topology_.ranks_on(node);
   std::vector<NearPost> posts;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const auto message = encode_post(post_of(workload_, ranks[i]));
-    SHIMA_TRY_ASSIGN(const auto bounds, encoded_bounds(message));
-    if (!bounds || bounds->highest <= range.begin.value || bounds->lowest >= range.end.value)
+    const Post mine = post_of(workload_, ranks[i]);
+    if (mine.len_bytes == 0 || mine.bounds.highest <= range.begin.value ||
+        mine.bounds.lowest >= range.end.value)
       continue;
-    SHIMA_TRY_ASSIGN(Post post, decode_post(message));
+    SHIMA_TRY_ASSIGN(Post post, decode_post(encode_post(mine)));
     posts.push_back({static_cast<int>(i), std::move(post)});
   }
   return posts;
