@@ -140,12 +140,12 @@ def measure(warmer, directory, command, environment=None, timeout_s=600):
 # --- which path Shima took --------------------------------------------------------------------
 
 def paths_taken(stats):
-    """Shima's counters path_*, summed over the files closed: the number of calls on each path."""
+    """The number of calls on each path, summed over the files closed; "independent": without any."""
     taken = {}
     for record in stats:
         for name, count in record.get("counters", {}).items():
-            if name.startswith("path_") and count:
-                path = name.removeprefix("path_")
+            if name.startswith(("path_", "strategy_independent")) and count:
+                path = name.split("_", 1)[1]
                 taken[path] = taken.get(path, 0) + count
     return taken
 

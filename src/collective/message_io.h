@@ -1,4 +1,4 @@
-// Sends messages of a collective call, and counts their bytes.
+// Sends messages of a collective call, and counts them and their bytes.
 #pragma once
 
 #include <vector>
@@ -11,6 +11,7 @@ namespace shima {
 
 [[nodiscard]] inline Result<Messenger::Ticket> send_message(PathContext& context, int to, Lane lane,
                                                             MessageBuffer message) {
+  ++context.counters.wire_messages;
   context.counters.wire_bytes += message.bytes().size();
   return context.channel.messenger()->send(to, lane, std::move(message));
 }

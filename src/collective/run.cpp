@@ -1,6 +1,7 @@
 #include "collective/run.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -70,6 +71,7 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
     // All members know that no bytes are left to move, so nothing can fail any more.
     call_.channel.end_transfer();
     prepared_ = Prepared{*digest, {}, {}};
+    if (call_.has_moved_own) prepared_->plan.choice.reason = Reason::few_bytes;
     over_ = true;
     return {};
   }
@@ -82,20 +84,17 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
 }
 
 bool CollectiveTransfer::is_own_io() const {
-  return !over_ && prepared_ && prepared_->plan.path == Path::independent;
+  return !over_ && prepared_ && prepared_->plan.is_own_io();
 }
 
 Result<CollectiveResult> CollectiveTransfer::finish(const Result<std::uint64_t>& own) {
-  if (over_) {
-    ++call_.counters.path_independent;
-    return CollectiveResult{0, prepared_->digest.more_rounds};
-  }
+  if (prepared_) count_choice();
+  if (over_) return CollectiveResult{0, prepared_->digest.more_rounds};
   Part part;
   WindowStaging staging;
   if (!prepared_) {
     part.status = std::unexpected(prepared_.error());
   } else if (is_own_io()) {
-    ++call_.counters.path_independent;
     part.status = status_of(own);
   } else {
     part.status = caught([&] { return move_shared(staging, part); });
@@ -171,6 +170,13 @@ Plan CollectiveTransfer::plan_for(const Digest& digest) {
   return make_plan(digest, call_.direction, terrain, call_.tuning);
 }
 
+void CollectiveTransfer::count_choice() {
+  constexpr std::array by_strategy{&Counters::strategy_disk_directed, &Counters::strategy_two_phase,
+                                   &Counters::strategy_subgroup, &Counters::strategy_independent};
+  const Choice& choice = prepared_->plan.choice;
+  ++(call_.counters.*by_strategy[static_cast<std::size_t>(choice.strategy)]);
+}
+
 // Members move bytes for each other. If their caches are separate, that is not ordered after each
 // one's own earlier writes, so these are published first. Collective on every path, because a
 // member that could not plan does not know the path.
@@ -189,6 +195,7 @@ Status CollectiveTransfer::publish_before() {
 Status CollectiveTransfer::move_shared(WindowStaging& staging, Part& part) {
   PathContext context{call_.direction, prepared_->plan, mine_,   prepared_->near, call_.channel,
                       call_.file,      call_.counters,  staging, call_.disk};
+  if (!context.my_domains().empty()) ++call_.counters.agents;
   SHIMA_TRY_ASSIGN(part.end_of_file, run_path(context));
   // The owner of the bytes must find what agents wrote.
   return call_.caches_apart ? call_.file.publish() : Status{};

@@ -26,8 +26,9 @@ struct CollectiveCall {
   Counters& counters;
   const Tuning& tuning;
   KnownPosts& posts;
-  bool caches_apart;  // members do not see at once what other nodes write (see Subfile::publish)
-  Aside& disk;        // idle
+  bool caches_apart;   // members do not see at once what other nodes write (see Subfile::publish)
+  bool has_moved_own;  // this member has moved its bytes before the meeting
+  Aside& disk;         // idle
 };
 
 // A member's part of a collective call.
@@ -73,12 +74,11 @@ class CollectiveTransfer {
   [[nodiscard]] Plan plan_for(const Digest& digest);
   [[nodiscard]] FileRange range_served(const Plan& plan);
   [[nodiscard]] Result<std::vector<NearPost>> near_posts(const Plan& plan);
+  void count_choice();
   [[nodiscard]] Status publish_before();
   [[nodiscard]] Status move_shared(WindowStaging& staging, Part& part);
   [[nodiscard]] Status agree(Part& part);
-  [[nodiscard]] bool is_shared() const {
-    return prepared_ && prepared_->plan.path != Path::independent;
-  }
+  [[nodiscard]] bool is_shared() const { return prepared_ && !prepared_->plan.is_own_io(); }
 
   const CollectiveCall& call_;
   Post mine_;

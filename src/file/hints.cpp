@@ -64,6 +64,13 @@ constexpr std::array<Word<std::optional<Path>>, 5> paths{{{"automatic", std::nul
                                                           {"pack", Path::pack},
                                                           {"message", Path::message}}};
 
+constexpr std::array<Word<std::optional<Strategy>>, 5> strategies{
+    {{"auto", std::nullopt},
+     {"disk_directed", Strategy::disk_directed},
+     {"two_phase", Strategy::two_phase},
+     {"subgroup", Strategy::subgroup},
+     {"independent", Strategy::independent}}};
+
 template <auto& words, auto field>
 bool set_word(Hints& hints, std::string_view value) {
   for (const auto& word : words) {
@@ -225,8 +232,11 @@ constexpr std::array rules{
          get_word<toggles, &Hints::shima_close_to_open>},
     Rule{"shima_device_buffer_size", bytes_rule, "16M", set_bytes<&Hints::shima_device_buffer_size>,
          get_number<&Hints::shima_device_buffer_size>},
+    Rule{"shima_collective", "auto, disk_directed, two_phase, subgroup or independent", "two_phase",
+         set_word<strategies, &Hints::shima_collective>,
+         get_word<strategies, &Hints::shima_collective>},
     Rule{"shima_subgroup", "auto, off, or a number of ranks", "4", set_subgroup, get_subgroup},
-    Rule{"shima_reach", "automatic, pull, pack or message", "automatic",
+    Rule{"shima_reach", "automatic, single_copy, pull, pack or message", "automatic",
          set_word<paths, &Hints::shima_reach>, get_word<paths, &Hints::shima_reach>},
 };
 

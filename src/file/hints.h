@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/toggle.h"
 #include "collective/plan/path.h"
+#include "collective/plan/strategy.h"
 
 namespace shima {
 
@@ -36,6 +37,7 @@ struct Hints {
   Toggle shima_ring = Toggle::automatic;
   Toggle shima_read_ahead = Toggle::automatic;
   Toggle shima_close_to_open = Toggle::automatic;
+  std::optional<Strategy> shima_collective;  // of collective calls; nothing: Shima chooses
   std::optional<Path> shima_reach;  // how data moves in a collective; nothing: Shima chooses
   int shima_subgroup = 0;           // the most members of a group; 0: all members of a node
   std::uint64_t shima_device_buffer_size = 0;  // bytes between a device and a file; 0: automatic

@@ -29,8 +29,14 @@ Result<std::pair<std::int64_t, std::int64_t>> number_in(const Result<FileOffset>
   return std::pair<std::int64_t, std::int64_t>(offset->value, 0);
 }
 
-std::optional<Path> path_of(Toggle collective_buffering, std::optional<Path> wanted) {
-  return collective_buffering == Toggle::disable ? Path::independent : wanted;
+Tuning tuning_of(const Hints& hints, Toggle collective_buffering, bool atomic) {
+  const bool disabled = collective_buffering == Toggle::disable && !hints.shima_collective;
+  return {.strategy = disabled ? Strategy::independent : hints.shima_collective,
+          .path = hints.shima_reach,
+          .max_agents = hints.cb_nodes,
+          .window_bytes = hints.cb_buffer_size,
+          .subgroup_members = hints.shima_subgroup,
+          .atomic = atomic};
 }
 
 }  // namespace
@@ -74,12 +80,8 @@ Status JointFile::sync() {
 
 void JointFile::tune() {
   const Hints& hints = request_.hints;
-  write_tuning_ = {path_of(hints.romio_cb_write, hints.shima_reach), hints.cb_nodes,
-                   hints.cb_buffer_size, hints.shima_subgroup};
-  read_tuning_ = {path_of(hints.romio_cb_read, hints.shima_reach), hints.cb_nodes,
-                  hints.cb_buffer_size, hints.shima_subgroup};
-  // In atomic mode every member's access is a separate unit.
-  if (atomic_) write_tuning_.path = read_tuning_.path = Path::independent;
+  write_tuning_ = tuning_of(hints, hints.romio_cb_write, atomic_);
+  read_tuning_ = tuning_of(hints, hints.romio_cb_read, atomic_);
   own_.tune(atomic_);
 }
 
@@ -146,7 +148,7 @@ Result<std::uint64_t> JointFile::move_together(Direction direction,
                                                const Result<Transfer>& transfer) {
   Counters counters;
   ++(direction == Direction::write ? counters.collective_writes : counters.collective_reads);
-  const bool moves_own = tuning_for(direction).path == Path::independent;
+  const bool moves_own = tuning_for(direction).owners_move();
   TransferPieces pieces(device_queues_, transfer,
                         {.direction = direction,
                          .staged = !moves_own,
@@ -173,9 +175,6 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
     counters.file_pieces += access->post.file_pieces;
     counters.memory_pieces += access->post.memory_pieces;
   }
-  const CollectiveCall call{direction, *channel_,     file_, counters, tuning_for(direction),
-                            posts_,    caches_apart_, disk_};
-  CollectiveTransfer transfer(call);
   Result<std::uint64_t> own = 0;
   const auto move_own = [&] {
     own = caught([&] { return own_.move(direction, *piece, counters); });
@@ -191,6 +190,18 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
       access = std::unexpected(own.error());
     }
   }
+  const CollectiveCall call{
+      .direction = direction,
+      .channel = *channel_,
+      .file = file_,
+      .counters = counters,
+      .tuning = tuning_for(direction),
+      .posts = posts_,
+      .caches_apart = caches_apart_,
+      .has_moved_own = at_once,
+      .disk = disk_,
+  };
+  CollectiveTransfer transfer(call);
   SHIMA_TRY(transfer.start(std::move(access)));
   if (transfer.is_own_io() && has_data && !at_once) move_own();
   SHIMA_TRY_ASSIGN(CollectiveResult result, transfer.finish(own));
@@ -201,10 +212,10 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
 // Then a member moves its bytes before it meets the others, and the call needs no second meeting
 // unless others have more to do.
 bool JointFile::needs_no_plan(Direction direction, const MemberAccess& access) const {
+  const Tuning& tuning = tuning_for(direction);
   if (caches_apart_) return false;
-  const std::optional<Path>& wanted = tuning_for(direction).path;
-  if (wanted && *wanted != Path::independent) return false;
-  return access.post.file_pieces <= 1 && access.post.len_bytes <= few_bytes;
+  if (!tuning.owners_move() && (tuning.strategy || tuning.path)) return false;
+  return access.post.file_pieces <= 1 && access.post.len_bytes <= few_bytes_each;
 }
 
 Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Transfer>& transfer,
@@ -326,7 +337,10 @@ Status JointFile::report() {
 
 Hints JointFile::hints_in_effect() const {
   Hints hints = request_.hints;
-  if (hints.cb_nodes == 0) hints.cb_nodes = agent_candidates(channel_->topology());
+  if (hints.cb_nodes == 0)
+    hints.cb_nodes = hints.shima_collective == Strategy::two_phase
+                         ? channel_->size()
+                         : agent_candidates(channel_->topology());
   hints.cb_buffer_size = window_size(hints.cb_buffer_size);
   if (hints.shima_device_buffer_size == 0)
     hints.shima_device_buffer_size = default_device_buffer_bytes;

@@ -2,7 +2,7 @@
 
 namespace shima {
 
-const std::array<CounterField, 25> counter_fields{{
+const std::array<CounterField, 30> counter_fields{{
     {"writes", &Counters::writes},
     {"reads", &Counters::reads},
     {"collective_writes", &Counters::collective_writes},
@@ -16,8 +16,13 @@ const std::array<CounterField, 25> counter_fields{{
     {"runs", &Counters::runs},
     {"disk_bytes_written", &Counters::disk_bytes_written},
     {"disk_bytes_read", &Counters::disk_bytes_read},
+    {"wire_messages", &Counters::wire_messages},
     {"wire_bytes", &Counters::wire_bytes},
-    {"path_independent", &Counters::path_independent},
+    {"strategy_disk_directed", &Counters::strategy_disk_directed},
+    {"strategy_two_phase", &Counters::strategy_two_phase},
+    {"strategy_subgroup", &Counters::strategy_subgroup},
+    {"strategy_independent", &Counters::strategy_independent},
+    {"agents", &Counters::agents},
     {"path_single_copy", &Counters::path_single_copy},
     {"path_pull", &Counters::path_pull},
     {"path_pack", &Counters::path_pack},

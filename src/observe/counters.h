@@ -28,9 +28,16 @@ struct Counters {
   std::uint64_t runs = 0;
   std::uint64_t disk_bytes_written = 0;
   std::uint64_t disk_bytes_read = 0;
+  std::uint64_t wire_messages = 0;
   std::uint64_t wire_bytes = 0;
-  // collective calls by the path that served them
-  std::uint64_t path_independent = 0;
+  // collective calls by their strategy
+  std::uint64_t strategy_disk_directed = 0;
+  std::uint64_t strategy_two_phase = 0;
+  std::uint64_t strategy_subgroup = 0;
+  std::uint64_t strategy_independent = 0;
+  // collective calls in which this member was an agent
+  std::uint64_t agents = 0;
+  // collective calls by the path on which members moved bytes for each other
   std::uint64_t path_single_copy = 0;
   std::uint64_t path_pull = 0;
   std::uint64_t path_pack = 0;
@@ -53,6 +60,6 @@ struct CounterField {
 };
 
 // Every field, in the order of the struct.
-extern const std::array<CounterField, 25> counter_fields;
+extern const std::array<CounterField, 30> counter_fields;
 
 }  // namespace shima

@@ -1,5 +1,5 @@
 // TIMEOUT: 300
-// Collective transfers of random patterns against a byte-array model, over every path.
+// Collective transfers of random patterns against a byte-array model, by every strategy and path.
 //
 // Written values are a function of the file offset, so overlapping writes do not matter; the file
 // is filled with a background first, so that a changed byte outside all requests is detected.
@@ -99,6 +99,7 @@ void each_byte(const Access& access, Visit visit) {
 struct Scenario {
   test::World world;
   std::optional<Path> path;
+  std::optional<Strategy> strategy;
   bool collective = true;
   std::uint64_t window_bytes = 0;
   int subgroup_members = 0;  // of a subgroup; 0: all of a node
@@ -143,6 +144,7 @@ class CollectiveTest : public testing::Test {
 
   std::unique_ptr<File> open(std::unique_ptr<Channel> channel, const Scenario& scenario) {
     OpenRequest request{.path = path_, .mode = {.read = true, .write = true}, .hints = {}};
+    request.hints.shima_collective = scenario.strategy;
     request.hints.shima_reach = scenario.path;
     request.hints.cb_buffer_size = scenario.window_bytes;
     request.hints.shima_subgroup = scenario.subgroup_members;
@@ -249,6 +251,7 @@ struct Way {
   bool collective;
   bool striped;
   bool one_space = false;
+  std::optional<Strategy> strategy = {};
 };
 
 class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> {
@@ -262,6 +265,7 @@ class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> 
     made.world.can_pull_across = way.can_pull_across;
     made.world.one_space = way.one_space;
     made.path = way.path;
+    made.strategy = way.strategy;
     made.collective = way.collective;
     made.window_bytes = pick(random, 0, 1) * 4096 * pick(random, 1, 8);
     made.subgroup_members = static_cast<int>(pick(random, 0, 3));
@@ -314,6 +318,23 @@ INSTANTIATE_TEST_SUITE_P(
                     Way{"combined_in_one_space", std::nullopt, 1, true, false, false, true},
                     Way{"message_in_one_space", Path::message, 3, true, true, true, true},
                     Way{"single_copy_striped", Path::single_copy, 1, true, true, true, true}),
+    [](const auto& way) { return std::string(way.param.name); });
+
+Way by(const char* name, Strategy strategy, int nodes, bool striped) {
+  return {name, std::nullopt, nodes, true, true, striped, false, strategy};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Strategies, EveryWay,
+    testing::Values(by("independent", Strategy::independent, 1, false),
+                    by("independent_on_nodes", Strategy::independent, 2, true),
+                    by("disk_directed_on_nodes", Strategy::disk_directed, 3, true),
+                    by("two_phase", Strategy::two_phase, 1, false),
+                    by("two_phase_striped", Strategy::two_phase, 1, true),
+                    by("two_phase_on_nodes", Strategy::two_phase, 3, false),
+                    by("two_phase_on_nodes_striped", Strategy::two_phase, 3, true),
+                    by("subgroup_on_nodes", Strategy::subgroup, 3, false),
+                    by("subgroup_on_nodes_striped", Strategy::subgroup, 3, true)),
     [](const auto& way) { return std::string(way.param.name); });
 
 }  // namespace

@@ -21,6 +21,7 @@ TEST(Hints, KnownKeysSetTypedFields) {
   EXPECT_TRUE(*apply(hints, "file_perm", "0640"));
   EXPECT_TRUE(*apply(hints, "start_iodevice", "-1"));
   EXPECT_TRUE(*apply(hints, "shima_reach", "pack"));
+  EXPECT_TRUE(*apply(hints, "shima_collective", "two_phase"));
   EXPECT_EQ(hints.cb_nodes, 3);
   EXPECT_EQ(hints.cb_buffer_size, 16777216u);
   EXPECT_EQ(hints.romio_cb_write, Toggle::disable);
@@ -28,6 +29,7 @@ TEST(Hints, KnownKeysSetTypedFields) {
   EXPECT_EQ(hints.file_perm, 0640);
   EXPECT_EQ(hints.start_iodevice, -1);
   EXPECT_EQ(hints.shima_reach, Path::pack);
+  EXPECT_EQ(hints.shima_collective, Strategy::two_phase);
 }
 
 TEST(Hints, BytesTakeUnits) {
@@ -56,7 +58,9 @@ TEST(Hints, BadValuesNameKeyRuleAndAdvice) {
                                         {"romio_ds_write", "yes"},
                                         {"file_perm", "0888"},
                                         {"collective_buffering", "1"},
-                                        {"shima_reach", "telepathy"}};
+                                        {"shima_reach", "telepathy"},
+                                        {"shima_collective", "automatic"},
+                                        {"shima_collective", "subgroups"}};
   for (const auto& [key, value] : bad) {
     Hints hints;
     const auto result = apply(hints, key, value);
@@ -87,6 +91,7 @@ TEST(Hints, EffectiveCanBeAppliedAgain) {
   hints.file_perm = 0600;
   hints.start_iodevice = 2;
   hints.shima_reach = Path::message;
+  hints.shima_collective = Strategy::independent;
   EXPECT_EQ(resolve(Hints{}, effective(hints), {}), hints);
   EXPECT_EQ(resolve(Hints{}, effective(Hints{}), {}), Hints{});
   hints.romio_cb_write = Toggle::disable;

@@ -6,75 +6,19 @@
 #include <random>
 #include <set>
 
-#include "collective/plan/plan.h"
+#include "situation.h"
 
 namespace shima {
 namespace {
 
-using Random = std::mt19937_64;
+using test::interleaved;
+using test::members_on;
+using test::pick;
+using test::post_of;
+using test::Random;
+using test::Situation;
+
 constexpr std::uint64_t page = 4096;
-
-std::uint64_t pick(Random& random, std::uint64_t low, std::uint64_t high) {
-  return std::uniform_int_distribution<std::uint64_t>(low, high)(random);
-}
-
-// `count` pieces of `len` bytes, `stride` apart, from `base`; memory is one block.
-Post post_of(std::uint64_t count, std::uint64_t len, std::uint64_t stride, std::uint64_t base) {
-  const std::uint64_t bytes = count * len;
-  if (bytes == 0) return {};
-  const Slice file{Pattern::strided(count, as_signed(stride), Pattern::contiguous(len)),
-                   as_signed(base), 0, bytes};
-  return make_post(file, {Pattern::contiguous(bytes), 0, 0, bytes});
-}
-
-// The interleaved pieces of all members.
-std::vector<Post> interleaved(std::uint64_t members, std::uint64_t count, std::uint64_t len) {
-  std::vector<Post> posts;
-  for (std::uint64_t i = 0; i < members; ++i)
-    posts.push_back(post_of(count, len, members * len, i * len));
-  return posts;
-}
-
-std::vector<Member> members_on(int nodes, int count, int cores) {
-  std::vector<Member> members;
-  for (int i = 0; i < count; ++i) members.push_back({i * nodes / count, cores});
-  return members;
-}
-
-struct Situation {
-  std::vector<Post> posts;
-  bool cached = false;  // all that is accessed
-  bool direct = false;
-  std::vector<Member> members;
-  Tuning tuning{};
-  Topology topology{};
-  Layout layout = Layout::plain();
-  bool one_node = true;
-  bool can_pull = true;
-  bool one_space = false;
-
-  [[nodiscard]] Digest digest() const {
-    Digest all;
-    for (const Post& post : posts) {
-      Digest one = digest_of(post);
-      if (cached) one.cached = 1;
-      if (direct) one.direct = 1;
-      all = join(all, one);
-    }
-    return all;
-  }
-  [[nodiscard]] Plan plan(Direction direction = Direction::write) {
-    topology = Topology(members);
-    return make_plan(digest(), direction,
-                     {.topology = topology,
-                      .layout = layout,
-                      .can_pull = can_pull,
-                      .one_space = one_space,
-                      .can_pack = true,
-                      .can_message = !one_node},
-                     tuning);
-  }
-};
 
 Situation random_situation(Random& random) {
   Situation made;
@@ -101,8 +45,13 @@ Situation random_situation(Random& random) {
   }
   made.cached = pick(random, 0, 1) == 0;
   made.direct = pick(random, 0, 20) == 0;
-  if (const auto wanted = pick(random, 0, 5); wanted > 0)
+  if (const auto wanted = pick(random, 0, 4); wanted > 0)
     made.tuning.path = static_cast<Path>(wanted - 1);
+  if (const auto wanted = pick(random, 0, 7); wanted < 4)
+    made.tuning.strategy = static_cast<Strategy>(wanted);
+  made.tuning.atomic = pick(random, 0, 20) == 0;
+  made.tuning.subgroup_members = static_cast<int>(pick(random, 0, 3));
+  made.caches_apart = nodes > 1 && pick(random, 0, 3) == 0;
   made.tuning.max_agents = static_cast<int>(pick(random, 0, 5));
   made.tuning.window_bytes = pick(random, 0, 1) * pick(random, 1, 3000000);
   return made;
@@ -119,6 +68,8 @@ FileRange span_of(const std::vector<Post>& posts) {
 }
 
 void expect_same(const Plan& a, const Plan& b) {
+  EXPECT_EQ(a.choice.strategy, b.choice.strategy);
+  EXPECT_EQ(a.choice.reason, b.choice.reason);
   EXPECT_EQ(a.path, b.path);
   EXPECT_EQ(a.window_bytes, b.window_bytes);
   EXPECT_EQ(a.granule_bytes, b.granule_bytes);
@@ -127,6 +78,16 @@ void expect_same(const Plan& a, const Plan& b) {
     EXPECT_EQ(a.agents.rank_of(i), b.agents.rank_of(i));
     EXPECT_EQ(a.agents.domains_of(i), b.agents.domains_of(i));
   }
+}
+
+// Where a domain may end before its subfile's part does: at pages, of the subfile or of the file.
+bool may_end_at(const Plan& plan, const Layout& layout, int subfile, TargetOffset end) {
+  if (plan.choice.strategy != Strategy::two_phase)
+    return end.value % static_cast<std::int64_t>(page) == 0;
+  const auto end_in_file = layout.run_at(subfile, end).begin;
+  // Or at the begin of a stripe: the agent's range ends elsewhere, in another subfile.
+  return end_in_file.value % static_cast<std::int64_t>(page) == 0 ||
+         end_in_file != layout.run_at(subfile, {end.value - 1}).begin + 1;
 }
 
 // The domains cover the span in every subfile, without gaps or overlaps.
@@ -140,7 +101,7 @@ void expect_domains_tile(const Plan& plan, const Layout& layout, FileRange span)
       EXPECT_FALSE(domain.range.empty());
       next = domain.range.end;
       EXPECT_TRUE(next == layout.below(domain.subfile, span.end) ||
-                  next.value % static_cast<std::int64_t>(page) == 0)
+                  may_end_at(plan, layout, domain.subfile, next))
           << next.value;
     }
   }
@@ -159,7 +120,8 @@ void expect_agents_sane(const Plan& plan, const Situation& situation) {
     ASSERT_LT(static_cast<std::size_t>(rank), situation.members.size());
     EXPECT_TRUE(seen.insert(rank).second) << "rank " << rank << " twice";
     const Member& member = situation.members[static_cast<std::size_t>(rank)];
-    EXPECT_LE(++on_node[member.node], member.cores);
+    const bool all = plan.choice.strategy == Strategy::two_phase;
+    EXPECT_LE(++on_node[member.node], situation.caches_apart ? 1 : all ? 12 : member.cores);
     const AgentRange near = plan.agents.agents_on(member.node);
     EXPECT_TRUE(near.begin <= agent && agent < near.end);
     EXPECT_EQ(plan.agents.agent_at(rank), agent);
@@ -187,7 +149,7 @@ TEST(Plan, IsSaneForAnyInput) {
     Random random(seed);
     Situation situation = random_situation(random);
     const Plan plan = situation.plan(pick(random, 0, 1) == 0 ? Direction::write : Direction::read);
-    if (plan.path == Path::independent) {
+    if (plan.is_own_io()) {
       EXPECT_EQ(plan.agents.count(), 0);
       continue;
     }
@@ -229,10 +191,6 @@ TEST(Plan, ChoosesThePathBySizeOfPieces) {
   situation.layout = Layout::plain();
   situation.posts = interleaved(4, 10000, 64);
   EXPECT_EQ(situation.plan().path, Path::pack);
-  situation.posts = {post_of(1, 1U << 20, 0, 0), post_of(1, 1U << 20, 0, 1U << 20)};
-  EXPECT_EQ(situation.plan().path, Path::independent);
-  situation.posts = {Post{}, Post{}};
-  EXPECT_EQ(situation.plan().path, Path::independent);
 }
 
 TEST(Plan, CopiesOnceInOneSpace) {
@@ -256,24 +214,10 @@ TEST(Plan, CopiesOnceInOneSpace) {
   EXPECT_NE(situation.plan().path, Path::single_copy);
 }
 
-TEST(Plan, CachedPiecesAreReadByTheirOwners) {
-  Situation situation{.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
-  EXPECT_EQ(situation.plan(Direction::read).path, Path::pull);
-  situation.cached = true;
-  EXPECT_EQ(situation.plan(Direction::read).path, Path::independent);
-  situation.posts.emplace_back();  // a member without data changes nothing
-  situation.members = members_on(1, 5, 2);
-  EXPECT_EQ(situation.plan(Direction::read).path, Path::independent);
-  situation.cached = false;  // must wait for the disk
-  EXPECT_EQ(situation.plan(Direction::read).path, Path::pull);
-}
-
 TEST(Plan, WishesAreHonouredWherePossible) {
   Situation situation{.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
   situation.tuning.path = Path::pack;
   EXPECT_EQ(situation.plan().path, Path::pack);
-  situation.tuning.path = Path::independent;
-  EXPECT_EQ(situation.plan().path, Path::independent);
   situation.tuning.path = Path::message;  // not available on one node
   EXPECT_EQ(situation.plan().path, Path::pull);
   situation.tuning.path = Path::pull;
@@ -283,11 +227,62 @@ TEST(Plan, WishesAreHonouredWherePossible) {
   EXPECT_EQ(situation.plan().path, Path::message);
 }
 
-TEST(Plan, UnorderedAccessesAreNotGathered) {
-  Situation situation{.posts = interleaved(2, 100, 16384), .members = members_on(1, 2, 2)};
-  situation.tuning.path = Path::pull;
-  situation.posts[1].ordered = false;
-  EXPECT_EQ(situation.plan().path, Path::independent);
+// Two_phase: agent i owns the i-th range of the file, whatever the subfiles; every byte once.
+TEST(AgentMap, EqualRangesOfTheFileAreSharedOut) {
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    Situation situation = random_situation(random);
+    const Topology topology(situation.members);
+    const std::int64_t begin = as_signed(pick(random, 0, 3000000));
+    const FileRange span{{begin}, {begin + as_signed(pick(random, 1, 20000000))}};
+    const AgentMap agents(topology, situation.layout, span,
+                          {.max_agents = static_cast<int>(pick(random, 0, 9)),
+                           .candidates = AgentCandidates::members,
+                           .window_bytes = page * pick(random, 1, 40)});
+    FileOffset at = span.begin;  // below it, all bytes have owners
+    for (int agent = 0; agent < agents.count(); ++agent) {
+      std::uint64_t len = 0;
+      for (const Domain& domain : agents.domains_of(agent)) {
+        EXPECT_EQ(domain.range.begin, situation.layout.below(domain.subfile, at));
+        len += domain.range.len_bytes();
+      }
+      at = at + as_signed(len);
+      for (const Domain& domain : agents.domains_of(agent))
+        EXPECT_EQ(domain.range.end, situation.layout.below(domain.subfile, at));
+      EXPECT_TRUE(at == span.end || at.value % static_cast<std::int64_t>(page) == 0) << at.value;
+    }
+    EXPECT_EQ(at, span.end);
+    if (HasFailure()) return;
+  }
+}
+
+// Each byte of a small file has one owner; computed byte by byte.
+TEST(AgentMap, EveryByteHasOneOwner) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    const Layout layout =
+        Layout::make(std::vector<RegionSpec>{
+                         {{0}, pick(random, 1, 3000), static_cast<int>(pick(random, 1, 4))},
+                         {{as_signed(pick(random, 1, 30000))}, pick(random, 1, 9000), 3}})
+            .value();
+    const Topology topology(members_on(2, 7, 2));
+    const FileRange span{{as_signed(pick(random, 0, 5000))},
+                         {as_signed(pick(random, 5001, 70000))}};
+    const AgentMap agents(topology, layout, span,
+                          {.candidates = AgentCandidates::members, .window_bytes = page});
+    EXPECT_EQ(agents.count(), 7);
+    for (FileOffset at = span.begin; at < span.end; at = at + 1) {
+      const Extent byte = layout.locate(at, 1);
+      int owners = 0;
+      for (int agent = 0; agent < agents.count(); ++agent)
+        for (const Domain& domain : agents.domains_of(agent))
+          owners += domain.subfile == byte.subfile && domain.range.begin <= byte.begin &&
+                    byte.begin < domain.range.end;
+      ASSERT_EQ(owners, 1) << at.value;
+    }
+  }
 }
 
 }  // namespace

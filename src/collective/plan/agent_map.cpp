@@ -7,9 +7,10 @@
 namespace shima {
 namespace {
 
-std::uint64_t domain_alignment(const TargetRange& part, int agents, std::uint64_t window_bytes) {
-  return part.len_bytes() >= 4 * static_cast<std::uint64_t>(agents) * window_bytes ? window_bytes
-                                                                                   : grid_bytes;
+// The part of `range` that the `turn`th of `agents` owns.
+TargetRange share_of(const TargetRange& range, int agents, std::uint64_t window_bytes, int turn) {
+  const bool is_large = range.len_bytes() >= 4 * static_cast<std::uint64_t>(agents) * window_bytes;
+  return cut_range(range, agents, is_large ? window_bytes : grid_bytes, turn);
 }
 
 // count * numerator / denominator, as if the numbers had no limit.
@@ -28,14 +29,39 @@ AgentMap::AgentMap(const Topology& topology, std::vector<Domain> parts, const Ag
     : topology_(&topology),
       parts_(std::move(parts)),
       window_bytes_(limits.window_bytes),
-      one_a_node_(limits.one_a_node),
+      kind_(limits.candidates),
       candidates_(first_candidate_of(topology.node_count())),
       count_(limits.max_agents > 0 ? std::min(limits.max_agents, candidates_) : candidates_) {
   if (parts_.empty()) count_ = 0;
 }
 
+AgentMap::AgentMap(const Topology& topology, const Layout& layout, FileRange span,
+                   const AgentLimits& limits)
+    : AgentMap(topology, parts_of(layout, span), limits) {
+  layout_ = &layout;
+  span_ = span;
+}
+
 int AgentMap::first_candidate_of(int node) const {
-  return one_a_node_ ? node : topology_->candidates_before(node);
+  switch (kind_) {
+    case AgentCandidates::nodes:
+      return node;
+    case AgentCandidates::members:
+      return topology_->members_before(node);
+    default:
+      return topology_->candidates_before(node);
+  }
+}
+
+int AgentMap::node_of_candidate(int candidate) const {
+  switch (kind_) {
+    case AgentCandidates::nodes:
+      return candidate;
+    case AgentCandidates::members:
+      return topology_->node_of_place(candidate);
+    default:
+      return topology_->node_of_candidate(candidate);
+  }
 }
 
 int AgentMap::candidate_of(int agent) const { return scaled(agent, candidates_, count_); }
@@ -44,7 +70,7 @@ int AgentMap::agent_from(int candidate) const { return scaled_up(candidate, coun
 
 int AgentMap::rank_of(int agent) const {
   const int candidate = candidate_of(agent);
-  const int node = one_a_node_ ? candidate : topology_->node_of_candidate(candidate);
+  const int node = node_of_candidate(candidate);
   const int turn = candidate - first_candidate_of(node);
   const int candidates = first_candidate_of(node + 1) - first_candidate_of(node);
   const auto ranks = topology_->ranks_on(node);
@@ -80,12 +106,26 @@ int AgentMap::first_agent_of_part(std::size_t part) const {
 }
 
 TargetRange AgentMap::cut(std::size_t part, int turn) const {
-  const TargetRange& range = parts_[part].range;
-  const int agents = agents_of_part(part);
-  return cut_range(range, agents, domain_alignment(range, agents, window_bytes_), turn);
+  return share_of(parts_[part].range, agents_of_part(part), window_bytes_, turn);
+}
+
+// Of the whole span's parts.
+std::vector<Domain> AgentMap::parts_in(FileRange range) const {
+  std::vector<Domain> domains;
+  for (const Domain& part : parts_) {
+    const TargetRange own{layout_->below(part.subfile, range.begin),
+                          layout_->below(part.subfile, range.end)};
+    if (!own.empty()) domains.push_back({part.subfile, own});
+  }
+  return domains;
 }
 
 std::vector<Domain> AgentMap::domains_of(int agent) const {
+  if (layout_ != nullptr) {
+    const TargetRange range =
+        share_of({{span_.begin.value}, {span_.end.value}}, count_, window_bytes_, agent);
+    return parts_in({{range.begin.value}, {range.end.value}});
+  }
   std::vector<Domain> domains;
   const auto parts = static_cast<std::size_t>(parts_.size());
   if (parts >= static_cast<std::size_t>(count_)) {

@@ -1,10 +1,11 @@
 // Which members are agents, and which parts of the subfiles each of them owns.
 //
 // All answers are computed from the topology and the subfiles' ranges; no list of agents is made,
-// whatever their number. The candidates are the members that a node's cores can serve; if fewer
-// agents are wanted, they are spread evenly over the candidates. Every agent gets whole subfiles if
-// there are enough of them, since each subfile has its own lock; otherwise the agents of a subfile
-// get consecutive parts of it. Pure.
+// whatever their number. If fewer agents are wanted than there are candidates, they are spread
+// evenly over these. The domains follow the subfiles or the logical file. In the first case, every
+// agent gets whole subfiles if there are enough of them, since each subfile has its own lock;
+// otherwise the agents of a subfile get consecutive parts of it. In the second case, every agent
+// gets an equal range of the file: its part of every subfile. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,16 @@ namespace shima {
 // whose pages and blocks differ, so it does not depend on a machine or a file.
 inline constexpr std::uint64_t grid_bytes = 4096;
 
+// The members that can be agents.
+enum class AgentCandidates : std::uint8_t {
+  cores,    // as many on each node as its cores can serve
+  nodes,    // the first of each node
+  members,  // all
+};
+
 struct AgentLimits {
-  int max_agents = 0;              // of all nodes; 0: as many as there are candidates
-  bool one_a_node = false;         // instead of one for each core
+  int max_agents = 0;  // of all nodes; 0: as many as there are candidates
+  AgentCandidates candidates = AgentCandidates::cores;
   std::uint64_t window_bytes = 0;  // large parts begin at multiples of this
 };
 
@@ -38,6 +46,9 @@ class AgentMap {
   AgentMap() = default;
   // `parts`: what to share out, at most one range of each subfile. `topology` must outlive the map.
   AgentMap(const Topology& topology, std::vector<Domain> parts, const AgentLimits& limits);
+  // Shares out equal ranges of `span` of the logical file. `layout` must outlive the map, too.
+  AgentMap(const Topology& topology, const Layout& layout, FileRange span,
+           const AgentLimits& limits);
 
   // Agents are numbered from 0, by node.
   [[nodiscard]] int count() const { return count_; }
@@ -45,14 +56,16 @@ class AgentMap {
   // The agent that a member is.
   [[nodiscard]] std::optional<int> agent_at(int rank) const;
   [[nodiscard]] AgentRange agents_on(int node) const;
-  // Parts of different subfiles, or one part of one; none if there is too little to share out.
+  // Parts of different subfiles; none if there is too little to share out.
   [[nodiscard]] std::vector<Domain> domains_of(int agent) const;
 
  private:
   [[nodiscard]] int first_candidate_of(int node) const;
+  [[nodiscard]] int node_of_candidate(int candidate) const;
   // The first agent that is candidate `candidate` or a later one.
   [[nodiscard]] int agent_from(int candidate) const;
   [[nodiscard]] int candidate_of(int agent) const;
+  [[nodiscard]] std::vector<Domain> parts_in(FileRange range) const;
   // The range of part `part` that the `turn`th of its agents owns.
   [[nodiscard]] TargetRange cut(std::size_t part, int turn) const;
   [[nodiscard]] int agents_of_part(std::size_t part) const;
@@ -60,8 +73,10 @@ class AgentMap {
 
   const Topology* topology_ = nullptr;
   std::vector<Domain> parts_;
+  const Layout* layout_ = nullptr;  // if logical ranges are shared out
+  FileRange span_;                  // these
   std::uint64_t window_bytes_ = 0;
-  bool one_a_node_ = false;
+  AgentCandidates kind_ = AgentCandidates::cores;
   int candidates_ = 0;
   int count_ = 0;
 };

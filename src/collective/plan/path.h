@@ -1,4 +1,4 @@
-// The methods of moving bytes in a collective call.
+// The methods of moving bytes between the members of a collective call.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,6 @@
 namespace shima {
 
 enum class Path : std::uint8_t {
-  independent,  // every member does its own I/O
   single_copy,  // agents' system calls use the members' memory
   pull,         // agents access the members' memory
   pack,         // members copy to and from the agents' shared windows

@@ -1,9 +1,8 @@
-// Chooses the path of a collective call and cuts the file into domains.
+// Cuts the file into domains and chooses the path of a collective call.
 //
 // The thresholds were measured (see docs/architecture.md): a pull costs about a microsecond per
 // batch and some tens of nanoseconds per piece, so for pieces below a few KiB copying by the
-// members themselves is faster; a cached read needs no merging, because nothing is saved by it;
-// neither do contiguous blocks.
+// members themselves is faster.
 #include "collective/plan/plan.h"
 
 #include <algorithm>
@@ -24,28 +23,14 @@ constexpr std::uint64_t pull_piece_bytes_apart = 32 * 1024;
 // less than the kernel's work for each piece of a list. If agents wait for each other's lock,
 // writing from the cache shortens the time under the lock by more than the gathering takes.
 constexpr std::uint64_t single_copy_piece_bytes = 8 * 1024;
-constexpr std::uint64_t own_read_piece_bytes =
-    4096;  // cached pieces of this size are read by their owners
-constexpr std::uint64_t own_block_bytes =
-    256 * 1024;  // contiguous blocks of this size are moved by their owners
-
-bool owners_do_it_best(const Digest& digest, Direction direction, bool one_space) {
-  if (digest.member_count <= 1 && digest.file_pieces <= 1) return true;
-  const std::uint64_t piece_bytes = digest.len_bytes / digest.file_pieces;
-  if (digest.most_file_pieces <= 1)
-    return piece_bytes >= own_block_bytes || digest.len_bytes <= few_bytes * digest.member_count;
-  // Fewer readers that each read more at once are faster, if that costs no further copy.
-  if (direction == Direction::read && digest.cached && !one_space)
-    return piece_bytes >= own_read_piece_bytes;
-  return false;
-}
 
 // The inode locks that agents take: none to read, one each, or one shared by several of them.
 enum class Locks : std::uint8_t { none, own, shared };
 
-Locks locks_of(Direction direction, std::size_t agents, std::size_t inodes) {
+// Agents of logical ranges all write to every subfile.
+Locks locks_of(Direction direction, Strategy strategy, std::size_t agents, std::size_t inodes) {
   if (direction == Direction::read) return Locks::none;
-  return agents <= inodes ? Locks::own : Locks::shared;
+  return agents <= (strategy == Strategy::two_phase ? 1 : inodes) ? Locks::own : Locks::shared;
 }
 
 // Members of one node send no messages; a request for that path is ignored there.
@@ -61,15 +46,6 @@ NearPath near_path(const Digest& digest, const Terrain& terrain, std::optional<P
   const std::uint64_t piece_bytes =
       digest.len_bytes / std::max(digest.file_pieces, digest.memory_pieces);
   return piece_bytes >= pull_piece_bytes ? NearPath::pull : NearPath::pack;
-}
-
-bool owners_do_it(const Digest& digest, Direction direction, const Terrain& terrain,
-                  std::optional<Path> wanted) {
-  if (digest.len_bytes == 0 || !digest.ordered || wanted == Path::independent) return true;
-  // With separate caches each page is written by one node, which asks the server once for all of
-  // its members.
-  if (terrain.caches_apart) return digest.member_count <= 1 && digest.file_pieces <= 1;
-  return !wanted && owners_do_it_best(digest, direction, terrain.one_space);
 }
 
 Path gathering_path(const Digest& digest, Locks locks, const Terrain& terrain,
@@ -90,6 +66,18 @@ Path gathering_path(const Digest& digest, Locks locks, const Terrain& terrain,
   return piece_bytes >= least ? Path::pull : Path::pack;
 }
 
+AgentMap agents_for(Strategy strategy, FileRange span, const Terrain& terrain,
+                    const Tuning& tuning) {
+  const bool logical = strategy == Strategy::two_phase;
+  const AgentLimits limits{.max_agents = tuning.max_agents,
+                           .candidates = terrain.caches_apart ? AgentCandidates::nodes
+                                         : logical            ? AgentCandidates::members
+                                                              : AgentCandidates::cores,
+                           .window_bytes = window_size(tuning.window_bytes)};
+  if (logical) return {terrain.topology, terrain.layout, span, limits};
+  return {terrain.topology, parts_of(terrain.layout, span), limits};
+}
+
 }  // namespace
 
 std::uint64_t window_size(std::uint64_t wanted_bytes) {
@@ -100,22 +88,20 @@ std::uint64_t window_size(std::uint64_t wanted_bytes) {
 
 Plan make_plan(const Digest& digest, Direction direction, const Terrain& terrain,
                const Tuning& tuning) {
-  const std::optional<Path> wanted = granted(tuning.path, terrain);
-  if (owners_do_it(digest, direction, terrain, wanted)) return {};
-  const FileRange span{{digest.bounds.lowest}, {digest.bounds.highest}};
-  std::vector<Domain> parts = parts_of(terrain.layout, span);
-  const std::size_t inodes = parts.size();
   Plan plan;
+  plan.choice = choose(digest, direction, terrain, tuning);
+  if (plan.is_own_io()) return plan;
+  const Strategy strategy = plan.choice.strategy;
   plan.window_bytes = window_size(tuning.window_bytes);
-  plan.subgroup_members = tuning.subgroup_members;
+  plan.subgroup_members = strategy == Strategy::subgroup ? tuning.subgroup_members : 1;
   plan.granule_bytes =
       std::gcd(digest.granule_bytes, std::gcd(grid_bytes, terrain.layout.granule_bytes()));
-  plan.agents = AgentMap(terrain.topology, std::move(parts),
-                         {.max_agents = tuning.max_agents,
-                          .one_a_node = terrain.caches_apart,
-                          .window_bytes = plan.window_bytes});
-  const auto agents = static_cast<std::size_t>(plan.agents.count());
-  plan.path = gathering_path(digest, locks_of(direction, agents, inodes), terrain, wanted);
+  const FileRange span{{digest.bounds.lowest}, {digest.bounds.highest}};
+  plan.agents = agents_for(strategy, span, terrain, tuning);
+  const Locks locks = locks_of(direction, strategy, static_cast<std::size_t>(plan.agents.count()),
+                               parts_of(terrain.layout, span).size());
+  const std::optional<Path> wanted = granted(tuning.path, terrain);
+  plan.path = gathering_path(digest, locks, terrain, wanted);
   plan.near = plan.path == Path::pack ? NearPath::pack : near_path(digest, terrain, wanted);
   return plan;
 }

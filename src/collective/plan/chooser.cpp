@@ -1,0 +1,136 @@
+// The thresholds were measured (see docs/architecture.md): a cached read needs no merging, because
+// nothing is saved by it; neither do contiguous blocks.
+#include "collective/plan/chooser.h"
+
+#include <algorithm>
+#include <array>
+
+#include "collective/plan/agent_map.h"
+
+namespace shima {
+namespace {
+
+// Cached pieces of this size are read by their owners.
+constexpr std::uint64_t own_read_piece_bytes = 4096;
+// Contiguous blocks of this size are moved by their owners.
+constexpr std::uint64_t own_block_bytes = 256 * 1024;
+
+struct Inputs {
+  const Digest& digest;
+  Direction direction;
+  const Terrain& terrain;
+  const Tuning& tuning;
+
+  [[nodiscard]] std::uint64_t piece_bytes() const { return digest.len_bytes / digest.file_pieces; }
+  [[nodiscard]] bool one_piece_each() const { return digest.most_file_pieces <= 1; }
+  // Whether Shima chooses how bytes move, so that they need not move at all.
+  [[nodiscard]] bool may_stay() const { return !tuning.path; }
+};
+
+// Whether some members can form subgroups, which exchange bytes with other nodes.
+bool has_subgroups(const Inputs& in) {
+  const Topology& topology = in.terrain.topology;
+  return in.tuning.subgroup_members != 1 && topology.node_count() > 1 &&
+         topology.node_count() < topology.size();
+}
+
+// If nodes have caches of their own, no page may be written by two of them. Equal ranges of the
+// logical file begin at pages of a subfile only if the stripes do.
+bool shares_pages(const Terrain& terrain) {
+  return terrain.caches_apart && terrain.layout.subfile_count() > 1 &&
+         terrain.layout.granule_bytes() % grid_bytes != 0;
+}
+
+bool is_refused(const Inputs& in) {
+  return (in.tuning.strategy == Strategy::subgroup && !has_subgroups(in)) ||
+         (in.tuning.strategy == Strategy::two_phase && shares_pages(in.terrain));
+}
+
+Strategy independent(const Inputs&) { return Strategy::independent; }
+Strategy wanted(const Inputs& in) { return *in.tuning.strategy; }
+Strategy gathering(const Inputs& in) {
+  return has_subgroups(in) ? Strategy::subgroup : Strategy::disk_directed;
+}
+
+struct Row {
+  ReasonRow texts;
+  bool (*applies)(const Inputs& in);
+  Strategy (*strategy)(const Inputs& in);
+};
+
+constexpr std::array rows{
+    Row{{"no_data", "no member has data", "independent"},
+        [](const Inputs& in) { return in.digest.len_bytes == 0; },
+        independent},
+    Row{{"out_of_order", "a member's pieces are not in file order, or overlap", "independent"},
+        [](const Inputs& in) { return in.digest.ordered == 0; },
+        independent},
+    Row{{"atomic_mode", "the file is in atomic mode", "independent"},
+        [](const Inputs& in) { return in.tuning.atomic; },
+        independent},
+    Row{{"refused_hint",
+         "a hint names subgroup, and there are no subgroups of two or more; or two_phase, and "
+         "nodes "
+         "with separate caches would share pages",
+         "as the last two rows"},
+        is_refused,
+        gathering},
+    Row{{"hint", "`shima_collective`, or `romio_cb_*=disable`", "the hint's"},
+        [](const Inputs& in) { return in.tuning.strategy.has_value(); },
+        wanted},
+    Row{{"alone", "all data are one piece of one member", "independent"},
+        [](const Inputs& in) {
+          return in.digest.member_count <= 1 && in.digest.file_pieces <= 1 &&
+                 (in.may_stay() || in.terrain.caches_apart);
+        },
+        independent},
+    Row{{"caches_apart", "nodes do not see at once what others write", "as the last two rows"},
+        [](const Inputs& in) { return in.terrain.caches_apart; },
+        gathering},
+    Row{{"large_blocks", "at most one piece a member, of 256 KiB or more", "independent"},
+        [](const Inputs& in) {
+          return in.may_stay() && in.one_piece_each() && in.piece_bytes() >= own_block_bytes;
+        },
+        independent},
+    Row{{"few_bytes", "at most one piece a member, of 16 KiB or less", "independent"},
+        [](const Inputs& in) {
+          return in.may_stay() && in.one_piece_each() &&
+                 in.digest.len_bytes <= few_bytes_each * in.digest.member_count;
+        },
+        independent},
+    // In one space, fewer readers that each read more at once are faster: there is no further copy.
+    Row{{"cached_read", "a read of cached pieces of 4 KiB or more, not in one space",
+         "independent"},
+        [](const Inputs& in) {
+          return in.may_stay() && !in.one_piece_each() && in.direction == Direction::read &&
+                 in.digest.cached != 0 && !in.terrain.one_space &&
+                 in.piece_bytes() >= own_read_piece_bytes;
+        },
+        independent},
+    Row{{"between_nodes", "several nodes, with subgroups of two or more", "subgroup"},
+        has_subgroups,
+        [](const Inputs&) { return Strategy::subgroup; }},
+    Row{{"otherwise", "otherwise", "disk_directed"},
+        [](const Inputs&) { return true; },
+        [](const Inputs&) { return Strategy::disk_directed; }},
+};
+
+constexpr auto texts = [] {
+  std::array<ReasonRow, rows.size()> all;
+  std::ranges::transform(rows, all.begin(), &Row::texts);
+  return all;
+}();
+static_assert(rows.size() == static_cast<std::size_t>(Reason::otherwise) + 1);
+
+}  // namespace
+
+Choice choose(const Digest& digest, Direction direction, const Terrain& terrain,
+              const Tuning& tuning) {
+  const Inputs in{digest, direction, terrain, tuning};
+  const auto row = std::ranges::find_if(rows, [&](const Row& each) { return each.applies(in); });
+  return {row->strategy(in), static_cast<Reason>(row - rows.begin())};
+}
+
+std::span<const ReasonRow> reason_rows() { return texts; }
+
+}  // namespace shima

@@ -1,0 +1,52 @@
+// The chooser: the strategy of a collective call, and the reason for it.
+//
+// It is one table of reasons (docs/architecture.md shows it). The first row whose condition holds
+// decides. All inputs are the same on all members, so all make the same choice. Pure.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/direction.h"
+#include "collective/plan/digest.h"
+#include "collective/plan/terrain.h"
+
+namespace shima {
+
+// Contiguous accesses of so many bytes a member are not worth gathering.
+inline constexpr std::uint64_t few_bytes_each = 16 * 1024;
+
+// The rows of the table, in order.
+enum class Reason : std::uint8_t {
+  no_data,
+  out_of_order,
+  atomic_mode,
+  refused_hint,
+  hint,
+  alone,
+  caches_apart,
+  large_blocks,
+  few_bytes,
+  cached_read,
+  between_nodes,
+  otherwise,
+};
+
+struct Choice {
+  Strategy strategy = Strategy::independent;
+  Reason reason = Reason::no_data;
+};
+
+[[nodiscard]] Choice choose(const Digest& digest, Direction direction, const Terrain& terrain,
+                            const Tuning& tuning);
+
+struct ReasonRow {
+  std::string_view name;
+  std::string_view condition;
+  std::string_view strategy;
+};
+
+// The table's texts, in the order of Reason.
+[[nodiscard]] std::span<const ReasonRow> reason_rows();
+
+}  // namespace shima

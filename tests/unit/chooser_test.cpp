@@ -1,0 +1,161 @@
+// The chooser: which row of its table decides, and which strategies cannot run where.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "situation.h"
+
+namespace shima {
+namespace {
+
+using test::interleaved;
+using test::members_on;
+using test::post_of;
+using test::Situation;
+
+constexpr std::uint64_t mebibyte = 1U << 20;
+
+void expect_choice(Situation& situation, Strategy strategy, Reason reason,
+                   Direction direction = Direction::write) {
+  const Choice found = situation.plan(direction).choice;
+  EXPECT_EQ(static_cast<int>(found.strategy), static_cast<int>(strategy));
+  EXPECT_EQ(reason_rows()[static_cast<std::size_t>(found.reason)].name,
+            reason_rows()[static_cast<std::size_t>(reason)].name);
+}
+
+Situation on_one_node() {
+  return {.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
+}
+
+Situation on_two_nodes() {
+  return {.posts = interleaved(4, 100, 16384), .members = members_on(2, 4, 2), .one_node = false};
+}
+
+TEST(Chooser, RowsHaveNamesOfTheirOwn) {
+  std::set<std::string_view> names;
+  for (const ReasonRow& row : reason_rows()) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+    EXPECT_FALSE(row.condition.empty() || row.strategy.empty()) << row.name;
+  }
+}
+
+TEST(Chooser, GathersInterleavedPieces) {
+  Situation one = on_one_node();
+  expect_choice(one, Strategy::disk_directed, Reason::otherwise);
+  Situation two = on_two_nodes();
+  expect_choice(two, Strategy::subgroup, Reason::between_nodes);
+  two.tuning.subgroup_members = 1;
+  expect_choice(two, Strategy::disk_directed, Reason::otherwise);
+  two.tuning.subgroup_members = 0;
+  two.members = members_on(4, 4, 2);  // nobody to group
+  expect_choice(two, Strategy::disk_directed, Reason::otherwise);
+}
+
+TEST(Chooser, OwnersMoveWhatGainsNothing) {
+  Situation situation = on_one_node();
+  situation.posts = {Post{}, Post{}};
+  expect_choice(situation, Strategy::independent, Reason::no_data);
+  situation.posts = {post_of(1, mebibyte, 0, 0), post_of(1, mebibyte, 0, mebibyte)};
+  expect_choice(situation, Strategy::independent, Reason::large_blocks);
+  situation.posts = {post_of(1, 100000, 0, 0), post_of(1, 100000, 0, 100000)};
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise);
+  situation.posts = {post_of(1, 1000, 0, 0), post_of(1, 1000, 0, 1000)};
+  expect_choice(situation, Strategy::independent, Reason::few_bytes);
+  situation.tuning.path = Path::pull;  // the user wants bytes to move
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise);
+  situation.tuning.path = {};
+  situation.posts = {post_of(1, 100000, 0, 0), Post{}};
+  expect_choice(situation, Strategy::independent, Reason::alone);
+}
+
+TEST(Chooser, CachedPiecesAreReadByTheirOwners) {
+  Situation situation = on_one_node();
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.cached = true;
+  expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::write);
+  situation.posts.emplace_back();  // a member without data changes nothing
+  situation.members = members_on(1, 5, 2);
+  expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
+  situation.one_space = true;  // gathering needs no further copy
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+}
+
+TEST(Chooser, HintsOverruleTheChoice) {
+  for (const Strategy wanted :
+       {Strategy::disk_directed, Strategy::two_phase, Strategy::subgroup, Strategy::independent}) {
+    Situation two = on_two_nodes();
+    two.tuning.strategy = wanted;
+    expect_choice(two, wanted, Reason::hint);
+    two.posts = {Post{}, Post{}};
+    expect_choice(two, Strategy::independent, Reason::no_data);
+  }
+}
+
+TEST(Chooser, RefusesWhatCannotRun) {
+  Situation one = on_one_node();
+  one.tuning.strategy = Strategy::subgroup;
+  expect_choice(one, Strategy::disk_directed, Reason::refused_hint);
+  Situation two = on_two_nodes();
+  two.tuning.strategy = Strategy::subgroup;
+  two.tuning.subgroup_members = 1;
+  expect_choice(two, Strategy::disk_directed, Reason::refused_hint);
+  two.tuning = {.strategy = Strategy::two_phase};
+  two.layout = Layout::striped(1000, 2);
+  expect_choice(two, Strategy::two_phase, Reason::hint);
+  two.caches_apart = true;  // two nodes would write parts of one page
+  expect_choice(two, Strategy::subgroup, Reason::refused_hint);
+  two.layout = Layout::striped(mebibyte, 2);
+  expect_choice(two, Strategy::two_phase, Reason::hint);
+}
+
+TEST(Chooser, RulesStandAboveHints) {
+  for (const auto wanted : {std::optional<Strategy>(), std::optional(Strategy::two_phase)}) {
+    Situation situation = on_two_nodes();
+    situation.tuning.strategy = wanted;
+    situation.tuning.path = Path::message;
+    situation.posts[1].ordered = false;
+    expect_choice(situation, Strategy::independent, Reason::out_of_order);
+    situation.posts[1].ordered = true;
+    situation.tuning.atomic = true;
+    expect_choice(situation, Strategy::independent, Reason::atomic_mode);
+  }
+}
+
+TEST(Chooser, SeparateCachesNeedAgents) {
+  Situation situation = on_two_nodes();
+  situation.caches_apart = true;
+  situation.posts = {post_of(1, mebibyte, 0, 0), post_of(1, mebibyte, 0, mebibyte)};
+  expect_choice(situation, Strategy::subgroup, Reason::caches_apart);
+  EXPECT_EQ(situation.plan().agents.count(), 2);  // one a node
+  situation.tuning.strategy = Strategy::two_phase;
+  expect_choice(situation, Strategy::two_phase, Reason::hint);
+  EXPECT_EQ(situation.plan().agents.count(), 2);
+  situation.tuning.strategy = {};
+  situation.posts = {post_of(1, mebibyte, 0, 0), Post{}};
+  expect_choice(situation, Strategy::independent, Reason::alone);
+}
+
+TEST(Chooser, EachStrategyHasAPlanOfItsOwn) {
+  Situation two = on_two_nodes();
+  two.members = members_on(2, 8, 2);
+  two.layout = Layout::striped(mebibyte, 2);
+  two.tuning.strategy = Strategy::disk_directed;
+  const Plan disk_directed = two.plan();
+  EXPECT_EQ(disk_directed.agents.count(), 4);
+  EXPECT_EQ(disk_directed.agents.domains_of(0).size(), 1U);
+  EXPECT_EQ(disk_directed.subgroup_members, 1);
+  two.tuning.strategy = Strategy::subgroup;
+  EXPECT_EQ(two.plan().agents.count(), 4);
+  EXPECT_EQ(two.plan().subgroup_members, 0);
+  two.tuning.strategy = Strategy::two_phase;
+  const Plan two_phase = two.plan();
+  EXPECT_EQ(two_phase.agents.count(), 8);  // all members
+  EXPECT_EQ(two_phase.subgroup_members, 1);
+  two.tuning.max_agents = 2;
+  EXPECT_EQ(two.plan().agents.count(), 2);
+  EXPECT_EQ(two.plan().agents.domains_of(0).size(), 2U);  // a part of both subfiles
+}
+
+}  // namespace
+}  // namespace shima
