@@ -131,12 +131,12 @@ std::string limits_table(const Report& report) {
 }
 
 std::string scales_table(const Report& report) {
-  std::string rows = row("th", {"ranks", "nodes", "agents", "path", "member", "leader", "requests",
-                                "agent's messages", "topology", "estimate"});
+  std::string rows = row("th", {"ranks", "nodes", "agents", "strategy", "member", "leader",
+                                "requests", "agent's messages", "topology", "estimate"});
   for (const Scale& scale : report.scales) {
     const Figures at = figures_of(scale);
     rows += row("td", {fmt::format("{}", scale.ranks), fmt::format("{}", scale.nodes),
-                       fmt::format("{}", scale.agents), std::string(name_of(scale.path)),
+                       fmt::format("{}", scale.agents), std::string(name_of(scale.choice.strategy)),
                        short_number(at.member_ns) + " ns", short_number(at.leader_ns) + " ns",
                        short_number(at.requests), short_number(at.agent_messages),
                        short_number(at.topology_bytes) + " B",

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "simulate/limits.h"
@@ -77,7 +77,9 @@ ordered_json list_of(const std::vector<T>& values) {
 ordered_json json_of(const Scale& scale) {
   return {{"ranks", scale.ranks},
           {"nodes", scale.nodes},
-          {"path", name_of(scale.path)},
+          {"strategy", name_of(scale.choice.strategy)},
+          {"reason", reason_rows()[static_cast<std::size_t>(scale.choice.reason)].name},
+          {"path", way_of(scale)},
           {"agents", scale.agents},
           {"window_bytes", scale.window_bytes},
           {"file_bytes", scale.digest.len_bytes},
@@ -115,10 +117,15 @@ ordered_json json_of(const PiecesProbe& probe) {
 
 }  // namespace
 
-std::string_view name_of(Path path) {
-  switch (path) {
-    case Path::independent:
-      return "independent";
+std::string_view name_of(Strategy strategy) {
+  constexpr std::array<std::string_view, 4> names{"disk_directed", "two_phase", "subgroup",
+                                                  "independent"};
+  return names[static_cast<std::size_t>(strategy)];
+}
+
+std::string_view way_of(const Scale& scale) {
+  if (scale.choice.strategy == Strategy::independent) return "own I/O";
+  switch (scale.path) {
     case Path::single_copy:
       return "single_copy";
     case Path::pull:
@@ -164,14 +171,14 @@ std::string as_json(const Report& report) {
 }
 
 std::string as_text(const Report& report) {
-  std::string text = fmt::format("{:>9} {:>6} {:>8} {:<12} {:>10} {:>7} {:>9} {:>9} {:>9} {:>10}\n",
-                                 "ranks", "nodes", "agents", "path", "member ns", "allocs",
+  std::string text = fmt::format("{:>9} {:>6} {:>8} {:<13} {:>10} {:>7} {:>9} {:>9} {:>9} {:>10}\n",
+                                 "ranks", "nodes", "agents", "strategy", "member ns", "allocs",
                                  "leader ns", "requests", "messages", "topology B");
   for (const Scale& scale : report.scales) {
     const Figures at = figures_of(scale);
     text += fmt::format(
-        "{:>9} {:>6} {:>8} {:<12} {:>10.0f} {:>7.0f} {:>9.0f} {:>9.0f} {:>9.0f} {:>10.0f}\n",
-        scale.ranks, scale.nodes, scale.agents, name_of(scale.path), at.member_ns,
+        "{:>9} {:>6} {:>8} {:<13} {:>10.0f} {:>7.0f} {:>9.0f} {:>9.0f} {:>9.0f} {:>10.0f}\n",
+        scale.ranks, scale.nodes, scale.agents, name_of(scale.choice.strategy), at.member_ns,
         at.member_allocations, at.leader_ns, at.requests, at.agent_messages, at.topology_bytes);
   }
   for (const Limit& limit : report.limits)

@@ -51,6 +51,8 @@ struct Report {
 // A page without references to other files.
 [[nodiscard]] std::string as_html(const Report& report);
 
-[[nodiscard]] std::string_view name_of(Path path);
+// What moves the bytes: a path, or each rank itself.
+[[nodiscard]] std::string_view way_of(const Scale& scale);
+[[nodiscard]] std::string_view name_of(Strategy strategy);
 
 }  // namespace shima::simulate

@@ -90,7 +90,7 @@ Status measure_masters(const Job& job, const Sampling& sampling, const Meter& me
 
 // The share of the bytes that cross between nodes, and messages, as the sampled agents have them.
 Traffic traffic_of(const Job& job, const Scale& scale) {
-  Traffic traffic{.independent = job.plan().agents.count() == 0,
+  Traffic traffic{.independent = job.plan().is_own_io(),
                   .nodes = scale.nodes,
                   .agents = scale.agents,
                   .subfiles = job.workload().subfiles,
@@ -142,6 +142,7 @@ Result<Scale> measure_scale(const Workload& workload, const Machine& machine,
   scale.ranks = job.topology().size();
   scale.nodes = job.topology().node_count();
   scale.digest = job.digest();
+  scale.choice = job.plan().choice;
   scale.path = job.plan().path;
   scale.window_bytes = job.plan().window_bytes;
   scale.agents = job.plan().agents.count();

@@ -30,7 +30,8 @@ struct Scale {
   int ranks = 0;
   int nodes = 0;
   Digest digest;
-  Path path = Path::independent;
+  Choice choice;
+  Path path = Path::pull;  // unless every rank does its own I/O
   std::uint64_t window_bytes = 0;
   int agents = 0;
   std::uint64_t post_bytes = 0;     // the encoded post of one member

@@ -22,7 +22,7 @@ expect_output '--ranks-per-node' 'help'
 echo '{"latency_us": 7, "shared_cores": 2}' >machine.json
 for pattern in columns blocks irregular one_rank; do
   expect_status 0 "$pattern" "$SHIMA" simulate --ranks 16,256 --ranks-per-node 16 --pattern $pattern \
-    --strategy message --machine machine.json --json $pattern.json --html $pattern.html
+    --strategy subgroup --machine machine.json --json $pattern.json --html $pattern.html
   expect_output '256 +16' "$pattern"
 done
 expect_status 0 'stdout' "$SHIMA" simulate --ranks 8 --ranks-per-node 4 --direction read --cached --json -
@@ -55,6 +55,8 @@ for pattern in ("columns", "blocks", "irregular", "one_rank"):
     assert [scale["ranks"] for scale in report["scales"]] == [16, 256]
     assert report["workload"]["pattern"] == pattern
     assert report["machine"]["latency_us"] == 7
+    assert report["scales"][1]["strategy"] == "subgroup"
+    assert report["scales"][1]["reason"] == "hint"
     assert report["scales"][1]["path"] == "message"
     assert report["scales"][1]["agents"] == 256
     assert report["limits"]
@@ -64,6 +66,7 @@ for pattern in ("columns", "blocks", "irregular", "one_rank"):
     assert not page.open and text.count("<svg") == 4, page.open
 report = json.load(open("read.json"))
 assert report["workload"]["direction"] == "read"
-assert report["scales"][0]["path"] == "independent", report["scales"][0]["path"]
+assert report["scales"][0]["strategy"] == "independent"
+assert report["scales"][0]["reason"] == "cached_read"
 PYTHON
 finish

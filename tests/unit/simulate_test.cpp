@@ -115,7 +115,7 @@ TEST(Simulate, AgentsGetWhatMastersSend) {
       SCOPED_TRACE(std::string(name_of(shape)) + ", subgroups of " + std::to_string(most));
       Workload workload = small(shape, 23, 5);
       workload.tuning.subgroup_members = most;
-      workload.tuning.path = Path::message;
+      workload.tuning.strategy = most == 1 ? Strategy::disk_directed : Strategy::subgroup;
       const Job job(workload);
       ASSERT_EQ(job.plan().path, Path::message);
       std::vector<int> agents(static_cast<std::size_t>(job.plan().agents.count()));

@@ -98,8 +98,9 @@ Outcome<Tuning> tuning_of(const SimulateOptions& options) {
   if (!window) return std::unexpected(window.error());
   tuning.window_bytes = *window;
   if (options.strategy != "auto")
-    for (const Path path : {Path::independent, Path::pull, Path::pack, Path::message})
-      if (simulate::name_of(path) == options.strategy) tuning.path = path;
+    for (const Strategy strategy :
+         {Strategy::disk_directed, Strategy::two_phase, Strategy::subgroup, Strategy::independent})
+      if (simulate::name_of(strategy) == options.strategy) tuning.strategy = strategy;
   return tuning;
 }
 

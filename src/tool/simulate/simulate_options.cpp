@@ -42,7 +42,7 @@ void add_access(CLI::App& command, SimulateOptions& options) {
 
 void add_plan(CLI::App& command, SimulateOptions& options) {
   add_word(command, "--strategy", options.strategy, "auto, or a strategy to enforce", "STRATEGY")
-      ->check(CLI::IsMember({"auto", "independent", "pull", "pack", "message"}));
+      ->check(CLI::IsMember({"auto", "disk_directed", "two_phase", "subgroup", "independent"}));
   add_number(command, "--subgroup", options.subgroup, 0, "Ranks of a subgroup (0: all of a node)");
   add_number(command, "--agents", options.agents, 0, "The most agents (0: automatic)");
   add_word(command, "--window", options.window, "Bytes of a window (0: automatic)", "SIZE");
