@@ -5,7 +5,8 @@ The problem: code for several nodes cannot be tested on one, because MPI detects
 a host. Linux can simulate hosts: each "host" is a set of namespaces (network, host name, mounts) held
 open by one sleeping process; a veth pair is the cable between them; /etc/hosts inside maps the
 names; and a stand-in for ssh enters the other host's namespaces instead of logging in. The file
-system stays shared, as on a cluster. The traffic is read from the cable's own counters.
+system stays shared, as on a cluster. The traffic is read from the cable's own counters. More
+than two hosts have a cable each to a switch, a bridge among the interfaces of the first.
 
 Everything depends on the two holder processes: when they exit, the kernel removes namespaces and
 cable. They exit with the program that created them, even if that is killed.
@@ -34,8 +35,8 @@ import tempfile
 import time
 import uuid
 
-NAMES = ("shima-a", "shima-b")
-ADDRESSES = ("10.77.0.1", "10.77.0.2")
+NAMES = ("shima-a", "shima-b", "shima-c", "shima-d")
+ADDRESSES = ("10.77.0.1", "10.77.0.2", "10.77.0.3", "10.77.0.4")
 SKIP = 77
 
 SSH_STAND_IN = """#!/bin/sh
@@ -88,11 +89,12 @@ def die_with_parent():
 class TwoHosts:
     """Creates the hosts on entry, removes all traces on exit. `lasting` hosts outlive the process."""
 
-    def __init__(self, lasting=False):
+    def __init__(self, lasting=False, count=2):
         reason = why_unavailable()
         if reason:
             raise Unavailable(reason)
         self.lasting = lasting
+        self.names = NAMES[:count]
         self.state = None
         self.holders = []
 
@@ -100,9 +102,12 @@ class TwoHosts:
         self.state = pathlib.Path(tempfile.mkdtemp(prefix="shima-hosts-"))
         try:
             self._write_state_files()
-            for name in NAMES:
+            for name in self.names:
                 self._start_holder(name)
-            self._plug_cable()
+            if len(self.names) == 2:
+                self._plug_cable()
+            else:
+                self._plug_switch()
         except BaseException:
             self.__exit__()
             raise
@@ -115,9 +120,9 @@ class TwoHosts:
             holder.wait()
 
     def _write_state_files(self):
-        lines = [f"{address} {name}\n" for address, name in zip(ADDRESSES, NAMES)]
+        lines = [f"{address} {name}\n" for address, name in zip(ADDRESSES, self.names)]
         (self.state / "hosts").write_text("127.0.0.1 localhost\n" + "".join(lines))
-        for name in NAMES:
+        for name in self.names:
             (self.state / f"{name}.boot_id").write_text(f"{uuid.uuid4()}\n")
         ssh = self.state / "ssh"
         ssh.write_text(SSH_STAND_IN.format(state=self.state, daemons=DAEMONS))
@@ -141,10 +146,22 @@ class TwoHosts:
         peer = str(self.holders[1].pid)
         self.call(0, ["ip", "link", "add", "eth0", "type", "veth",
                       "peer", "name", "eth0", "netns", peer])
-        for host, address in enumerate(ADDRESSES):
-            self.call(host, ["ip", "address", "add", f"{address}/24", "dev", "eth0"])
+        self._address_hosts()
+
+    def _plug_switch(self):
+        self.call(0, ["ip", "link", "add", "switch", "type", "bridge"])
+        self.call(0, ["ip", "link", "set", "switch", "up"])
+        for host, holder in enumerate(self.holders):
+            self.call(0, ["ip", "link", "add", f"port{host}", "type", "veth",
+                          "peer", "name", "eth0", "netns", str(holder.pid)])
+            self.call(0, ["ip", "link", "set", f"port{host}", "master", "switch", "up"])
+        self._address_hosts()
+
+    def _address_hosts(self):
+        for host, name in enumerate(self.names):
+            self.call(host, ["ip", "address", "add", f"{ADDRESSES[host]}/24", "dev", "eth0"])
             self.call(host, ["ip", "link", "set", "eth0", "up"])
-        for host in range(2):
+        for host in range(len(self.names)):
             self._await_carrier(host)
 
     def _await_carrier(self, host):
@@ -158,7 +175,7 @@ class TwoHosts:
         raise Unavailable("the cable between the hosts could not be enabled")
 
     def enter(self, host):
-        """The command prefix that runs something on host 0 or 1, in the current directory."""
+        """The command prefix that runs something on a host, in the current directory."""
         pid = str(self.holders[host].pid)
         return ["nsenter", "-t", pid, "-n", "-u", "-m", f"--wd={os.getcwd()}"]
 
@@ -180,9 +197,10 @@ class TwoHosts:
         return crossed
 
     def mpi_command(self, mpiexec, ranks, command):
-        """The whole command that starts ranks/2 ranks on each host, launched from the first."""
-        half = (ranks + 1) // 2
-        split = ((NAMES[0], half), (NAMES[1], ranks - half))
+        """The whole command that starts the ranks in blocks on the hosts, launched from the first."""
+        hosts = len(self.names)
+        ends = [-(-ranks * (host + 1) // hosts) for host in range(hosts)]
+        split = [(name, end - begin) for name, begin, end in zip(self.names, [0, *ends], ends)]
         version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True).stdout
         if "Open MPI" in version or "OpenRTE" in version:
             options = self._openmpi_options(version, split)
