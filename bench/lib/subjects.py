@@ -29,6 +29,7 @@ SOURCES = {
     "irregular_by_hand": ["bench/mpi/irregular_by_hand.c", "bench/mpi/irregular.h", "bench/mpi/measure.h"],
     "strided_read": ["bench/mpi/strided_read.c", "bench/mpi/measure.h"],
     "overlap": ["bench/mpi/overlap.c", "bench/mpi/measure.h"],
+    "model_cells": ["bench/mpi/model_cells.c", "bench/mpi/measure.h"],
     "limit": ["bench/machine/limit.cpp"],
     "warm_memory": ["bench/machine/warm_memory.cpp"],
     "list_io": ["bench/files/list_io.cpp"],

@@ -1,0 +1,232 @@
+// model_cells: the time of one collective call, and the values of the machine that a model needs.
+//
+//     model_cells --file FILE --op write|read --pattern columns|blocks|irregular --bytes BYTES
+//                 --piece BYTES --repeat N     ranks access what `shima simulate` lets them access
+//     model_cells --file FILE --machine        values of the machine, with any number of ranks
+//
+// Prints one JSON object. A call's time is that of the slowest rank; each repetition is printed.
+// Ranks r and size/2 + r exchange messages to measure the link, so that ranks placed in blocks on
+// two hosts use the cable between them.
+
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+#include "measure.h"
+
+enum { window_bytes = 2 << 20, short_rounds = 2000, long_rounds = 64, small_piece = 64 };
+
+struct cell {
+  const char *path, *pattern;
+  bool write, machine;
+  int64_t bytes, piece;
+  int repeat, rank, ranks;
+};
+
+static struct cell parse(int argc, char** argv) {
+  struct cell cell = {.pattern = "columns", .bytes = 1 << 20, .piece = 4096, .repeat = 5};
+  for (int i = 1; i < argc; i++) {
+    const char* value = i + 1 < argc ? argv[i + 1] : "";
+    if (strcmp(argv[i], "--machine") == 0) {
+      cell.machine = true;
+      continue;
+    }
+    i++;
+    if (strcmp(argv[i - 1], "--file") == 0) cell.path = value;
+    if (strcmp(argv[i - 1], "--pattern") == 0) cell.pattern = value;
+    if (strcmp(argv[i - 1], "--op") == 0) cell.write = strcmp(value, "write") == 0;
+    if (strcmp(argv[i - 1], "--bytes") == 0) cell.bytes = atoll(value);
+    if (strcmp(argv[i - 1], "--piece") == 0) cell.piece = atoll(value);
+    if (strcmp(argv[i - 1], "--repeat") == 0) cell.repeat = atoi(value);
+  }
+  MPI_Comm_rank(MPI_COMM_WORLD, &cell.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &cell.ranks);
+  if (cell.path == NULL || cell.bytes < 1 || cell.piece < 1 || cell.repeat < 1)
+    fail("model_cells --file FILE [--machine] [--op ...] [--pattern ...] [--bytes N] [--piece N]");
+  return cell;
+}
+
+// --- one cell ---------------------------------------------------------------------------------
+
+// As src/simulate/workload.cpp.
+static uint64_t scattered(uint64_t x) {
+  x += UINT64_C(0x9e3779b97f4a7c15);
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+static MPI_Datatype irregular_type(const struct cell* cell) {
+  const int pieces = (int)(cell->bytes / cell->piece > 0 ? cell->bytes / cell->piece : 1);
+  int* lens = malloc((size_t)pieces * sizeof *lens);
+  MPI_Aint* offsets = malloc((size_t)pieces * sizeof *offsets);
+  if (lens == NULL || offsets == NULL) fail("no memory");
+  uint64_t unit = 8, begin = 0;
+  while ((uint64_t)cell->piece % unit != 0) unit /= 2;
+  const uint64_t units = (uint64_t)cell->piece / unit;
+  for (int row = 0; row < pieces; row++) {
+    const uint64_t dice = scattered((uint64_t)row);
+    uint64_t len = units / 2 + dice % (units + 1);
+    len = unit * (len > 0 ? len : 1);
+    const uint64_t place = ((uint64_t)cell->rank + (dice >> 20)) % (uint64_t)cell->ranks;
+    lens[row] = (int)len;
+    offsets[row] = (MPI_Aint)(begin + place * len);
+    begin += (uint64_t)cell->ranks * len;
+  }
+  MPI_Datatype type;
+  check(MPI_Type_create_hindexed(pieces, lens, offsets, MPI_BYTE, &type), "hindexed");
+  free(lens);
+  free(offsets);
+  return type;
+}
+
+static MPI_Datatype filetype_of(const struct cell* cell) {
+  MPI_Datatype type;
+  if (strcmp(cell->pattern, "irregular") == 0) return irregular_type(cell);
+  if (strcmp(cell->pattern, "blocks") == 0) {
+    check(MPI_Type_contiguous((int)cell->bytes, MPI_BYTE, &type), "contiguous");
+    return type;
+  }
+  const int pieces = (int)(cell->bytes / cell->piece > 0 ? cell->bytes / cell->piece : 1);
+  check(
+      MPI_Type_create_hvector(pieces, (int)cell->piece, cell->piece * cell->ranks, MPI_BYTE, &type),
+      "hvector");
+  return type;
+}
+
+static MPI_Offset displacement_of(const struct cell* cell) {
+  if (strcmp(cell->pattern, "irregular") == 0) return 0;
+  return cell->rank * (strcmp(cell->pattern, "blocks") == 0 ? cell->bytes : cell->piece);
+}
+
+static double timed_call(const struct cell* cell, MPI_File file, char* buffer, int bytes) {
+  MPI_Status status;
+  check(MPI_File_seek(file, 0, MPI_SEEK_SET), "seek");
+  meet();
+  const double begin = MPI_Wtime();
+  if (cell->write)
+    check(MPI_File_write_all(file, buffer, bytes, MPI_BYTE, &status), "write_all");
+  else
+    check(MPI_File_read_all(file, buffer, bytes, MPI_BYTE, &status), "read_all");
+  double mine = MPI_Wtime() - begin, slowest;
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest;
+}
+
+// The first call creates the pages of the file, or reads them; it is not printed.
+static void measure_cell(const struct cell* cell) {
+  MPI_Datatype filetype = filetype_of(cell);
+  check(MPI_Type_commit(&filetype), "commit");
+  int bytes;
+  MPI_Type_size(filetype, &bytes);
+  char* buffer = malloc((size_t)bytes);
+  if (buffer == NULL) fail("no memory");
+  memset(buffer, cell->rank, (size_t)bytes);
+  MPI_File file;
+  check(MPI_File_open(MPI_COMM_WORLD, cell->path, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL,
+                      &file),
+        "open");
+  check(MPI_File_set_view(file, displacement_of(cell), MPI_BYTE, filetype, "native", MPI_INFO_NULL),
+        "set_view");
+  struct cell first = *cell;
+  first.write = true;
+  timed_call(&first, file, buffer, bytes);
+  if (cell->rank == 0) printf("{\"seconds\": [");
+  for (int i = 0; i < cell->repeat; i++) {
+    const double seconds = timed_call(cell, file, buffer, bytes);
+    if (cell->rank == 0) printf("%s%.9f", i == 0 ? "" : ", ", seconds);
+  }
+  if (cell->rank == 0) printf("]}\n");
+  check(MPI_File_close(&file), "close");
+  MPI_Type_free(&filetype);
+  free(buffer);
+}
+
+// --- the machine ------------------------------------------------------------------------------
+
+// Seconds of one message of each direction between the first rank and the one at half of them.
+static double one_way(const struct cell* cell, char* buffer, int bytes, int rounds) {
+  const int peer = cell->ranks / 2;
+  if (peer == 0) return 0;
+  double seconds = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double begin = MPI_Wtime();
+  for (int i = 0; i < rounds; i++) {
+    if (cell->rank == 0) {
+      MPI_Send(buffer, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
+      MPI_Recv(buffer, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (cell->rank == peer) {
+      MPI_Recv(buffer, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(buffer, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    }
+  }
+  seconds = (MPI_Wtime() - begin) / rounds / 2;
+  MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  return seconds;
+}
+
+static double cpu_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static double copy_seconds(char* to, const char* from, size_t piece) {
+  const double begin = MPI_Wtime();
+  for (int i = 0; i < long_rounds; i++)
+    for (size_t at = 0; at < window_bytes; at += piece) {
+      memcpy(to + at, from + at, piece);
+      __asm__ volatile("" : : "r"(to) : "memory");
+    }
+  return (MPI_Wtime() - begin) / long_rounds;
+}
+
+// Of pages that are in the cache.
+static double write_seconds(int fd, const char* buffer, size_t bytes, int rounds) {
+  if (pwrite(fd, buffer, bytes, 0) != (ssize_t)bytes) fail("pwrite");
+  const double begin = MPI_Wtime();
+  for (int i = 0; i < rounds; i++)
+    if (pwrite(fd, buffer, bytes, 0) != (ssize_t)bytes) fail("pwrite");
+  return (MPI_Wtime() - begin) / rounds;
+}
+
+static void measure_machine(const struct cell* cell) {
+  char* from = malloc(window_bytes);
+  char* to = malloc(window_bytes);
+  if (from == NULL || to == NULL) fail("no memory");
+  memset(from, 1, window_bytes);
+  memset(to, 2, window_bytes);
+  const double busy = cpu_seconds();
+  const double short_s = one_way(cell, from, 8, short_rounds);
+  const double message_cpu_s = (cpu_seconds() - busy) / (2 * short_rounds);
+  const double long_s = one_way(cell, from, window_bytes, long_rounds);
+  if (cell->rank == 0) {
+    const int fd = open(cell->path, O_RDWR | O_CREAT, 0600);
+    if (fd < 0) fail("open");
+    const double copy_s = copy_seconds(to, from, window_bytes);
+    const double piece_s =
+        (copy_seconds(to, from, small_piece) - copy_s) / (window_bytes / small_piece);
+    printf(
+        "{\"latency_us\": %.3f, \"message_us\": %.3f, \"wire_mb_s\": %.1f, \"copy_mb_s\": %.1f, "
+        "\"piece_ns\": %.3f, \"disk_mb_s\": %.1f, \"io_us\": %.3f}\n",
+        short_s * 1e6, message_cpu_s * 1e6, long_s > 0 ? window_bytes / long_s / 1e6 : 0.0,
+        window_bytes / copy_s / 1e6, piece_s > 0 ? piece_s * 1e9 : 0.1,
+        window_bytes / write_seconds(fd, from, window_bytes, long_rounds) / 1e6,
+        write_seconds(fd, from, small_piece, short_rounds) * 1e6);
+    close(fd);
+  }
+  free(from);
+  free(to);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const struct cell cell = parse(argc, argv);
+  if (cell.machine)
+    measure_machine(&cell);
+  else
+    measure_cell(&cell);
+  MPI_Finalize();
+  return 0;
+}
