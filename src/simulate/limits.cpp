@@ -17,12 +17,17 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// The master whose requests exceed what it needs the most.
 void add_masters(const Scale& scale, Figures& figures) {
+  double worst = -1;
   for (const MasterCounts& master : scale.masters) {
     const auto requests = static_cast<double>(master.requests);
-    if (requests < figures.requests) continue;
+    const auto needed = static_cast<double>(master.agents_touched);
+    const double excess = requests / std::max(needed, 1.0);
+    if (excess < worst || (excess == worst && requests < figures.requests)) continue;
+    worst = excess;
     figures.requests = requests;
-    figures.requests_needed = static_cast<double>(master.agents_touched);
+    figures.requests_needed = needed;
     figures.master_ns = master.cost.cpu_ns;
     figures.master_bytes = static_cast<double>(master.cost.kept_bytes);
   }

@@ -14,7 +14,7 @@ struct Figures {
   double member_bytes = 0;        // most
   double leader_ns = 0;           // median
   double leader_messages = 0;     // most
-  double requests = 0;            // most that a master sends
+  double requests = 0;            // of the master that exceeds its needs the most
   double requests_needed = 0;     // of that master: agents with bytes of its subgroup
   double master_ns = 0;           // of that master
   double master_bytes = 0;        // that it keeps

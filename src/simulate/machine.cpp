@@ -55,7 +55,7 @@ double first_window_seconds(const Traffic& traffic, const Machine& machine) {
 const std::array<MachineField, 9> machine_fields{{
     {"latency_us", &Machine::latency_us, "a short message between nodes"},
     {"message_us", &Machine::message_us, "processor time for each message"},
-    {"meeting_us", &Machine::meeting_us, "a meeting of the ranks of a node"},
+    {"meeting_us", &Machine::meeting_us, "a meeting of the ranks of a node, one on each core"},
     {"piece_ns", &Machine::piece_ns, "processor time for each piece"},
     {"io_us", &Machine::io_us, "processor time for each read or write of a file"},
     {"copy_mb_s", &Machine::copy_mb_s, "copying by one processor"},
@@ -76,8 +76,10 @@ Estimate estimate(const Traffic& traffic, const Machine& machine) {
   if (shared) work += wire + disk;
 
   Estimate made;
+  // Members that share a core arrive one after the other.
+  const double turns = std::max(1.0, traffic.ranks / cores);
   made.meetings_s =
-      meetings * micro * (machine.meeting_us + machine.latency_us * log2_up(traffic.nodes));
+      meetings * micro * (turns * machine.meeting_us + machine.latency_us * log2_up(traffic.nodes));
   made.processors_s = work / cores;
   made.wire_s = wire / (shared ? 1 : traffic.nodes);
   // Writers of one file wait for each other.

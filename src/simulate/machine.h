@@ -17,7 +17,7 @@ namespace shima::simulate {
 struct Machine {
   double latency_us = 2;     // of a short message between nodes
   double message_us = 1;     // of a processor for each message
-  double meeting_us = 5;     // of the members of a node
+  double meeting_us = 5;     // of the members of a node, one on each core
   double piece_ns = 30;      // of a processor for each piece
   double io_us = 2;          // of a processor for each read or write of a file
   double copy_mb_s = 8000;   // by one processor
@@ -37,6 +37,7 @@ extern const std::array<MachineField, 9> machine_fields;
 // What a call moves.
 struct Traffic {
   bool independent = false;
+  int ranks = 1;
   int nodes = 1;
   int cores_per_node = 1;  // that move bytes
   int agents = 1;

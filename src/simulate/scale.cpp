@@ -91,6 +91,7 @@ Status measure_masters(const Job& job, const Sampling& sampling, const Meter& me
 // The share of the bytes that cross between nodes, and messages, as the sampled agents have them.
 Traffic traffic_of(const Job& job, const Scale& scale) {
   Traffic traffic{.independent = job.plan().is_own_io(),
+                  .ranks = scale.ranks,
                   .nodes = scale.nodes,
                   .agents = scale.agents,
                   .subfiles = job.workload().subfiles,

@@ -214,14 +214,15 @@ TEST(Model, AddsUpByHand) {
                         .copy_mb_s = 1000,
                         .wire_mb_s = 1000,
                         .disk_mb_s = 1000};
-  const Traffic traffic{.nodes = 4,
+  const Traffic traffic{.ranks = 16,
+                        .nodes = 4,
                         .cores_per_node = 2,
                         .agents = 4,
                         .bytes = 1000'000'000,
                         .far_share = 0.5,
                         .window_bytes = 1'000'000};
   const Estimate made = estimate(traffic, machine);
-  EXPECT_DOUBLE_EQ(made.meetings_s, 2 * (100 + 2 * 10) * 1e-6);
+  EXPECT_DOUBLE_EQ(made.meetings_s, 2 * (2 * 100 + 2 * 10) * 1e-6);
   EXPECT_DOUBLE_EQ(made.processors_s, 2.0 / 8);  // 1 + 0.5 * 2 copies on 8 cores
   EXPECT_DOUBLE_EQ(made.wire_s, 0.5 / 4);
   EXPECT_DOUBLE_EQ(made.disk_s, 1.0);
