@@ -134,18 +134,4 @@ std::vector<Digest> Job::near_digests(int node) const {
   return digests;
 }
 
-Result<std::vector<NearPost>> Job::near_posts(int node, FileRange range) const {
-  const auto ranks = topology_.ranks_on(node);
-  std::vector<NearPost> posts;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const Post mine = post_of(workload_, ranks[i]);
-    if (mine.len_bytes == 0 || mine.bounds.highest <= range.begin.value ||
-        mine.bounds.lowest >= range.end.value)
-      continue;
-    SHIMA_TRY_ASSIGN(Post post, decode_post(encode_post(mine)));
-    posts.push_back({static_cast<int>(i), std::move(post)});
-  }
-  return posts;
-}
-
 }  // namespace shima::simulate

@@ -29,8 +29,6 @@ class Job {
   [[nodiscard]] Plan make_plan() const;
   // The digests of a node's members, by index.
   [[nodiscard]] std::vector<Digest> near_digests(int node) const;
-  // The posts of a node's members that have data in `range`, as one of its members decodes them.
-  [[nodiscard]] Result<std::vector<NearPost>> near_posts(int node, FileRange range) const;
 
  private:
   Workload workload_;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 
+#include "collective/plan/post_message.h"
+
 namespace shima::simulate {
 namespace {
 
@@ -126,10 +128,12 @@ PiecesProbe probe_pieces(const Request& request, const Meter& meter) {
   const auto cost_with = [&](std::uint64_t pieces, std::uint64_t& post_bytes) {
     workload.bytes_per_rank = workload.piece_bytes * pieces;
     const Access access = access_of(workload, workload.ranks - 1);
+    post_bytes = bytes_of_post(make_post(access.file, access.memory));
+    volatile std::size_t sink = 0;
     return meter.measure(9, 100, [&] {
+      PostWriter writer;
       const Post post = make_post(access.file, access.memory);
-      const Digest digest = digest_of(post);
-      post_bytes = encode_post(post).size() + (digest.member_count == 0 ? 1 : 0);
+      sink = writer.message_of(post).size() + digest_of(post).member_count;
     });
   };
   probe.few = few_pieces;

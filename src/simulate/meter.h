@@ -37,9 +37,10 @@ class Meter {
  public:
   explicit Meter(CountAllocations count) : count_(count) {}
 
-  // The cost of one run of `work`, which is run `batches` times `runs` times.
+  // The cost of one run of `work` that has run before; it is run `batches` times `runs` times.
   template <class Work>
   [[nodiscard]] Cost measure(int batches, int runs, Work work) const {
+    work();
     Cost cost = once(work);
     double least_ns = std::numeric_limits<double>::max();
     for (int batch = 0; batch < batches; ++batch) {

@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "collective/plan/post_message.h"
 #include "group/node_rounds.h"
 
 namespace shima::simulate {
@@ -28,10 +29,11 @@ std::vector<int> sample_of(int all, const Sampling& sampling) {
 MemberCost measure_member(const Job& job, int rank, const Meter& meter) {
   const Access access = access_of(job.workload(), rank);
   volatile std::size_t sink = 0;
+  PostWriter writer;
   const auto work = [&] {
     const Post post = make_post(access.file, access.memory);
     const Digest digest = digest_of(post);
-    const auto message = encode_post(post);
+    const auto message = writer.message_of(post);
     const Plan plan = job.make_plan();
     const auto agent = plan.agents.agent_at(rank);
     const auto domains = agent ? plan.agents.domains_of(*agent) : std::vector<Domain>();
@@ -147,7 +149,7 @@ Result<Scale> measure_scale(const Workload& workload, const Machine& machine,
   scale.path = job.plan().path;
   scale.window_bytes = job.plan().window_bytes;
   scale.agents = job.plan().agents.count();
-  scale.post_bytes = encode_post(post_of(workload, workload.ranks - 1)).size();
+  scale.post_bytes = bytes_of_post(post_of(workload, workload.ranks - 1));
   measure_nodes(job, sampling, meter, scale);
   if (scale.agents > 0) {
     SHIMA_TRY_ASSIGN(scale.agent_counts,
@@ -156,6 +158,11 @@ Result<Scale> measure_scale(const Workload& workload, const Machine& machine,
   }
   scale.estimate = estimate(traffic_of(job, scale), machine);
   return scale;
+}
+
+std::uint64_t bytes_of_post(const Post& post) {
+  PostWriter writer;
+  return writer.message_of(post).size() + writer.len_bytes();
 }
 
 double median_ns(std::span<const MemberCost> members) {

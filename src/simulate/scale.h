@@ -55,6 +55,9 @@ struct Sampling {
                                           const Sampling& sampling, const Meter& meter,
                                           const ScaleNotice& notice = {});
 
+// The bytes of a post as it is first shown to near members.
+[[nodiscard]] std::uint64_t bytes_of_post(const Post& post);
+
 // The cost that most samples stay below.
 [[nodiscard]] double median_ns(std::span<const MemberCost> members);
 

@@ -6,6 +6,7 @@
 
 #include "collective/window/walk.h"
 #include "collective/window/window_message.h"
+#include "simulate/near_posts.h"
 
 namespace shima::simulate {
 namespace {
@@ -94,7 +95,9 @@ Result<std::vector<AgentCounts>> survey_agents(const Job& job, std::span<const i
   const Subgroups subgroups(job.topology(), job.plan().subgroup_members);
   int done = 0;
   for (int node = 0; node < job.topology().node_count(); ++node) {
-    SHIMA_TRY_ASSIGN(const auto posts, job.near_posts(node, {{0}, end_of_space}));
+    const NodePosts shown(job, node);
+    PostReader reader;
+    SHIMA_TRY_ASSIGN(const auto posts, shown.in({{0}, end_of_space}, reader));
     for (int turn = 0; turn < subgroups.count_on(node); ++turn)
       for (AgentSurvey& survey : surveys) survey.visit(subgroups.at(node, turn), posts);
     done += static_cast<int>(job.topology().ranks_on(node).size());
@@ -111,9 +114,11 @@ Result<MasterCounts> survey_master(const Job& job, int rank, const Meter& meter)
   const Subgroup subgroup = subgroups.of(rank);
   MasterCounts counts{.rank = rank, .cost = {}};
   std::deque<Served> served;
+  const NodePosts shown(job, subgroup.node);
+  PostReader reader;
   Result<std::vector<NearPost>> posts;
   counts.cost = meter.once([&] {
-    posts = job.near_posts(subgroup.node, {{0}, end_of_space});
+    posts = shown.in({{0}, end_of_space}, reader);
     if (!posts) return;
     for (const int agent : agents_served(job, subgroups, rank)) {
       const DomainWalk walk(posts_of(*posts, subgroup), job.layout(), plan.window_bytes,
