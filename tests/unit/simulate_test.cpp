@@ -1,5 +1,6 @@
 // Simulated calls: what is counted agrees with a byte-by-byte model at small scale, and does not
 // grow with the number of ranks at large scale.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -50,7 +51,6 @@ Workload small(Shape shape, int ranks, int ranks_per_node) {
   workload.cores_per_node = 2;
   workload.bytes_per_rank = 40000;
   workload.piece_bytes = 1000;
-  workload.tuning.window_bytes = 16384;
   return workload;
 }
 
@@ -108,14 +108,24 @@ TEST(Simulate, RoundsJoinTheDigestsOfAllNodes) {
   }
 }
 
+const std::array tunings{
+    Tuning{.strategy = Strategy::subgroup, .window_bytes = 16384},
+    Tuning{.strategy = Strategy::subgroup, .max_agents = 4, .subgroup_members = 2},
+    Tuning{.strategy = Strategy::disk_directed, .max_agents = 2, .window_bytes = 4096},
+    Tuning{.strategy = Strategy::two_phase, .max_agents = 7},
+    Tuning{.strategy = Strategy::two_phase},
+};
+
 // The sums over all agents are those over all masters, and all bytes of the call.
 TEST(Simulate, AgentsGetWhatMastersSend) {
   for (const Shape shape : shapes) {
-    for (const int most : {0, 1, 2}) {
-      SCOPED_TRACE(std::string(name_of(shape)) + ", subgroups of " + std::to_string(most));
+    for (const Tuning& tuning : tunings) {
+      SCOPED_TRACE(fmt::format("{}, {} {}", name_of(shape), name_of(*tuning.strategy),
+                               tuning.subgroup_members));
       Workload workload = small(shape, 23, 5);
-      workload.tuning.subgroup_members = most;
-      workload.tuning.strategy = most == 1 ? Strategy::disk_directed : Strategy::subgroup;
+      workload.subfiles = tuning.max_agents == 0 ? 1 : 3;
+      workload.unit_bytes = 10000;
+      workload.tuning = tuning;
       const Job job(workload);
       ASSERT_EQ(job.plan().path, Path::message);
       std::vector<int> agents(static_cast<std::size_t>(job.plan().agents.count()));
@@ -130,7 +140,7 @@ TEST(Simulate, AgentsGetWhatMastersSend) {
       }
       EXPECT_EQ(received.near_bytes + received.far_bytes, job.digest().len_bytes);
       MasterCounts sent;
-      const Subgroups subgroups(job.topology(), most);
+      const Subgroups subgroups(job.topology(), job.plan().subgroup_members);
       for (int rank = 0; rank < workload.ranks; ++rank) {
         if (!subgroups.is_master(rank)) continue;
         const auto master = survey_master(job, rank, meter).value();
