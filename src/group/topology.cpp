@@ -66,8 +66,8 @@ void Topology::list(std::span<const Member> members) {
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     const int node = members[rank].node;
     places_[rank] = {node, counts[static_cast<std::size_t>(node)]++};
-    ranks_[static_cast<std::size_t>(members_before(node) + places_[rank].index)] =
-        static_cast<int>(rank);
+    const int place = members_before(node) + places_[rank].index;
+    ranks_[static_cast<std::size_t>(place)] = static_cast<int>(rank);
   }
 }
 

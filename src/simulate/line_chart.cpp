@@ -58,7 +58,7 @@ std::string label(double x, double y, std::string_view anchor, std::string_view 
 
 std::string grid(const LineChart& chart, const Axis& x, const Axis& y) {
   std::string drawn;
-  for (double power = y.low; power <= y.high; ++power) {
+  for (int power = static_cast<int>(y.low); power <= static_cast<int>(y.high); ++power) {
     const double at = y.at(std::pow(10, power));
     drawn += fmt::format(R"(<line x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>)", left,
                          width - right, at, at);

@@ -106,7 +106,10 @@ Outcome<Tuning> tuning_of(const SimulateOptions& options) {
 
 Outcome<simulate::Workload> workload_of(const SimulateOptions& options) {
   simulate::Workload workload;
-  workload.shape = *simulate::shape_named(options.pattern);
+  const auto shape = simulate::shape_named(options.pattern);
+  if (!shape)
+    return refuse("--pattern " + options.pattern, "there is no such pattern", "see --help");
+  workload.shape = *shape;
   workload.ranks_per_node = options.ranks_per_node;
   workload.cores_per_node =
       options.cores_per_node == 0 ? options.ranks_per_node : options.cores_per_node;
