@@ -124,17 +124,32 @@ class Bench:
             "--repeat", self.options.reps], f"shima_collective={strategy}")
         return record and statistics.median(record["seconds"])
 
-    def machine(self, most_hosts):
-        """The values of the model. A call of 8 bytes is two meetings and a write of each rank."""
-        hosts = min(2, most_hosts)
-        values = self.start(hosts, 2, ["--machine"])
-        small = self.start(1, 2, ["--op", "write", "--pattern", "blocks", "--bytes", 8, "--piece", 8,
-                                  "--repeat", 200])
-        if values is None or small is None:
+    def median_us(self, hosts, pattern, size, piece, strategy):
+        record = self.start(hosts, 2, ["--op", "write", "--pattern", pattern, "--bytes", size,
+                                       "--piece", piece, "--repeat", 100],
+                            f"shima_collective={strategy}")
+        if record is None:
             sys.exit("model: cannot measure the machine; see the messages above")
-        smallest_us = statistics.median(small["seconds"]) * 1e6
+        return statistics.median(record["seconds"]) * 1e6
+
+    def machine(self, most_hosts):
+        """The values of the model. What only Shima knows comes from calls of two ranks: a call of 8 bytes
+        is two meetings and a write of each rank; small pieces cost more than large ones."""
+        values = self.start(min(2, most_hosts), 2, ["--machine"])
+        if values is None:
+            sys.exit("model: cannot measure the machine; see the messages above")
+        smallest_us = self.median_us(1, "blocks", 8, 8, "independent")
         values["meeting_us"] = max(0.5, (smallest_us - values["io_us"]) / 2)
-        values["shared_cores"] = os.cpu_count()
+        if most_hosts > 1:
+            apart_us = self.median_us(2, "blocks", 8, 8, "independent")
+            values["round_us"] = max(values["latency_us"], (apart_us - smallest_us) / 2)
+        size, small, large = 1 << 20, 64, 16384
+        more_us = (self.median_us(1, "columns", size, small, "disk_directed")
+                   - self.median_us(1, "columns", size, large, "disk_directed"))
+        more_pieces = 2 * (size // small - size // large)
+        cores = os.cpu_count()
+        values["piece_ns"] = max(1.0, more_us * 1e3 * min(2, cores) / more_pieces)
+        values["shared_cores"] = cores
         return values
 
 

@@ -10,6 +10,7 @@ constexpr double mega = 1e6;
 constexpr double micro = 1e-6;
 constexpr double copies_near = 1;
 constexpr double copies_between_nodes = 3;
+constexpr double ends_of_a_link = 2;
 constexpr int meetings = 2;  // the digests, and the agreement at the end
 
 double log2_up(int count) { return std::ceil(std::log2(std::max(count, 1))); }
@@ -45,15 +46,16 @@ double first_window_seconds(const Traffic& traffic, const Machine& machine) {
   if (traffic.independent || traffic.far_share == 0) return 0;
   const double bytes = std::min(static_cast<double>(traffic.window_bytes),
                                 static_cast<double>(traffic.bytes) / std::max(traffic.agents, 1));
-  return 3 * machine.latency_us * micro +
+  return (2 * machine.round_us + machine.latency_us) * micro +
          bytes * copies_between_nodes / (machine.copy_mb_s * mega) +
          bytes / (machine.wire_mb_s * mega);
 }
 
 }  // namespace
 
-const std::array<MachineField, 9> machine_fields{{
+const std::array<MachineField, 10> machine_fields{{
     {"latency_us", &Machine::latency_us, "a short message between nodes"},
+    {"round_us", &Machine::round_us, "a round of messages between the leaders of nodes"},
     {"message_us", &Machine::message_us, "processor time for each message"},
     {"meeting_us", &Machine::meeting_us, "a meeting of the ranks of a node, one on each core"},
     {"piece_ns", &Machine::piece_ns, "processor time for each piece"},
@@ -73,13 +75,13 @@ Estimate estimate(const Traffic& traffic, const Machine& machine) {
   const double disk = disk_seconds(traffic, machine);
   double work = copy_seconds(traffic, machine) + pieces_s + files_seconds(traffic, machine) +
                 traffic.messages * machine.message_us * micro;
-  if (shared) work += wire + disk;
+  if (shared) work += ends_of_a_link * wire + disk;
 
   Estimate made;
-  // Members that share a core arrive one after the other.
+  // Members that share a core take turns.
   const double turns = std::max(1.0, traffic.ranks / cores);
   made.meetings_s =
-      meetings * micro * (turns * machine.meeting_us + machine.latency_us * log2_up(traffic.nodes));
+      meetings * micro * turns * (machine.meeting_us + machine.round_us * log2_up(traffic.nodes));
   made.processors_s = work / cores;
   made.wire_s = wire / (shared ? 1 : traffic.nodes);
   // Writers of one file wait for each other.

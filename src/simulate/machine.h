@@ -4,7 +4,8 @@
 // (copies, pieces, messages), the busiest link, and the disks; and the time until the first window
 // is through. Between nodes, a byte is copied three times more than its write: into the master's
 // window, into the message, and into the agent's window. Where nodes are namespaces of one machine,
-// links and disks are work of the processors that they share, so that all of it adds up. Pure.
+// links and disks are work of the processors that they share, so that all of it adds up; a byte on
+// a link keeps the sender's and the receiver's processor busy. Pure.
 #pragma once
 
 #include <array>
@@ -16,6 +17,7 @@ namespace shima::simulate {
 // All of it can be measured; see bench/model.py.
 struct Machine {
   double latency_us = 2;     // of a short message between nodes
+  double round_us = 4;       // of a round of messages between the leaders of nodes
   double message_us = 1;     // of a processor for each message
   double meeting_us = 5;     // of the members of a node, one on each core
   double piece_ns = 30;      // of a processor for each piece
@@ -32,7 +34,7 @@ struct MachineField {
   std::string_view text;
 };
 
-extern const std::array<MachineField, 9> machine_fields;
+extern const std::array<MachineField, 10> machine_fields;
 
 // What a call moves.
 struct Traffic {

@@ -217,6 +217,7 @@ TEST(Simulate, BadWorkloadsAreRefused) {
 // 1000 MB at 1000 MB/s for each of copying, link and disk; one byte in two crosses.
 TEST(Model, AddsUpByHand) {
   const Machine machine{.latency_us = 10,
+                        .round_us = 20,
                         .message_us = 0,
                         .meeting_us = 100,
                         .piece_ns = 0,
@@ -232,11 +233,11 @@ TEST(Model, AddsUpByHand) {
                         .far_share = 0.5,
                         .window_bytes = 1'000'000};
   const Estimate made = estimate(traffic, machine);
-  EXPECT_DOUBLE_EQ(made.meetings_s, 2 * (2 * 100 + 2 * 10) * 1e-6);
+  EXPECT_DOUBLE_EQ(made.meetings_s, 2 * 2 * (100 + 2 * 20) * 1e-6);
   EXPECT_DOUBLE_EQ(made.processors_s, 2.0 / 8);  // 1 + 0.5 * 2 copies on 8 cores
   EXPECT_DOUBLE_EQ(made.wire_s, 0.5 / 4);
   EXPECT_DOUBLE_EQ(made.disk_s, 1.0);
-  EXPECT_DOUBLE_EQ(made.first_window_s, 30e-6 + 0.003 + 0.001);
+  EXPECT_DOUBLE_EQ(made.first_window_s, 50e-6 + 0.003 + 0.001);
   EXPECT_DOUBLE_EQ(made.seconds, made.meetings_s + 1.0 + made.first_window_s);
 }
 
