@@ -183,15 +183,17 @@ class TwoHosts:
         subprocess.run(self.enter(host) + command, check=True, stdin=subprocess.DEVNULL)
 
     def _wire_counter(self):
-        """Bytes received and sent by the first host's end of the cable."""
-        for line in pathlib.Path(f"/proc/{self.holders[0].pid}/net/dev").read_text().splitlines():
+        """Bytes sent by all hosts."""
+        return sum(self._sent_by(holder) for holder in self.holders)
+
+    def _sent_by(self, holder):
+        for line in pathlib.Path(f"/proc/{holder.pid}/net/dev").read_text().splitlines():
             if line.strip().startswith("eth0:"):
-                fields = line.split(":")[1].split()
-                return int(fields[0]) + int(fields[8])
-        raise RuntimeError("the cable between the hosts was removed")
+                return int(line.split(":")[1].split()[8])
+        raise RuntimeError("the cable of a host was removed")
 
     def bytes_on_wire(self):
-        """Bytes that crossed the cable, both ways, since the hosts were created or the last call."""
+        """Bytes that went over the cables since the hosts were created or the last call."""
         now = self._wire_counter()
         crossed, self._wire_start = now - self._wire_start, now
         return crossed

