@@ -169,53 +169,60 @@ Result<std::uint64_t> JointFile::move_together(Direction direction,
 
 Result<CollectiveResult> JointFile::move_round(Direction direction, const Result<Transfer>& piece,
                                                std::uint64_t more_rounds, Counters& counters) {
+  if (piece && needs_no_plan(direction, piece->file))
+    return move_at_once(direction, *piece, more_rounds, counters);
   auto access = caught([&] { return access_of(direction, piece, more_rounds); });
   const bool has_data = access && access->post.len_bytes > 0;
   if (access) {
     counters.file_pieces += access->post.file_pieces;
     counters.memory_pieces += access->post.memory_pieces;
   }
-  Result<std::uint64_t> own = 0;
-  const auto move_own = [&] {
-    own = caught([&] { return own_.move(direction, *piece, counters); });
-  };
-  const bool at_once = has_data && needs_no_plan(direction, *access);
-  if (at_once) {
-    move_own();
-    if (own) {
-      access->post = {};
-      access->digest = {};
-      access->digest.more_rounds = more_rounds;
-    } else {
-      access = std::unexpected(own.error());
-    }
-  }
-  const CollectiveCall call{
-      .direction = direction,
-      .channel = *channel_,
-      .file = file_,
-      .counters = counters,
-      .tuning = tuning_for(direction),
-      .posts = posts_,
-      .caches_apart = caches_apart_,
-      .has_moved_own = at_once,
-      .disk = disk_,
-  };
+  const CollectiveCall call = call_of(direction, counters);
   CollectiveTransfer transfer(call);
   SHIMA_TRY(transfer.start(std::move(access)));
-  if (transfer.is_own_io() && has_data && !at_once) move_own();
-  SHIMA_TRY_ASSIGN(CollectiveResult result, transfer.finish(own));
-  if (at_once) result.len_bytes = *own;
-  return result;
+  Result<std::uint64_t> own = 0;
+  if (transfer.is_own_io() && has_data)
+    own = caught([&] { return own_.move(direction, *piece, counters); });
+  return transfer.finish(own);
 }
 
-// Then a member moves its bytes before it meets the others, and the call needs no second meeting
-// unless others have more to do.
-bool JointFile::needs_no_plan(Direction direction, const MemberAccess& access) const {
+// A member moves a few contiguous bytes before it meets the others. The call needs no second
+// meeting unless others have more to do.
+bool JointFile::needs_no_plan(Direction direction, const Slice& file) const {
   const Tuning& tuning = tuning_for(direction);
   if (caches_apart_) return false;
   if (!tuning.owners_move() && (tuning.strategy || tuning.path)) return false;
-  return access.post.file_pieces <= 1 && access.post.len_bytes <= few_bytes_each;
+  return file.len_bytes > 0 && file.len_bytes <= few_bytes_each &&
+         (file.pattern.is_contiguous() || estimate_pieces(file) <= 1);
+}
+
+Result<CollectiveResult> JointFile::move_at_once(Direction direction, const Transfer& piece,
+                                                 std::uint64_t more_rounds, Counters& counters) {
+  ++counters.file_pieces;
+  counters.memory_pieces += estimate_pieces(piece.memory);
+  const auto own = caught([&] { return own_.move(direction, piece, counters); });
+  Result<MemberAccess> rest;
+  rest->digest.more_rounds = more_rounds;
+  if (!own) rest = std::unexpected(own.error());
+  CollectiveCall call = call_of(direction, counters);
+  call.has_moved_own = true;
+  CollectiveTransfer transfer(call);
+  SHIMA_TRY(transfer.start(std::move(rest)));
+  SHIMA_TRY_ASSIGN(CollectiveResult result, transfer.finish(0));
+  result.len_bytes = *own;
+  return result;
+}
+
+CollectiveCall JointFile::call_of(Direction direction, Counters& counters) {
+  return {.direction = direction,
+          .channel = *channel_,
+          .file = file_,
+          .counters = counters,
+          .tuning = tuning_for(direction),
+          .posts = posts_,
+          .caches_apart = caches_apart_,
+          .has_moved_own = false,
+          .disk = disk_};
 }
 
 Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Transfer>& transfer,
@@ -224,7 +231,7 @@ Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Tran
   MemberAccess access{.post = make_post(transfer->file, transfer->memory), .digest = {}};
   Digest& digest = access.digest = digest_of(access.post);
   digest.more_rounds = more_rounds;
-  if (access.post.len_bytes == 0 || needs_no_plan(direction, access)) return access;
+  if (access.post.len_bytes == 0) return access;
   const Hints& hints = request_.hints;
   const bool is_write = direction == Direction::write;
   digest.direct = (is_write ? hints.direct_write : hints.direct_read) ? 1 : 0;

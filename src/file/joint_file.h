@@ -86,7 +86,10 @@ class JointFile final : public File {
   Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer);
   // Writes what is pending on each member (pending_writes.h); collective.
   Status flush_together();
-  [[nodiscard]] bool needs_no_plan(Direction direction, const MemberAccess& access) const;
+  [[nodiscard]] bool needs_no_plan(Direction direction, const Slice& file) const;
+  Result<CollectiveResult> move_at_once(Direction direction, const Transfer& piece,
+                                        std::uint64_t more_rounds, Counters& counters);
+  [[nodiscard]] CollectiveCall call_of(Direction direction, Counters& counters);
   Result<CollectiveResult> move_round(Direction direction, const Result<Transfer>& piece,
                                       std::uint64_t more_rounds, Counters& counters);
   Status resize(const char* doing, const Result<FileOffset>& size, FunctionRef<Status()> action);

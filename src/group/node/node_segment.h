@@ -40,12 +40,14 @@ struct Rendezvous {
     std::uint64_t second = 0;
   };
 
-  std::atomic<std::uint32_t> arrived;
-  std::atomic<std::uint64_t> generation;  // number of completed meetings, and `broken`
+  // What members write on arrival, what waiting members read, and what they sleep on are in cache
+  // lines of their own: a waiting member would take the line from the one that it waits for.
+  alignas(64) std::atomic<std::uint32_t> arrived;
   std::atomic<std::uint64_t> first;
   std::atomic<std::uint64_t> second;
+  alignas(64) std::atomic<std::uint64_t> generation;  // number of completed meetings, and `broken`
   std::array<Maxima, 2> released;
-  Event event;
+  alignas(64) Event event;
   Event gathered;  // all but the last have arrived
 
   // Waits for `member_count` arrivals. The last to arrive calls `before_release`, given the maxima.
@@ -113,7 +115,7 @@ struct alignas(64) SlotMember {
   std::array<ServerWindows, window_roles> windows;
   std::array<Mailbox, 2> mailboxes;  // used in turn: messages stay while the next ones are written
   LastingBox lasting;
-  std::array<Contribution::Value, 2> values;  // likewise; the first member's becomes the joined one
+  alignas(64) std::array<Contribution::Value, 2> values;  // likewise; the first member's becomes the joined one
   WriteRequest request;
   std::atomic<std::uint32_t> transfer;  // number of the call in which it may access others' memory
 };
