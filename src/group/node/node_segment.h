@@ -115,7 +115,8 @@ struct alignas(64) SlotMember {
   std::array<ServerWindows, window_roles> windows;
   std::array<Mailbox, 2> mailboxes;  // used in turn: messages stay while the next ones are written
   LastingBox lasting;
-  alignas(64) std::array<Contribution::Value, 2> values;  // likewise; the first member's becomes the joined one
+  alignas(64) std::array<Contribution::Value,
+                         2> values;  // likewise; the first member's becomes the joined one
   WriteRequest request;
   std::atomic<std::uint32_t> transfer;  // number of the call in which it may access others' memory
 };
