@@ -78,8 +78,11 @@ void DomainWalk::stop_at(FileOffset end_of_file) {
 
 std::vector<MemberWalk*> DomainWalk::members_in(const Window& window) {
   std::vector<MemberWalk*> found;
-  for (MemberWalk& member : members_[static_cast<std::size_t>(window.domain)])
+  for (MemberWalk& member : members_[static_cast<std::size_t>(window.domain)]) {
+    // Beyond the end of the file, others may open windows that this walk skips.
+    member.skip_below(window.range.begin);
     if (member.has_below(window.range.end)) found.push_back(&member);
+  }
   return found;
 }
 

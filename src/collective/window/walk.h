@@ -89,7 +89,7 @@ class DomainWalk {
   [[nodiscard]] std::optional<Window> next_window() const;
   // Skips all windows at or beyond the end of the file.
   void stop_at(FileOffset end_of_file);
-  // Members with bytes in `window`.
+  // Members with bytes in `window`; moves all past the bytes before it.
   [[nodiscard]] std::vector<MemberWalk*> members_in(const Window& window);
 
  private:
