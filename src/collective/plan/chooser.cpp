@@ -11,7 +11,7 @@ namespace shima {
 namespace {
 
 // Cached pieces of this size are read by their owners.
-constexpr std::uint64_t own_read_piece_bytes = 4096;
+constexpr std::uint64_t own_read_piece_bytes = 2048;
 // Contiguous blocks of this size are moved by their owners.
 constexpr std::uint64_t own_block_bytes = 256 * 1024;
 
@@ -99,7 +99,7 @@ constexpr std::array rows{
         },
         independent},
     // In one space, fewer readers that each read more at once are faster: there is no further copy.
-    Row{{"cached_read", "a read of cached pieces of 4 KiB or more, not in one space",
+    Row{{"cached_read", "a read of cached pieces of 2 KiB or more, not in one space",
          "independent"},
         [](const Inputs& in) {
           return in.may_stay() && !in.one_piece_each() && in.direction == Direction::read &&
