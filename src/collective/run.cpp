@@ -33,6 +33,7 @@ void join_digest(std::span<std::byte> all, std::span<const std::byte> one) {
   std::memcpy(all.data(), &joined, sizeof joined);
 }
 static_assert(sizeof(Digest) <= sizeof(Contribution::Value));
+static_assert(reason_count <= Counters{}.decided.size());
 
 // The bytes of the file that lie in domains of these subfiles; a superset.
 FileRange file_range_of(std::span<const Domain> domains, const Layout& layout) {
@@ -67,6 +68,7 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
     call_.channel.end_transfer();
     return std::unexpected(digest.error());
   }
+  call_.history.end(digest->last_ns);
   if (digest->len_bytes == 0 && !call_.caches_apart) {
     // All members know that no bytes are left to move, so nothing can fail any more.
     call_.channel.end_transfer();
@@ -75,11 +77,15 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
     over_ = true;
     return {};
   }
+  begun_ = Clock::now();
   mine_ = std::move(mine->post);
   prepared_ = caught([&] { return prepare(*digest); });
   if (!call_.caches_apart) return {};
   const Status published = publish_before();
-  if (!published) call_.channel.end_transfer();
+  if (!published) {
+    call_.history.forget();
+    call_.channel.end_transfer();
+  }
   return published;
 }
 
@@ -87,9 +93,21 @@ bool CollectiveTransfer::is_own_io() const {
   return !over_ && prepared_ && prepared_->plan.is_own_io();
 }
 
+// A call that fails, fails on all members, also if only one of them could not prepare it.
 Result<CollectiveResult> CollectiveTransfer::finish(const Result<std::uint64_t>& own) {
   if (prepared_) count_choice();
-  if (over_) return CollectiveResult{0, prepared_->digest.more_rounds};
+  if (over_) return CollectiveResult{0, prepared_->digest.more_rounds, 0};
+  auto result = finish_all(own);
+  if (!result) {
+    call_.history.forget();
+  } else {
+    result->duration_ns = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun_).count());
+  }
+  return result;
+}
+
+Result<CollectiveResult> CollectiveTransfer::finish_all(const Result<std::uint64_t>& own) {
   Part part;
   WindowStaging staging;
   if (!prepared_) {
@@ -106,7 +124,7 @@ Result<CollectiveResult> CollectiveTransfer::finish(const Result<std::uint64_t>&
   if (call_.caches_apart && is_shared()) call_.file.look_again();
   SHIMA_TRY(agreed);
   return CollectiveResult{is_shared() ? bytes_before(mine_.file, part.end_of_file) : *own,
-                          prepared_->digest.more_rounds};
+                          prepared_->digest.more_rounds, 0};
 }
 
 Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine) {
@@ -125,6 +143,8 @@ Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine
 
 Result<CollectiveTransfer::Prepared> CollectiveTransfer::prepare(const Digest& digest) {
   Plan plan = plan_for(digest);
+  call_.history.begin(digest, call_.direction, plan.choice.strategy,
+                      plan.choice.reason == Reason::trial);
   SHIMA_TRY_ASSIGN(auto near, near_posts(plan));
   return Prepared{digest, std::move(plan), std::move(near)};
 }
@@ -167,7 +187,7 @@ Plan CollectiveTransfer::plan_for(const Digest& digest) {
                         .can_pack = call_.channel.windows() != nullptr,
                         .can_message = call_.channel.messenger() != nullptr,
                         .caches_apart = call_.caches_apart};
-  return make_plan(digest, call_.direction, terrain, call_.tuning);
+  return make_plan(digest, call_.direction, terrain, call_.tuning, &call_.history);
 }
 
 void CollectiveTransfer::count_choice() {
@@ -175,6 +195,7 @@ void CollectiveTransfer::count_choice() {
                                    &Counters::strategy_subgroup, &Counters::strategy_independent};
   const Choice& choice = prepared_->plan.choice;
   ++(call_.counters.*by_strategy[static_cast<std::size_t>(choice.strategy)]);
+  ++call_.counters.decided[static_cast<std::size_t>(choice.reason)];
 }
 
 // Members move bytes for each other. If their caches are separate, that is not ordered after each

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "collective/plan/post_message.h"
 #include "collective/window/path_context.h"
 
@@ -29,6 +30,7 @@ struct CollectiveCall {
   bool caches_apart;   // members do not see at once what other nodes write (see Subfile::publish)
   bool has_moved_own;  // this member has moved its bytes before the meeting
   Aside& disk;         // idle
+  History& history;    // of the file
 };
 
 // A member's part of a collective call.
@@ -40,6 +42,7 @@ struct MemberAccess {
 struct CollectiveResult {
   std::uint64_t len_bytes = 0;    // data bytes moved
   std::uint64_t more_rounds = 0;  // the most that any member announced; the same on all
+  std::uint64_t duration_ns = 0;  // of this member's part, for its next digest
 };
 
 class CollectiveTransfer {
@@ -80,7 +83,10 @@ class CollectiveTransfer {
   [[nodiscard]] Status agree(Part& part);
   [[nodiscard]] bool is_shared() const { return prepared_ && !prepared_->plan.is_own_io(); }
 
+  [[nodiscard]] Result<CollectiveResult> finish_all(const Result<std::uint64_t>& own);
+
   const CollectiveCall& call_;
+  Clock::time_point begun_;
   Post mine_;
   Result<Prepared> prepared_;  // an error is this member's own
   bool over_ = false;          // no member had bytes to move

@@ -183,7 +183,9 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
   Result<std::uint64_t> own = 0;
   if (transfer.is_own_io() && has_data)
     own = caught([&] { return own_.move(direction, *piece, counters); });
-  return transfer.finish(own);
+  auto result = transfer.finish(own);
+  if (result) last_ns_ = result->duration_ns;
+  return result;
 }
 
 // A member moves a few contiguous bytes before it meets the others. The call needs no second
@@ -203,12 +205,14 @@ Result<CollectiveResult> JointFile::move_at_once(Direction direction, const Tran
   const auto own = caught([&] { return own_.move(direction, piece, counters); });
   Result<MemberAccess> rest;
   rest->digest.more_rounds = more_rounds;
+  rest->digest.last_ns = last_ns_;
   if (!own) rest = std::unexpected(own.error());
   CollectiveCall call = call_of(direction, counters);
   call.has_moved_own = true;
   CollectiveTransfer transfer(call);
   SHIMA_TRY(transfer.start(std::move(rest)));
   SHIMA_TRY_ASSIGN(CollectiveResult result, transfer.finish(0));
+  last_ns_ = result.duration_ns;
   result.len_bytes = *own;
   return result;
 }
@@ -222,7 +226,8 @@ CollectiveCall JointFile::call_of(Direction direction, Counters& counters) {
           .posts = posts_,
           .caches_apart = caches_apart_,
           .has_moved_own = false,
-          .disk = disk_};
+          .disk = disk_,
+          .history = history_};
 }
 
 Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Transfer>& transfer,
@@ -231,6 +236,7 @@ Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Tran
   MemberAccess access{.post = make_post(transfer->file, transfer->memory), .digest = {}};
   Digest& digest = access.digest = digest_of(access.post);
   digest.more_rounds = more_rounds;
+  digest.last_ns = last_ns_;
   if (access.post.len_bytes == 0) return access;
   const Hints& hints = request_.hints;
   const bool is_write = direction == Direction::write;
@@ -337,6 +343,7 @@ Status JointFile::report() {
   if (channel_->rank() != 0) return {};
   return caught([&]() -> Status {
     stats.hints = effective(hints_in_effect());
+    for (const ReasonRow& row : reason_rows()) stats.reasons.emplace_back(row.name);
     append_stats(stats);
     return {};
   });

@@ -106,6 +106,8 @@ class JointFile final : public File {
   QueuePool device_queues_;
   OwnAccess own_;
   KnownPosts posts_;
+  History history_;            // of the collective calls
+  std::uint64_t last_ns_ = 0;  // the duration of the last one here
   Tuning write_tuning_;
   Tuning read_tuning_;
   bool atomic_ = false;

@@ -37,6 +37,7 @@ const std::array<CounterField, 30> counter_fields{{
 
 void Counters::add(const Counters& other) {
   for (const CounterField& field : counter_fields) this->*field.value += other.*field.value;
+  for (std::size_t i = 0; i < decided.size(); ++i) decided[i] += other.decided[i];
 }
 
 }  // namespace shima

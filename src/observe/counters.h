@@ -50,6 +50,8 @@ struct Counters {
   std::uint64_t gather_ns = 0;
   std::uint64_t disk_ns = 0;
   std::uint64_t wait_ns = 0;
+  // collective calls by the row of the chooser's table that decided; its names are elsewhere
+  std::array<std::uint64_t, 16> decided{};
 
   void add(const Counters& other);
 };
@@ -59,7 +61,7 @@ struct CounterField {
   std::uint64_t Counters::* value;
 };
 
-// Every field, in the order of the struct.
+// Every field but `decided`, in the order of the struct.
 extern const std::array<CounterField, 30> counter_fields;
 
 }  // namespace shima

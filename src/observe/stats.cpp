@@ -36,6 +36,14 @@ std::uint64_t pieces_merged(const FileStats& stats) {
   return stats.sum.file_pieces - std::min(runs, stats.sum.file_pieces);
 }
 
+// The rows that have decided.
+nlohmann::json decided_by(const FileStats& stats) {
+  nlohmann::json rows = nlohmann::json::object();
+  for (std::size_t i = 0; i < stats.reasons.size(); ++i)
+    if (stats.sum.decided[i] > 0) rows[stats.reasons[i]] = stats.sum.decided[i];
+  return rows;
+}
+
 nlohmann::json to_json(const FileStats& stats) {
   nlohmann::json counters;
   nlohmann::json times_us;
@@ -54,6 +62,7 @@ nlohmann::json to_json(const FileStats& stats) {
           {"comm_size", stats.member_count},
           {"counters", counters},
           {"times_us", times_us},
+          {"decided", decided_by(stats)},
           {"hints", hints},
           {"subfiles", to_json(stats.subfiles)},
           {"advice", advice_for(stats)}};

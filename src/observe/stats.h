@@ -20,6 +20,7 @@ struct FileStats {
   int member_count = 0;
   Counters sum = {};  // over all members
   std::vector<std::pair<std::string, std::string>> hints = {};
+  std::vector<std::string> reasons = {};  // names of sum.decided
   std::vector<SubfileStats> subfiles = {};
 };
 

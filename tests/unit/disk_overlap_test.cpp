@@ -55,7 +55,18 @@ class DiskOverlap : public testing::Test {
     Counters counters;
     const Tuning tuning{.path = Path::message, .max_agents = 1, .window_bytes = window_bytes};
     Aside disk{hold_back};
-    const CollectiveCall call{direction, channel, *file, counters, tuning, false, disk};
+    KnownPosts posts;
+    History history;
+    const CollectiveCall call{.direction = direction,
+                              .channel = channel,
+                              .file = *file,
+                              .counters = counters,
+                              .tuning = tuning,
+                              .posts = posts,
+                              .caches_apart = false,
+                              .has_moved_own = false,
+                              .disk = disk,
+                              .history = history};
     CollectiveTransfer transfer(call);
     SHIMA_TRY(transfer.start(access_to(buffer)));
     auto moved = transfer.finish(0);
@@ -146,7 +157,18 @@ TEST_F(DiskOverlap, ErrorIsKeptIfTheTransferIsQuit) {
     Counters counters;
     const Tuning tuning{.path = Path::message, .max_agents = 1, .window_bytes = window_bytes};
     Aside disk{[] {}};
-    const CollectiveCall call{Direction::write, channel, *file, counters, tuning, false, disk};
+    KnownPosts posts;
+    History history;
+    const CollectiveCall call{.direction = Direction::write,
+                              .channel = channel,
+                              .file = *file,
+                              .counters = counters,
+                              .tuning = tuning,
+                              .posts = posts,
+                              .caches_apart = false,
+                              .has_moved_own = false,
+                              .disk = disk,
+                              .history = history};
     CollectiveTransfer transfer(call);
     ASSERT_TRUE(transfer.start(access_to(none)).has_value());
     EXPECT_TRUE(wait_for([&] { return at_disk.load(); }));

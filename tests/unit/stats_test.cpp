@@ -14,7 +14,8 @@ namespace shima {
 namespace {
 
 TEST(Counters, EveryFieldIsInTheTableOnce) {
-  static_assert(sizeof(Counters) == counter_fields.size() * sizeof(std::uint64_t));
+  static_assert(sizeof(Counters) ==
+                counter_fields.size() * sizeof(std::uint64_t) + sizeof(Counters::decided));
   std::set<std::string_view> names;
   Counters counters;
   for (const CounterField& field : counter_fields) {
@@ -35,6 +36,15 @@ TEST(Counters, AddUpFieldByField) {
     EXPECT_EQ(sum.*field.value, 2 * value++) << field.name;
 }
 
+TEST(Counters, ReasonsAddUp) {
+  Counters sum;
+  Counters more;
+  more.decided[15] = 4;
+  sum.add(more);
+  sum.add(more);
+  EXPECT_EQ(sum.decided[15], 8U);
+}
+
 class StatsFile : public testing::Test {
  protected:
   void SetUp() override { setenv("SHIMA_STATS", path_.c_str(), 1); }
@@ -52,6 +62,8 @@ TEST_F(StatsFile, HoldsALineOfJsonPerFile) {
   stats.sum.path_pull = 7;
   stats.sum.disk_ns = 5'000'000;
   stats.sum.file_pieces = 100;
+  stats.sum.decided[1] = 12;
+  stats.reasons = {"first", "second"};
   stats.subfiles = {{"a", {.writes = 3, .bytes_written = 800}}, {"b", {.reads = 1}}};
   append_stats(stats);
   append_stats(stats);
@@ -64,6 +76,7 @@ TEST_F(StatsFile, HoldsALineOfJsonPerFile) {
     EXPECT_EQ(json["counters"]["path_pack"], 0);
     EXPECT_EQ(json["times_us"]["disk"], 5000);
     EXPECT_EQ(json["hints"]["cb_nodes"], "2");
+    EXPECT_EQ(json["decided"], (nlohmann::json{{"second", 12}}));
     EXPECT_EQ(json["counters"]["pieces_merged"], 96);
     EXPECT_EQ(json["subfiles"][0]["target"], "a");
     EXPECT_EQ(json["subfiles"][0]["bytes_written"], 800);

@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint64_t own_read_piece_bytes = 2048;
 // Contiguous blocks of this size are moved by their owners.
 constexpr std::uint64_t own_block_bytes = 256 * 1024;
+// Smaller pieces cost their owners so many calls that a trial would be a waste.
+constexpr std::uint64_t own_trial_piece_bytes = 16 * 1024;
 
 struct Inputs {
   const Digest& digest;
@@ -52,10 +54,36 @@ Strategy gathering(const Inputs& in) {
   return has_subgroups(in) ? Strategy::subgroup : Strategy::disk_directed;
 }
 
+// Strategies that may be better than a row's own.
+struct Alternatives {
+  std::array<Strategy, strategy_count> list{};
+  std::size_t count = 0;
+
+  void add(Strategy strategy) { list[count++] = strategy; }
+  [[nodiscard]] std::span<const Strategy> all() const { return std::span(list).first(count); }
+};
+
+Alternatives none(const Inputs&) { return {}; }
+
+Alternatives only_gathering(const Inputs& in) {
+  Alternatives made;
+  made.add(gathering(in));
+  return made;
+}
+
+Alternatives other_agents_or_none(const Inputs& in) {
+  Alternatives made;
+  if (gathering(in) == Strategy::subgroup) made.add(Strategy::disk_directed);
+  if (in.digest.member_count > 1) made.add(Strategy::two_phase);
+  if (in.piece_bytes() >= own_trial_piece_bytes) made.add(Strategy::independent);
+  return made;
+}
+
 struct Row {
   ReasonRow texts;
   bool (*applies)(const Inputs& in);
   Strategy (*strategy)(const Inputs& in);
+  Alternatives (*alternatives)(const Inputs& in) = none;
 };
 
 constexpr std::array rows{
@@ -70,9 +98,8 @@ constexpr std::array rows{
         independent},
     Row{{"refused_hint",
          "a hint names subgroup, and there are no subgroups of two or more; or two_phase, and "
-         "nodes "
-         "with separate caches would share pages",
-         "as the last two rows"},
+         "nodes with separate caches would share pages",
+         "as `between_nodes` or `otherwise`"},
         is_refused,
         gathering},
     Row{{"hint", "`shima_collective`, or `romio_cb_*=disable`", "the hint's"},
@@ -84,14 +111,17 @@ constexpr std::array rows{
                  (in.may_stay() || in.terrain.caches_apart);
         },
         independent},
-    Row{{"caches_apart", "nodes do not see at once what others write", "as the last two rows"},
+    Row{{"caches_apart", "nodes do not see at once what others write",
+         "as `between_nodes` or `otherwise`"},
         [](const Inputs& in) { return in.terrain.caches_apart; },
         gathering},
-    Row{{"large_blocks", "at most one piece a member, of 256 KiB or more", "independent"},
+    Row{{"large_blocks", "at most one piece a member, of 256 KiB or more", "independent",
+         "disk_directed or subgroup"},
         [](const Inputs& in) {
           return in.may_stay() && in.one_piece_each() && in.piece_bytes() >= own_block_bytes;
         },
-        independent},
+        independent,
+        only_gathering},
     Row{{"few_bytes", "at most one piece a member, of 16 KiB or less", "independent"},
         [](const Inputs& in) {
           return in.may_stay() && in.one_piece_each() &&
@@ -99,36 +129,56 @@ constexpr std::array rows{
         },
         independent},
     // In one space, fewer readers that each read more at once are faster: there is no further copy.
-    Row{{"cached_read", "a read of cached pieces of 2 KiB or more, not in one space",
-         "independent"},
+    Row{{"cached_read", "a read of cached pieces of 2 KiB or more, not in one space", "independent",
+         "disk_directed or subgroup"},
         [](const Inputs& in) {
           return in.may_stay() && !in.one_piece_each() && in.direction == Direction::read &&
                  in.digest.cached != 0 && !in.terrain.one_space &&
                  in.piece_bytes() >= own_read_piece_bytes;
         },
-        independent},
-    Row{{"between_nodes", "several nodes, with subgroups of two or more", "subgroup"},
+        independent,
+        only_gathering},
+    Row{{"between_nodes", "several nodes, with subgroups of two or more", "subgroup",
+         "disk_directed, two_phase; pieces of 16 KiB or more: independent"},
         has_subgroups,
-        [](const Inputs&) { return Strategy::subgroup; }},
-    Row{{"otherwise", "otherwise", "disk_directed"},
+        [](const Inputs&) { return Strategy::subgroup; },
+        other_agents_or_none},
+    Row{{"otherwise", "otherwise", "disk_directed",
+         "two_phase; pieces of 16 KiB or more: independent"},
         [](const Inputs&) { return true; },
-        [](const Inputs&) { return Strategy::disk_directed; }},
+        [](const Inputs&) { return Strategy::disk_directed; },
+        other_agents_or_none},
 };
+static_assert(rows.size() == static_cast<std::size_t>(Reason::trial));
 
 constexpr auto texts = [] {
-  std::array<ReasonRow, rows.size()> all;
+  std::array<ReasonRow, reason_count> all;
   std::ranges::transform(rows, all.begin(), &Row::texts);
+  all[static_cast<std::size_t>(Reason::trial)] = {
+      "trial", "the row has an alternative that is not yet measured, and the budget allows it",
+      "the alternative"};
+  all[static_cast<std::size_t>(Reason::history)] = {
+      "history", "an alternative of the row has cost at least 10 % less in calls like this",
+      "the alternative"};
   return all;
 }();
-static_assert(rows.size() == static_cast<std::size_t>(Reason::otherwise) + 1);
 
 }  // namespace
 
 Choice choose(const Digest& digest, Direction direction, const Terrain& terrain,
-              const Tuning& tuning) {
+              const Tuning& tuning, const History* history) {
   const Inputs in{digest, direction, terrain, tuning};
   const auto row = std::ranges::find_if(rows, [&](const Row& each) { return each.applies(in); });
-  return {row->strategy(in), static_cast<Reason>(row - rows.begin())};
+  const Strategy usual = row->strategy(in);
+  const Choice choice{usual, static_cast<Reason>(row - rows.begin())};
+  if (history == nullptr || !in.may_stay()) return choice;
+  const Alternatives others = row->alternatives(in);
+  const CallClass calls = class_of(digest, direction);
+  if (const auto trial = history->trial(calls, digest.len_bytes, usual, others.all()))
+    return {*trial, Reason::trial};
+  if (const auto cheaper = history->cheaper(calls, usual, others.all()))
+    return {*cheaper, Reason::history};
+  return choice;
 }
 
 std::span<const ReasonRow> reason_rows() { return texts; }

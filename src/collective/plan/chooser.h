@@ -1,7 +1,9 @@
 // The chooser: the strategy of a collective call, and the reason for it.
 //
 // It is one table of reasons (docs/architecture.md shows it). The first row whose condition holds
-// decides. All inputs are the same on all members, so all make the same choice. Pure.
+// decides. A row may name alternatives: one of them is tried if the history of the file allows it,
+// and used if it has been clearly cheaper. All inputs are the same on all members, so all make the
+// same choice. Pure.
 #pragma once
 
 #include <span>
@@ -9,6 +11,7 @@
 
 #include "base/direction.h"
 #include "collective/plan/digest.h"
+#include "collective/plan/history.h"
 #include "collective/plan/terrain.h"
 
 namespace shima {
@@ -30,7 +33,12 @@ enum class Reason : std::uint8_t {
   cached_read,
   between_nodes,
   otherwise,
+  // These overrule a row that has alternatives.
+  trial,
+  history,
 };
+
+inline constexpr std::size_t reason_count = static_cast<std::size_t>(Reason::history) + 1;
 
 struct Choice {
   Strategy strategy = Strategy::independent;
@@ -38,12 +46,13 @@ struct Choice {
 };
 
 [[nodiscard]] Choice choose(const Digest& digest, Direction direction, const Terrain& terrain,
-                            const Tuning& tuning);
+                            const Tuning& tuning, const History* history = nullptr);
 
 struct ReasonRow {
   std::string_view name;
   std::string_view condition;
   std::string_view strategy;
+  std::string_view alternatives = "";
 };
 
 // The table's texts, in the order of Reason.

@@ -36,6 +36,7 @@ Digest join(const Digest& a, const Digest& b) {
           .memory_pieces = a.memory_pieces + b.memory_pieces,
           .most_file_pieces = std::max(a.most_file_pieces, b.most_file_pieces),
           .more_rounds = std::max(a.more_rounds, b.more_rounds),
+          .last_ns = std::max(a.last_ns, b.last_ns),
           .granule_bytes = std::gcd(a.granule_bytes, b.granule_bytes),
           .bounds = join_bounds(a, b),
           .ordered = a.ordered & b.ordered,

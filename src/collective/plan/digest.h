@@ -20,6 +20,7 @@ struct Digest {
   std::uint64_t memory_pieces = 0;
   std::uint64_t most_file_pieces = 0;  // the largest number of one member
   std::uint64_t more_rounds = 0;       // the largest number that a member announces
+  std::uint64_t last_ns = 0;           // the longest duration of a member's last call on the file
   std::uint64_t granule_bytes = 0;     // divides all pieces and distances in the file; 0: no data
   Bounds bounds;                       // in the file; meaningless without data
   std::uint32_t ordered = 1;           // each member's file slice is in offset order, no byte twice
@@ -29,7 +30,7 @@ struct Digest {
 };
 
 // The digest of one member's access. What it does not derive from the post (cached, direct,
-// more_rounds) is for the caller to set.
+// more_rounds, last_ns) is for the caller to set.
 [[nodiscard]] Digest digest_of(const Post& post);
 
 [[nodiscard]] Digest join(const Digest& a, const Digest& b);

@@ -87,9 +87,9 @@ std::uint64_t window_size(std::uint64_t wanted_bytes) {
 }
 
 Plan make_plan(const Digest& digest, Direction direction, const Terrain& terrain,
-               const Tuning& tuning) {
+               const Tuning& tuning, const History* history) {
   Plan plan;
-  plan.choice = choose(digest, direction, terrain, tuning);
+  plan.choice = choose(digest, direction, terrain, tuning, history);
   if (plan.is_own_io()) return plan;
   const Strategy strategy = plan.choice.strategy;
   plan.window_bytes = window_size(tuning.window_bytes);

@@ -29,7 +29,8 @@ struct Plan {
 // The size of a window, from the requested one; 0: not requested.
 [[nodiscard]] std::uint64_t window_size(std::uint64_t wanted_bytes);
 
+// `history`: of the file; null: it has none.
 [[nodiscard]] Plan make_plan(const Digest& digest, Direction direction, const Terrain& terrain,
-                             const Tuning& tuning);
+                             const Tuning& tuning, const History* history = nullptr);
 
 }  // namespace shima

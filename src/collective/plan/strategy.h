@@ -1,6 +1,7 @@
 // The strategies of collective calls: which members do the I/O, and of which parts of the file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace shima {
@@ -11,5 +12,7 @@ enum class Strategy : std::uint8_t {
   subgroup,     // as disk_directed; between nodes, members exchange bytes through subgroup masters
   independent,  // every member does its own I/O
 };
+
+inline constexpr std::size_t strategy_count = 4;
 
 }  // namespace shima
