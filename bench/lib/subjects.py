@@ -30,6 +30,7 @@ SOURCES = {
     "strided_read": ["bench/mpi/strided_read.c", "bench/mpi/measure.h"],
     "overlap": ["bench/mpi/overlap.c", "bench/mpi/measure.h"],
     "model_cells": ["bench/mpi/model_cells.c", "bench/mpi/measure.h"],
+    "chooser_cells": ["bench/mpi/chooser_cells.c", "bench/mpi/measure.h"],
     "limit": ["bench/machine/limit.cpp"],
     "warm_memory": ["bench/machine/warm_memory.cpp"],
     "list_io": ["bench/files/list_io.cpp"],
