@@ -190,13 +190,13 @@ void PatternCode::write(std::span<std::byte>& out) const {
     if (node->kind == Kind::contiguous) {
       writer.words(node->len_bytes);
     } else if (node->kind == Kind::strided) {
-      writer.words(node->count, node->stride_bytes, *place_of(node->child.node()));
+      writer.words(node->count, node->stride_bytes, place_of(node->child.node()).value_or(no_node));
     } else if (node->kind == Kind::list) {
       writer.bytes(node->pieces.image());
     } else {
       writer.words(std::uint64_t{node->children.size()});
       for (const Pattern& child : node->children)
-        writer.words(*place_of(child.node()), child.origin());
+        writer.words(place_of(child.node()).value_or(no_node), child.origin());
     }
   }
   writer.words(nodes_.empty() ? no_node : std::uint64_t{nodes_.size() - 1}, pattern_.origin());

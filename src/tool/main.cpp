@@ -87,6 +87,17 @@ void add_job_options(CLI::App& command, JobOptions& options) {
   add_process_options(command, options.process);
 }
 
+CLI::App* add_exec(CLI::App& app, ProcessOptions& options) {
+  CLI::App& command = *app.add_subcommand(
+      "exec", "Run one process of a job, and the programs that it starts, under Shima");
+  add_process_options(command, options);
+  command
+      .add_flag("--whole-job", options.whole_job, "All ranks of this job are started in this way")
+      ->group("");
+  command.add_flag("--spawned", options.spawned, "MPI_Comm_spawn starts this process")->group("");
+  return &command;
+}
+
 CLI::App* add_pvas_run(CLI::App& app, PvasOptions& options) {
   auto* pvas = app.add_subcommand("pvas", "Programs in one address space");
   pvas->require_subcommand(1);
@@ -176,14 +187,9 @@ int main(int argc, char** argv) {
   std::string mount_point;
   bool as_json = false;
   auto* run = app.add_subcommand("run", "Start an MPI job under Shima");
-  auto* exec = app.add_subcommand(
-      "exec", "Run one process of a job, and the programs that it starts, under Shima");
+  auto* exec = add_exec(app, process);
   auto* info = app.add_subcommand("info", "Show what is installed and what works here");
   add_job_options(*run, job);
-  add_process_options(*exec, process);
-  exec->add_flag("--whole-job", process.whole_job, "All ranks of this job are started in this way")
-      ->group("");
-  exec->add_flag("--spawned", process.spawned, "MPI_Comm_spawn starts this process")->group("");
   info->add_flag("--json", as_json, "Print as JSON");
   info->footer(footer);
   auto* mount_command =

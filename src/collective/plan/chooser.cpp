@@ -49,7 +49,7 @@ bool is_refused(const Inputs& in) {
 }
 
 Strategy independent(const Inputs&) { return Strategy::independent; }
-Strategy wanted(const Inputs& in) { return *in.tuning.strategy; }
+Strategy wanted(const Inputs& in) { return in.tuning.strategy.value_or(Strategy::disk_directed); }
 Strategy gathering(const Inputs& in) {
   return has_subgroups(in) ? Strategy::subgroup : Strategy::disk_directed;
 }
