@@ -26,6 +26,7 @@ enum class FaultPhase : std::uint8_t {
   post,             // a collective access: before its description is published
   exchange,         // a description is published in part; before the meeting
   plan,             // all ranks' descriptions are known
+  request,          // before a subgroup asks an agent on another node to take part
   gather,           // before a member's pieces of a window are copied or sent
   disk,             // before a window or a run is written or read
   wait,             // waiting for others in the middle of an access
@@ -43,20 +44,21 @@ enum class FaultPhase : std::uint8_t {
 };
 
 // Their names in SHIMA_FAULT, in the order of the enumeration.
-inline constexpr std::array<std::string_view, 26> fault_phase_names{
+inline constexpr std::array<std::string_view, 27> fault_phase_names{
     "open.enter",    "open.introduced",
     "open.made",     "open.joined",
     "open.agree",    "view",
     "size",          "sync",
     "close",         "post",
     "exchange",      "plan",
-    "gather",        "disk",
-    "wait",          "agree",
-    "arrive",        "release",
-    "lock",          "claim",
-    "pointer.ask",   "pointer.serve",
-    "write_request", "lead",
-    "work",          "split"};
+    "request",       "gather",
+    "disk",          "wait",
+    "agree",         "arrive",
+    "release",       "lock",
+    "claim",         "pointer.ask",
+    "pointer.serve", "write_request",
+    "lead",          "work",
+    "split"};
 
 // The parts of a SHIMA_FAULT, and of one fault in it.
 [[nodiscard]] std::vector<std::string_view> split_fault(std::string_view text, char separator);

@@ -11,7 +11,7 @@ constexpr std::uint64_t least_aside_bytes = 64 * 1024;
 }  // namespace
 
 AgentServer::AgentServer(PathContext& context, int agent, std::vector<Domain> domains,
-                         std::span<const int> guest_masters)
+                         std::optional<int> requests)
     : context_(context),
       disk_context_{context.direction, context.plan,    context.mine,
                     context.near,      context.channel, context.file,
@@ -19,7 +19,7 @@ AgentServer::AgentServer(PathContext& context, int agent, std::vector<Domain> do
       agent_(agent),
       domains_(std::move(domains)),
       near_(context, WindowRole::agent),
-      guests_(context, guest_masters, domains_),
+      guests_(context, requests, domains_),
       walk_(context.near, context.file.layout(), context.plan.window_bytes, domains_),
       sides_{Side(disk_context_), Side(disk_context_)} {}
 
@@ -138,7 +138,7 @@ void AgentServer::start_disk(int index) {
         SHIMA_TRY_ASSIGN(at.end, at.io.read_marked(near_.image(index)));
         return {};
       },
-      has_guests() && side(index).window.range.len_bytes() >= least_aside_bytes);
+      may_have_guests() && side(index).window.range.len_bytes() >= least_aside_bytes);
 }
 
 Status AgentServer::complete(int index) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "collective/guests.h"
@@ -20,8 +21,9 @@ namespace shima {
 
 class AgentServer {
  public:
+  // `requests`: see Guests.
   AgentServer(PathContext& context, int agent, std::vector<Domain> domains,
-              std::span<const int> guest_masters);
+              std::optional<int> requests);
   AgentServer(const AgentServer&) = delete;
   AgentServer& operator=(const AgentServer&) = delete;
   // Waits for the disk, which uses the windows.
@@ -30,7 +32,7 @@ class AgentServer {
   [[nodiscard]] Status start() { return near_.start(); }
   [[nodiscard]] bool done() const { return done_; }
   // Whether it may wait for messages.
-  [[nodiscard]] bool has_guests() const { return !guests_.empty(); }
+  [[nodiscard]] bool may_have_guests() const { return !guests_.none(); }
   // Does what can be done now; returns whether there was anything.
   [[nodiscard]] Result<bool> step();
   // Waits for the disk after the last step, and returns its error.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collective/message_io.h"
+#include "group/node/shared_windows.h"
 
 namespace shima {
 namespace {
@@ -11,11 +12,11 @@ constexpr std::ptrdiff_t most_granted = 4;  // messages that an agent has memory
 
 }  // namespace
 
-Guests::Guests(PathContext& context, std::span<const int> masters, std::vector<Domain> domains)
-    : context_(context), domains_(std::move(domains)) {
-  for (const int master : masters)
-    guests_.push_back({.master = master, .known = {}, .request = {}});
-}
+Guests::Guests(PathContext& context, std::optional<int> requests, std::vector<Domain> domains)
+    : context_(context),
+      domains_(std::move(domains)),
+      requests_(requests),
+      all_came_(requests == 0) {}
 
 void Guests::add(Guest& guest, const WindowId& window) {
   if (window.none()) guest.has_more = false;
@@ -23,24 +24,48 @@ void Guests::add(Guest& guest, const WindowId& window) {
 }
 
 Result<bool> Guests::have_come() {
-  if (guests_.empty()) return true;
+  if (all_came_) return true;
+  const bool is_last = is_last_request();
+  SHIMA_TRY(look_for_requests());
+  for (auto arriving = arriving_.begin(); arriving != arriving_.end();) {
+    SHIMA_TRY_ASSIGN(const bool taken, take_request(*arriving));
+    arriving = taken ? arriving_.erase(arriving) : arriving + 1;
+  }
+  all_came_ = arriving_.empty() && (requests_ ? found_ == *requests_ : is_last);
+  return all_came_;
+}
+
+// Asked before the agent looks for requests. If no further one comes, all have begun to be
+// received.
+bool Guests::is_last_request() const {
+  return !requests_ && context_.channel.windows()->asking_is_over();
+}
+
+// Requests of the next call cannot be found here: a member sends them only after the agreement that
+// ends this call, in which this member takes part when it has stopped looking.
+Status Guests::look_for_requests() {
   Messenger& messenger = *context_.channel.messenger();
-  for (Guest& guest : guests_) {
-    if (asked_) break;
-    SHIMA_TRY_ASSIGN(guest.request, messenger.receive(guest.master, Lane::to_agent,
-                                                      MessageBuffer(sizeof(WindowRequest))));
+  while (!requests_ || found_ < *requests_) {
+    SHIMA_TRY_ASSIGN(const std::optional<int> master, messenger.sender(Lane::request));
+    if (!master) return {};
+    SHIMA_TRY_ASSIGN(const auto ticket, messenger.receive(*master, Lane::request,
+                                                          MessageBuffer(sizeof(WindowRequest))));
+    ++found_;
+    arriving_.push_back({*master, ticket});
   }
-  asked_ = true;
-  for (Guest& guest : guests_) {
-    if (!guest.request) continue;
-    SHIMA_TRY_ASSIGN(const auto arrived, messenger.done(*guest.request));
-    if (!arrived) return false;
-    guest.request.reset();
-    std::span<const std::byte> bytes = arrived->bytes();
-    SHIMA_TRY_ASSIGN(const auto request, take_from<WindowRequest>(bytes));
-    add(guest, request.first);
-    add(guest, request.second);
-  }
+  return {};
+}
+
+// Returns whether it has arrived.
+Result<bool> Guests::take_request(const Arriving& arriving) {
+  SHIMA_TRY_ASSIGN(const auto arrived, context_.channel.messenger()->done(arriving.ticket));
+  if (!arrived) return false;
+  std::span<const std::byte> bytes = arrived->bytes();
+  SHIMA_TRY_ASSIGN(const auto request, take_from<WindowRequest>(bytes));
+  Guest guest{.master = arriving.master, .known = {}};
+  add(guest, request.first);
+  add(guest, request.second);
+  if (!guest.known.empty()) guests_.push_back(std::move(guest));
   return true;
 }
 

@@ -1,8 +1,11 @@
 // Subgroups on other nodes that have bytes in an agent's windows.
 //
-// The agent knows of each guest its next two windows. It grants an open window to each guest in it,
-// at most to a few at a time, so that its memory does not depend on their number; then the guest's
-// message arrives (collective/window/window_message.h). Nothing here blocks.
+// A subgroup becomes a guest by its request, which any member elsewhere may send. Either every
+// subgroup sends one, and the agent counts them; or the members learn together when no further one
+// comes (collective/request_phase.h). The agent knows of each guest its next two windows. It grants
+// an open window to each guest in it, at most to a few at a time, so that its memory does not
+// depend on their number; then the guest's message arrives (collective/window/window_message.h).
+// Nothing here blocks.
 #pragma once
 
 #include <deque>
@@ -25,12 +28,13 @@ struct GuestMessage {
 
 class Guests {
  public:
-  // `masters`: the ranks of the subgroups' masters for this agent, whose domains are `domains`.
-  Guests(PathContext& context, std::span<const int> masters, std::vector<Domain> domains);
+  // `requests`: how many come; nothing: not known. `domains`: of the agent.
+  Guests(PathContext& context, std::optional<int> requests, std::vector<Domain> domains);
 
   // Receives the guests' requests; true once all have come.
   [[nodiscard]] Result<bool> have_come();
-  [[nodiscard]] bool empty() const { return guests_.empty(); }
+  // Whether there are none, and none can come.
+  [[nodiscard]] bool none() const { return all_came_ && guests_.empty(); }
   // Whether the next window of every guest is known.
   [[nodiscard]] bool next_is_known() const;
   // The first of the guests' next windows.
@@ -49,9 +53,8 @@ class Guests {
  private:
   struct Guest {
     int master = 0;
-    std::deque<WindowId> known;                // the next windows
-    bool has_more = true;                      // beyond the known ones, as far as we know
-    std::optional<Messenger::Ticket> request;  // under way
+    std::deque<WindowId> known;  // the next windows
+    bool has_more = true;        // beyond the known ones, as far as we know
   };
   struct Awaited {
     int guest = 0;
@@ -59,7 +62,15 @@ class Guests {
     WindowId window;
     std::optional<Messenger::Ticket> ticket;  // once granted
   };
+  // A request that the agent receives.
+  struct Arriving {
+    int master = 0;
+    Messenger::Ticket ticket = 0;
+  };
   static void add(Guest& guest, const WindowId& window);
+  [[nodiscard]] bool is_last_request() const;
+  [[nodiscard]] Status look_for_requests();
+  [[nodiscard]] Result<bool> take_request(const Arriving& arriving);
   [[nodiscard]] Status grant(Awaited& awaited);
   [[nodiscard]] bool is_first_of_guest(std::deque<Awaited>::const_iterator awaited) const;
   [[nodiscard]] Result<GuestMessage> read(const Awaited& awaited, MessageBuffer buffer);
@@ -69,7 +80,10 @@ class Guests {
   std::vector<Guest> guests_;
   std::deque<Awaited> awaited_;  // in the order of windows
   std::vector<Messenger::Ticket> sent_;
-  bool asked_ = false;  // for the requests
+  std::optional<int> requests_;     // how many come
+  int found_ = 0;                   // requests that have begun to be received
+  std::vector<Arriving> arriving_;  // those of them that were not taken
+  bool all_came_ = false;
 };
 
 }  // namespace shima

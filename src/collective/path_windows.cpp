@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "collective/agent_server.h"
+#include "collective/plan/asked_agents.h"
+#include "collective/request_phase.h"
 #include "collective/subgroup_master.h"
 #include "collective/window/path_context.h"
 #include "collective/window/window_filler.h"
@@ -27,14 +29,16 @@ struct Roles {
   std::deque<WindowFiller> fillers;  // one for each server whose windows may have its bytes
   std::optional<AgentServer> agent;
   std::optional<SubgroupMaster> master;
+  std::optional<RequestPhase> phase;
 
   [[nodiscard]] bool done() const {
     return std::ranges::all_of(fillers, &WindowFiller::done) && (!agent || agent->done()) &&
-           (!master || master->done());
+           (!master || master->done()) && (!phase || phase->done());
   }
   // Whether it waits for messages; otherwise it waits for near members only.
   [[nodiscard]] bool awaits_messages() const {
-    return (master && !master->done()) || (agent && !agent->done() && agent->has_guests());
+    return (master && !master->done()) || (phase && !phase->done()) ||
+           (agent && !agent->done() && agent->may_have_guests());
   }
   [[nodiscard]] Result<bool> step() {
     bool busy = false;
@@ -45,6 +49,10 @@ struct Roles {
     }
     if (master) {
       SHIMA_TRY_ASSIGN(const bool moved, master->step());
+      busy = busy || moved;
+    }
+    if (phase) {
+      SHIMA_TRY_ASSIGN(const bool moved, phase->step(!master || master->has_asked()));
       busy = busy || moved;
     }
     return busy;
@@ -59,50 +67,56 @@ class Assignment {
         agents_(context.plan.agents),
         subgroups_(topology_, context.plan.subgroup_members),
         node_(topology_.node_of(context.channel.rank())),
-        subgroup_(subgroups_.of(context.channel.rank())) {}
+        subgroup_(subgroups_.of(context.channel.rank())),
+        asks_touched_(context.plan.path == Path::message &&
+                      context.plan.requests == RequestsTo::touched) {}
 
   [[nodiscard]] Status assign(Roles& roles) {
     const auto agent = agents_.agent_at(context_.channel.rank());
     if (agent) {
       auto domains = agents_.domains_of(*agent);
       if (!domains.empty()) {
-        roles.agent.emplace(context_, *agent, std::move(domains), masters_elsewhere(*agent));
+        roles.agent.emplace(context_, *agent, std::move(domains), requests());
         SHIMA_TRY(roles.agent->start());
       }
     }
-    if (auto served = agents_served(); !served.empty()) {
-      roles.master.emplace(context_, posts_of_subgroup(), served);
+    const int rank = context_.channel.rank();
+    if (is_master(rank)) {
+      roles.master.emplace(context_, posts_of_subgroup(), asked_by(rank));
       SHIMA_TRY(roles.master->start());
     }
+    if (asks_touched_ && (roles.master || context_.channel.near_index() == 0))
+      roles.phase.emplace(context_, roles.master.has_value(), near_masters());
     if (context_.plan.near == NearPath::pack) add_fillers(roles);
     return {};
   }
 
  private:
-  // The masters that collect for an agent on this node.
-  [[nodiscard]] std::vector<int> masters_elsewhere(int agent) const {
-    std::vector<int> masters;
-    for (int node = 0; node < topology_.node_count(); ++node) {
-      if (node == node_) continue;
-      for (int turn = 0; turn < subgroups_.count_on(node); ++turn)
-        masters.push_back(subgroups_.master_for(subgroups_.at(node, turn), agent));
-    }
-    return masters;
+  // How many requests come to an agent on this node, if all subgroups elsewhere send one.
+  [[nodiscard]] std::optional<int> requests() const {
+    if (asks_touched_) return std::nullopt;
+    int count = 0;
+    for (int node = 0; node < topology_.node_count(); ++node)
+      if (node != node_) count += subgroups_.count_on(node);
+    return count;
   }
 
-  // The agents on other nodes that the member `rank` collects for.
-  [[nodiscard]] std::vector<int> agents_served_by(int rank) const {
-    std::vector<int> served;
-    const AgentRange near = agents_.agents_on(node_);
-    for (int agent = 0; agent < agents_.count(); ++agent) {
-      if (near.begin <= agent && agent < near.end) continue;
-      if (subgroups_.master_for(subgroup_, agent) == rank && !agents_.domains_of(agent).empty())
-        served.push_back(agent);
-    }
-    return served;
+  [[nodiscard]] int near_masters() const {
+    int count = 0;
+    for (int turn = 0; turn < subgroups_.count_on(node_); ++turn)
+      count += subgroups_.master_count(subgroups_.at(node_, turn));
+    return count;
   }
-  [[nodiscard]] std::vector<int> agents_served() const {
-    return agents_served_by(context_.channel.rank());
+
+  // Whether a member of this subgroup may collect for agents on other nodes. Only the masters know
+  // which agents the subgroup touches.
+  [[nodiscard]] bool is_master(int rank) const {
+    return asks_touched_ ? subgroups_.is_master(rank) : !asked_by(rank).empty();
+  }
+
+  [[nodiscard]] std::vector<int> asked_by(int rank) const {
+    return agents_asked(context_.plan, subgroups_, rank, posts_of_subgroup(),
+                        context_.file.layout());
   }
 
   [[nodiscard]] std::span<const NearPost> posts_of_subgroup() const {
@@ -120,7 +134,7 @@ class Assignment {
             context_, WindowServer{topology_.index_of(agents_.rank_of(agent)), WindowRole::agent});
     for (int turn = 0; turn < subgroups_.master_count(subgroup_); ++turn) {
       const int index = subgroups_.master_at(subgroup_, turn);
-      if (!agents_served_by(topology_.ranks_on(node_)[static_cast<std::size_t>(index)]).empty())
+      if (is_master(topology_.ranks_on(node_)[static_cast<std::size_t>(index)]))
         roles.fillers.emplace_back(context_, WindowServer{index, WindowRole::master});
     }
   }
@@ -131,6 +145,7 @@ class Assignment {
   Subgroups subgroups_;
   int node_;
   Subgroup subgroup_;
+  bool asks_touched_;
 };
 
 // Sleeps until something may have changed since `state` of the windows.

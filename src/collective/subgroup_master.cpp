@@ -19,11 +19,12 @@ SubgroupMaster::SubgroupMaster(PathContext& context, std::span<const NearPost> s
 }
 
 Status SubgroupMaster::start() {
-  SHIMA_TRY(near_.start());
+  if (!served_.empty()) SHIMA_TRY(near_.start());
   for (Served& served : served_) {
     const WindowRequest request{announce_next(served), announce_next(served)};
-    SHIMA_TRY_ASSIGN(const auto ticket, send_value(context_, served.rank, Lane::to_agent, request));
-    sent_.push_back(ticket);
+    fault_point(FaultPhase::request);
+    SHIMA_TRY_ASSIGN(const auto ticket, send_value(context_, served.rank, Lane::request, request));
+    requests_.push_back(ticket);
     SHIMA_TRY(await_grant(served));
   }
   return {};
@@ -48,6 +49,7 @@ Status SubgroupMaster::await_grant(Served& served) {
 
 Result<bool> SubgroupMaster::step() {
   if (done_) return false;
+  SHIMA_TRY(finish_sent(context_, requests_));
   SHIMA_TRY_ASSIGN(bool busy, take_grants());
   SHIMA_TRY_ASSIGN(const bool replied, take_replies());
   busy = busy || replied;
@@ -59,7 +61,7 @@ Result<bool> SubgroupMaster::step() {
       std::ranges::all_of(served_, [](const Served& served) { return !served.grant; });
   const bool idle =
       std::ranges::none_of(sides_, [](const Side& side) { return side.job != nullptr; });
-  if (!all_granted || !idle || !granted_.empty() || asked_ > 0) return busy;
+  if (!has_asked() || !all_granted || !idle || !granted_.empty() || asked_ > 0) return busy;
   SHIMA_TRY(finish_sent(context_, sent_));
   done_ = sent_.empty();
   if (done_) near_.close();

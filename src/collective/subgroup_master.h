@@ -30,6 +30,8 @@ class SubgroupMaster {
   // Sends the requests.
   [[nodiscard]] Status start();
   [[nodiscard]] bool done() const { return done_; }
+  // Whether all agents have begun to receive their requests.
+  [[nodiscard]] bool has_asked() const { return requests_.empty(); }
   // Does what can be done now; returns whether there was anything.
   [[nodiscard]] Result<bool> step();
 
@@ -81,7 +83,8 @@ class SubgroupMaster {
   std::deque<Job> granted_;  // writes: to collect; reads: replied
   int asked_ = 0;            // jobs that wait for replies
   std::array<Side, side_count> sides_;
-  std::uint64_t begun_ = 0;  // jobs
+  std::uint64_t begun_ = 0;                  // jobs
+  std::vector<Messenger::Ticket> requests_;  // under way
   std::vector<Messenger::Ticket> sent_;
   bool done_ = false;
 };

@@ -71,6 +71,9 @@ constexpr std::array<Word<std::optional<Strategy>>, 5> strategies{
      {"subgroup", Strategy::subgroup},
      {"independent", Strategy::independent}}};
 
+constexpr std::array<Word<std::optional<RequestsTo>>, 3> requests{
+    {{"automatic", std::nullopt}, {"all", RequestsTo::all}, {"touched", RequestsTo::touched}}};
+
 template <auto& words, auto field>
 bool set_word(Hints& hints, std::string_view value) {
   for (const auto& word : words) {
@@ -238,6 +241,8 @@ constexpr std::array rules{
     Rule{"shima_subgroup", "auto, off, or a number of ranks", "4", set_subgroup, get_subgroup},
     Rule{"shima_reach", "automatic, single_copy, pull, pack or message", "automatic",
          set_word<paths, &Hints::shima_reach>, get_word<paths, &Hints::shima_reach>},
+    Rule{"shima_requests", "automatic, all or touched", "automatic",
+         set_word<requests, &Hints::shima_requests>, get_word<requests, &Hints::shima_requests>},
 };
 
 }  // namespace

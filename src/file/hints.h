@@ -39,7 +39,8 @@ struct Hints {
   Toggle shima_close_to_open = Toggle::automatic;
   std::optional<Strategy> shima_collective;  // of collective calls; nothing: Shima chooses
   std::optional<Path> shima_reach;  // how data moves in a collective; nothing: Shima chooses
-  int shima_subgroup = 0;           // the most members of a group; 0: all members of a node
+  std::optional<RequestsTo> shima_requests;  // nothing: by the number of nodes
+  int shima_subgroup = 0;  // the most members of a group; 0: all members of a node
   std::uint64_t shima_device_buffer_size = 0;  // bytes between a device and a file; 0: automatic
   std::string shima_targets;                   // names, in striping order, separated by commas
   std::string shima_regions;                   // "BEGIN:UNIT:TARGETS,..." (see striping.h)

@@ -36,6 +36,7 @@ Tuning tuning_of(const Hints& hints, Toggle collective_buffering, bool atomic) {
           .max_agents = hints.cb_nodes,
           .window_bytes = hints.cb_buffer_size,
           .subgroup_members = hints.shima_subgroup,
+          .requests = hints.shima_requests,
           .atomic = atomic};
 }
 

@@ -35,11 +35,13 @@ class MessageBuffer {
 
 // Messages of different lanes between the same members are received independently of each other.
 enum class Lane : std::uint8_t {
-  to_agent,  // requests and windows
+  request,   // to an agent, of any member; sent once the agent has begun to receive it
+  to_agent,  // windows
   grant,     // an agent's permission to send
   reply,     // an agent's bytes
+  leaders,   // between node leaders
 };
-inline constexpr int lane_count = 3;
+inline constexpr int lane_count = 5;
 
 class Messenger {
  public:
@@ -53,6 +55,8 @@ class Messenger {
   [[nodiscard]] virtual Result<Ticket> send(int to, Lane lane, MessageBuffer message) = 0;
   // A message that fits `buffer`.
   [[nodiscard]] virtual Result<Ticket> receive(int from, Lane lane, MessageBuffer buffer) = 0;
+  // A member whose message in this lane has arrived and that no receive expects.
+  [[nodiscard]] virtual Result<std::optional<int>> sender(Lane lane) = 0;
   // The message, with its actual length, once it was sent or has arrived; then the ticket is
   // invalid. Nothing while it is in flight.
   [[nodiscard]] virtual Result<std::optional<MessageBuffer>> done(Ticket ticket) = 0;

@@ -133,18 +133,39 @@ FileOffset Layout::end_of_file(std::span<const std::uint64_t> subfile_sizes) con
   return end;
 }
 
-TargetRange cut_range(TargetRange range, int count, std::uint64_t alignment_bytes, int turn) {
-  if (range.empty()) return {range.begin, range.begin};
+namespace {
+
+// Where the first part ends, and the size of each further one.
+struct Cuts {
+  std::int64_t first_end = 0;
+  std::int64_t step = 0;
+};
+
+Cuts cuts_of(TargetRange range, int count, std::uint64_t alignment_bytes) {
   const std::int64_t align = as_signed(std::max<std::uint64_t>(alignment_bytes, 1));
   const auto aligned = [align](std::int64_t bytes) { return (bytes + align - 1) / align * align; };
   const std::int64_t share = (range.end - range.begin + count - 1) / count;
-  const std::int64_t first_end = aligned(range.begin.value + share);
+  return {aligned(range.begin.value + share), aligned(share)};
+}
+
+}  // namespace
+
+TargetRange cut_range(TargetRange range, int count, std::uint64_t alignment_bytes, int turn) {
+  if (range.empty()) return {range.begin, range.begin};
+  const Cuts cuts = cuts_of(range, count, alignment_bytes);
   const auto boundary = [&](int before) {
     if (before == 0) return range.begin;
     if (before == count) return range.end;
-    return std::min(range.end, TargetOffset{first_end + (before - 1) * aligned(share)});
+    return std::min(range.end, TargetOffset{cuts.first_end + (before - 1) * cuts.step});
   };
   return {boundary(turn), boundary(turn + 1)};
+}
+
+int cut_containing(TargetRange range, int count, std::uint64_t alignment_bytes, TargetOffset at) {
+  const Cuts cuts = cuts_of(range, count, alignment_bytes);
+  if (at.value < cuts.first_end) return 0;
+  return static_cast<int>(
+      std::min<std::int64_t>(1 + (at.value - cuts.first_end) / cuts.step, count - 1));
 }
 
 }  // namespace shima

@@ -79,5 +79,8 @@ class Layout {
 // boundaries are multiples of `alignment_bytes`. The last parts may be empty.
 [[nodiscard]] TargetRange cut_range(TargetRange range, int count, std::uint64_t alignment_bytes,
                                     int turn);
+// The part that contains the byte at `at`, which is in `range`.
+[[nodiscard]] int cut_containing(TargetRange range, int count, std::uint64_t alignment_bytes,
+                                 TargetOffset at);
 
 }  // namespace shima

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 
+#include "collective/plan/asked_agents.h"
 #include "collective/window/walk.h"
 #include "collective/window/window_message.h"
 #include "simulate/near_posts.h"
@@ -74,18 +75,6 @@ struct Served {
   DomainWalk ahead;
 };
 
-std::vector<int> agents_served(const Job& job, const Subgroups& subgroups, int rank) {
-  const AgentMap& agents = job.plan().agents;
-  const Subgroup subgroup = subgroups.of(rank);
-  const AgentRange near = agents.agents_on(subgroup.node);
-  std::vector<int> served;
-  for (int agent = 0; agent < agents.count(); ++agent)
-    if ((agent < near.begin || agent >= near.end) &&
-        subgroups.master_for(subgroup, agent) == rank && !agents.domains_of(agent).empty())
-      served.push_back(agent);
-  return served;
-}
-
 }  // namespace
 
 Result<std::vector<AgentCounts>> survey_agents(const Job& job, std::span<const int> agents,
@@ -120,9 +109,9 @@ Result<MasterCounts> survey_master(const Job& job, int rank, const Meter& meter)
   counts.cost = meter.once([&] {
     posts = shown.in({{0}, end_of_space}, reader);
     if (!posts) return;
-    for (const int agent : agents_served(job, subgroups, rank)) {
-      const DomainWalk walk(posts_of(*posts, subgroup), job.layout(), plan.window_bytes,
-                            plan.agents.domains_of(agent));
+    const auto own = posts_of(*posts, subgroup);
+    for (const int agent : agents_asked(plan, subgroups, rank, own, job.layout())) {
+      const DomainWalk walk(own, job.layout(), plan.window_bytes, plan.agents.domains_of(agent));
       served.push_back({walk, walk});
       counts.agents_touched += walk.next_window() ? 1 : 0;
     }

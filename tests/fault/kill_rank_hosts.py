@@ -39,6 +39,7 @@ LIMIT_S = 15
 AT_ONCE = 2
 SKIP = 77
 MESSAGE = "shima_reach=message"
+TOUCHED = f"{MESSAGE};shima_requests=touched"
 # The processes of Open MPI's launcher, with the stand-in for ssh.
 LAUNCHER = {"prterun", "prted", "mpiexec", "ssh", "sh"}
 
@@ -59,6 +60,8 @@ CASES = [Case(way, MESSAGE, moment, shielded) for way, moment, shielded in (
     ("shared", "pointer.ask:2:3", SEEN),
     ("pointer", "pointer.serve:0:9", SHIELDED),
 )]
+# Ranks 1 and 2 send requests, 0 and 2 meet to end that phase.
+CASES += [Case("blocking", TOUCHED, moment, SEEN) for moment in ("request:1", "request:2:2", "wait:0:2", "arrive:0:4")]
 # The same where the ranks detect the end of a rank themselves: of a member, a leader, and rank 0.
 if os.environ.get("MPI_FLAVOUR") != "openmpi-debian":
     CASES += [Case(way, MESSAGE, moment, SHIELDED) for way, moment in (
@@ -66,6 +69,7 @@ if os.environ.get("MPI_FLAVOUR") != "openmpi-debian":
         ("blocking", "open.agree:3"),
         ("blocking", "arrive:2:3"),
         ("blocking", "arrive:0:5"),
+        ("blocking", "request:2"),
         ("nonblocking", "agree:1"),
         ("whole", "close:3"),
         ("whole", "size:2"),

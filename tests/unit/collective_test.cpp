@@ -103,6 +103,7 @@ struct Scenario {
   bool collective = true;
   std::uint64_t window_bytes = 0;
   int subgroup_members = 0;  // of a subgroup; 0: all of a node
+  std::optional<RequestsTo> requests;
 };
 
 Transfer transfer_of(Access& access) {
@@ -148,6 +149,7 @@ class CollectiveTest : public testing::Test {
     request.hints.shima_reach = scenario.path;
     request.hints.cb_buffer_size = scenario.window_bytes;
     request.hints.shima_subgroup = scenario.subgroup_members;
+    request.hints.shima_requests = scenario.requests;
     auto file = File::open(std::move(channel), request);
     EXPECT_TRUE(file.has_value());
     return *std::move(file);
@@ -259,7 +261,8 @@ class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> 
   Scenario scenario(Random& random) {
     const Way& way = GetParam();
     Scenario made;
-    made.world.members = static_cast<int>(pick(random, static_cast<std::uint64_t>(way.nodes), 8));
+    made.world.members = static_cast<int>(
+        pick(random, static_cast<std::uint64_t>(way.nodes), std::max<std::uint64_t>(8, way.nodes)));
     made.world.cores = static_cast<int>(pick(random, 1, 4));
     made.world.nodes = way.nodes;
     made.world.can_pull_across = way.can_pull_across;
@@ -269,6 +272,7 @@ class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> 
     made.collective = way.collective;
     made.window_bytes = pick(random, 0, 1) * 4096 * pick(random, 1, 8);
     made.subgroup_members = static_cast<int>(pick(random, 0, 3));
+    made.requests = pick(random, 0, 1) == 0 ? RequestsTo::all : RequestsTo::touched;
     made.world.placement =
         pick(random, 0, 1) == 0 ? test::Placement::blocks : test::Placement::round_robin;
     regions_.clear();
@@ -305,6 +309,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Way{"pack", Path::pack, 1, true, true, false},
                     Way{"message", Path::message, 2, false, true, false},
                     Way{"message_and_pull", Path::message, 3, true, true, false},
+                    Way{"message_on_many_nodes", Path::message, 11, true, true, false},
                     Way{"independent_on_nodes", std::nullopt, 3, true, false, false},
                     Way{"independent_striped", std::nullopt, 1, true, false, true},
                     Way{"automatic_striped", std::nullopt, 1, true, true, true},

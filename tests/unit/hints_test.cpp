@@ -92,6 +92,7 @@ TEST(Hints, EffectiveCanBeAppliedAgain) {
   hints.start_iodevice = 2;
   hints.shima_reach = Path::message;
   hints.shima_collective = Strategy::independent;
+  hints.shima_requests = RequestsTo::touched;
   EXPECT_EQ(resolve(Hints{}, effective(hints), {}), hints);
   EXPECT_EQ(resolve(Hints{}, effective(Hints{}), {}), Hints{});
   hints.romio_cb_write = Toggle::disable;

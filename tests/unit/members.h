@@ -29,6 +29,7 @@ struct World {
   // The rank of a member in a process of its own, which ends with the body; not a node leader. If
   // nodes > 1, only combine() and agree() work there.
   int in_process = -1;
+  bool watches_peers = true;  // in waits, which costs system calls for each member
 
   [[nodiscard]] Topology topology() const { return Topology(places()); }
   [[nodiscard]] std::vector<Member> places() const {
@@ -60,7 +61,7 @@ struct WorldGround {
     ASSERT_TRUE((*segment)->introduce({}).has_value());
     ground->segment = *segment;
     ground->staging = std::make_shared<StagingPool>();
-    ground->hooks.peers = [own = *segment] { return own->check_peers(); };
+    if (world.watches_peers) ground->hooks.peers = [own = *segment] { return own->check_peers(); };
     ground->near_pids.assign(topology.ranks_on(ground->node).size(), ::getpid());
     ground->topology = topology;
     ground->one_space = world.one_space;

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "collective/plan/asked_agents.h"
 #include "situation.h"
 
 namespace shima {
@@ -132,6 +133,41 @@ void expect_agents_sane(const Plan& plan, const Situation& situation) {
   EXPECT_TRUE(most == 0 || seen.size() <= most) << seen.size();
 }
 
+// The owner of a byte is the agent whose domain contains it.
+void expect_owners(const AgentMap& agents) {
+  const auto parts = agents.parts();
+  for (int agent = 0; agent < agents.count(); ++agent) {
+    for (const Domain& domain : agents.domains_of(agent)) {
+      const auto part = std::ranges::find(parts, domain.subfile, &Domain::subfile);
+      ASSERT_NE(part, parts.end());
+      const std::int64_t middle = (domain.range.begin.value + domain.range.end.value) / 2;
+      for (const TargetOffset at :
+           {domain.range.begin, TargetOffset{middle}, domain.range.end - 1}) {
+        const auto owner = agents.owner_of(static_cast<std::size_t>(part - parts.begin()), at);
+        EXPECT_EQ(owner.agent, agent) << at.value;
+        EXPECT_EQ(owner.end, domain.range.end) << at.value;
+      }
+    }
+  }
+}
+
+// Found by a visit to all agents.
+std::vector<int> agents_with_bytes(std::span<const NearPost> posts, const Layout& layout,
+                                   const AgentMap& agents) {
+  std::vector<int> found;
+  for (int agent = 0; agent < agents.count(); ++agent) {
+    const auto domains = agents.domains_of(agent);
+    const auto touches = [&](const Domain& domain) {
+      return std::ranges::any_of(posts, [&](const NearPost& near) {
+        return near.post.len_bytes > 0 &&
+               SubfileCursor(near.post.file, layout, domain).next() < domain.range.end;
+      });
+    };
+    if (std::ranges::any_of(domains, touches)) found.push_back(agent);
+  }
+  return found;
+}
+
 void expect_granule_divides(const Plan& plan, const std::vector<Post>& posts) {
   ASSERT_GT(plan.granule_bytes, 0U);
   EXPECT_EQ(plan.window_bytes % plan.granule_bytes, 0U);
@@ -160,6 +196,36 @@ TEST(Plan, IsSaneForAnyInput) {
     expect_granule_divides(plan, situation.posts);
     if (HasFailure()) return;
   }
+}
+
+TEST(Plan, OwnersAreFoundFromOffsets) {
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    Situation situation = random_situation(random);
+    situation.tuning.path = Path::pull;
+    situation.tuning.strategy =
+        pick(random, 0, 1) == 0 ? Strategy::two_phase : Strategy::disk_directed;
+    const Plan plan = situation.plan();
+    expect_owners(plan.agents);
+    std::vector<NearPost> near;
+    for (std::size_t i = 0; i < situation.posts.size(); ++i)
+      if (pick(random, 0, 2) == 0) near.push_back({static_cast<int>(i), situation.posts[i]});
+    EXPECT_EQ(touched_agents(near, situation.layout, plan.agents),
+              agents_with_bytes(near, situation.layout, plan.agents));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Plan, AsksOnlyTouchedAgentsOfManyNodes) {
+  Situation situation{.posts = interleaved(9, 100, 16384), .members = members_on(8, 9, 2)};
+  situation.one_node = false;
+  EXPECT_EQ(situation.plan().requests, RequestsTo::all);
+  situation.tuning.requests = RequestsTo::touched;
+  EXPECT_EQ(situation.plan().requests, RequestsTo::touched);
+  situation.members = members_on(9, 9, 2);
+  situation.tuning.requests = std::nullopt;
+  EXPECT_EQ(situation.plan().requests, RequestsTo::touched);
 }
 
 // Members join digests in different orders, and some of the posts that they decode.

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,10 @@ struct Route {
   int from = 0;
   int to = 0;
   Lane lane{};
-  friend auto operator<=>(const Route&, const Route&) = default;
+  // Those of one receiver and lane are neighbours.
+  friend bool operator<(const Route& a, const Route& b) {
+    return std::tuple(a.to, a.lane, a.from) < std::tuple(b.to, b.lane, b.from);
+  }
 };
 
 class PostOffice {
@@ -44,15 +48,21 @@ class PostOffice {
     const std::lock_guard lock(mutex_);
     Pair& pair = pairs_[route];
     pair.messages.try_emplace(pair.sent, data.begin(), data.end());
-    Sent& sent = traffic_[{route.from, route.to}];
-    ++sent.messages;
-    sent.len_bytes += data.size();
+    pair.len_bytes += data.size();
     arrived_.notify_all();
     return pair.sent++;
   }
   std::uint64_t receive(const Route& route) {
     const std::lock_guard lock(mutex_);
     return pairs_[route].received++;
+  }
+  // A member that has sent more messages in a lane than receives were posted.
+  std::optional<int> sender(int to, Lane lane) {
+    const std::lock_guard lock(mutex_);
+    for (auto at = pairs_.lower_bound({0, to, lane});
+         at != pairs_.end() && at->first.to == to && at->first.lane == lane; ++at)
+      if (at->second.sent > at->second.received) return at->first.from;
+    return std::nullopt;
   }
   // Whether the receive of a message was posted.
   bool is_wanted(const Route& route, std::uint64_t number) {
@@ -90,21 +100,29 @@ class PostOffice {
       return at.second.messages.empty() && at.second.received == at.second.sent;
     });
   }
-  Traffic traffic() {
+  // What was sent so far, in one lane or in all.
+  Traffic traffic(std::optional<Lane> lane = std::nullopt) {
     const std::lock_guard lock(mutex_);
-    return traffic_;
+    Traffic traffic;
+    for (const auto& [route, pair] : pairs_) {
+      if (pair.sent == 0 || (lane && route.lane != *lane)) continue;
+      Sent& sent = traffic[{route.from, route.to}];
+      sent.messages += pair.sent;
+      sent.len_bytes += pair.len_bytes;
+    }
+    return traffic;
   }
 
  private:
   struct Pair {
     std::map<std::uint64_t, std::vector<std::byte>> messages;  // sent, not yet taken
     std::uint64_t sent = 0;
-    std::uint64_t received = 0;  // receives posted
+    std::uint64_t received = 0;   // receives posted
+    std::uint64_t len_bytes = 0;  // sent
   };
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::map<Route, Pair> pairs_;
-  Traffic traffic_;
 };
 
 class QueueMessenger final : public Messenger {
@@ -122,6 +140,7 @@ class QueueMessenger final : public Messenger {
     pending_.emplace(next_, Pending{route, number, true, std::move(buffer)});
     return next_++;
   }
+  Result<std::optional<int>> sender(Lane lane) override { return office_.sender(rank_, lane); }
   Result<std::optional<MessageBuffer>> done(Ticket ticket) override {
     const auto found = pending_.find(ticket);
     Pending& pending = found->second;

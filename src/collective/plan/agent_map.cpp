@@ -7,10 +7,19 @@
 namespace shima {
 namespace {
 
+std::uint64_t alignment_of(const TargetRange& range, int agents, std::uint64_t window_bytes) {
+  const bool is_large = range.len_bytes() >= 4 * static_cast<std::uint64_t>(agents) * window_bytes;
+  return is_large ? window_bytes : grid_bytes;
+}
+
 // The part of `range` that the `turn`th of `agents` owns.
 TargetRange share_of(const TargetRange& range, int agents, std::uint64_t window_bytes, int turn) {
-  const bool is_large = range.len_bytes() >= 4 * static_cast<std::uint64_t>(agents) * window_bytes;
-  return cut_range(range, agents, is_large ? window_bytes : grid_bytes, turn);
+  return cut_range(range, agents, alignment_of(range, agents, window_bytes), turn);
+}
+
+// Which of `agents` owns a byte of `range`.
+int owner_in(const TargetRange& range, int agents, std::uint64_t window_bytes, TargetOffset at) {
+  return cut_containing(range, agents, alignment_of(range, agents, window_bytes), at);
 }
 
 // count * numerator / denominator, as if the numbers had no limit.
@@ -105,6 +114,15 @@ int AgentMap::first_agent_of_part(std::size_t part) const {
   return before * (count_ / parts) + std::min(before, count_ % parts);
 }
 
+// If there are fewer parts than agents. The parts that have one more agent come first.
+std::size_t AgentMap::part_of_agent(int agent) const {
+  const int parts = static_cast<int>(parts_.size());
+  const int agents = count_ / parts;
+  const int in_larger = count_ % parts * (agents + 1);
+  return static_cast<std::size_t>(
+      agent < in_larger ? agent / (agents + 1) : count_ % parts + (agent - in_larger) / agents);
+}
+
 TargetRange AgentMap::cut(std::size_t part, int turn) const {
   return share_of(parts_[part].range, agents_of_part(part), window_bytes_, turn);
 }
@@ -120,10 +138,27 @@ std::vector<Domain> AgentMap::parts_in(FileRange range) const {
   return domains;
 }
 
+TargetRange AgentMap::share_of_span(int agent) const {
+  return share_of({{span_.begin.value}, {span_.end.value}}, count_, window_bytes_, agent);
+}
+
+AgentMap::Owner AgentMap::owner_of(std::size_t part, TargetOffset at) const {
+  const Domain& whole = parts_[part];
+  if (layout_ != nullptr) {
+    const FileOffset offset = layout_->run_at(whole.subfile, at).begin;
+    const int agent =
+        owner_in({{span_.begin.value}, {span_.end.value}}, count_, window_bytes_, {offset.value});
+    return {agent, layout_->below(whole.subfile, {share_of_span(agent).end.value})};
+  }
+  if (parts_.size() >= static_cast<std::size_t>(count_))
+    return {static_cast<int>(part) % count_, whole.range.end};
+  const int turn = owner_in(whole.range, agents_of_part(part), window_bytes_, at);
+  return {first_agent_of_part(part) + turn, cut(part, turn).end};
+}
+
 std::vector<Domain> AgentMap::domains_of(int agent) const {
   if (layout_ != nullptr) {
-    const TargetRange range =
-        share_of({{span_.begin.value}, {span_.end.value}}, count_, window_bytes_, agent);
+    const TargetRange range = share_of_span(agent);
     return parts_in({{range.begin.value}, {range.end.value}});
   }
   std::vector<Domain> domains;
@@ -134,9 +169,7 @@ std::vector<Domain> AgentMap::domains_of(int agent) const {
       domains.push_back(parts_[part]);
     return domains;
   }
-  // The parts that have one more agent come first.
-  std::size_t part = parts - 1;
-  while (first_agent_of_part(part) > agent) --part;
+  const std::size_t part = part_of_agent(agent);
   const TargetRange range = cut(part, agent - first_agent_of_part(part));
   if (!range.empty()) domains.push_back({parts_[part].subfile, range});
   return domains;

@@ -5,11 +5,13 @@
 // evenly over these. The domains follow the subfiles or the logical file. In the first case, every
 // agent gets whole subfiles if there are enough of them, since each subfile has its own lock;
 // otherwise the agents of a subfile get consecutive parts of it. In the second case, every agent
-// gets an equal range of the file: its part of every subfile. Pure.
+// gets an equal range of the file: its part of every subfile. The owner of a byte is
+// computed, too. Pure.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "group/topology.h"
@@ -59,6 +61,15 @@ class AgentMap {
   // Parts of different subfiles; none if there is too little to share out.
   [[nodiscard]] std::vector<Domain> domains_of(int agent) const;
 
+  // What is shared out.
+  [[nodiscard]] std::span<const Domain> parts() const { return parts_; }
+  struct Owner {
+    int agent = 0;
+    TargetOffset end;  // of its domain
+  };
+  // The owner of a byte of a part.
+  [[nodiscard]] Owner owner_of(std::size_t part, TargetOffset at) const;
+
  private:
   [[nodiscard]] int first_candidate_of(int node) const;
   [[nodiscard]] int node_of_candidate(int candidate) const;
@@ -70,6 +81,9 @@ class AgentMap {
   [[nodiscard]] TargetRange cut(std::size_t part, int turn) const;
   [[nodiscard]] int agents_of_part(std::size_t part) const;
   [[nodiscard]] int first_agent_of_part(std::size_t part) const;
+  [[nodiscard]] std::size_t part_of_agent(int agent) const;
+  // Of the logical file, as numbers of another type.
+  [[nodiscard]] TargetRange share_of_span(int agent) const;
 
   const Topology* topology_ = nullptr;
   std::vector<Domain> parts_;

@@ -18,4 +18,10 @@ enum class NearPath : std::uint8_t {
   pack,  // the members copy to and from shared windows
 };
 
+// Which agents on other nodes a subgroup tells whether it has bytes for them.
+enum class RequestsTo : std::uint8_t {
+  all,      // all: an agent counts the requests
+  touched,  // those for which it has bytes: agents must learn when no further request comes
+};
+
 }  // namespace shima

@@ -23,6 +23,7 @@ constexpr std::uint64_t pull_piece_bytes_apart = 32 * 1024;
 // less than the kernel's work for each piece of a list. If agents wait for each other's lock,
 // writing from the cache shortens the time under the lock by more than the gathering takes.
 constexpr std::uint64_t single_copy_piece_bytes = 8 * 1024;
+constexpr int most_nodes_to_ask_all = 8;  // with more, the number of requests would decide
 
 // The inode locks that agents take: none to read, one each, or one shared by several of them.
 enum class Locks : std::uint8_t { none, own, shared };
@@ -94,6 +95,8 @@ Plan make_plan(const Digest& digest, Direction direction, const Terrain& terrain
   const Strategy strategy = plan.choice.strategy;
   plan.window_bytes = window_size(tuning.window_bytes);
   plan.subgroup_members = strategy == Strategy::subgroup ? tuning.subgroup_members : 1;
+  const bool few_nodes = terrain.topology.node_count() <= most_nodes_to_ask_all;
+  plan.requests = tuning.requests.value_or(few_nodes ? RequestsTo::all : RequestsTo::touched);
   plan.granule_bytes =
       std::gcd(digest.granule_bytes, std::gcd(grid_bytes, terrain.layout.granule_bytes()));
   const FileRange span{{digest.bounds.lowest}, {digest.bounds.highest}};

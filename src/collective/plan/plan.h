@@ -19,6 +19,7 @@ struct Plan {
   Path path = Path::pull;
   NearPath near = NearPath::pull;
   int subgroup_members = 0;  // the most members of a subgroup; 0: all on a node
+  RequestsTo requests = RequestsTo::all;
   AgentMap agents;
   std::uint64_t window_bytes = 0;
   std::uint64_t granule_bytes = 1;

@@ -13,12 +13,13 @@ namespace shima {
 
 // Settings by the user or a measurement for collective calls.
 struct Tuning {
-  std::optional<Strategy> strategy = {};  // nothing: Shima chooses
-  std::optional<Path> path = {};          // nothing: Shima chooses
-  int max_agents = 0;                     // 0: Shima chooses
-  std::uint64_t window_bytes = 0;         // 0: automatic
-  int subgroup_members = 0;               // the most members of a subgroup; 0: all on a node
-  bool atomic = false;                    // every member's access is a separate unit
+  std::optional<Strategy> strategy = {};    // nothing: Shima chooses
+  std::optional<Path> path = {};            // nothing: Shima chooses
+  int max_agents = 0;                       // 0: Shima chooses
+  std::uint64_t window_bytes = 0;           // 0: automatic
+  int subgroup_members = 0;                 // the most members of a subgroup; 0: all on a node
+  std::optional<RequestsTo> requests = {};  // nothing: by the number of nodes
+  bool atomic = false;                      // every member's access is a separate unit
 
   // Whether every member does its own I/O, whatever the access.
   [[nodiscard]] bool owners_move() const { return atomic || strategy == Strategy::independent; }

@@ -125,6 +125,8 @@ struct alignas(64) Slot {
   Rendezvous rendezvous;
   alignas(64) Event event;                     // windows opened, filled, closed
   std::atomic<std::uint32_t> quit;             // number of the call that a member has quit
+  std::atomic<std::uint32_t> asked;            // masters whose requests are all being received
+  std::atomic<std::uint32_t> asking_over;      // 1: those of all nodes are
   alignas(64) std::atomic<std::uint32_t> led;  // the leader: its index + 1
   Event write_requests;                        // posted, done, leader lost
   alignas(64)

@@ -3,6 +3,10 @@
 namespace shima {
 
 void SharedWindows::reset() {
+  if (segment_.index() == 0) {
+    slot_->asked.store(0, std::memory_order_relaxed);
+    slot_->asking_over.store(0, std::memory_order_relaxed);
+  }
   for (const WindowRole role : {WindowRole::agent, WindowRole::master}) {
     ServerWindows& own = mine(role);
     for (WindowState& window : own.windows) {

@@ -52,6 +52,17 @@ class SharedWindows {
   // Announces that this server opens no more windows in this call.
   void close(WindowRole role);
 
+  // For the end of requests (collective/request_phase.h): counts a subgroup master; how many have
+  // been counted; and whether those of all nodes have been.
+  void count_asked() { slot_->asked.fetch_add(1, std::memory_order_release); }
+  [[nodiscard]] int asked() const {
+    return static_cast<int>(slot_->asked.load(std::memory_order_acquire));
+  }
+  void end_asking() { slot_->asking_over.store(1, std::memory_order_release); }
+  [[nodiscard]] bool asking_is_over() const {
+    return slot_->asking_over.load(std::memory_order_acquire) != 0;
+  }
+
   // For a member. `seen` is the serial of the last window that it has examined there.
   [[nodiscard]] std::optional<OpenWindow> look(WindowServer server, int side,
                                                std::uint32_t seen) const;

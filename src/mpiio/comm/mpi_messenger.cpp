@@ -37,16 +37,31 @@ Result<Messenger::Ticket> MpiMessenger::receive(int from, Lane lane, MessageBuff
 
 Result<Messenger::Ticket> MpiMessenger::start(Message message) {
   Message& kept = state_->under_way[next_] = std::move(message);
-  const auto bytes = kept.buffer.bytes();
-  const int len = static_cast<int>(bytes.size());
-  const Status started = checked(
-      kept.incoming
-          ? PMPI_Irecv(bytes.data(), len, MPI_BYTE, kept.peer, kept.tag, comm_, &kept.request)
-          : PMPI_Isend(bytes.data(), len, MPI_BYTE, kept.peer, kept.tag, comm_, &kept.request),
-      "exchanging messages with another node");
+  const Status started = checked(begin(kept), "exchanging messages with another node");
   if (started) return next_++;
   state_->under_way.erase(next_);
   return std::unexpected(started.error());
+}
+
+// A synchronous send is complete only once its receive has begun.
+int MpiMessenger::begin(Message& message) {
+  const auto bytes = message.buffer.bytes();
+  const int len = static_cast<int>(bytes.size());
+  if (message.incoming)
+    return PMPI_Irecv(bytes.data(), len, MPI_BYTE, message.peer, message.tag, comm_,
+                      &message.request);
+  const auto send = message.tag == static_cast<int>(Lane::request) ? PMPI_Issend : PMPI_Isend;
+  return send(bytes.data(), len, MPI_BYTE, message.peer, message.tag, comm_, &message.request);
+}
+
+Result<std::optional<int>> MpiMessenger::sender(Lane lane) {
+  MPI_Status status;
+  int flag = 0;
+  SHIMA_TRY(watch_.check());
+  SHIMA_TRY(watch_.explain(
+      checked(PMPI_Iprobe(MPI_ANY_SOURCE, static_cast<int>(lane), comm_, &flag, &status),
+              "looking for a message of another node")));
+  return flag != 0 ? std::optional(status.MPI_SOURCE) : std::nullopt;
 }
 
 Result<std::optional<MessageBuffer>> MpiMessenger::done(Ticket ticket) {

@@ -31,6 +31,7 @@ class MpiMessenger final : public Messenger {
 
   [[nodiscard]] Result<Ticket> send(int to, Lane lane, MessageBuffer message) override;
   [[nodiscard]] Result<Ticket> receive(int from, Lane lane, MessageBuffer buffer) override;
+  [[nodiscard]] Result<std::optional<int>> sender(Lane lane) override;
   [[nodiscard]] Result<std::optional<MessageBuffer>> done(Ticket ticket) override;
   [[nodiscard]] std::chrono::nanoseconds pause() override { return pause_.next(); }
   void moved() override { pause_.reset(); }
@@ -71,6 +72,7 @@ class MpiMessenger final : public Messenger {
   [[nodiscard]] Result<bool> finish_some();
   [[nodiscard]] Result<bool> drop_some();
   [[nodiscard]] Result<Ticket> start(Message message);
+  [[nodiscard]] int begin(Message& message);
   [[nodiscard]] Result<bool> drop_one(int from, int tag);
   [[nodiscard]] Status drop(int from, int tag);
 
