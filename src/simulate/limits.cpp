@@ -150,10 +150,10 @@ std::vector<Limit> limits_of(const Report& report) {
   limits.push_back({"member, allocations", "the same in bytes allocated",
                     growth(report, &Figures::member_bytes), flat});
   limits.push_back({"leader, time", "growth beyond one join a round", leader_growth(report), flat});
-  limits.push_back({"leader, messages", "messages over log2(nodes) + 1",
+  limits.push_back({"leader, messages", "messages over two rounds of log2(nodes) + 1",
                     largest(report,
                             [](const Scale& scale, const Figures& figures) {
-                              const double allowed = rounds_allowed(scale.nodes);
+                              const double allowed = 2 * rounds_allowed(scale.nodes);
                               return allowed == 0 ? 0 : figures.leader_messages / allowed;
                             }),
                     1});

@@ -46,7 +46,9 @@ MemberCost measure_member(const Job& job, int rank, const Meter& meter) {
 LeaderCost measure_leader(const Job& job, int node, const Meter& meter) {
   const std::vector<Digest> near = job.near_digests(node);
   const int nodes = job.topology().node_count();
-  const int sent = messages_in_rounds(node, nodes);
+  // Joins digests, and tells that no further request comes.
+  const int times = job.plan().requests == RequestsTo::touched ? 2 : 1;
+  const int sent = times * messages_in_rounds(node, nodes);
   volatile std::uint64_t sink = 0;
   const auto work = [&] {
     Digest all = joined(near);
@@ -59,7 +61,7 @@ LeaderCost measure_leader(const Job& job, int node, const Meter& meter) {
   return {.rank = job.topology().ranks_on(node).front(),
           .cost = meter.measure(batches, runs, work),
           .messages = sent,
-          .message_bytes = static_cast<std::uint64_t>(sent) * sizeof(Digest)};
+          .message_bytes = static_cast<std::uint64_t>(sent / times) * sizeof(Digest)};
 }
 
 void measure_nodes(const Job& job, const Sampling& sampling, const Meter& meter, Scale& scale) {
@@ -80,10 +82,7 @@ Status measure_masters(const Job& job, const Sampling& sampling, const Meter& me
   int done = 0;
   for (const int node : sample_of(job.topology().node_count(), few)) {
     if (notice) notice("requests of masters", done++, few.count);
-    const Subgroup subgroup = subgroups.at(node, 0);
-    const int turn = done % subgroups.master_count(subgroup);
-    const int index = subgroups.master_at(subgroup, turn);
-    const int rank = job.topology().ranks_on(node)[static_cast<std::size_t>(index)];
+    SHIMA_TRY_ASSIGN(const int rank, busiest_master(job, subgroups.at(node, 0)));
     SHIMA_TRY_ASSIGN(auto counts, survey_master(job, rank, meter));
     scale.masters.push_back(counts);
   }

@@ -97,6 +97,24 @@ Result<std::vector<AgentCounts>> survey_agents(const Job& job, std::span<const i
   return counts;
 }
 
+Result<int> busiest_master(const Job& job, const Subgroup& subgroup) {
+  const Subgroups subgroups(job.topology(), job.plan().subgroup_members);
+  const NodePosts shown(job, subgroup.node);
+  PostReader reader;
+  SHIMA_TRY_ASSIGN(const auto posts, shown.in({{0}, end_of_space}, reader));
+  const auto ranks = job.topology().ranks_on(subgroup.node);
+  std::size_t most = 0;
+  int busiest = 0;
+  for (int turn = 0; turn < subgroups.master_count(subgroup); ++turn) {
+    const int rank = ranks[static_cast<std::size_t>(subgroups.master_at(subgroup, turn))];
+    const std::size_t asked =
+        agents_asked(job.plan(), subgroups, rank, posts_of(posts, subgroup), job.layout()).size();
+    if (turn == 0 || asked > most) busiest = rank;
+    most = std::max(most, asked);
+  }
+  return busiest;
+}
+
 Result<MasterCounts> survey_master(const Job& job, int rank, const Meter& meter) {
   const Plan& plan = job.plan();
   const Subgroups subgroups(job.topology(), plan.subgroup_members);

@@ -41,6 +41,9 @@ struct MasterCounts {
   Cost cost;  // of decoding posts and finding all first windows; its memory for all agents
 };
 
+// The master of a subgroup that sends the most requests.
+[[nodiscard]] Result<int> busiest_master(const Job& job, const Subgroup& subgroup);
+
 [[nodiscard]] Result<MasterCounts> survey_master(const Job& job, int rank, const Meter& meter);
 
 }  // namespace shima::simulate

@@ -172,7 +172,8 @@ TEST(Simulate, PlanningDoesNotGrowWithRanks) {
       EXPECT_LE(many.member_bytes, 1.5 * few.member_bytes);
       EXPECT_EQ(many.topology_bytes, few.topology_bytes);
       EXPECT_EQ(few.leader_messages, 2);
-      EXPECT_EQ(many.leader_messages, 8);
+      EXPECT_EQ(many.leader_messages, 16);
+      EXPECT_EQ(many.requests, many.requests_needed);
       EXPECT_EQ(many.window_excess, 0);
     }
   }
