@@ -59,6 +59,12 @@ Result<FileOffset> run_path(PathContext& context) {
   }
 }
 
+// Why members that need no plan move their own bytes.
+Reason reason_to_move_own(const Tuning& tuning) {
+  if (tuning.atomic) return Reason::atomic_mode;
+  return tuning.owners_move() ? Reason::hint : Reason::few_bytes;
+}
+
 }  // namespace
 
 Status CollectiveTransfer::start(Result<MemberAccess> mine) {
@@ -73,7 +79,7 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
     // All members know that no bytes are left to move, so nothing can fail any more.
     call_.channel.end_transfer();
     prepared_ = Prepared{*digest, {}, {}};
-    if (call_.has_moved_own) prepared_->plan.choice.reason = Reason::few_bytes;
+    if (call_.has_moved_own) prepared_->plan.choice.reason = reason_to_move_own(call_.tuning);
     over_ = true;
     return {};
   }
@@ -149,27 +155,26 @@ Result<CollectiveTransfer::Prepared> CollectiveTransfer::prepare(const Digest& d
   return Prepared{digest, std::move(plan), std::move(near)};
 }
 
-// Where this member may move the bytes of others: nowhere, in its domains as an agent, or anywhere
-// as a subgroup master.
-FileRange CollectiveTransfer::range_served(const Plan& plan) {
+CollectiveTransfer::Served CollectiveTransfer::served_in(const Plan& plan) {
+  Served served;
+  const int rank = call_.channel.rank();
   const Subgroups subgroups(call_.channel.topology(), plan.subgroup_members);
-  if (plan.path == Path::message && subgroups.is_master(call_.channel.rank()))
-    return {{0}, end_of_space};
-  const auto agent = plan.agents.agent_at(call_.channel.rank());
-  return agent ? file_range_of(plan.agents.domains_of(*agent), call_.file.layout()) : FileRange{};
+  if (plan.path == Path::message && subgroups.is_master(rank)) served.subgroup = subgroups.of(rank);
+  if (const auto agent = plan.agents.agent_at(rank))
+    served.range = file_range_of(plan.agents.domains_of(*agent), call_.file.layout());
+  return served;
 }
 
 // Posts of near members that may have bytes where this member serves them.
 Result<std::vector<NearPost>> CollectiveTransfer::near_posts(const Plan& plan) {
   std::vector<NearPost> near;
-  const FileRange range = range_served(plan);
-  if (range.empty()) return near;
+  const Served served = served_in(plan);
+  if (served.nothing()) return near;
   const int count = static_cast<int>(call_.channel.near_ranks().size());
   for (int i = 0; i < count; ++i) {
     SHIMA_TRY_ASSIGN(const NearMessage message, call_.channel.near_message(i));
     SHIMA_TRY_ASSIGN(const auto bounds, PostReader::bounds(message.bytes));
-    if (!bounds || bounds->highest <= range.begin.value || bounds->lowest >= range.end.value)
-      continue;
+    if (!bounds || !served.has(i, *bounds)) continue;
     SHIMA_TRY_ASSIGN(Post post, call_.posts.near.read(i, message));
     near.push_back({i, std::move(post)});
   }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "collective/plan/post_message.h"
+#include "collective/plan/subgroups.h"
 #include "collective/window/path_context.h"
 
 namespace shima {
@@ -50,8 +51,9 @@ class CollectiveTransfer {
   explicit CollectiveTransfer(const CollectiveCall& call) : call_(call) {}
 
   // Joins the members' digests. Collective. An error is the same on all members and ends the
-  // transfer; an error in place of an access makes every member fail with that code before any byte
-  // is moved. If no member has data, the other members' calls end here too.
+  // transfer; an error in place of an access makes every member fail with that code, and no bytes
+  // of the transfer are moved. If no member has data, the transfer ends here, and finish() meets
+  // nobody.
   [[nodiscard]] Status start(Result<MemberAccess> mine);
   // After start(): whether this member must do its own I/O before finish().
   [[nodiscard]] bool is_own_io() const;
@@ -66,6 +68,18 @@ class CollectiveTransfer {
     Plan plan;
     std::vector<NearPost> near;  // an agent's: of the near members with bytes in its domains
   };
+  // Whose bytes this member may move besides its own: as an agent, those in its domains; as a
+  // subgroup master, those of its subgroup.
+  struct Served {
+    FileRange range;
+    Subgroup subgroup;
+
+    [[nodiscard]] bool nothing() const { return range.empty() && subgroup.size() == 0; }
+    [[nodiscard]] bool has(int index, const Bounds& bounds) const {
+      return subgroup.has(index) ||
+             (bounds.lowest < range.end.value && bounds.highest > range.begin.value);
+    }
+  };
   // The outcome of this member's part, before all agree.
   struct Part {
     Status status;
@@ -75,7 +89,7 @@ class CollectiveTransfer {
   [[nodiscard]] Result<Digest> join_digests(const Result<MemberAccess>& mine);
   [[nodiscard]] Result<Prepared> prepare(const Digest& digest);
   [[nodiscard]] Plan plan_for(const Digest& digest);
-  [[nodiscard]] FileRange range_served(const Plan& plan);
+  [[nodiscard]] Served served_in(const Plan& plan);
   [[nodiscard]] Result<std::vector<NearPost>> near_posts(const Plan& plan);
   void count_choice();
   [[nodiscard]] Status publish_before();

@@ -2,7 +2,8 @@
 //
 // A Channel belongs to one open file: threads may use several files in different orders on
 // different ranks, so the files share no channel. All collective work consists of meetings:
-// combine() starts a transfer, exchange() brings small values to all members, agree() ends a call.
+// combine() starts a transfer, exchange() brings small values to all members, agree() ends a call
+// that has moved bytes.
 // The way in which data moves in between is chosen per call (see collective/run.h).
 //
 // The failure contract: a member that has entered a collective call reaches every meeting, with its
@@ -69,7 +70,7 @@ class Channel {
   [[nodiscard]] virtual Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
                                                                    JoinValues join) noexcept = 0;
   // The message of a near member in the last combine(), valid until the next meeting but agree().
-  // Between two lasting parts of a member there must be an agreement.
+  // A lasting part is read only between a combine() and the agreement that ends the transfer.
   [[nodiscard]] virtual Result<NearMessage> near_message(int index) = 0;
   // Waits for all members and returns the worst of their outcomes. Collective.
   [[nodiscard]] virtual Outcome agree(const Outcome& mine) noexcept = 0;

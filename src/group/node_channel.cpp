@@ -115,7 +115,7 @@ Status NodeChannel::put_message(std::span<const std::byte> message) {
   return {};
 }
 
-// No member reads this one's lasting part any more: all have agreed since.
+// No member reads this one's lasting part any more: a transfer in which it was read has ended.
 Status NodeChannel::put_lasting(const LastingPart* part) {
   LastingBox& box = ground_->segment->member(slot_, near_index()).lasting;
   const std::uint64_t serial = part == nullptr ? 0 : part->serial();

@@ -54,7 +54,8 @@ class SoloChannel final : public Channel {
 
  private:
   void keep(const LastingPart* lasting) {
-    if (lasting == nullptr || lasting->serial() == lasting_serial_) return;
+    if (lasting == nullptr || lasting->serial() == 0 || lasting->serial() == lasting_serial_)
+      return;
     lasting_.resize(lasting->len_bytes());
     lasting->write(lasting_);
     lasting_serial_ = lasting->serial();

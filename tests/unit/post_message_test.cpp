@@ -122,6 +122,21 @@ TEST(PostMessage, IsWrittenAgainForAnotherPattern) {
   EXPECT_EQ(shown.written, 4);
 }
 
+// Calls without data, or with short descriptions, do not displace a long one.
+TEST(PostMessage, KeepsTheLongDescriptionMeanwhile) {
+  const Pattern list = irregular(1000);
+  const Post with_list = post_of({list, 0, 0, list.len_bytes()});
+  const Post with_header = post_of({Pattern::contiguous(100), 0, 0, 100});
+  const Post without_data = post_of({list, 0, 0, 0});
+  PostWriter writer;
+  PostReader reader;
+  Shown shown;
+  for (const Post& post :
+       {with_list, Post{}, with_list, with_header, with_list, without_data, with_list})
+    expect_same(*reader.read(0, shown.show(writer, post)), post);
+  EXPECT_EQ(shown.written, 1);
+}
+
 TEST(PostMessage, RefusesDamage) {
   PostWriter writer;
   Shown shown;

@@ -40,11 +40,17 @@ void PostWriter::for_each_lasting(Visit visit) const {
 }
 
 std::span<const std::byte> PostWriter::message_of(const Post& post) {
-  const Identity file = identity_of(post.file.pattern);
-  const Identity memory = identity_of(post.memory.pattern);
-  if (file != file_ || memory != memory_) ++serial_;
-  file_ = file;
-  memory_ = memory;
+  const Identity none;
+  const bool has_data = post.len_bytes > 0;
+  const Identity file = has_data ? identity_of(post.file.pattern) : none;
+  const Identity memory = has_data ? identity_of(post.memory.pattern) : none;
+  lasts_ = file != none || memory != none;
+  // A message without one leaves the last lasting part as it is, for the next call.
+  if (lasts_ && (file != file_ || memory != memory_)) {
+    ++serial_;
+    file_ = file;
+    memory_ = memory;
+  }
   post_ = &post;
   const PostHead head{.len_bytes = post.len_bytes,
                       .bounds = post.bounds,
@@ -54,14 +60,13 @@ std::span<const std::byte> PostWriter::message_of(const Post& post) {
                       .memory_lasts = memory == Identity{} ? 0U : 1U};
   message_.resize(sizeof head);
   std::memcpy(message_.data(), &head, sizeof head);
+  if (!has_data) return message_;
   if (head.file_lasts == 0) encode(post.file.pattern, message_);
   if (head.memory_lasts == 0) encode(post.memory.pattern, message_);
   return message_;
 }
 
-std::uint64_t PostWriter::serial() const {
-  return file_ == Identity{} && memory_ == Identity{} ? 0 : serial_;
-}
+std::uint64_t PostWriter::serial() const { return lasts_ ? serial_ : 0; }
 
 std::size_t PostWriter::len_bytes() const {
   std::size_t len_bytes = 0;
@@ -81,6 +86,7 @@ Result<std::optional<Bounds>> PostReader::bounds(std::span<const std::byte> mess
 Result<Post> PostReader::read(int index, const NearMessage& message) {
   std::span<const std::byte> in = message.bytes;
   SHIMA_TRY_ASSIGN(const PostHead head, take_head(in));
+  if (head.len_bytes == 0) return Post{};
   SHIMA_TRY_ASSIGN(const Lasting* const lasting, lasting_of(index, head, message));
   const auto pattern_of = [&in](bool lasts, const Pattern& known) -> Result<Pattern> {
     if (lasts) return known;

@@ -43,9 +43,10 @@ class PostWriter final : public LastingPart {
   template <class Visit>
   void for_each_lasting(Visit visit) const;
 
-  Identity file_;  // in the lasting part
+  Identity file_;  // of the last lasting part
   Identity memory_;
   std::uint64_t serial_ = 0;
+  bool lasts_ = false;  // the message at hand has a lasting part
   const Post* post_ = nullptr;
   std::vector<std::byte> message_;
 };

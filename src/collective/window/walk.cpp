@@ -71,9 +71,13 @@ std::optional<Window> DomainWalk::next_window() const {
   return first_window(domains_, window_bytes_, next);
 }
 
+// A window keeps its whole length: its end must stay a multiple of the granule.
 void DomainWalk::stop_at(FileOffset end_of_file) {
-  for (Domain& domain : domains_)
-    domain.range.end = std::min(domain.range.end, layout_->below(domain.subfile, end_of_file));
+  const std::int64_t size = as_signed(window_bytes_);
+  for (Domain& domain : domains_) {
+    const std::int64_t end = layout_->below(domain.subfile, end_of_file).value;
+    domain.range.end = std::min(domain.range.end, TargetOffset{(end + size - 1) / size * size});
+  }
 }
 
 std::vector<MemberWalk*> DomainWalk::members_in(const Window& window) {

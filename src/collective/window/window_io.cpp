@@ -6,11 +6,13 @@
 namespace shima {
 namespace {
 
-// Then reading the few other bytes costs less than marking each piece.
+// Then reading the few other bytes costs less than marking each piece. Members that want more bytes
+// than there are want the same ones, and perhaps few.
 bool wants_nearly_all(std::span<MemberWalk* const> members, const Window& window) {
   std::uint64_t wanted_bytes = 0;
   for (const MemberWalk* member : members) wanted_bytes += member->bytes_below(window.range.end);
-  return wanted_bytes >= window.range.len_bytes() / 8 * 7;
+  const std::uint64_t all_bytes = window.range.len_bytes();
+  return wanted_bytes >= all_bytes / 8 * 7 && wanted_bytes <= all_bytes;
 }
 
 }  // namespace
