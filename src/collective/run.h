@@ -52,8 +52,8 @@ class CollectiveTransfer {
 
   // Joins the members' digests. Collective. An error is the same on all members and ends the
   // transfer; an error in place of an access makes every member fail with that code, and no bytes
-  // of the transfer are moved. If no member has data, the transfer ends here, and finish() meets
-  // nobody.
+  // of the transfer are moved. If no member has data, the transfer ends here, and finish() waits
+  // for no other member.
   [[nodiscard]] Status start(Result<MemberAccess> mine);
   // After start(): whether this member must do its own I/O before finish().
   [[nodiscard]] bool is_own_io() const;

@@ -47,7 +47,7 @@ TEST(Chooser, GathersInterleavedPieces) {
   two.tuning.subgroup_members = 1;
   expect_choice(two, Strategy::disk_directed, Reason::otherwise);
   two.tuning.subgroup_members = 0;
-  two.members = members_on(4, 4, 2);  // nobody to group
+  two.members = members_on(4, 4, 2);  // no two members to group
   expect_choice(two, Strategy::disk_directed, Reason::otherwise);
 }
 
