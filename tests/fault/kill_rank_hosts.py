@@ -32,7 +32,7 @@ import time
 SOURCES = os.environ["SHIMA_SOURCE_DIR"]
 sys.path[:0] = [os.path.join(SOURCES, "bench"), os.path.join(SOURCES, "tests/fault")]
 from kill_rank import (HANGS_S, HINTS, LEAVE_S, PROGRAM, SEEN, SHIELDED, CalmClock, Case, arguments_for, behind_shield,
-                       compile_program, shared_names)
+                       chosen, compile_program, shared_names)
 from two_hosts import TwoHosts, Unavailable, processes_in
 
 LIMIT_S = 15
@@ -196,7 +196,7 @@ def problems_about(case):
 
 def main():
     compile_program()
-    cases = [case for case in CASES if all(word in case.name for word in sys.argv[1:])]
+    cases = chosen(CASES)
     try:
         # In processes: each case needs its own working directory, and hosts that end with it.
         with concurrent.futures.ProcessPoolExecutor(AT_ONCE) as pool:
