@@ -75,7 +75,7 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
     return std::unexpected(digest.error());
   }
   call_.history.end(digest->last_ns);
-  if (digest->len_bytes == 0 && !call_.caches_apart) {
+  if (digest->len_bytes == 0 && call_.caches != Caches::apart) {
     // All members know that no bytes are left to move, so nothing can fail any more.
     call_.channel.end_transfer();
     prepared_ = Prepared{*digest, {}, {}};
@@ -86,7 +86,7 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
   begun_ = Clock::now();
   mine_ = std::move(mine->post);
   prepared_ = caught([&] { return prepare(*digest); });
-  if (!call_.caches_apart) return {};
+  if (call_.caches != Caches::apart) return {};
   const Status published = publish_before();
   if (!published) {
     call_.history.forget();
@@ -127,7 +127,7 @@ Result<CollectiveResult> CollectiveTransfer::finish_all(const Result<std::uint64
   call_.channel.end_transfer();
   const Status agreed = agree(part);
   if (!agreed) call_.channel.wait_for_transfers();
-  if (call_.caches_apart && is_shared()) call_.file.look_again();
+  if (call_.caches == Caches::apart && is_shared()) call_.file.look_again();
   SHIMA_TRY(agreed);
   return CollectiveResult{is_shared() ? bytes_before(mine_.file, part.end_of_file) : *own,
                           prepared_->digest.more_rounds, 0};
@@ -191,7 +191,7 @@ Plan CollectiveTransfer::plan_for(const Digest& digest) {
                         .one_space = call_.channel.one_space() && !call_.channel.messenger(),
                         .can_pack = call_.channel.windows() != nullptr,
                         .can_message = call_.channel.messenger() != nullptr,
-                        .caches_apart = call_.caches_apart};
+                        .caches = call_.caches};
   return make_plan(digest, call_.direction, terrain, call_.tuning, &call_.history);
 }
 
@@ -224,7 +224,7 @@ Status CollectiveTransfer::move_shared(WindowStaging& staging, Part& part) {
   if (!context.my_domains().empty()) ++call_.counters.agents;
   SHIMA_TRY_ASSIGN(part.end_of_file, run_path(context));
   // The owner of the bytes must find what agents wrote.
-  return call_.caches_apart ? call_.file.publish() : Status{};
+  return call_.caches == Caches::apart ? call_.file.publish() : Status{};
 }
 
 // Agrees on the outcome, and returns the result for this member.

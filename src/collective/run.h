@@ -28,7 +28,7 @@ struct CollectiveCall {
   Counters& counters;
   const Tuning& tuning;
   KnownPosts& posts;
-  bool caches_apart;   // members do not see at once what other nodes write (see Subfile::publish)
+  Caches caches;
   bool has_moved_own;  // this member has moved its bytes before the meeting
   Aside& disk;         // idle
   History& history;    // of the file

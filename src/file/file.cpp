@@ -90,16 +90,26 @@ Result<OpenPost> post_of(const Channel& channel, const Result<OpenRequest>& requ
                   static_cast<std::uint64_t>(request->hints.shima_close_to_open)};
 }
 
-// Whether members must publish what they write for each other. The members of one node share a
-// cache, even on a file system where other nodes see changes only at close and open. Collective; a
-// member without a file contributes its error.
-Result<bool> cache_apart(Channel& channel, const Result<LogicalFile>& file, Toggle told) {
-  if (const auto answer = yes_or_no(told)) return *answer;
-  if (channel.messenger() == nullptr) return false;
-  const auto mine =
-      file ? Result<std::uint64_t>(file->close_to_open() ? 1 : 0) : std::unexpected(file.error());
+struct CachePost {
+  std::uint32_t apart = 0;
+  std::uint32_t one = 0;
+};
+
+// How members see what others write. The members of one node share a cache, even on a file system
+// where other nodes see changes only at close and open. Collective; a member without a file
+// contributes its error.
+Result<Caches> caches_of(Channel& channel, const Result<LogicalFile>& file, Toggle told) {
+  const auto answer = yes_or_no(told);
+  if (answer == true) return Caches::apart;
+  if (channel.messenger() == nullptr) return Caches::one;
+  const auto mine = file ? Result<CachePost>(CachePost{file->close_to_open() ? 1U : 0U,
+                                                       file->one_cache() ? 1U : 0U})
+                         : std::unexpected(file.error());
   SHIMA_TRY_ASSIGN(const auto all, exchange_values(channel, mine));
-  return all.any([](std::uint64_t apart) { return apart != 0; });
+  if (!answer && all.any([](const CachePost& post) { return post.apart != 0; }))
+    return Caches::apart;
+  const bool several = all.any([](const CachePost& post) { return post.one == 0; });
+  return several ? Caches::coherent : Caches::one;
 }
 
 Result<Agreed> agreed_in(const Values<OpenPost>& all, const OpenRequest& mine) {
@@ -147,14 +157,14 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> owner,
   if (!own) own = take_step(agreed, one_creates ? Step::open_there : Step::open_or_create);
   Result<LogicalFile>& file = *own;
   fault_point(FaultPhase::open_agree);
-  const auto apart = cache_apart(channel, file, static_cast<Toggle>(first.close_to_open));
+  const auto caches = caches_of(channel, file, static_cast<Toggle>(first.close_to_open));
   // All steps that may fail are before the agreement.
   auto joint = caught([&]() -> Result<std::unique_ptr<JointFile>> {
     SHIMA_TRY(status_of(file));
-    SHIMA_TRY(status_of(apart));
+    SHIMA_TRY(status_of(caches));
     const bool may_help = channel.size() == 1 && usable_cores() > 1;
     return std::make_unique<JointFile>(channel, *std::move(file), agreed->request,
-                                       JointFile::Facts{agreed->wants_stats, *apart, may_help});
+                                       JointFile::Facts{agreed->wants_stats, *caches, may_help});
   });
   SHIMA_TRY(agree_on(channel, status_of(joint), "opening", request->path));
   (*joint)->own(std::move(owner));

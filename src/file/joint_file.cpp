@@ -47,14 +47,14 @@ JointFile::JointFile(Channel& channel, LogicalFile file, OpenRequest request, Fa
       file_(std::move(file)),
       request_(std::move(request)),
       removable_(request_.mode.delete_on_close ? name_from_anywhere(request_.path) : ""),
-      caches_apart_(facts.caches_apart),
+      caches_(facts.caches),
       counters_(facts.wants_stats),
       own_({.channel = channel,
             .file = file_,
             .hints = request_.hints,
             .device_queues = device_queues_,
             .counters = counters_,
-            .caches_apart = facts.caches_apart,
+            .caches = facts.caches,
             .cores_to_spare = facts.cores_to_spare}) {
   if (counters_.wanted()) file_.start_tallies();
   tune();
@@ -124,7 +124,7 @@ Result<std::uint64_t> JointFile::move(Direction direction, const Transfer& trans
 }
 
 Status JointFile::flush_together() {
-  if (!caches_apart_ || !request_.mode.write) return {};
+  if (caches_ != Caches::apart || !request_.mode.write) return {};
   const Result<std::uint64_t> mine = own_.any_pending() ? 1 : 0;
   SHIMA_TRY_ASSIGN(const auto all, exchange_values(*channel_, mine));
   if (!all.any([](std::uint64_t any) { return any != 0; })) return {};
@@ -189,19 +189,20 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
   return result;
 }
 
-// A member moves a few contiguous bytes before it meets the others. The call needs no second
-// meeting unless others have more to do.
+// A member moves a few bytes before it meets the others, as the chooser's row `few_bytes` says. The
+// call needs no second meeting unless others have more to do.
 bool JointFile::needs_no_plan(Direction direction, const Slice& file) const {
   const Tuning& tuning = tuning_for(direction);
-  if (caches_apart_) return false;
+  if (caches_ == Caches::apart) return false;
   if (!tuning.owners_move() && (tuning.strategy || tuning.path)) return false;
-  return file.len_bytes > 0 && file.len_bytes <= few_bytes_each &&
-         (file.pattern.is_contiguous() || estimate_pieces(file) <= 1);
+  if (file.len_bytes == 0 || file.len_bytes > few_bytes_each) return false;
+  if (direction == Direction::read && caches_ == Caches::one) return true;
+  return file.pattern.is_contiguous() || estimate_pieces(file) <= 1;
 }
 
 Result<CollectiveResult> JointFile::move_at_once(Direction direction, const Transfer& piece,
                                                  std::uint64_t more_rounds, Counters& counters) {
-  ++counters.file_pieces;
+  counters.file_pieces += estimate_pieces(piece.file);
   counters.memory_pieces += estimate_pieces(piece.memory);
   const auto own = caught([&] { return own_.move(direction, piece, counters); });
   Result<MemberAccess> rest;
@@ -225,7 +226,7 @@ CollectiveCall JointFile::call_of(Direction direction, Counters& counters) {
           .counters = counters,
           .tuning = tuning_for(direction),
           .posts = posts_,
-          .caches_apart = caches_apart_,
+          .caches = caches_,
           .has_moved_own = false,
           .disk = disk_,
           .history = history_};
@@ -310,7 +311,8 @@ Status JointFile::set_atomicity(bool atomic) {
   SHIMA_TRY(flush_together());
   SHIMA_TRY(first_member_does("setting the atomicity of",
                               std::pair<std::int64_t, std::int64_t>(atomic, 0), [&]() -> Status {
-                                if (!atomic || !caches_apart_ || !file_.locks_stay_on_node())
+                                if (!atomic || caches_ != Caches::apart ||
+                                    !file_.locks_stay_on_node())
                                   return {};
                                 return fail(Code::unsupported_operation,
                                             request_.path +

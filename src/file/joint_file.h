@@ -20,7 +20,7 @@ class JointFile final : public File {
  public:
   struct Facts {
     bool wants_stats = false;
-    bool caches_apart = false;    // members do not see at once what other nodes write
+    Caches caches = Caches::one;
     bool cores_to_spare = false;  // opened by one process that may use several cores
   };
   // `facts` must be the same on all members.
@@ -101,7 +101,7 @@ class JointFile final : public File {
   LogicalFile file_;
   OpenRequest request_;
   std::string removable_;  // path to remove at close
-  bool caches_apart_;
+  Caches caches_;
   SharedCounters counters_;
   QueuePool device_queues_;
   OwnAccess own_;

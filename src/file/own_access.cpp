@@ -27,7 +27,7 @@ Result<std::uint64_t> OwnAccess::write(const Transfer& transfer, Counters& count
 // first.
 Result<std::uint64_t> OwnAccess::read(const Transfer& transfer, Counters& counters) {
   const auto read = [&] { return move(Direction::read, transfer, counters); };
-  if (!parts_.caches_apart) return read();
+  if (parts_.caches != Caches::apart) return read();
   const Bounds bounds = bounds_of(transfer.file);
   {
     const std::lock_guard lock(pending_mutex_);
@@ -51,7 +51,7 @@ Result<FileOffset> OwnAccess::size() {
 
 // Adds the write to the pending ones, if it may wait until all members write together.
 Result<bool> OwnAccess::keep(const Transfer& transfer) {
-  if (!parts_.caches_apart || atomic_ || transfer.file.len_bytes == 0) return false;
+  if (parts_.caches != Caches::apart || atomic_ || transfer.file.len_bytes == 0) return false;
   const bool may_wait = !transfer.device && parts_.hints.shima_combine != Toggle::disable &&
                         PendingWrites::worth_keeping(transfer.file);
   const std::lock_guard lock(pending_mutex_);
@@ -89,8 +89,9 @@ Status OwnAccess::flush_by(FunctionRef<Status(const Result<Transfer>& pending)> 
 
 // Tries to write together with other members of the node; returns whether that was done.
 Result<bool> OwnAccess::combine(const Transfer& transfer, Counters& counters) {
-  if (atomic_ || parts_.caches_apart || transfer.device || transfer.file.pattern.is_contiguous() ||
-      parts_.channel.write_requests() == nullptr || parts_.hints.shima_combine == Toggle::disable)
+  if (atomic_ || parts_.caches == Caches::apart || transfer.device ||
+      transfer.file.pattern.is_contiguous() || parts_.channel.write_requests() == nullptr ||
+      parts_.hints.shima_combine == Toggle::disable)
     return false;
   const Post post = make_post(transfer.file, transfer.memory);
   const std::unique_lock alone(
@@ -111,9 +112,9 @@ Result<std::uint64_t> OwnAccess::move(Direction direction, const Transfer& trans
   SHIMA_TRY_ASSIGN(const auto held,
                    RangeLock::take(parts_.file, {{bounds.lowest}, {bounds.highest}},
                                    direction == Direction::write));
-  if (parts_.caches_apart) parts_.file.look_again();
+  if (parts_.caches == Caches::apart) parts_.file.look_again();
   auto moved = move_pieces(direction, transfer, counters);
-  if (!parts_.caches_apart || direction == Direction::read) return moved;
+  if (parts_.caches != Caches::apart || direction == Direction::read) return moved;
   const Status published = parts_.file.publish();
   if (moved && !published) return std::unexpected(published.error());
   return moved;

@@ -29,7 +29,7 @@ class OwnAccess {
     const Hints& hints;  // may change between calls: tune()
     QueuePool& device_queues;
     SharedCounters& counters;
-    bool caches_apart;    // members do not see at once what other nodes write
+    Caches caches;
     bool cores_to_spare;  // opened by one process that may use several cores
   };
   explicit OwnAccess(const Parts& parts) : parts_(parts), read_ahead_(parts.file) {}

@@ -58,6 +58,12 @@ TEST(Chooser, OwnersMoveWhatGainsNothing) {
   situation.posts = {post_of(1, mebibyte, 0, 0), post_of(1, mebibyte, 0, mebibyte)};
   expect_choice(situation, Strategy::independent, Reason::large_blocks);
   situation.posts = {post_of(1, 100000, 0, 0), post_of(1, 100000, 0, 100000)};
+  expect_choice(situation, Strategy::independent, Reason::large_blocks);
+  situation.posts = interleaved(4, 4, mebibyte);
+  expect_choice(situation, Strategy::independent, Reason::large_pieces);
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.posts = interleaved(4, 100, 64);
+  expect_choice(situation, Strategy::independent, Reason::few_bytes, Direction::read);
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise);
   situation.posts = {post_of(1, 1000, 0, 0), post_of(1, 1000, 0, 1000)};
   expect_choice(situation, Strategy::independent, Reason::few_bytes);
@@ -66,6 +72,21 @@ TEST(Chooser, OwnersMoveWhatGainsNothing) {
   situation.tuning.path = {};
   situation.posts = {post_of(1, 100000, 0, 0), Post{}};
   expect_choice(situation, Strategy::independent, Reason::alone);
+}
+
+TEST(Chooser, OneCacheNeedsNoMessages) {
+  Situation situation = on_two_nodes();
+  expect_choice(situation, Strategy::subgroup, Reason::between_nodes, Direction::read);
+  situation.caches = Caches::one;
+  expect_choice(situation, Strategy::independent, Reason::one_cache);
+  expect_choice(situation, Strategy::independent, Reason::one_cache, Direction::read);
+  situation.posts = interleaved(4, 200, 1024);  // too many calls of a write
+  expect_choice(situation, Strategy::subgroup, Reason::between_nodes);
+  expect_choice(situation, Strategy::independent, Reason::one_cache, Direction::read);
+  situation.posts = {post_of(1, 100000, 0, 0), post_of(1, 100000, 0, 100000)};
+  expect_choice(situation, Strategy::independent, Reason::large_blocks);
+  situation.caches = Caches::coherent;
+  expect_choice(situation, Strategy::subgroup, Reason::between_nodes);
 }
 
 TEST(Chooser, CachedPiecesAreReadByTheirOwners) {
@@ -103,7 +124,7 @@ TEST(Chooser, RefusesWhatCannotRun) {
   two.tuning = {.strategy = Strategy::two_phase};
   two.layout = Layout::striped(1000, 2);
   expect_choice(two, Strategy::two_phase, Reason::hint);
-  two.caches_apart = true;  // two nodes would write parts of one page
+  two.caches = Caches::apart;  // two nodes would write parts of one page
   expect_choice(two, Strategy::subgroup, Reason::refused_hint);
   two.layout = Layout::striped(mebibyte, 2);
   expect_choice(two, Strategy::two_phase, Reason::hint);
@@ -124,7 +145,7 @@ TEST(Chooser, RulesStandAboveHints) {
 
 TEST(Chooser, SeparateCachesNeedAgents) {
   Situation situation = on_two_nodes();
-  situation.caches_apart = true;
+  situation.caches = Caches::apart;
   situation.posts = {post_of(1, mebibyte, 0, 0), post_of(1, mebibyte, 0, mebibyte)};
   expect_choice(situation, Strategy::subgroup, Reason::caches_apart);
   EXPECT_EQ(situation.plan().agents.count(), 2);  // one a node

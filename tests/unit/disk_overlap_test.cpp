@@ -63,7 +63,7 @@ class DiskOverlap : public testing::Test {
                               .counters = counters,
                               .tuning = tuning,
                               .posts = posts,
-                              .caches_apart = false,
+                              .caches = Caches::one,
                               .has_moved_own = false,
                               .disk = disk,
                               .history = history};
@@ -165,7 +165,7 @@ TEST_F(DiskOverlap, ErrorIsKeptIfTheTransferIsQuit) {
                               .counters = counters,
                               .tuning = tuning,
                               .posts = posts,
-                              .caches_apart = false,
+                              .caches = Caches::one,
                               .has_moved_own = false,
                               .disk = disk,
                               .history = history};

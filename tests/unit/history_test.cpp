@@ -122,7 +122,7 @@ TEST(History, HintsAndRulesAreNotTried) {
   situation.tuning.path = Path::pack;
   EXPECT_EQ(run_calls(situation, disk_directed_is_best, 500, random).by(Strategy::subgroup), 500);
   situation.tuning = {};
-  situation.caches_apart = true;
+  situation.caches = Caches::apart;
   EXPECT_EQ(run_calls(situation, disk_directed_is_best, 500, random).by(Strategy::subgroup), 500);
   situation = {.posts = {post_of(1, 1000, 0, 0), post_of(1, 1000, 0, 1000)},
                .members = members_on(1, 2, 2)};

@@ -114,7 +114,7 @@ class ManyNodes : public testing::Test {
                               .counters = counters,
                               .tuning = tuning,
                               .posts = posts,
-                              .caches_apart = false,
+                              .caches = Caches::one,
                               .has_moved_own = false,
                               .disk = disk,
                               .history = history};

@@ -52,7 +52,7 @@ Situation random_situation(Random& random) {
     made.tuning.strategy = static_cast<Strategy>(wanted);
   made.tuning.atomic = pick(random, 0, 20) == 0;
   made.tuning.subgroup_members = static_cast<int>(pick(random, 0, 3));
-  made.caches_apart = nodes > 1 && pick(random, 0, 3) == 0;
+  if (nodes > 1 && pick(random, 0, 3) == 0) made.caches = Caches::apart;
   made.tuning.max_agents = static_cast<int>(pick(random, 0, 5));
   made.tuning.window_bytes = pick(random, 0, 1) * pick(random, 1, 3000000);
   return made;
@@ -122,7 +122,9 @@ void expect_agents_sane(const Plan& plan, const Situation& situation) {
     EXPECT_TRUE(seen.insert(rank).second) << "rank " << rank << " twice";
     const Member& member = situation.members[static_cast<std::size_t>(rank)];
     const bool all = plan.choice.strategy == Strategy::two_phase;
-    EXPECT_LE(++on_node[member.node], situation.caches_apart ? 1 : all ? 12 : member.cores);
+    EXPECT_LE(++on_node[member.node], situation.caches == Caches::apart ? 1
+                                      : all                             ? 12
+                                                                        : member.cores);
     const AgentRange near = plan.agents.agents_on(member.node);
     EXPECT_TRUE(near.begin <= agent && agent < near.end);
     EXPECT_EQ(plan.agents.agent_at(rank), agent);

@@ -50,7 +50,7 @@ struct Situation {
   bool one_node = true;
   bool can_pull = true;
   bool one_space = false;
-  bool caches_apart = false;
+  Caches caches = Caches::coherent;
 
   [[nodiscard]] Digest digest() const {
     Digest all;
@@ -70,7 +70,7 @@ struct Situation {
             .one_space = one_space,
             .can_pack = true,
             .can_message = !one_node,
-            .caches_apart = caches_apart};
+            .caches = caches};
   }
   [[nodiscard]] Plan plan(Direction direction = Direction::write) {
     return make_plan(digest(), direction, terrain(), tuning);

@@ -12,8 +12,11 @@ namespace {
 
 // Cached pieces of this size are read by their owners.
 constexpr std::uint64_t own_read_piece_bytes = 2048;
-// Contiguous blocks of this size are moved by their owners.
+// Blocks of this size are moved by their owners.
 constexpr std::uint64_t own_block_bytes = 256 * 1024;
+// Where nodes have one cache, moving bytes between them gains nothing but fewer system calls.
+constexpr std::uint64_t own_write_piece_bytes = 4096;
+constexpr std::uint64_t own_read_pieces = 128 * 1024;
 // Smaller pieces cost their owners so many calls that a trial would be a waste.
 constexpr std::uint64_t own_trial_piece_bytes = 16 * 1024;
 
@@ -29,6 +32,10 @@ struct Inputs {
   [[nodiscard]] bool may_stay() const { return !tuning.path; }
 };
 
+bool has_one_cache(const Inputs& in) {
+  return in.terrain.topology.node_count() == 1 || in.terrain.caches == Caches::one;
+}
+
 // Whether some members can form subgroups, which exchange bytes with other nodes.
 bool has_subgroups(const Inputs& in) {
   const Topology& topology = in.terrain.topology;
@@ -39,7 +46,7 @@ bool has_subgroups(const Inputs& in) {
 // If nodes have caches of their own, no page may be written by two of them. Equal ranges of the
 // logical file begin at pages of a subfile only if the stripes do.
 bool shares_pages(const Terrain& terrain) {
-  return terrain.caches_apart && terrain.layout.subfile_count() > 1 &&
+  return terrain.caches == Caches::apart && terrain.layout.subfile_count() > 1 &&
          terrain.layout.granule_bytes() % grid_bytes != 0;
 }
 
@@ -108,26 +115,29 @@ constexpr std::array rows{
     Row{{"alone", "all data are one piece of one member", "independent"},
         [](const Inputs& in) {
           return in.digest.member_count <= 1 && in.digest.file_pieces <= 1 &&
-                 (in.may_stay() || in.terrain.caches_apart);
+                 (in.may_stay() || in.terrain.caches == Caches::apart);
         },
         independent},
     Row{{"caches_apart", "nodes do not see at once what others write",
          "as `between_nodes` or `otherwise`"},
-        [](const Inputs& in) { return in.terrain.caches_apart; },
+        [](const Inputs& in) { return in.terrain.caches == Caches::apart; },
         gathering},
-    Row{{"large_blocks", "at most one piece a member, of 256 KiB or more", "independent",
-         "disk_directed or subgroup"},
+    Row{{"few_bytes",
+         "16 KiB or less a member; at most one piece each, or a read through one cache",
+         "independent"},
         [](const Inputs& in) {
-          return in.may_stay() && in.one_piece_each() && in.piece_bytes() >= own_block_bytes;
+          return in.may_stay() && in.digest.len_bytes <= few_bytes_each * in.digest.member_count &&
+                 (in.one_piece_each() || (in.direction == Direction::read && has_one_cache(in)));
+        },
+        independent},
+    Row{{"large_blocks", "at most one piece a member; of 256 KiB or more, or through one cache",
+         "independent", "disk_directed or subgroup"},
+        [](const Inputs& in) {
+          return in.may_stay() && in.one_piece_each() &&
+                 (in.piece_bytes() >= own_block_bytes || has_one_cache(in));
         },
         independent,
         only_gathering},
-    Row{{"few_bytes", "at most one piece a member, of 16 KiB or less", "independent"},
-        [](const Inputs& in) {
-          return in.may_stay() && in.one_piece_each() &&
-                 in.digest.len_bytes <= few_bytes_each * in.digest.member_count;
-        },
-        independent},
     // In one space, fewer readers that each read more at once are faster: there is no further copy.
     Row{{"cached_read", "a read of cached pieces of 2 KiB or more, not in one space", "independent",
          "disk_directed or subgroup"},
@@ -135,6 +145,27 @@ constexpr std::array rows{
           return in.may_stay() && !in.one_piece_each() && in.direction == Direction::read &&
                  in.digest.cached != 0 && !in.terrain.one_space &&
                  in.piece_bytes() >= own_read_piece_bytes;
+        },
+        independent,
+        only_gathering},
+    Row{{"large_pieces", "a write of pieces of 256 KiB or more, by one node but not in one space",
+         "independent", "disk_directed"},
+        [](const Inputs& in) {
+          return in.may_stay() && in.direction == Direction::write && !in.terrain.one_space &&
+                 in.terrain.topology.node_count() == 1 && in.piece_bytes() >= own_block_bytes;
+        },
+        independent,
+        only_gathering},
+    Row{{"one_cache",
+         "several nodes with one cache; writes: pieces of 4 KiB or more; reads: at most 128 Ki "
+         "pieces a member",
+         "independent", "disk_directed or subgroup"},
+        [](const Inputs& in) {
+          const bool few_calls = in.direction == Direction::write
+                                     ? in.piece_bytes() >= own_write_piece_bytes
+                                     : in.digest.most_file_pieces <= own_read_pieces;
+          return in.may_stay() && in.terrain.topology.node_count() > 1 && has_one_cache(in) &&
+                 few_calls;
         },
         independent,
         only_gathering},

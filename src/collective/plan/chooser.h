@@ -16,7 +16,7 @@
 
 namespace shima {
 
-// Contiguous accesses of so many bytes a member are not worth gathering.
+// Reads, and contiguous writes, of so many bytes a member are not worth gathering.
 inline constexpr std::uint64_t few_bytes_each = 16 * 1024;
 
 // The rows of the table, in order.
@@ -28,9 +28,11 @@ enum class Reason : std::uint8_t {
   hint,
   alone,
   caches_apart,
-  large_blocks,
   few_bytes,
+  large_blocks,
   cached_read,
+  large_pieces,
+  one_cache,
   between_nodes,
   otherwise,
   // These overrule a row that has alternatives.

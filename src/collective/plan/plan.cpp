@@ -71,9 +71,9 @@ AgentMap agents_for(Strategy strategy, FileRange span, const Terrain& terrain,
                     const Tuning& tuning) {
   const bool logical = strategy == Strategy::two_phase;
   const AgentLimits limits{.max_agents = tuning.max_agents,
-                           .candidates = terrain.caches_apart ? AgentCandidates::nodes
-                                         : logical            ? AgentCandidates::members
-                                                              : AgentCandidates::cores,
+                           .candidates = terrain.caches == Caches::apart ? AgentCandidates::nodes
+                                         : logical                       ? AgentCandidates::members
+                                                                         : AgentCandidates::cores,
                            .window_bytes = window_size(tuning.window_bytes)};
   if (logical) return {terrain.topology, terrain.layout, span, limits};
   return {terrain.topology, parts_of(terrain.layout, span), limits};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/caches.h"
 #include "collective/plan/path.h"
 #include "collective/plan/strategy.h"
 #include "group/topology.h"
@@ -27,13 +28,13 @@ struct Tuning {
 
 // The properties of the members' group that a plan depends on.
 struct Terrain {
-  const Topology& topology;   // must outlive the plan
-  const Layout& layout;       // must outlive the plan
-  bool can_pull = false;      // members of a node access each other's memory
-  bool one_space = false;     // by its address, like their own
-  bool can_pack = false;      // members of a node share windows
-  bool can_message = false;   // members can send each other messages
-  bool caches_apart = false;  // nodes do not see at once what other nodes write
+  const Topology& topology;  // must outlive the plan
+  const Layout& layout;      // must outlive the plan
+  bool can_pull = false;     // members of a node access each other's memory
+  bool one_space = false;    // by its address, like their own
+  bool can_pack = false;     // members of a node share windows
+  bool can_message = false;  // members can send each other messages
+  Caches caches = Caches::coherent;
 };
 
 }  // namespace shima

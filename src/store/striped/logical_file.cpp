@@ -283,6 +283,10 @@ bool LogicalFile::close_to_open() const {
   return std::ranges::any_of(subfiles_, [](const auto& each) { return each->close_to_open(); });
 }
 
+bool LogicalFile::one_cache() const {
+  return std::ranges::all_of(subfiles_, [](const auto& each) { return each->one_cache(); });
+}
+
 // The locks of one subfile cover the whole file.
 Status LogicalFile::lock(FileRange range, bool exclusive) {
   return subfile(0).lock(TargetOffset{range.begin.value}, range.len_bytes(), exclusive);

@@ -97,6 +97,7 @@ class LogicalFile {
   [[nodiscard]] Status publish();
   void look_again();
   [[nodiscard]] bool close_to_open() const;
+  [[nodiscard]] bool one_cache() const;
   [[nodiscard]] bool locks_stay_on_node() const { return subfiles_.front()->locks_stay_on_node(); }
   // Blocks until no other open file holds a conflicting lock on the range.
   [[nodiscard]] Status lock(FileRange range, bool exclusive);
