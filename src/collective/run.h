@@ -12,6 +12,7 @@
 #include "collective/plan/post_message.h"
 #include "collective/plan/subgroups.h"
 #include "collective/window/path_context.h"
+#include "group/caches.h"
 
 namespace shima {
 

@@ -10,6 +10,7 @@
 #include "file/file.h"
 #include "file/own_access.h"
 #include "group/agreement.h"
+#include "group/caches.h"
 #include "group/node/shared_windows.h"
 #include "group/pointer/shared_pointer.h"
 #include "store/striped/logical_file.h"

@@ -13,6 +13,7 @@
 #include "device/staged_memory.h"
 #include "file/file.h"
 #include "file/pending_writes.h"
+#include "group/caches.h"
 #include "group/channel.h"
 #include "independent/independent.h"
 #include "independent/read_ahead.h"

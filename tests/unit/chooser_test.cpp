@@ -95,6 +95,11 @@ TEST(Chooser, CachedPiecesAreReadByTheirOwners) {
   situation.cached = true;
   expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::write);
+  situation.posts = interleaved(4, 500, 64);
+  expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
+  situation.posts = interleaved(4, 5000, 64);
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.posts = interleaved(4, 100, 16384);
   situation.posts.emplace_back();  // a member without data changes nothing
   situation.members = members_on(1, 5, 2);
   expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);

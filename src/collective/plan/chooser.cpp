@@ -10,8 +10,9 @@
 namespace shima {
 namespace {
 
-// Cached pieces of this size are read by their owners.
+// Cached pieces of this size are read by their owners, and smaller ones if these are few.
 constexpr std::uint64_t own_read_piece_bytes = 2048;
+constexpr std::uint64_t own_read_bytes_each = 32 * 1024;
 // Blocks of this size are moved by their owners.
 constexpr std::uint64_t own_block_bytes = 256 * 1024;
 // Where nodes have one cache, moving bytes between them gains nothing but fewer system calls.
@@ -139,12 +140,15 @@ constexpr std::array rows{
         independent,
         only_gathering},
     // In one space, fewer readers that each read more at once are faster: there is no further copy.
-    Row{{"cached_read", "a read of cached pieces of 2 KiB or more, not in one space", "independent",
-         "disk_directed or subgroup"},
+    Row{{"cached_read",
+         "a read of cached pieces of 2 KiB or more, or of 32 KiB or less a member, not in one "
+         "space",
+         "independent", "disk_directed or subgroup"},
         [](const Inputs& in) {
           return in.may_stay() && !in.one_piece_each() && in.direction == Direction::read &&
                  in.digest.cached != 0 && !in.terrain.one_space &&
-                 in.piece_bytes() >= own_read_piece_bytes;
+                 (in.piece_bytes() >= own_read_piece_bytes ||
+                  in.digest.len_bytes <= own_read_bytes_each * in.digest.member_count);
         },
         independent,
         only_gathering},
@@ -157,13 +161,14 @@ constexpr std::array rows{
         independent,
         only_gathering},
     Row{{"one_cache",
-         "several nodes with one cache; writes: pieces of 4 KiB or more; reads: at most 128 Ki "
-         "pieces a member",
+         "several nodes with one cache; writes: pieces of 4 KiB or more; reads: cached, or at most "
+         "128 Ki pieces a member",
          "independent", "disk_directed or subgroup"},
         [](const Inputs& in) {
-          const bool few_calls = in.direction == Direction::write
-                                     ? in.piece_bytes() >= own_write_piece_bytes
-                                     : in.digest.most_file_pieces <= own_read_pieces;
+          const bool few_calls =
+              in.direction == Direction::write
+                  ? in.piece_bytes() >= own_write_piece_bytes
+                  : in.digest.cached != 0 || in.digest.most_file_pieces <= own_read_pieces;
           return in.may_stay() && in.terrain.topology.node_count() > 1 && has_one_cache(in) &&
                  few_calls;
         },

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/caches.h"
 #include "collective/plan/path.h"
 #include "collective/plan/strategy.h"
+#include "group/caches.h"
 #include "group/topology.h"
 #include "layout/layout.h"
 
