@@ -164,7 +164,8 @@ class Pause {
     } else {
       context_.disk.sleep(longest);
     }
-    return {};
+    // No message may be under way: then the messenger does not notice that a member was lost.
+    return sleeper_.check_peers();
   }
   void moved() {
     if (Messenger* const messenger = context_.channel.messenger()) messenger->moved();

@@ -22,12 +22,12 @@ Status Sleeper::slice(Event& event, std::uint32_t seen) {
     return {};
   }
   slice_us_ = std::min(slice_us_ * 2, longest_slice_us);
-  return between_slices();
+  if (hooks_.progress) hooks_.progress();
+  return check_peers();
 }
 
-Status Sleeper::between_slices() {
+Status Sleeper::check_peers() {
   constexpr auto peer_check_period = std::chrono::milliseconds(100);
-  if (hooks_.progress) hooks_.progress();
   if (!hooks_.peers || Clock::now() < next_peer_check_) return {};
   next_peer_check_ = Clock::now() + peer_check_period;
   return hooks_.peers();

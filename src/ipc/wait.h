@@ -53,10 +53,10 @@ class Sleeper {
 
   // Sleeps one slice while `event` still holds `seen`.
   [[nodiscard]] Status slice(Event& event, std::uint32_t seen);
+  // Looks at intervals whether a peer has died; for waits that sleep in another way.
+  [[nodiscard]] Status check_peers();
 
  private:
-  [[nodiscard]] Status between_slices();
-
   const WaitHooks& hooks_;
   std::uint32_t slice_us_ = 50;
   Clock::time_point next_peer_check_ = Clock::now() + std::chrono::milliseconds(100);
