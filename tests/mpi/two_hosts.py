@@ -44,12 +44,13 @@ def problems_of(counters, crossed):
         yield f"{counters['wire_bytes']} bytes are said to have crossed, but the cable saw {crossed}"
 
 
-def run(ranks, seed, count=2, rounds=ROUNDS):
+def run(ranks, seed, count=2, rounds=ROUNDS, hints=""):
     stats = pathlib.Path(f"stats.{ranks}.json").absolute()
     os.environ["SHIMA_STATS"] = str(stats)
     with TwoHosts(count=count) as hosts:
         # Only the first host has the launcher's environment; `env` passes it to all.
-        command = ["env", f"SHIMA_STATS={stats}", os.environ["SHIMA"], "exec", PROGRAM, str(rounds), str(seed)]
+        command = ["env", f"SHIMA_STATS={stats}", f"SHIMA_HINTS={hints}", os.environ["SHIMA"], "exec", PROGRAM, str(rounds),
+                   str(seed)]
         job = hosts.run_mpi(os.environ["MPIEXEC"], ranks, command, timeout=70)
         crossed = hosts.bytes_on_wire()
     if job.returncode != 0:
@@ -62,7 +63,7 @@ def run(ranks, seed, count=2, rounds=ROUNDS):
 
 def main():
     try:
-        problems = run(4, 5000) + run(3, 6000) + run(5, 7000, count=3, rounds=10)
+        problems = run(4, 5000) + run(3, 6000, hints="shima_requests=touched") + run(5, 7000, count=3, rounds=10)
     except Unavailable as reason:
         print(f"skipped: {reason}")
         return SKIP

