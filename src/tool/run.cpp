@@ -19,6 +19,7 @@
 #include "tool/files/stripe_options.h"
 #include "tool/launch/builds.h"
 #include "tool/launch/detect_mpi.h"
+#include "tool/launch/lapi_job.h"
 #include "tool/launch/mpiexec.h"
 #include "tool/launch/one_space.h"
 #include "tool/launch/supervise.h"
@@ -115,9 +116,22 @@ Outcome<Command> job_command(const JobOptions& options) {
   return command;
 }
 
+Outcome<int> run_lapi_tasks(const JobOptions& options) {
+  const ProcessOptions& process = options.process;
+  const bool for_mpi = options.stats || !options.mpiexec.empty() ||
+                       !options.mpiexec_arguments.empty() || !process.hints.empty() ||
+                       !process.stripe.empty() || !process.mpi.empty();
+  if (for_mpi)
+    return refuse("shima run --lapi", "only -n, --one-space and --log go with it",
+                  "leave out the options for MPI programs");
+  if (!process.log_level.empty()) setenv("SHIMA_LOG", process.log_level.c_str(), 1);
+  return run_lapi_job(process.program, options.ranks, process.one_space);
+}
+
 }  // namespace
 
 Outcome<int> run_job(const JobOptions& options) {
+  if (options.lapi) return run_lapi_tasks(options);
   if (auto status = export_settings(options.process); !status)
     return std::unexpected(status.error());
   std::string stats_file;

@@ -25,6 +25,7 @@ struct JobOptions {
   ProcessOptions process;
   int ranks = 1;
   bool stats = false;
+  bool lapi = false;  // LAPI tasks instead of MPI ranks
   std::string mpiexec;
   std::vector<std::string> mpiexec_arguments;
 };

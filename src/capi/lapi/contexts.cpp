@@ -1,0 +1,123 @@
+#include "capi/lapi/contexts.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <mutex>
+
+#include "base/log.h"
+
+namespace shima::capi {
+namespace {
+
+using lapi::Engine;
+
+// A handle is the number of the context and a mark, so that other values are found out.
+constexpr lapi_handle_t handle_mark = 0x4c415000;
+
+struct Contexts {
+  std::mutex mutex;
+  std::array<Context, lapi::contexts_of_job> all;
+  int opened = 0;
+  pid_t process = 0;
+};
+
+// Never destroyed: threads of the program may call in until the process ends.
+Contexts& contexts() {
+  static auto* const made = new Contexts;
+  return *made;
+}
+
+// A process that exits without LAPI_Term leaves the job; one that is killed is lost.
+void leave_at_exit() {
+  Contexts& known = contexts();
+  if (known.process != ::getpid()) return;  // a child of fork
+  for (const Context& context : known.all)
+    if (context && context->engine) context->engine->leave_now();
+}
+
+std::expected<lapi::JobPlace, LapiError> own_place() {
+  const char* text = std::getenv(lapi::job_variable);
+  if (text == nullptr)
+    return refuse(LAPI_ERR_NOT_STARTED,
+                  "LAPI_Init: this process is not a task of a job; start the program with "
+                  "`shima run --lapi -n TASKS program`");
+  const auto place = lapi::parse_job_place(text);
+  if (!place)
+    return refuse(LAPI_ERR_NOT_STARTED,
+                  fmt::format("LAPI_Init: {}={} is not what `shima run --lapi` sets; do not change "
+                              "this variable",
+                              lapi::job_variable, text));
+  return *place;
+}
+
+std::expected<Context, Error> make_context(const lapi::JobPlace& place, int number,
+                                           const lapi_info_t& info) {
+  auto context = std::make_shared<LapiContext>();
+  SHIMA_TRY_ASSIGN(context->memory, lapi::map_job_memory(place, number));
+  SHIMA_TRY_ASSIGN(
+      context->engine,
+      Engine::start(lapi::JobMemory(context->memory.bytes(), place.tasks),
+                    {.task = place.task,
+                     .handle = handle_mark + static_cast<lapi_handle_t>(number),
+                     .completion_threads = info.num_compl_hndlr_thr,
+                     .on_error = info.err_hndlr,
+                     .node = {}}));
+  return context;
+}
+
+}  // namespace
+
+std::expected<lapi_handle_t, LapiError> open_context(const lapi_info_t& info) {
+  const auto place = own_place();
+  if (!place) return std::unexpected(place.error());
+  Contexts& known = contexts();
+  const std::lock_guard hold(known.mutex);
+  if (known.opened == lapi::contexts_of_job)
+    return refuse(LAPI_ERR_ALL_HNDL_IN_USE,
+                  fmt::format("LAPI_Init: a process may call it {} times; use one context for more "
+                              "purposes",
+                              lapi::contexts_of_job));
+  log_set_rank(place->task);
+  auto made = make_context(*place, known.opened, info);
+  if (!made) {
+    LapiError error = translate(made.error());
+    error.what = "LAPI_Init: " + error.what;
+    return std::unexpected(error);
+  }
+  if (known.opened == 0) {
+    known.process = ::getpid();
+    std::atexit(leave_at_exit);
+  }
+  const auto number = static_cast<std::size_t>(known.opened++);
+  known.all[number] = *std::move(made);
+  return handle_mark + static_cast<lapi_handle_t>(number);
+}
+
+namespace {
+
+std::expected<Context, LapiError> find_context(lapi_handle_t handle, bool take) {
+  Contexts& known = contexts();
+  const std::lock_guard hold(known.mutex);
+  const std::size_t number = handle - handle_mark;
+  if (number >= known.all.size() || !known.all[number])
+    return refuse(LAPI_ERR_HNDL_INVALID,
+                  fmt::format("{:#x} is not the handle of a context: use what LAPI_Init has "
+                              "stored, and not after LAPI_Term",
+                              handle));
+  return take ? std::exchange(known.all[number], nullptr) : known.all[number];
+}
+
+}  // namespace
+
+std::expected<Context, LapiError> context_of(lapi_handle_t handle) {
+  return find_context(handle, false);
+}
+
+std::expected<Context, LapiError> take_context(lapi_handle_t handle) {
+  return find_context(handle, true);
+}
+
+}  // namespace shima::capi

@@ -1,0 +1,234 @@
+// Calls that move data, and LAPI_Xfer, which is all of them.
+#include <fmt/format.h>
+
+#include "capi/lapi/checks.h"
+#include "lapi/vector.h"
+
+namespace {
+
+using namespace shima::capi;
+using shima::lapi::Call;
+using shima::lapi::Notices;
+using shima::lapi::Pieces;
+using shima::lapi::pieces_of;
+using shima::lapi::RmwRequest;
+
+std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
+
+LapiStatus put(LapiContext& context, const lapi_put_t& command) {
+  if (context.checks)
+    LAPI_TRY(check_range(context, command.tgt, command.len, command.tgt_addr, command.org_addr));
+  return translated(context.engine->put(
+      static_cast<int>(command.tgt), Pieces(command.tgt_addr, command.len),
+      Pieces(command.org_addr, command.len), command.tgt_cntr,
+      {.origin = command.org_cntr,
+       .complete = command.cmpl_cntr,
+       .sent = command.shdlr,
+       .sent_info = command.sinfo}));
+}
+
+LapiStatus get(LapiContext& context, const lapi_get_t& command) {
+  if (context.checks)
+    LAPI_TRY(check_range(context, command.tgt, command.len, command.tgt_addr, command.org_addr));
+  return translated(context.engine->get(
+      static_cast<int>(command.tgt), Pieces(command.tgt_addr, command.len),
+      Pieces(command.org_addr, command.len), command.tgt_cntr,
+      {.origin = command.org_cntr, .arrived = command.chndlr, .arrived_info = command.cinfo}));
+}
+
+// The two types of vectors differ in how they write an address.
+const lapi_vec_t* plain(const lapi_lvec_t* vector) {
+  static_assert(sizeof(lapi_vec_t) == sizeof(lapi_lvec_t));
+  return reinterpret_cast<const lapi_vec_t*>(vector);
+}
+
+LapiStatus putv(LapiContext& context, const lapi_putv_t& command) {
+  LAPI_TRY(check_vectors(context, command.tgt, plain(command.tgt_vec), command.org_vec));
+  return translated(context.engine->put(
+      static_cast<int>(command.tgt), pieces_of(*plain(command.tgt_vec)),
+      pieces_of(*command.org_vec), command.tgt_cntr,
+      {.origin = command.org_cntr,
+       .complete = command.cmpl_cntr,
+       .sent = command.shdlr,
+       .sent_info = command.sinfo}));
+}
+
+LapiStatus getv(LapiContext& context, const lapi_getv_t& command) {
+  LAPI_TRY(check_vectors(context, command.tgt, plain(command.tgt_vec), command.org_vec));
+  return translated(context.engine->get(
+      static_cast<int>(command.tgt), pieces_of(*plain(command.tgt_vec)),
+      pieces_of(*command.org_vec), command.tgt_cntr,
+      {.origin = command.org_cntr, .arrived = command.chndlr, .arrived_info = command.cinfo}));
+}
+
+LapiStatus am(LapiContext& context, const lapi_am_t& command) {
+  if (context.checks) {
+    LAPI_TRY(check_task(context, command.tgt));
+    LAPI_TRY(check_header(command.hdr_hdl, command.uhdr, command.uhdr_len));
+    LAPI_TRY(check_range(context, command.tgt, command.udata_len, 1, command.udata));
+  }
+  const bool light = command.Xfer_type == LAPI_AM_LW_XFER;
+  Notices notices;
+  if (!light)
+    notices = {.origin = command.org_cntr,
+               .complete = command.cmpl_cntr,
+               .sent = command.shdlr,
+               .sent_info = command.sinfo};
+  const Call call{.handler = command.hdr_hdl,
+                  .header = {static_cast<const std::byte*>(command.uhdr), command.uhdr_len},
+                  .copy = light};
+  return translated(context.engine->send_active(static_cast<int>(command.tgt), call,
+                                                Pieces(command.udata, command.udata_len),
+                                                light ? 0 : command.tgt_cntr, notices));
+}
+
+LapiStatus amv(LapiContext& context, const lapi_amv_t& command) {
+  LAPI_TRY(check_task(context, command.tgt));
+  LAPI_TRY(check_header(command.hdr_hdl, command.uhdr, command.uhdr_len));
+  LAPI_TRY(check_vector(command.org_vec, true));
+  const lapi_vec_t& vector = *command.org_vec;
+  const ulong strided[3] = {
+      vector.num_vecs,
+      vector.num_vecs > 0 && vector.info != nullptr ? number(vector.info[1]) : 0,
+      vector.num_vecs > 0 && vector.info != nullptr ? number(vector.info[2]) : 0};
+  Call call{.handler = command.hdr_hdl,
+            .header = {static_cast<const std::byte*>(command.uhdr), command.uhdr_len},
+            .vector = true,
+            .vector_type = vector.vec_type};
+  if (vector.vec_type == LAPI_GEN_IOVECTOR) call.lens = {vector.len, vector.num_vecs};
+  if (vector.vec_type == LAPI_GEN_STRIDED_XFER) call.lens = strided;
+  return translated(context.engine->send_active(static_cast<int>(command.tgt), call,
+                                                pieces_of(vector), command.tgt_cntr,
+                                                {.origin = command.org_cntr,
+                                                 .complete = command.cmpl_cntr,
+                                                 .sent = command.shdlr,
+                                                 .sent_info = command.sinfo}));
+}
+
+LapiStatus check_rmw(LapiContext& context, const lapi_rmw_t& command) {
+  LAPI_TRY(check_task(context, command.tgt));
+  if (command.op < FETCH_AND_ADD || command.op > COMPARE_AND_SWAP)
+    return refuse(LAPI_ERR_RMW_OP, fmt::format("operation {} is not one of RMW_ops_t",
+                                               static_cast<int>(command.op)));
+  if (command.size != 32 && command.size != 64)
+    return refuse(LAPI_ERR_OP_SZ,
+                  fmt::format("the variable has {} bits; it must have 32 or 64", command.size));
+  if (command.tgt_var == 0) return refuse(LAPI_ERR_TGT_VAR_NULL, "the target variable is NULL");
+  if (command.in_val == nullptr) return refuse(LAPI_ERR_IN_VAL_NULL, "the input value is NULL");
+  return {};
+}
+
+LapiStatus rmw(LapiContext& context, const lapi_rmw_t& command) {
+  LAPI_TRY(check_rmw(context, command));
+  RmwRequest request{.operation = command.op,
+                     .size_bits = command.size,
+                     .variable = command.tgt_var,
+                     .previous = command.prev_tgt_val};
+  const std::size_t inputs = command.op == COMPARE_AND_SWAP ? 2 : 1;
+  for (std::size_t i = 0; i < inputs; ++i)
+    request.input[i] =
+        command.size == 64
+            ? static_cast<std::uint64_t>(static_cast<const long long*>(command.in_val)[i])
+            : static_cast<std::uint32_t>(static_cast<const int*>(command.in_val)[i]);
+  return translated(context.engine->rmw(
+      static_cast<int>(command.tgt), request,
+      {.origin = command.org_cntr, .sent = command.shdlr, .sent_info = command.sinfo}));
+}
+
+LapiStatus transfer(LapiContext& context, const lapi_xfer_t& command) {
+  switch (command.Xfer_type) {
+    case LAPI_GET_XFER:
+      return get(context, command.Get);
+    case LAPI_PUT_XFER:
+      return put(context, command.Put);
+    case LAPI_AM_XFER:
+    case LAPI_AM_LW_XFER:
+      return am(context, command.Am);
+    case LAPI_RMW_XFER:
+      return rmw(context, command.Rmw);
+    case LAPI_GETV_XFER:
+      return getv(context, command.Getv);
+    case LAPI_PUTV_XFER:
+      return putv(context, command.Putv);
+    case LAPI_AMV_XFER:
+      return amv(context, command.Amv);
+    default:
+      return refuse(LAPI_ERR_XFER_CMD, fmt::format("transfer type {} is not supported",
+                                                   static_cast<int>(command.Xfer_type)));
+  }
+}
+
+}  // namespace
+
+int LAPI_Xfer(lapi_handle_t hndl, lapi_xfer_t* xfer_cmd) noexcept {
+  return with_context(hndl, [&](LapiContext& context) -> LapiStatus {
+    if (xfer_cmd == nullptr) return refuse(LAPI_ERR_XFER_CMD, "LAPI_Xfer: xfer_cmd is NULL");
+    return transfer(context, *xfer_cmd);
+  });
+}
+
+int LAPI_Put(lapi_handle_t hndl, uint tgt, ulong len, void* tgt_addr, void* org_addr,
+             lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr, lapi_cntr_t* cmpl_cntr) noexcept {
+  return with_context(hndl, [&](LapiContext& context) {
+    return put(context, {LAPI_PUT_XFER, 0, tgt, number(tgt_addr), org_addr, len, nullptr, nullptr,
+                         number(tgt_cntr), org_cntr, cmpl_cntr});
+  });
+}
+
+int LAPI_Get(lapi_handle_t hndl, uint tgt, ulong len, void* tgt_addr, void* org_addr,
+             lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr) noexcept {
+  return with_context(hndl, [&](LapiContext& context) {
+    return get(context, {LAPI_GET_XFER, 0, tgt, number(tgt_addr), org_addr, len, nullptr, nullptr,
+                         number(tgt_cntr), org_cntr});
+  });
+}
+
+int LAPI_Putv(lapi_handle_t hndl, uint tgt, lapi_vec_t* tgt_vec, lapi_vec_t* org_vec,
+              lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr, lapi_cntr_t* cmpl_cntr) noexcept {
+  return with_context(hndl, [&](LapiContext& context) {
+    return putv(context, {LAPI_PUTV_XFER, 0, tgt, reinterpret_cast<lapi_lvec_t*>(tgt_vec), org_vec,
+                          nullptr, nullptr, number(tgt_cntr), org_cntr, cmpl_cntr});
+  });
+}
+
+int LAPI_Getv(lapi_handle_t hndl, uint tgt, lapi_vec_t* tgt_vec, lapi_vec_t* org_vec,
+              lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr) noexcept {
+  return with_context(hndl, [&](LapiContext& context) {
+    return getv(context, {LAPI_GETV_XFER, 0, tgt, reinterpret_cast<lapi_lvec_t*>(tgt_vec), org_vec,
+                          nullptr, nullptr, number(tgt_cntr), org_cntr});
+  });
+}
+
+int LAPI_Amsend(lapi_handle_t hndl, uint tgt, void* hdr_hdl, void* uhdr, uint uhdr_len, void* udata,
+                ulong udata_len, lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr,
+                lapi_cntr_t* cmpl_cntr) noexcept {
+  return with_context(hndl, [&](LapiContext& context) {
+    return am(context, {LAPI_AM_XFER, 0, tgt, number(hdr_hdl), uhdr_len, uhdr, udata, udata_len,
+                        nullptr, nullptr, number(tgt_cntr), org_cntr, cmpl_cntr});
+  });
+}
+
+int LAPI_Amsendv(lapi_handle_t hndl, uint tgt, void* hdr_hdl, void* uhdr, uint uhdr_len,
+                 lapi_vec_t* org_vec, lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr,
+                 lapi_cntr_t* cmpl_cntr) noexcept {
+  return with_context(hndl, [&](LapiContext& context) {
+    return amv(context, {LAPI_AMV_XFER, 0, tgt, number(hdr_hdl), uhdr_len, uhdr, org_vec, nullptr,
+                         nullptr, number(tgt_cntr), org_cntr, cmpl_cntr});
+  });
+}
+
+int LAPI_Rmw(lapi_handle_t hndl, RMW_ops_t op, uint tgt, int* tgt_var, int* in_val,
+             int* prev_tgt_val, lapi_cntr_t* org_cntr) noexcept {
+  return with_context(hndl, [&](LapiContext& context) {
+    return rmw(context, {LAPI_RMW_XFER, 0, op, tgt, 32, number(tgt_var), in_val, prev_tgt_val,
+                         nullptr, nullptr, org_cntr});
+  });
+}
+
+int LAPI_Rmw64(lapi_handle_t hndl, RMW_ops_t op, uint tgt, long long* tgt_var, long long* in_val,
+               long long* prev_tgt_val, lapi_cntr_t* org_cntr) noexcept {
+  return with_context(hndl, [&](LapiContext& context) {
+    return rmw(context, {LAPI_RMW_XFER, 0, op, tgt, 64, number(tgt_var), in_val, prev_tgt_val,
+                         nullptr, nullptr, org_cntr});
+  });
+}

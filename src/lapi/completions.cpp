@@ -1,0 +1,57 @@
+#include "lapi/completions.h"
+
+#include "base/quiet_thread.h"
+
+namespace shima::lapi {
+namespace {
+
+thread_local bool own_thread = false;
+
+}  // namespace
+
+bool Completions::is_own_thread() { return own_thread; }
+
+void Completions::add(std::function<void()> work) {
+  std::unique_lock lock(mutex_);
+  waiting_.push_back(std::move(work));
+  const bool all_busy = busy_ == static_cast<int>(threads_.size());
+  if (all_busy && static_cast<int>(threads_.size()) < most_threads_)
+    if (auto started = start_quiet_thread([this] { run(); }))
+      threads_.push_back(*std::move(started));
+  changed_.notify_all();
+}
+
+void Completions::run() {
+  own_thread = true;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    const std::function<void()> work = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++busy_;
+    lock.unlock();
+    work();
+    lock.lock();
+    --busy_;
+    changed_.notify_all();
+  }
+}
+
+void Completions::finish() {
+  if (own_thread) return;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return threads_.empty() || (waiting_.empty() && busy_ == 0); });
+}
+
+void Completions::end() {
+  {
+    const std::lock_guard hold(mutex_);
+    ending_ = true;
+    changed_.notify_all();
+  }
+  for (std::thread& thread : threads_)
+    if (thread.joinable()) thread.join();
+}
+
+}  // namespace shima::lapi

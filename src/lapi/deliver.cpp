@@ -1,0 +1,197 @@
+// Messages of a context at their target.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/log.h"
+#include "lapi/direct_rmw.h"
+#include "lapi/engine.h"
+#include "lapi/vector.h"
+
+namespace shima::lapi {
+namespace {
+
+// The pieces that the header of a put or get lists, or its one address. False if it is malformed.
+bool read_pieces(const Arrival& arrival, std::uint64_t len_bytes, Pieces& pieces) {
+  const Message& head = arrival.head;
+  if (head.pieces == 0) {
+    pieces = Pieces(head.address, len_bytes);
+    return head.header_bytes == 0;
+  }
+  if (head.header_bytes != head.pieces * sizeof(Piece)) return false;
+  std::vector<Piece> many(head.pieces);
+  std::memcpy(many.data(), arrival.header.data(), arrival.header.size());
+  pieces = Pieces(std::move(many));
+  return pieces.len_bytes() >= len_bytes;
+}
+
+}  // namespace
+
+bool Engine::receive(int task) {
+  constexpr int most_steps = 64;  // the other tasks shall have their turns
+  Arrival& arrival = peers_[static_cast<std::size_t>(task)].arrival;
+  bool moved = false;
+  for (int i = 0; i < most_steps && node_->has_data(task); ++i)
+    moved |= receive_step(task, arrival);
+  return moved;
+}
+
+bool Engine::receive_step(int task, Arrival& arrival) {
+  const auto pull = [&](void* begin, std::size_t len_bytes) {
+    const iovec rest{static_cast<std::byte*>(begin) + arrival.got_bytes,
+                     len_bytes - arrival.got_bytes};
+    arrival.got_bytes += node_->pull(task, std::span(&rest, 1));
+    return arrival.got_bytes == len_bytes;
+  };
+  if (arrival.stage == Arrival::Stage::head) {
+    if (!pull(&arrival.head, sizeof arrival.head)) return true;
+    if (!well_formed(arrival.head)) {
+      node_->give_up(task);
+      return false;
+    }
+    arrival.header.resize(arrival.head.header_bytes);
+    arrival.got_bytes = 0;
+    arrival.stage = Arrival::Stage::header;
+  }
+  if (arrival.stage == Arrival::Stage::header) {
+    if (!arrival.header.empty() && !pull(arrival.header.data(), arrival.header.size())) return true;
+    arrival.stage = Arrival::Stage::data;
+    begin(task, arrival);
+  }
+  if (!receive_data(task, arrival)) return true;
+  finish_message(task, arrival);
+  arrival.stage = Arrival::Stage::head;
+  arrival.got_bytes = 0;
+  return true;
+}
+
+// True once all data has arrived. Data without a destination is dropped.
+bool Engine::receive_data(int task, Arrival& arrival) {
+  std::array<std::byte, 4096> dropped;
+  while (arrival.left_bytes > 0) {
+    std::array<iovec, 64> parts;
+    std::size_t count = arrival.walk.describe(parts, arrival.left_bytes);
+    if (count == 0) {
+      parts[0] = {dropped.data(), std::min<std::uint64_t>(arrival.left_bytes, dropped.size())};
+      count = 1;
+    }
+    const std::uint64_t taken = node_->pull(task, std::span(parts).first(count));
+    if (taken == 0) return false;
+    arrival.walk.advance_far(taken);
+    arrival.left_bytes -= taken;
+  }
+  return true;
+}
+
+// The header of a message is complete: decides where its data goes.
+void Engine::begin(int task, Arrival& arrival) {
+  Message& head = arrival.head;
+  Pieces into(std::vector<Piece>{});
+  switch (head.kind) {
+    case Kind::active:
+      if (arrival.lens_bytes() > arrival.header.size()) head.pieces = 0;
+      arrival.packet.clear();
+      if ((head.flags & data_by_address) != 0) return;  // finish_active() fetches it
+      if (head.data_bytes <= packet_bytes) {
+        arrival.packet.resize(head.data_bytes);
+        into = Pieces(arrival.packet.data(), head.data_bytes);
+      } else {
+        into = call_handler(task, arrival, nullptr);
+      }
+      break;
+    case Kind::put:
+      if (!read_pieces(arrival, head.data_bytes, into)) into = Pieces(std::vector<Piece>{});
+      break;
+    case Kind::get_reply:
+      arrival.operation = operations_.take(head.ticket, task);
+      if (arrival.operation) into = arrival.operation->destination;
+      break;
+    default:
+      break;
+  }
+  arrival.start_data(std::move(into));
+}
+
+void Engine::finish_message(int task, Arrival& arrival) {
+  ++receives_completed_;
+  const Message& head = arrival.head;
+  switch (head.kind) {
+    case Kind::active:
+      return finish_active(task, arrival);
+    case Kind::put:
+      return finish_put(task, head);
+    case Kind::get:
+      return serve_get(task, arrival);
+    case Kind::get_reply:
+      return finish_get(arrival, task);
+    case Kind::rmw:
+      return serve_rmw(task, head);
+    case Kind::rmw_reply:
+      return finish_rmw(task, head);
+    case Kind::count:
+      return grow_and_wake(counter_at(head.target_counter), task);
+    case Kind::done:
+      return finish_done(task, head);
+    case Kind::fence:
+      return send(task, {.kind = Kind::done, .flags = complete, .ticket = head.ticket});
+    case Kind::barrier:
+      if (head.code < barrier_messages_.size()) ++barrier_messages_[head.code];
+      return bell_->attendants.wake();
+    case Kind::gather: {
+      const std::lock_guard hold(gathering_);
+      peers_[static_cast<std::size_t>(task)].gathered.push_back(head.operands[0]);
+      return bell_->attendants.wake();
+    }
+  }
+}
+
+void Engine::finish_put(int task, const Message& head) {
+  if (head.target_counter != 0) grow_and_wake(counter_at(head.target_counter), task);
+  if (head.ticket != 0)
+    send(task, {.kind = Kind::done, .flags = complete, .ticket = head.ticket});
+}
+
+void Engine::serve_get(int task, Arrival& arrival) {
+  const std::uint64_t len_bytes = arrival.head.operands[0];
+  Pieces from;
+  Message reply{.kind = Kind::get_reply, .data_bytes = len_bytes, .ticket = arrival.head.ticket};
+  if (!read_pieces(arrival, len_bytes, from) || from.len_bytes() != len_bytes) {
+    node_->give_up(task);
+    return;
+  }
+  send(task, reply, {}, from, false, {counter_at(arrival.head.target_counter), task});
+}
+
+void Engine::finish_get(Arrival& arrival, int task) {
+  if (!arrival.operation) return;
+  tell_done(arrival.operation->notices, task);
+  arrival.operation.reset();
+}
+
+void Engine::serve_rmw(int task, const Message& head) {
+  const auto operation = static_cast<RMW_ops_t>(head.code & 0xff);
+  const std::uint32_t size_bits = head.code >> 8;
+  if ((size_bits != 32 && size_bits != 64) || head.address % (size_bits / 8) != 0 ||
+      operation > COMPARE_AND_SWAP) {
+    node_->give_up(task);
+    return;
+  }
+  Message reply{.kind = Kind::rmw_reply, .ticket = head.ticket};
+  reply.operands[0] = rmw_here(operation, size_bits, head.address, head.operands);
+  send(task, reply);
+}
+
+void Engine::finish_rmw(int task, const Message& head) {
+  const auto operation = operations_.take(head.ticket, task);
+  if (!operation) return;
+  store_previous(operation->previous, operation->size_bits, head.operands[0]);
+  tell_done(operation->notices, task);
+}
+
+void Engine::finish_done(int task, const Message& head) {
+  if (const auto notices = operations_.note_done(head.ticket, task, head.flags))
+    tell_done(*notices, task);
+}
+
+}  // namespace shima::lapi

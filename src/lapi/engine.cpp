@@ -1,0 +1,219 @@
+#include "lapi/engine.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include "base/cpu_mask.h"
+#include "base/log.h"
+#include "base/quiet_thread.h"
+
+namespace shima::lapi {
+namespace {
+
+// Whose dispatcher the calling thread is.
+thread_local const Engine* dispatching = nullptr;
+// Rounds in vain of the calling thread since the last message.
+thread_local unsigned idle_rounds = 0;
+
+constexpr std::uint32_t long_sleep_us = 1'000'000'000;
+
+}  // namespace
+
+// While a thread attends, messages wake it and not the helper.
+class Engine::Attendance {
+ public:
+  explicit Attendance(Engine& engine) : engine_(engine) {
+    engine_.bell_->attending.fetch_add(1, std::memory_order_seq_cst);
+  }
+  Attendance(const Attendance&) = delete;
+  Attendance& operator=(const Attendance&) = delete;
+  ~Attendance() {
+    engine_.bell_->attending.fetch_sub(1, std::memory_order_seq_cst);
+    if (engine_.has_data()) engine_.bell_->ring();
+  }
+
+ private:
+  Engine& engine_;
+};
+
+Engine::Engine(const JobMemory& memory, EngineOptions options)
+    : options_(std::move(options)),
+      tasks_(memory.tasks()),
+      completions_(std::max(options_.completion_threads, 1)),
+      peers_(static_cast<std::size_t>(memory.tasks())) {
+  may_spin_ = tasks_ <= CpuMask::own().count();
+}
+
+Result<std::unique_ptr<Engine>> Engine::start(JobMemory memory, EngineOptions options) {
+  std::unique_ptr<Engine> engine(new Engine(memory, std::move(options)));
+  NodeOptions node = engine->options_.node;
+  node.on_lost = [own = engine.get()](int task) { own->task_lost(task); };
+  SHIMA_TRY_ASSIGN(engine->node_, NodeTransport::join(memory, engine->task(), std::move(node)));
+  engine->bell_ = &engine->node_->bell();
+  SHIMA_TRY(engine->node_->watch());
+  SHIMA_TRY_ASSIGN(engine->helper_,
+                   start_quiet_thread([own = engine.get()] { own->help(); }));
+  return engine;
+}
+
+Engine::~Engine() {
+  stopping_ = true;
+  completions_.end();
+  if (bell_ != nullptr) bell_->ring_all();
+  if (helper_.joinable()) helper_.join();
+  node_.reset();
+}
+
+Status Engine::finish() {
+  set_interrupts(true);
+  completions_.finish();
+  const auto all_sent = [&] {
+    bool sent = operations_.empty();
+    for (int task = 0; task < tasks_; ++task)
+      sent &= peers_[static_cast<std::size_t>(task)].outbox.length() == 0;
+    return sent;
+  };
+  const Status status = wait(all_sent, [] { return Status{}; });
+  completions_.finish();
+  return status;
+}
+
+void Engine::leave_now() { node_->show_left(); }
+
+bool Engine::has_data() {
+  for (int task = 0; task < tasks_; ++task)
+    if (node_->has_data(task)) return true;
+  return false;
+}
+
+bool Engine::poll() {
+  if (dispatching != nullptr) return false;
+  const std::unique_lock hold(dispatcher_, std::try_to_lock);
+  return hold && run_round();
+}
+
+// The caller holds dispatcher_.
+bool Engine::run_round() {
+  dispatching = this;
+  bool moved = flush();
+  for (int task = 0; task < tasks_; ++task)
+    if (node_->has_data(task)) moved |= receive(task);
+  if (node_->changes() != seen_changes_) notice_changes();
+  dispatching = nullptr;
+  if (moved) bell_->attendants.wake();
+  return moved;
+}
+
+void Engine::help() {
+  std::uint32_t seen_changes = 0;
+  while (!stopping_) {
+    const std::uint32_t seen = bell_->helper.word.load(std::memory_order_seq_cst);
+    if (bell_->interrupts.load(std::memory_order_seq_cst) != 0) {
+      const std::lock_guard hold(dispatcher_);
+      while (run_round() && !stopping_) {
+      }
+    }
+    if (std::exchange(seen_changes, node_->changes()) != seen_changes) node_->look_again();
+    bell_->helper.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    const bool asleep = bell_->interrupts.load() == 0 || !has_data();
+    if (asleep && !stopping_) futex_wait(bell_->helper.word, seen, long_sleep_us);
+    bell_->helper.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+Status Engine::wait(Ready ready, Judge judge) {
+  if (ready()) return {};
+  if (dispatching != nullptr)
+    return fail(Code::unsupported_operation,
+                "a header handler may not wait; do it in the completion handler");
+  const Attendance here(*this);
+  constexpr int spins = 4000;
+  constexpr int yields = 3;
+  for (int i = 0; may_spin_ && i < spins; ++i) {
+    if (poll()) i = 0;
+    if (ready()) return {};
+    relax_core();
+  }
+  for (int i = 0; i < yields; ++i) {
+    std::ignore = poll();
+    if (ready()) return {};
+    sched_yield();
+  }
+  return wait_asleep(ready, judge);
+}
+
+// A judgement counts only if there is no message left that came before it.
+Status Engine::wait_asleep(Ready ready, Judge judge) {
+  while (true) {
+    const Status verdict = judge();
+    while (poll()) {
+      if (ready()) return {};
+    }
+    if (ready()) return {};
+    if (!verdict && !has_data()) return verdict;
+    sleep_briefly(ready);
+  }
+}
+
+void Engine::sleep_briefly(Ready ready) {
+  constexpr std::uint32_t slice_us = 1'000'000;
+  const std::uint32_t seen = bell_->attendants.word.load(std::memory_order_seq_cst);
+  bell_->attendants.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  // Another thread may be the dispatcher, and take long.
+  if (has_data())
+    sched_yield();
+  else if (!ready())
+    futex_wait(bell_->attendants.word, seen, slice_us);
+  bell_->attendants.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Engine::set_counter(lapi_cntr_t& counter, int value) {
+  operations_.forget_failure(counter);
+  set(counter, value);
+  bell_->attendants.wake();
+}
+
+Status Engine::wait_counter(lapi_cntr_t& counter, int value) {
+  return wait([&] { return take(counter, value); }, [&] { return can_grow(counter); });
+}
+
+void Engine::probe() {
+  if (dispatching != nullptr) return;
+  if (poll()) {
+    idle_rounds = 0;
+    return;
+  }
+  const unsigned patience = may_spin_ ? 2000 : 2;
+  if (++idle_rounds < patience) return;
+  if (idle_rounds < patience + 1000) {
+    sched_yield();
+    return;
+  }
+  const Attendance here(*this);
+  const std::uint32_t seen = bell_->attendants.word.load(std::memory_order_seq_cst);
+  bell_->attendants.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  constexpr std::uint32_t nap_us = 200;
+  if (!has_data()) futex_wait(bell_->attendants.word, seen, nap_us);
+  bell_->attendants.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+uint Engine::poll_messages(uint rounds) {
+  const std::uint64_t sends = sends_completed_.load();
+  const std::uint64_t receives = receives_completed_.load();
+  uint flags = 0;
+  for (uint i = 0; i < rounds && flags == 0; ++i) {
+    probe();
+    if (sends_completed_.load() != sends) flags |= LAPI_SEND_COMPLETE;
+    if (receives_completed_.load() != receives) flags |= LAPI_RECV_COMPLETE;
+  }
+  return flags == 0 ? LAPI_DISP_CNTR : flags;
+}
+
+void Engine::set_interrupts(bool on) {
+  bell_->interrupts.store(on ? 1 : 0, std::memory_order_seq_cst);
+  bell_->helper.post();
+}
+
+bool Engine::interrupts() { return bell_->interrupts.load(std::memory_order_seq_cst) != 0; }
+
+}  // namespace shima::lapi

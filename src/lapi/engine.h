@@ -1,0 +1,193 @@
+// A context: one task's end of one-sided communication and active messages.
+//
+// An operation goes the shortest way to its target: by pointers within one address space, by
+// process_vm_* if the data is large, else as a message. Messages of a task to another arrive in
+// order. Whichever thread polls is the *dispatcher*: it takes messages from the streams and serves
+// them, one thread at a time. Threads that wait poll first, then sleep until the bell rings. A
+// helper thread polls if no other does and interrupts are on. A fence is a message that every
+// target answers after all earlier ones.
+//
+// The loss of a task ends the waits that need it: see can_grow().
+#pragma once
+
+#include <lapi.h>
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "base/result.h"
+#include "lapi/arrival.h"
+#include "lapi/completions.h"
+#include "lapi/counter.h"
+#include "lapi/handlers.h"
+#include "lapi/operation.h"
+#include "lapi/outbox.h"
+#include "lapi/way/node_transport.h"
+
+namespace shima::lapi {
+
+struct EngineOptions {
+  int task = 0;
+  lapi_handle_t handle = 0;
+  int completion_threads = 1;
+  LAPI_err_hndlr* on_error = nullptr;
+  NodeOptions node;
+};
+
+// An active message without its data.
+struct Call {
+  std::uint64_t handler = 0;
+  std::span<const std::byte> header;
+  bool vector = false;  // the handler returns a vector
+  lapi_vectype_t vector_type = LAPI_GEN_IOVECTOR;
+  std::span<const ulong> lens{};  // of the origin's pieces, for a vector handler
+  bool copy = false;            // header and data may be reused at once
+};
+
+struct RmwRequest {
+  RMW_ops_t operation = FETCH_AND_ADD;
+  std::uint32_t size_bits = 32;
+  std::uint64_t variable = 0;
+  std::array<std::uint64_t, 2> input{};
+  void* previous = nullptr;
+};
+
+class Engine {
+ public:
+  static constexpr std::uint64_t packet_bytes = 2048;  // MAX_PKT_SZ
+
+  [[nodiscard]] static Result<std::unique_ptr<Engine>> start(JobMemory memory,
+                                                             EngineOptions options);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+  // Completes what this task has sent and leaves the job.
+  [[nodiscard]] Status finish();
+  // Only shows that the task leaves: for the end of the process.
+  void leave_now();
+
+  [[nodiscard]] int task() const { return options_.task; }
+  [[nodiscard]] int tasks() const { return tasks_; }
+  [[nodiscard]] Handlers& handlers() { return handlers_; }
+
+  // Operations (operate.cpp).
+  [[nodiscard]] Status put(int task, const Pieces& target, const Pieces& origin,
+                           std::uint64_t target_counter, const Notices& notices);
+  [[nodiscard]] Status get(int task, const Pieces& target, const Pieces& origin,
+                           std::uint64_t target_counter, const Notices& notices);
+  [[nodiscard]] Status send_active(int task, const Call& call, const Pieces& data,
+                                   std::uint64_t target_counter, const Notices& notices);
+  [[nodiscard]] Status rmw(int task, const RmwRequest& request, const Notices& notices);
+
+  // Counters and progress.
+  void set_counter(lapi_cntr_t& counter, int value);
+  [[nodiscard]] Status wait_counter(lapi_cntr_t& counter, int value);
+  // One round of the dispatcher; gives the core away after many calls in vain.
+  void probe();
+  // Polls up to `rounds` times; returns LAPI_*_COMPLETE flags.
+  [[nodiscard]] uint poll_messages(uint rounds);
+  void set_interrupts(bool on);
+  [[nodiscard]] bool interrupts();
+
+  // Meetings (meet.cpp).
+  [[nodiscard]] Status fence();
+  [[nodiscard]] Status global_fence();
+  [[nodiscard]] Status gather(std::uint64_t value, std::span<std::uint64_t> all);
+
+ private:
+  struct Peer {
+    Outbox outbox;
+    Arrival arrival;
+    std::atomic<std::uint64_t> sent{0};    // messages that a fence covers
+    std::atomic<std::uint64_t> fenced{0};  // of them, known to be stored
+    std::deque<std::uint64_t> gathered;
+    bool is_gone = false;  // and its operations have failed
+  };
+  class Attendance;
+  using Ready = FunctionRef<bool()>;
+  using Judge = FunctionRef<Status()>;
+
+  explicit Engine(const JobMemory& memory, EngineOptions options);
+
+  // Waiting (engine.cpp).
+  [[nodiscard]] Status wait(Ready ready, Judge judge);
+  [[nodiscard]] Status wait_asleep(Ready ready, Judge judge);
+  void sleep_briefly(Ready ready);
+  [[nodiscard]] bool poll();
+  [[nodiscard]] bool run_round();
+  [[nodiscard]] bool has_data();
+  void help();
+  [[nodiscard]] Status can_grow(lapi_cntr_t& counter);
+
+  // Sending (operate.cpp).
+  [[nodiscard]] Status check_target(int task);
+  void send(int task, const Message& message, std::span<const std::byte> header = {},
+            const Pieces& data = {}, bool copy_data = false, const Sent& sent = {});
+  [[nodiscard]] bool flush();
+  void throttle(int task);
+  void tell(const Sent& sent, int task, uint reason);
+  void tell_done(const Notices& notices, int task);
+  void grow_and_wake(lapi_cntr_t* counter, int source);
+  void grow_at_target(int task, std::uint64_t counter);
+  [[nodiscard]] Status copy(int task, Direction direction, const Pieces& here,
+                            const Pieces& there);
+
+  // Receiving (deliver.cpp).
+  [[nodiscard]] bool receive(int task);
+  [[nodiscard]] bool receive_step(int task, Arrival& arrival);
+  [[nodiscard]] bool receive_data(int task, Arrival& arrival);
+  void begin(int task, Arrival& arrival);
+  void finish_message(int task, Arrival& arrival);
+  void finish_put(int task, const Message& head);
+  void serve_get(int task, Arrival& arrival);
+  void finish_get(Arrival& arrival, int task);
+  void serve_rmw(int task, const Message& head);
+  void finish_rmw(int task, const Message& head);
+  void finish_done(int task, const Message& head);
+  void finish_active(int task, Arrival& arrival);
+  void finish_call(int task, std::uint64_t target_counter, std::uint64_t ticket);
+  [[nodiscard]] Pieces call_handler(int task, Arrival& arrival, std::byte* packet);
+  [[nodiscard]] Pieces call_vector_handler(void* handler, Arrival& arrival,
+                                           lapi_return_info_t& info);
+  void report(const Error& error, int task, lapi_err_t type);
+
+  // Losses (meet.cpp).
+  [[nodiscard]] bool is_gone(int task);
+  [[nodiscard]] Status check_needed(int task, const char* what);
+  [[nodiscard]] Status check_all_in(std::uint64_t number);
+  void notice_changes();
+  void task_lost(int task);
+  void fail_operations(int task);
+
+  EngineOptions options_;
+  int tasks_;
+  bool may_spin_ = false;
+  std::unique_ptr<NodeTransport> node_;
+  Bell* bell_ = nullptr;
+  Handlers handlers_;
+  Operations operations_;
+  Completions completions_;
+  std::vector<Peer> peers_;
+
+  std::mutex dispatcher_;
+  std::uint32_t seen_changes_ = 0;
+  std::atomic<std::uint64_t> sends_completed_{0};
+  std::atomic<std::uint64_t> receives_completed_{0};
+
+  std::mutex meeting_;  // one meeting at a time
+  std::uint64_t barriers_ = 0;
+  std::array<std::atomic<std::uint64_t>, 32> barrier_messages_{};
+  std::mutex gathering_;
+
+  std::atomic<bool> stopping_{false};
+  std::thread helper_;
+};
+
+}  // namespace shima::lapi

@@ -1,0 +1,31 @@
+// Header handlers: which addresses and indices from other tasks may be called.
+//
+// An index has been registered by the program. An address must lie in executable memory of this
+// process, so that a faulty or hostile peer can't make it jump to data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <unordered_set>
+
+#include "base/result.h"
+
+namespace shima::lapi {
+
+class Handlers {
+ public:
+  static constexpr int most = 64;  // indices 1 to 63
+
+  void set(int index, void* handler);
+  [[nodiscard]] void* get(int index);
+  // The function that an address or an index in a message names.
+  [[nodiscard]] Result<void*> find(std::uint64_t named);
+
+ private:
+  std::mutex mutex_;
+  std::array<void*, most> table_{};
+  std::unordered_set<std::uint64_t> executable_;  // addresses that were found to be
+};
+
+}  // namespace shima::lapi

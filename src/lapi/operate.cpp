@@ -1,0 +1,230 @@
+// Operations of a context at their origin.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "lapi/direct_rmw.h"
+#include "lapi/engine.h"
+
+namespace shima::lapi {
+namespace {
+
+// From this size on, process_vm_* is cheaper than two copies through a ring.
+constexpr std::uint64_t copy_from_bytes = 16 << 10;
+
+std::span<const std::byte> bytes_of(std::span<const Piece> pieces) {
+  return std::as_bytes(pieces);
+}
+
+}  // namespace
+
+Status Engine::check_target(int task) {
+  if (!is_gone(task)) return {};
+  return fail(Code::peer_lost,
+              fmt::format("task {} has {}", task,
+                          node_->standing(task) == Standing::left
+                              ? "left the job (LAPI_Term, or the end of its program)"
+                              : "ended without LAPI_Term, or cannot be reached"));
+}
+
+void Engine::grow_and_wake(lapi_cntr_t* counter, int source) {
+  if (counter == nullptr) return;
+  grow(*counter, source);
+  bell_->attendants.wake();
+}
+
+void Engine::tell(const Sent& sent, int task, uint reason) {
+  ++sends_completed_;
+  if (reason == LAPI_SUCCESS) grow_and_wake(sent.counter, sent.source);
+  if (sent.handler == nullptr) return;
+  lapi_handle_t handle = options_.handle;
+  lapi_sh_info_t info{static_cast<uint>(task), reason, {}};
+  sent.handler(&handle, sent.info, &info);
+}
+
+void Engine::tell_done(const Notices& notices, int task) {
+  if (notices.origin != nullptr || notices.sent != nullptr)
+    tell({notices.origin, task, notices.sent, notices.sent_info}, task, LAPI_SUCCESS);
+  grow_and_wake(notices.complete, task);
+  if (notices.arrived == nullptr) return;
+  completions_.add([handle = options_.handle, notices]() mutable {
+    notices.arrived(&handle, notices.arrived_info);
+  });
+}
+
+void Engine::send(int task, const Message& message, std::span<const std::byte> header,
+                  const Pieces& data, bool copy_data, const Sent& sent) {
+  if (is_gone(task)) return tell(sent, task, LAPI_ERR_TASK_LOST);
+  Peer& peer = peers_[static_cast<std::size_t>(task)];
+  if (message.kind == Kind::active || message.kind == Kind::put || message.kind == Kind::count ||
+      message.kind == Kind::get)
+    peer.sent.fetch_add(1, std::memory_order_seq_cst);
+  const bool is_sent = peer.outbox.send(*node_, task, message, header, data, copy_data, sent);
+  node_->notify(task);
+  if (is_sent)
+    tell(sent, task, LAPI_SUCCESS);
+  else
+    throttle(task);
+}
+
+// Keeps a stream of operations from filling memory.
+void Engine::throttle(int task) {
+  constexpr std::size_t most = 256;
+  const Outbox& outbox = peers_[static_cast<std::size_t>(task)].outbox;
+  if (outbox.length() < most || node_->standing(task) != Standing::running) return;
+  std::ignore = wait([&] { return outbox.length() < most / 2; },
+                     [&] { return check_target(task); });
+}
+
+// Sends what waits in the outboxes.
+bool Engine::flush() {
+  bool moved = false;
+  for (int task = 0; task < tasks_; ++task) {
+    Outbox& outbox = peers_[static_cast<std::size_t>(task)].outbox;
+    if (outbox.length() == 0) continue;
+    std::vector<Sent> sent;
+    if (!outbox.flush(*node_, task, sent)) continue;
+    moved = true;
+    node_->notify(task);
+    for (const Sent& one : sent) tell(one, task, LAPI_SUCCESS);
+  }
+  return moved;
+}
+
+void Engine::grow_at_target(int task, std::uint64_t counter) {
+  if (counter == 0) return;
+  if (node_->reach(task) == Reach::pointer) {
+    grow(*counter_at(counter), options_.task);
+    node_->wake_waiters(task);
+    return;
+  }
+  Message message{.kind = Kind::count, .target_counter = counter};
+  send(task, message);
+}
+
+Status Engine::copy(int task, Direction direction, const Pieces& here, const Pieces& there) {
+  if (node_->reach(task) == Reach::copy)
+    return node_->copy(task, direction, here.all(), there.all());
+  for_each_pair(here.all(), there.all(), [&](std::uint64_t own, std::uint64_t far, std::uint64_t len) {
+    const bool is_read = direction == Direction::read;
+    std::memmove(reinterpret_cast<void*>(is_read ? own : far),
+                 reinterpret_cast<const void*>(is_read ? far : own), len);
+  });
+  return {};
+}
+
+Status Engine::put(int task, const Pieces& target, const Pieces& origin,
+                   std::uint64_t target_counter, const Notices& notices) {
+  SHIMA_TRY(check_target(task));
+  const std::uint64_t len_bytes = origin.len_bytes();
+  const Reach reach = node_->reach(task);
+  if (reach == Reach::pointer || (reach == Reach::copy && len_bytes >= copy_from_bytes)) {
+    SHIMA_TRY(copy(task, Direction::write, origin, target));
+    grow_at_target(task, target_counter);
+    tell_done(notices, task);
+    return {};
+  }
+  Message message{.kind = Kind::put, .data_bytes = len_bytes, .target_counter = target_counter};
+  std::span<const std::byte> header;
+  if (target.is_many()) {
+    header = bytes_of(target.all());
+    message.pieces = static_cast<std::uint32_t>(target.all().size());
+    message.header_bytes = static_cast<std::uint32_t>(header.size());
+  } else {
+    message.address = target.all().front().address;
+  }
+  if (notices.complete != nullptr)
+    message.ticket = operations_.add(
+        {.task = task, .expected = complete, .notices = {.complete = notices.complete}});
+  send(task, message, header, origin, false,
+       {notices.origin, task, notices.sent, notices.sent_info});
+  return {};
+}
+
+Status Engine::get(int task, const Pieces& target, const Pieces& origin,
+                   std::uint64_t target_counter, const Notices& notices) {
+  SHIMA_TRY(check_target(task));
+  if (node_->reach(task) != Reach::none) {
+    SHIMA_TRY(copy(task, Direction::read, origin, target));
+    grow_at_target(task, target_counter);
+    tell_done(notices, task);
+    return {};
+  }
+  Message message{.kind = Kind::get, .target_counter = target_counter};
+  std::span<const std::byte> header;
+  if (target.is_many()) {
+    header = bytes_of(target.all());
+    message.pieces = static_cast<std::uint32_t>(target.all().size());
+    message.header_bytes = static_cast<std::uint32_t>(header.size());
+  } else {
+    message.address = target.all().front().address;
+  }
+  message.operands[0] = origin.len_bytes();
+  message.ticket =
+      operations_.add({.task = task, .notices = notices, .destination = origin});
+  send(task, message, header);
+  return {};
+}
+
+Status Engine::send_active(int task, const Call& call, const Pieces& data,
+                           std::uint64_t target_counter, const Notices& notices) {
+  SHIMA_TRY(check_target(task));
+  Message message{.kind = Kind::active,
+                  .flags = call.vector ? vector_handler : std::uint8_t{0},
+                  .vector_type = static_cast<std::uint16_t>(call.vector_type),
+                  .data_bytes = data.len_bytes(),
+                  .address = call.handler,
+                  .target_counter = target_counter,
+                  .pieces = static_cast<std::uint32_t>(call.lens.size())};
+  std::vector<std::byte> header(call.lens.size_bytes() + call.header.size());
+  if (!call.lens.empty())
+    std::memcpy(header.data(), call.lens.data(), call.lens.size_bytes());
+  if (!call.header.empty())
+    std::memcpy(header.data() + call.lens.size_bytes(), call.header.data(), call.header.size());
+  message.header_bytes = static_cast<std::uint32_t>(header.size());
+  const bool by_address = !data.is_many() && !call.copy && message.data_bytes >= copy_from_bytes &&
+                          node_->reach(task) != Reach::none && task != options_.task;
+  const auto expected = static_cast<std::uint8_t>(
+      (notices.complete != nullptr ? complete : 0) | (by_address ? origin_free : 0));
+  if (expected != 0) {
+    Notices later = notices;
+    if (!by_address) later.origin = nullptr, later.sent = nullptr;
+    message.ticket = operations_.add({.task = task, .expected = expected, .notices = later});
+  }
+  if (!by_address) {
+    send(task, message, header, data, call.copy,
+         {notices.origin, task, notices.sent, notices.sent_info});
+    return {};
+  }
+  message.flags |= data_by_address;
+  message.operands[0] = data.all().front().address;
+  send(task, message, header);
+  return {};
+}
+
+Status Engine::rmw(int task, const RmwRequest& request, const Notices& notices) {
+  SHIMA_TRY(check_target(task));
+  if (request.variable % (request.size_bits / 8) != 0)
+    return fail(Code::bad_argument,
+                fmt::format("the variable at {:#x} is not aligned to its {} bytes",
+                            request.variable, request.size_bits / 8));
+  if (node_->reach(task) == Reach::pointer) {
+    const std::uint64_t previous =
+        rmw_here(request.operation, request.size_bits, request.variable, request.input);
+    store_previous(request.previous, request.size_bits, previous);
+    tell_done(notices, task);
+    return {};
+  }
+  Message message{.kind = Kind::rmw,
+                  .address = request.variable,
+                  .operands = request.input,
+                  .code = static_cast<std::uint32_t>(request.operation) | request.size_bits << 8};
+  message.ticket = operations_.add({.task = task,
+                                    .notices = notices,
+                                    .previous = request.previous,
+                                    .size_bits = request.size_bits});
+  send(task, message);
+  return {};
+}
+
+}  // namespace shima::lapi

@@ -1,0 +1,85 @@
+#include "lapi/outbox.h"
+
+#include <array>
+#include <cstring>
+
+namespace shima::lapi {
+
+bool Sending::push(Transport& way, int task) {
+  const std::uint64_t front_bytes = sizeof head + header.size();
+  while (true) {
+    std::array<iovec, 64> parts;
+    std::size_t count = 0;
+    if (done_bytes < sizeof head)
+      parts[count++] = {reinterpret_cast<std::byte*>(&head) + done_bytes, sizeof head - done_bytes};
+    if (done_bytes < front_bytes && !header.empty()) {
+      const std::uint64_t at = done_bytes < sizeof head ? 0 : done_bytes - sizeof head;
+      parts[count++] = {const_cast<std::byte*>(header.data()) + at, header.size() - at};
+    }
+    count += data.describe(std::span(parts).subspan(count), UINT64_MAX);
+    if (count == 0) return true;
+    const std::uint64_t taken = way.push(task, std::span(parts).first(count));
+    const std::uint64_t of_front = std::min(taken, front_bytes - done_bytes);
+    sent_bytes += taken;
+    done_bytes += of_front;
+    data.advance_far(taken - of_front);
+    if (taken == 0) return false;
+  }
+}
+
+bool Outbox::send(Transport& way, int task, const Message& head, std::span<const std::byte> header,
+                  const Pieces& data, bool copy_data, const Sent& sent) {
+  Sending sending{head, header, Walk(data.all())};
+  const std::lock_guard hold(mutex_);
+  if (waiting_.empty() && sending.push(way, task)) return true;
+  keep(sending, data, copy_data, sent);
+  return false;
+}
+
+void Outbox::keep(Sending sending, const Pieces& data, bool copy_data, const Sent& sent) {
+  waiting_.push_back({sending, {sending.header.begin(), sending.header.end()}, {}, {}, sent});
+  Waiting& kept = waiting_.back();  // a deque does not move it
+  kept.sending.header = kept.header;
+  if (copy_data) {
+    while (!kept.sending.data.at_end()) {
+      const Piece piece = kept.sending.data.rest();
+      kept.copy.insert(kept.copy.end(), piece.data(), piece.data() + piece.len_bytes);
+      kept.sending.data.advance(piece.len_bytes);
+    }
+    kept.data = Pieces(kept.copy.data(), kept.copy.size());
+    kept.sending.data = Walk(kept.data.all());
+  } else {
+    kept.data = data;
+    kept.sending.data = Walk(kept.data.all());
+    kept.sending.data.advance_far(sending.sent_bytes - sending.done_bytes);
+  }
+  length_.store(waiting_.size(), std::memory_order_seq_cst);
+}
+
+bool Outbox::flush(Transport& way, int task, std::vector<Sent>& sent) {
+  const std::unique_lock hold(mutex_, std::try_to_lock);
+  if (!hold) return false;
+  bool moved = false;
+  while (!waiting_.empty()) {
+    Waiting& first = waiting_.front();
+    const std::uint64_t before = first.sending.sent_bytes;
+    const bool all_sent = first.sending.push(way, task);
+    moved |= first.sending.sent_bytes != before;
+    if (!all_sent) return moved;
+    sent.push_back(first.sent);
+    waiting_.pop_front();
+    length_.store(waiting_.size(), std::memory_order_seq_cst);
+  }
+  return moved;
+}
+
+std::vector<Sent> Outbox::drop() {
+  const std::lock_guard hold(mutex_);
+  std::vector<Sent> dropped;
+  for (const Waiting& waiting : waiting_) dropped.push_back(waiting.sent);
+  waiting_.clear();
+  length_.store(0, std::memory_order_seq_cst);
+  return dropped;
+}
+
+}  // namespace shima::lapi

@@ -1,0 +1,134 @@
+#include "lapi/way/node_transport.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+#include "ipc/process_vm.h"
+
+namespace shima::lapi {
+namespace {
+
+// Moves one piece with one call; the common case needs no lists.
+bool copied_at_once(pid_t pid, Direction direction, const Piece& here, const Piece& there) {
+  const iovec local{here.data(), here.len_bytes};
+  const iovec remote{there.data(), there.len_bytes};
+  const auto call = direction == Direction::read ? process_vm_readv : process_vm_writev;
+  const ssize_t moved = call(pid, &local, 1, &remote, 1, 0);
+  return moved >= 0 && static_cast<std::uint64_t>(moved) == here.len_bytes;
+}
+
+}  // namespace
+
+NodeTransport::NodeTransport(JobMemory memory, int task, NodeOptions options)
+    : memory_(memory),
+      task_(task),
+      options_(std::move(options)),
+      peers_(static_cast<std::size_t>(memory.tasks())) {}
+
+Result<std::unique_ptr<NodeTransport>> NodeTransport::join(JobMemory memory, int task,
+                                                           NodeOptions options) {
+  std::unique_ptr<NodeTransport> made(new NodeTransport(memory, task, std::move(options)));
+  SHIMA_TRY(made->appear());
+  return made;
+}
+
+Status NodeTransport::appear() {
+  Mailbox& own = memory_.mailbox(task_);
+  if (own.standing.load(std::memory_order_seq_cst) != 0)
+    return fail(Code::not_same,
+                fmt::format("process {} is task {} of this job already", own.process.pid, task_));
+  if (::getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_)
+    return fail_errno(errno, "creating a nonce");
+  own.process = ProcessIdentity::own();
+  own.place = own_space_place();
+  own.nonce = nonce_;
+  own.nonce_address = reinterpret_cast<std::uint64_t>(&nonce_);
+  own.bell.interrupts.store(1, std::memory_order_seq_cst);
+  allow_reach();
+  memory_.change(task_, Standing::running);
+  return {};
+}
+
+NodeTransport::~NodeTransport() { leave(); }
+
+void NodeTransport::leave() {
+  stopping_ = true;
+  look_again();
+  if (watcher_.joinable()) watcher_.join();
+  show_left();
+}
+
+void NodeTransport::show_left() {
+  if (memory_.mailbox(task_).standing.load() == static_cast<std::uint32_t>(Standing::running))
+    memory_.change(task_, Standing::left);
+}
+
+void NodeTransport::give_up(int task) {
+  log(LogLevel::error, "LAPI: task {} has sent a message that is malformed; it is ignored from now",
+      task);
+  peers_[static_cast<std::size_t>(task)].broken = true;
+  peers_[static_cast<std::size_t>(task)].lost = true;
+}
+
+Standing NodeTransport::standing(int task) {
+  const auto shown = static_cast<Standing>(
+      memory_.mailbox(task).standing.load(std::memory_order_seq_cst));
+  const bool lost = peers_[static_cast<std::size_t>(task)].lost.load(std::memory_order_seq_cst);
+  return lost && shown != Standing::left ? Standing::lost : shown;
+}
+
+std::size_t NodeTransport::push(int task, std::span<const iovec> pieces) {
+  ByteRing& ring = memory_.ring(task_, task);
+  const std::size_t sent = ring.write(pieces);
+  // Full, or there has been room only for a part: then the caller tries the rest.
+  if (sent == 0 && ring.ask_for_room()) return ring.write(pieces);
+  return sent;
+}
+
+std::size_t NodeTransport::pull(int task, std::span<const iovec> pieces) {
+  ByteRing& ring = memory_.ring(task, task_);
+  const std::size_t taken = ring.read(pieces);
+  if (taken > 0 && ring.take_request()) memory_.mailbox(task).bell.ring();
+  return taken;
+}
+
+Reach NodeTransport::reach(int task) {
+  std::atomic<int>& known = peers_[static_cast<std::size_t>(task)].reach;
+  if (const int value = known.load(std::memory_order_acquire); value >= 0)
+    return static_cast<Reach>(value);
+  if (standing(task) != Standing::running) return Reach::none;
+  const std::lock_guard hold(finding_);
+  const Reach found = std::min(find_reach(task), options_.most);
+  known.store(static_cast<int>(found), std::memory_order_release);
+  return found;
+}
+
+Reach NodeTransport::find_reach(int task) {
+  const Mailbox& peer = memory_.mailbox(task);
+  if (task == task_ || options_.same_process || held_.hold(peer.place, peer.process.pid))
+    return Reach::pointer;
+  return prove_reach(peer.process.pid, peer.nonce_address, peer.nonce) ? Reach::copy : Reach::none;
+}
+
+Status NodeTransport::copy(int task, Direction direction, std::span<const Piece> here,
+                           std::span<const Piece> there) {
+  const pid_t pid = memory_.mailbox(task).process.pid;
+  if (here.size() == 1 && there.size() == 1 && here[0].len_bytes == there[0].len_bytes &&
+      copied_at_once(pid, direction, here[0], there[0]))
+    return {};
+  RemoteTransfer transfer(pid, direction);
+  Status status;
+  for_each_pair(here, there, [&](std::uint64_t local, std::uint64_t remote, std::uint64_t len) {
+    if (status) status = transfer.add(local, remote, len);
+  });
+  if (!status) return status;
+  return transfer.flush();
+}
+
+}  // namespace shima::lapi

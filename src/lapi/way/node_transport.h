@@ -1,0 +1,93 @@
+// The tasks of one node: rings in the job's memory; their own memory by pointers within one address
+// space, by process_vm_* otherwise.
+//
+// A thread sleeps until a process of another task ends, and reports that.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/process_handle.h"
+#include "base/unique_fd.h"
+#include "ipc/one_space.h"
+#include "lapi/way/job_memory.h"
+#include "lapi/way/transport.h"
+
+namespace shima::lapi {
+
+struct NodeOptions {
+  Reach most = Reach::pointer;        // tests forbid more
+  bool same_process = false;          // tests: the tasks are threads of this process
+  std::function<void(int)> on_lost;   // called on the watching thread
+};
+
+class NodeTransport : public Transport {
+ public:
+  // Shows the task to the others; an error if another process has its place.
+  [[nodiscard]] static Result<std::unique_ptr<NodeTransport>> join(JobMemory memory, int task,
+                                                                   NodeOptions options);
+  ~NodeTransport() override;
+  // Starts to watch the other tasks.
+  [[nodiscard]] Status watch();
+  // Shows that the task has left, and stops to watch.
+  void leave();
+  // In how many meetings a task has taken part.
+  void show_meetings(std::uint64_t count) { memory_.mailbox(task_).meetings = count; }
+  [[nodiscard]] std::uint64_t meetings(int task) { return memory_.mailbox(task).meetings; }
+  // Only shows that the task has left.
+  void show_left();
+  // Treats a task as lost that has sent what no task sends.
+  void give_up(int task);
+  // Wakes threads that wait for a counter, which this task has made grow.
+  void wake_waiters(int task) { memory_.mailbox(task).bell.attendants.wake(); }
+  // Lets the watching thread look at tasks that have appeared since.
+  void look_again();
+  // Grows whenever a task appears or leaves.
+  [[nodiscard]] std::uint32_t changes() const { return memory_.changes().load(); }
+
+  [[nodiscard]] Bell& bell() { return memory_.mailbox(task_).bell; }
+
+  [[nodiscard]] Standing standing(int task) override;
+  [[nodiscard]] std::size_t push(int task, std::span<const iovec> pieces) override;
+  void notify(int task) override { memory_.mailbox(task).bell.ring(); }
+  [[nodiscard]] std::size_t pull(int task, std::span<const iovec> pieces) override;
+  [[nodiscard]] bool has_data(int task) override {
+    return memory_.ring(task, task_).has_data() && !peers_[static_cast<std::size_t>(task)].broken;
+  }
+  [[nodiscard]] Reach reach(int task) override;
+  [[nodiscard]] Status copy(int task, Direction direction, std::span<const Piece> here,
+                            std::span<const Piece> there) override;
+
+ private:
+  struct Peer {
+    std::atomic<bool> lost{false};
+    std::atomic<bool> broken{false};  // nothing more is read from it
+    std::atomic<int> reach{-1};  // -1: not known yet
+    ProcessHandle process;       // used by the watching thread
+    bool watched = false;
+  };
+
+  NodeTransport(JobMemory memory, int task, NodeOptions options);
+  [[nodiscard]] Status appear();
+  [[nodiscard]] Reach find_reach(int task);
+  void run();
+  [[nodiscard]] bool look_at_peers();
+  void sleep(bool by_clock);
+
+  JobMemory memory_;
+  int task_;
+  NodeOptions options_;
+  std::uint64_t nonce_ = 0;
+  std::vector<Peer> peers_;
+  std::mutex finding_;
+  HeldTasks held_;
+  UniqueFd wake_;  // an eventfd
+  std::atomic<bool> stopping_{false};
+  std::thread watcher_;
+};
+
+}  // namespace shima::lapi
