@@ -37,87 +37,87 @@ typedef struct {
   unsigned int last;
 } lapi_cntr_t;
 
-#define LAPI_ADDR_NULL      ((void *)0)
+#define LAPI_ADDR_NULL      ((void*)0)
 #define LAPI_MAX_ERR_STRING 512
 #define LAPI_MAX_MSG_SZ     0x7fffffffffffffffUL
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-#define LAPI_SUCCESS                   0
-#define LAPI_ERR_UNKNOWN               400 /* an internal error */
-#define LAPI_ERR_TASK_LOST             401 /* a task of the job has ended, or cannot be reached */
-#define LAPI_ERR_TGT_PURGED            401
-#define LAPI_ERR_TIMEOUT               402
-#define LAPI_ERR_HNDL_INVALID          403
-#define LAPI_ERR_ALL_HNDL_IN_USE       404
-#define LAPI_ERR_INFO_NULL             405
-#define LAPI_ERR_INFO_NONZERO_INFO     406
-#define LAPI_ERR_MEMORY_EXHAUSTED      407
-#define LAPI_ERR_NOT_STARTED           408 /* not a task of a job: start it with shima run --lapi */
-#define LAPI_ERR_MSG_API               408
-#define LAPI_ERR_SHM_SETUP             409
-#define LAPI_ERR_BAD_PARAMETER         410
-#define LAPI_ERR_IN_HANDLER            411 /* a header handler may not wait */
-#define LAPI_ERR_TGT                   412
-#define LAPI_ERR_DATA_LEN              413
-#define LAPI_ERR_ORG_ADDR_NULL         414
-#define LAPI_ERR_TGT_ADDR_NULL         415
-#define LAPI_ERR_HDR_HNDLR_NULL        416
-#define LAPI_ERR_HDR_HNDLR             417
-#define LAPI_ERR_UHDR_LEN              418
-#define LAPI_ERR_UHDR_NULL             419
-#define LAPI_ERR_HDR_LEN               418
-#define LAPI_ERR_CNTR_NULL             420
-#define LAPI_ERR_CNTR_VAL              421
-#define LAPI_ERR_RMW_OP                422
-#define LAPI_ERR_IN_VAL_NULL           423
-#define LAPI_ERR_TGT_VAR_NULL          424
-#define LAPI_ERR_OP_SZ                 425
-#define LAPI_ERR_QUERY_TYPE            426
-#define LAPI_ERR_SET_VAL               427
-#define LAPI_ERR_RET_PTR_NULL          428
-#define LAPI_ERR_ADDR_HNDL_RANGE       429
-#define LAPI_ERR_ADDR_TBL_NULL         430
-#define LAPI_ERR_MSG_INFO_NULL         431
-#define LAPI_ERR_XFER_CMD              432
-#define LAPI_ERR_UTIL_CMD              433
-#define LAPI_ERR_CODE_UNKNOWN          434
-#define LAPI_ERR_CATALOG_FAIL          435
-#define LAPI_ERR_ORG_VEC_NULL          440
-#define LAPI_ERR_TGT_VEC_NULL          441
-#define LAPI_ERR_ORG_VEC_TYPE          442
-#define LAPI_ERR_TGT_VEC_TYPE          443
-#define LAPI_ERR_VEC_TYPE_DIFF         444
-#define LAPI_ERR_VEC_NUM_DIFF          445
-#define LAPI_ERR_VEC_LEN_DIFF          446
-#define LAPI_ERR_ORG_VEC_LEN           447
-#define LAPI_ERR_TGT_VEC_LEN           448
-#define LAPI_ERR_ORG_VEC_ADDR          449
-#define LAPI_ERR_TGT_VEC_ADDR          450
-#define LAPI_ERR_ORG_STRIDE            451
-#define LAPI_ERR_TGT_STRIDE            452
-#define LAPI_ERR_ORG_EXTENT            453
-#define LAPI_ERR_TGT_EXTENT            454
-#define LAPI_ERR_STRIDE_ORG_ADDR_NULL  455
-#define LAPI_ERR_STRIDE_TGT_ADDR_NULL  456
+#define LAPI_SUCCESS                  0
+#define LAPI_ERR_UNKNOWN              400 /* an internal error */
+#define LAPI_ERR_TASK_LOST            401 /* a task of the job has ended, or cannot be reached */
+#define LAPI_ERR_TGT_PURGED           401
+#define LAPI_ERR_TIMEOUT              402
+#define LAPI_ERR_HNDL_INVALID         403
+#define LAPI_ERR_ALL_HNDL_IN_USE      404
+#define LAPI_ERR_INFO_NULL            405
+#define LAPI_ERR_INFO_NONZERO_INFO    406
+#define LAPI_ERR_MEMORY_EXHAUSTED     407
+#define LAPI_ERR_NOT_STARTED          408 /* not a task of a job: start it with shima run --lapi */
+#define LAPI_ERR_MSG_API              408
+#define LAPI_ERR_SHM_SETUP            409
+#define LAPI_ERR_BAD_PARAMETER        410
+#define LAPI_ERR_IN_HANDLER           411 /* a header handler may not wait */
+#define LAPI_ERR_TGT                  412
+#define LAPI_ERR_DATA_LEN             413
+#define LAPI_ERR_ORG_ADDR_NULL        414
+#define LAPI_ERR_TGT_ADDR_NULL        415
+#define LAPI_ERR_HDR_HNDLR_NULL       416
+#define LAPI_ERR_HDR_HNDLR            417
+#define LAPI_ERR_UHDR_LEN             418
+#define LAPI_ERR_UHDR_NULL            419
+#define LAPI_ERR_HDR_LEN              418
+#define LAPI_ERR_CNTR_NULL            420
+#define LAPI_ERR_CNTR_VAL             421
+#define LAPI_ERR_RMW_OP               422
+#define LAPI_ERR_IN_VAL_NULL          423
+#define LAPI_ERR_TGT_VAR_NULL         424
+#define LAPI_ERR_OP_SZ                425
+#define LAPI_ERR_QUERY_TYPE           426
+#define LAPI_ERR_SET_VAL              427
+#define LAPI_ERR_RET_PTR_NULL         428
+#define LAPI_ERR_ADDR_HNDL_RANGE      429
+#define LAPI_ERR_ADDR_TBL_NULL        430
+#define LAPI_ERR_MSG_INFO_NULL        431
+#define LAPI_ERR_XFER_CMD             432
+#define LAPI_ERR_UTIL_CMD             433
+#define LAPI_ERR_CODE_UNKNOWN         434
+#define LAPI_ERR_CATALOG_FAIL         435
+#define LAPI_ERR_ORG_VEC_NULL         440
+#define LAPI_ERR_TGT_VEC_NULL         441
+#define LAPI_ERR_ORG_VEC_TYPE         442
+#define LAPI_ERR_TGT_VEC_TYPE         443
+#define LAPI_ERR_VEC_TYPE_DIFF        444
+#define LAPI_ERR_VEC_NUM_DIFF         445
+#define LAPI_ERR_VEC_LEN_DIFF         446
+#define LAPI_ERR_ORG_VEC_LEN          447
+#define LAPI_ERR_TGT_VEC_LEN          448
+#define LAPI_ERR_ORG_VEC_ADDR         449
+#define LAPI_ERR_TGT_VEC_ADDR         450
+#define LAPI_ERR_ORG_STRIDE           451
+#define LAPI_ERR_TGT_STRIDE           452
+#define LAPI_ERR_ORG_EXTENT           453
+#define LAPI_ERR_TGT_EXTENT           454
+#define LAPI_ERR_STRIDE_ORG_ADDR_NULL 455
+#define LAPI_ERR_STRIDE_TGT_ADDR_NULL 456
 /* Of adapters, protocols and programs that Shima does not have; never returned. */
-#define LAPI_ERR_BOTH_NETSTR_SET       470
-#define LAPI_ERR_NO_NETSTR_SET         471
-#define LAPI_ERR_CSS_LOAD_FAILED       472
-#define LAPI_ERR_NO_UDP_HNDLR          473
-#define LAPI_ERR_USER_UDP_HNDLR_FAIL   474
-#define LAPI_ERR_UDP_PKT_SZ            475
-#define LAPI_ERR_PSS_NON_ROOT          476
-#define LAPI_ERR_COLLECTIVE_PSS        477
-#define LAPI_ERR_SHM_KE_NOT_LOADED     478
-#define LAPI_ERR_DGSP                  479
-#define LAPI_ERR_DGSP_FREE             480
+#define LAPI_ERR_BOTH_NETSTR_SET     470
+#define LAPI_ERR_NO_NETSTR_SET       471
+#define LAPI_ERR_CSS_LOAD_FAILED     472
+#define LAPI_ERR_NO_UDP_HNDLR        473
+#define LAPI_ERR_USER_UDP_HNDLR_FAIL 474
+#define LAPI_ERR_UDP_PKT_SZ          475
+#define LAPI_ERR_PSS_NON_ROOT        476
+#define LAPI_ERR_COLLECTIVE_PSS      477
+#define LAPI_ERR_SHM_KE_NOT_LOADED   478
+#define LAPI_ERR_DGSP                479
+#define LAPI_ERR_DGSP_FREE           480
 
 typedef enum { INT_ERR = 0, COM_ERR, USER_ERR } lapi_err_t;
 
 /* Called once for each task that is lost, on a thread of LAPI: `src` is that task. */
-typedef void(LAPI_err_hndlr)(lapi_handle_t *hndl, int *error_code, lapi_err_t *err_type,
-                             int *task_id, int *src);
+typedef void(LAPI_err_hndlr)(lapi_handle_t* hndl, int* error_code, lapi_err_t* err_type,
+                             int* task_id, int* src);
 
 /* ---- A context ------------------------------------------------------------------------------- */
 
@@ -135,18 +135,18 @@ typedef struct {
   int num_compl_hndlr_thr; /* how many threads run completion handlers; 0: one */
   uint instance_no;
   int info6;
-  LAPI_err_hndlr *err_hndlr;
-  com_thread_info_t *lapi_thread_attr;
-  void *adapter_name;
-  lapi_extend_t *add_info;
+  LAPI_err_hndlr* err_hndlr;
+  com_thread_info_t* lapi_thread_attr;
+  void* adapter_name;
+  lapi_extend_t* add_info;
 } lapi_info_t;
 
 /* A process may call LAPI_Init up to 16 times; the nth contexts of the tasks belong together. */
-int LAPI_Init(lapi_handle_t *hndl, lapi_info_t *lapi_info) LAPI_NOEXCEPT;
+int LAPI_Init(lapi_handle_t* hndl, lapi_info_t* lapi_info) LAPI_NOEXCEPT;
 /* Waits for the caller's own operations, not for those of other tasks. */
 int LAPI_Term(lapi_handle_t hndl) LAPI_NOEXCEPT;
 /* `buf` has LAPI_MAX_ERR_STRING bytes. Describes the thread's last error in detail. */
-int LAPI_Msg_string(int error_code, void *buf) LAPI_NOEXCEPT;
+int LAPI_Msg_string(int error_code, void* buf) LAPI_NOEXCEPT;
 
 typedef enum {
   TASK_ID = 0,
@@ -182,27 +182,27 @@ typedef enum {
   LAST_QUERY
 } lapi_query_t;
 
-int LAPI_Qenv(lapi_handle_t hndl, lapi_query_t query, int *ret_val) LAPI_NOEXCEPT;
+int LAPI_Qenv(lapi_handle_t hndl, lapi_query_t query, int* ret_val) LAPI_NOEXCEPT;
 int LAPI_Senv(lapi_handle_t hndl, lapi_query_t query, int set_val) LAPI_NOEXCEPT;
 
 /* ---- Addresses ------------------------------------------------------------------------------- */
 
 /* Collective: fills add_tab with every task's my_addr, any 8 bytes. */
-int LAPI_Address_init(lapi_handle_t hndl, void *my_addr, void *add_tab[]) LAPI_NOEXCEPT;
+int LAPI_Address_init(lapi_handle_t hndl, void* my_addr, void* add_tab[]) LAPI_NOEXCEPT;
 int LAPI_Address_init64(lapi_handle_t hndl, lapi_long_t my_addr,
-                        lapi_long_t *add_tab) LAPI_NOEXCEPT;
-int LAPI_Address(void *my_addr, ulong *ret_addr) LAPI_NOEXCEPT;
+                        lapi_long_t* add_tab) LAPI_NOEXCEPT;
+int LAPI_Address(void* my_addr, ulong* ret_addr) LAPI_NOEXCEPT;
 /* Gives a header handler an index, 1 to LOC_ADDRTBL_SZ - 1, by which other tasks may name it. */
-int LAPI_Addr_set(lapi_handle_t hndl, void *addr, int addr_hndl) LAPI_NOEXCEPT;
-int LAPI_Addr_get(lapi_handle_t hndl, void **addr, int addr_hndl) LAPI_NOEXCEPT;
+int LAPI_Addr_set(lapi_handle_t hndl, void* addr, int addr_hndl) LAPI_NOEXCEPT;
+int LAPI_Addr_get(lapi_handle_t hndl, void** addr, int addr_hndl) LAPI_NOEXCEPT;
 
 /* ---- Counters and progress ------------------------------------------------------------------- */
 
-int LAPI_Setcntr(lapi_handle_t hndl, lapi_cntr_t *cntr, int val) LAPI_NOEXCEPT;
-int LAPI_Getcntr(lapi_handle_t hndl, lapi_cntr_t *cntr, int *val) LAPI_NOEXCEPT;
+int LAPI_Setcntr(lapi_handle_t hndl, lapi_cntr_t* cntr, int val) LAPI_NOEXCEPT;
+int LAPI_Getcntr(lapi_handle_t hndl, lapi_cntr_t* cntr, int* val) LAPI_NOEXCEPT;
 /* Waits until the counter is at least `val`, subtracts `val`; `cur` (or NULL) gets the rest. */
-int LAPI_Waitcntr(lapi_handle_t hndl, lapi_cntr_t *cntr, int val, int *cur) LAPI_NOEXCEPT;
-int LAPI_Nopoll_wait(lapi_handle_t hndl, lapi_cntr_t *cntr, int val, int *cur) LAPI_NOEXCEPT;
+int LAPI_Waitcntr(lapi_handle_t hndl, lapi_cntr_t* cntr, int val, int* cur) LAPI_NOEXCEPT;
+int LAPI_Nopoll_wait(lapi_handle_t hndl, lapi_cntr_t* cntr, int val, int* cur) LAPI_NOEXCEPT;
 int LAPI_Probe(lapi_handle_t hndl) LAPI_NOEXCEPT;
 
 /* Flags of lapi_msg_info_t. */
@@ -218,7 +218,7 @@ typedef struct {
   ulong reserve[10];
 } lapi_msg_info_t;
 
-int LAPI_Msgpoll(lapi_handle_t hndl, uint cnt, lapi_msg_info_t *info) LAPI_NOEXCEPT;
+int LAPI_Msgpoll(lapi_handle_t hndl, uint cnt, lapi_msg_info_t* info) LAPI_NOEXCEPT;
 /* Waits until what this task has sent is in the targets' memory. */
 int LAPI_Fence(lapi_handle_t hndl) LAPI_NOEXCEPT;
 /* Collective: LAPI_Fence on all tasks, and a barrier. */
@@ -249,15 +249,15 @@ typedef struct {
   lapi_dg_handle_t dgsp_handle;
   lapi_status_t status;
   int src;                 /* the task that sent the message */
-  void *udata_one_pkt_ptr; /* the data, if it is complete; valid until the handler returns */
+  void* udata_one_pkt_ptr; /* the data, if it is complete; valid until the handler returns */
   ulong bytes;
-  void *recv_offset_dgsp_bytes;
+  void* recv_offset_dgsp_bytes;
 } lapi_return_info_t;
 
-typedef void(compl_hndlr_t)(lapi_handle_t *hndl, void *user_info);
+typedef void(compl_hndlr_t)(lapi_handle_t* hndl, void* user_info);
 /* Returns where the data of the message shall be stored. May neither wait nor block. */
-typedef void *(hdr_hndlr_t)(lapi_handle_t *hndl, void *uhdr, uint *uhdr_len, ulong *msg_len,
-                            compl_hndlr_t **comp_h, void **user_info);
+typedef void*(hdr_hndlr_t)(lapi_handle_t* hndl, void* uhdr, uint* uhdr_len, ulong* msg_len,
+                           compl_hndlr_t** comp_h, void** user_info);
 
 typedef enum { LAPI_GEN_IOVECTOR = 0, LAPI_GEN_STRIDED_XFER, LAPI_GEN_GENERIC } lapi_vectype_t;
 
@@ -267,45 +267,45 @@ typedef enum { LAPI_GEN_IOVECTOR = 0, LAPI_GEN_STRIDED_XFER, LAPI_GEN_GENERIC } 
 typedef struct {
   lapi_vectype_t vec_type;
   uint num_vecs;
-  void **info;
-  ulong *len;
+  void** info;
+  ulong* len;
 } lapi_vec_t;
 typedef struct {
   lapi_vectype_t vec_type;
   uint num_vecs;
-  lapi_long_t *info;
-  ulong *len;
+  lapi_long_t* info;
+  ulong* len;
 } lapi_lvec_t;
 
 /* The header handler of a vector message: len_vec are the lengths of the origin's pieces (a strided
  * vector: number, block, stride; LAPI_GEN_GENERIC: the sum). */
-typedef lapi_vec_t *(vhdr_hndlr_t)(lapi_handle_t *hndl, void *uhdr, uint *uhdr_len,
-                                   ulong *len_vec, compl_hndlr_t **comp_h, void **user_info);
+typedef lapi_vec_t*(vhdr_hndlr_t)(lapi_handle_t* hndl, void* uhdr, uint* uhdr_len, ulong* len_vec,
+                                  compl_hndlr_t** comp_h, void** user_info);
 
 /* ---- Transfers ------------------------------------------------------------------------------- */
 
 typedef enum { FETCH_AND_ADD = 0, FETCH_AND_OR, SWAP, COMPARE_AND_SWAP } RMW_ops_t;
 typedef RMW_ops_t Rmw_ops_t;
 
-int LAPI_Put(lapi_handle_t hndl, uint tgt, ulong len, void *tgt_addr, void *org_addr,
-             lapi_cntr_t *tgt_cntr, lapi_cntr_t *org_cntr, lapi_cntr_t *cmpl_cntr) LAPI_NOEXCEPT;
-int LAPI_Get(lapi_handle_t hndl, uint tgt, ulong len, void *tgt_addr, void *org_addr,
-             lapi_cntr_t *tgt_cntr, lapi_cntr_t *org_cntr) LAPI_NOEXCEPT;
-int LAPI_Putv(lapi_handle_t hndl, uint tgt, lapi_vec_t *tgt_vec, lapi_vec_t *org_vec,
-              lapi_cntr_t *tgt_cntr, lapi_cntr_t *org_cntr, lapi_cntr_t *cmpl_cntr) LAPI_NOEXCEPT;
-int LAPI_Getv(lapi_handle_t hndl, uint tgt, lapi_vec_t *tgt_vec, lapi_vec_t *org_vec,
-              lapi_cntr_t *tgt_cntr, lapi_cntr_t *org_cntr) LAPI_NOEXCEPT;
-int LAPI_Amsend(lapi_handle_t hndl, uint tgt, void *hdr_hdl, void *uhdr, uint uhdr_len,
-                void *udata, ulong udata_len, lapi_cntr_t *tgt_cntr, lapi_cntr_t *org_cntr,
-                lapi_cntr_t *cmpl_cntr) LAPI_NOEXCEPT;
-int LAPI_Amsendv(lapi_handle_t hndl, uint tgt, void *hdr_hdl, void *uhdr, uint uhdr_len,
-                 lapi_vec_t *org_vec, lapi_cntr_t *tgt_cntr, lapi_cntr_t *org_cntr,
-                 lapi_cntr_t *cmpl_cntr) LAPI_NOEXCEPT;
+int LAPI_Put(lapi_handle_t hndl, uint tgt, ulong len, void* tgt_addr, void* org_addr,
+             lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr, lapi_cntr_t* cmpl_cntr) LAPI_NOEXCEPT;
+int LAPI_Get(lapi_handle_t hndl, uint tgt, ulong len, void* tgt_addr, void* org_addr,
+             lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr) LAPI_NOEXCEPT;
+int LAPI_Putv(lapi_handle_t hndl, uint tgt, lapi_vec_t* tgt_vec, lapi_vec_t* org_vec,
+              lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr, lapi_cntr_t* cmpl_cntr) LAPI_NOEXCEPT;
+int LAPI_Getv(lapi_handle_t hndl, uint tgt, lapi_vec_t* tgt_vec, lapi_vec_t* org_vec,
+              lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr) LAPI_NOEXCEPT;
+int LAPI_Amsend(lapi_handle_t hndl, uint tgt, void* hdr_hdl, void* uhdr, uint uhdr_len, void* udata,
+                ulong udata_len, lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr,
+                lapi_cntr_t* cmpl_cntr) LAPI_NOEXCEPT;
+int LAPI_Amsendv(lapi_handle_t hndl, uint tgt, void* hdr_hdl, void* uhdr, uint uhdr_len,
+                 lapi_vec_t* org_vec, lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr,
+                 lapi_cntr_t* cmpl_cntr) LAPI_NOEXCEPT;
 /* COMPARE_AND_SWAP: in_val is {compare, swap}, and *prev_tgt_val gets 1 if it swapped, else 0. */
-int LAPI_Rmw(lapi_handle_t hndl, RMW_ops_t op, uint tgt, int *tgt_var, int *in_val,
-             int *prev_tgt_val, lapi_cntr_t *org_cntr) LAPI_NOEXCEPT;
-int LAPI_Rmw64(lapi_handle_t hndl, RMW_ops_t op, uint tgt, long long *tgt_var, long long *in_val,
-               long long *prev_tgt_val, lapi_cntr_t *org_cntr) LAPI_NOEXCEPT;
+int LAPI_Rmw(lapi_handle_t hndl, RMW_ops_t op, uint tgt, int* tgt_var, int* in_val,
+             int* prev_tgt_val, lapi_cntr_t* org_cntr) LAPI_NOEXCEPT;
+int LAPI_Rmw64(lapi_handle_t hndl, RMW_ops_t op, uint tgt, long long* tgt_var, long long* in_val,
+               long long* prev_tgt_val, lapi_cntr_t* org_cntr) LAPI_NOEXCEPT;
 
 typedef enum {
   LAPI_GET_XFER = 0,
@@ -327,7 +327,7 @@ typedef struct {
 } lapi_sh_info_t;
 
 /* Called when the origin's memory may be reused, perhaps before LAPI_Xfer returns. */
-typedef void(scompl_hndlr_t)(lapi_handle_t *hndl, void *completion_param, lapi_sh_info_t *info);
+typedef void(scompl_hndlr_t)(lapi_handle_t* hndl, void* completion_param, lapi_sh_info_t* info);
 
 typedef struct {
   lapi_xfer_type_t Xfer_type;
@@ -335,14 +335,14 @@ typedef struct {
   uint tgt;
   lapi_long_t hdr_hdl;
   uint uhdr_len;
-  void *uhdr;
-  void *udata;
+  void* uhdr;
+  void* udata;
   ulong udata_len;
-  scompl_hndlr_t *shdlr;
-  void *sinfo;
+  scompl_hndlr_t* shdlr;
+  void* sinfo;
   lapi_long_t tgt_cntr;
-  lapi_cntr_t *org_cntr;
-  lapi_cntr_t *cmpl_cntr;
+  lapi_cntr_t* org_cntr;
+  lapi_cntr_t* cmpl_cntr;
 } lapi_am_t;
 
 typedef struct {
@@ -351,13 +351,13 @@ typedef struct {
   uint tgt;
   lapi_long_t hdr_hdl;
   uint uhdr_len;
-  void *uhdr;
-  lapi_vec_t *org_vec;
-  scompl_hndlr_t *shdlr;
-  void *sinfo;
+  void* uhdr;
+  lapi_vec_t* org_vec;
+  scompl_hndlr_t* shdlr;
+  void* sinfo;
   lapi_long_t tgt_cntr;
-  lapi_cntr_t *org_cntr;
-  lapi_cntr_t *cmpl_cntr;
+  lapi_cntr_t* org_cntr;
+  lapi_cntr_t* cmpl_cntr;
 } lapi_amv_t;
 
 typedef struct {
@@ -366,16 +366,16 @@ typedef struct {
   uint tgt;
   lapi_long_t hdr_hdl;
   uint uhdr_len;
-  void *uhdr;
-  void *udata;
+  void* uhdr;
+  void* udata;
   ulong udata_len;
   lapi_dg_handle_t dgsp;
   lapi_status_t status;
-  scompl_hndlr_t *shdlr;
-  void *sinfo;
+  scompl_hndlr_t* shdlr;
+  void* sinfo;
   lapi_long_t tgt_cntr;
-  lapi_cntr_t *org_cntr;
-  lapi_cntr_t *cmpl_cntr;
+  lapi_cntr_t* org_cntr;
+  lapi_cntr_t* cmpl_cntr;
 } lapi_amdgsp_t;
 
 typedef struct {
@@ -383,13 +383,13 @@ typedef struct {
   int flags;
   uint tgt;
   lapi_long_t tgt_addr;
-  void *org_addr;
+  void* org_addr;
   ulong len;
-  scompl_hndlr_t *shdlr;
-  void *sinfo;
+  scompl_hndlr_t* shdlr;
+  void* sinfo;
   lapi_long_t tgt_cntr;
-  lapi_cntr_t *org_cntr;
-  lapi_cntr_t *cmpl_cntr;
+  lapi_cntr_t* org_cntr;
+  lapi_cntr_t* cmpl_cntr;
 } lapi_put_t;
 
 typedef struct {
@@ -397,37 +397,37 @@ typedef struct {
   int flags;
   uint tgt;
   lapi_long_t tgt_addr;
-  void *org_addr;
+  void* org_addr;
   ulong len;
-  compl_hndlr_t *chndlr; /* called when the data has arrived, as a completion handler */
-  void *cinfo;
+  compl_hndlr_t* chndlr; /* called when the data has arrived, as a completion handler */
+  void* cinfo;
   lapi_long_t tgt_cntr;
-  lapi_cntr_t *org_cntr;
+  lapi_cntr_t* org_cntr;
 } lapi_get_t;
 
 typedef struct {
   lapi_xfer_type_t Xfer_type;
   int flags;
   uint tgt;
-  lapi_lvec_t *tgt_vec;
-  lapi_vec_t *org_vec;
-  scompl_hndlr_t *shdlr;
-  void *sinfo;
+  lapi_lvec_t* tgt_vec;
+  lapi_vec_t* org_vec;
+  scompl_hndlr_t* shdlr;
+  void* sinfo;
   lapi_long_t tgt_cntr;
-  lapi_cntr_t *org_cntr;
-  lapi_cntr_t *cmpl_cntr;
+  lapi_cntr_t* org_cntr;
+  lapi_cntr_t* cmpl_cntr;
 } lapi_putv_t;
 
 typedef struct {
   lapi_xfer_type_t Xfer_type;
   int flags;
   uint tgt;
-  lapi_lvec_t *tgt_vec;
-  lapi_vec_t *org_vec;
-  compl_hndlr_t *chndlr;
-  void *cinfo;
+  lapi_lvec_t* tgt_vec;
+  lapi_vec_t* org_vec;
+  compl_hndlr_t* chndlr;
+  void* cinfo;
   lapi_long_t tgt_cntr;
-  lapi_cntr_t *org_cntr;
+  lapi_cntr_t* org_cntr;
 } lapi_getv_t;
 
 typedef struct {
@@ -437,11 +437,11 @@ typedef struct {
   uint tgt;
   uint size; /* 32 or 64 bits */
   lapi_long_t tgt_var;
-  void *in_val;
-  void *prev_tgt_val;
-  scompl_hndlr_t *shdlr;
-  void *sinfo;
-  lapi_cntr_t *org_cntr;
+  void* in_val;
+  void* prev_tgt_val;
+  scompl_hndlr_t* shdlr;
+  void* sinfo;
+  lapi_cntr_t* org_cntr;
 } lapi_rmw_t;
 
 typedef union {
@@ -457,7 +457,7 @@ typedef union {
 } lapi_xfer_t;
 
 /* Any of the transfers above; with a send completion handler, if shdlr is not NULL. */
-int LAPI_Xfer(lapi_handle_t hndl, lapi_xfer_t *xfer_cmd) LAPI_NOEXCEPT;
+int LAPI_Xfer(lapi_handle_t hndl, lapi_xfer_t* xfer_cmd) LAPI_NOEXCEPT;
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

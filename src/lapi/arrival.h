@@ -22,7 +22,7 @@ struct Arrival {
   std::vector<std::byte> header;
   Pieces destination;  // of the data
   Walk walk;
-  std::uint64_t left_bytes = 0;  // of the data
+  std::uint64_t left_bytes = 0;   // of the data
   std::vector<std::byte> packet;  // small data of an active message, before its handler is called
   std::optional<Operation> operation;  // that asked for this reply
   // What the header handler has returned.

@@ -34,8 +34,8 @@ Pieces Engine::call_handler(int task, Arrival& arrival, std::byte* packet) {
         &handle, header, &header_bytes, &info.msg_len, &arrival.completion, &arrival.user_info);
     if (place != nullptr) into = Pieces(place, arrival.head.data_bytes);
   }
-  arrival.inline_completion = info.ret_flags == LAPI_SEND_REPLY ||
-                              info.ret_flags == LAPI_LOCAL_STATE;
+  arrival.inline_completion =
+      info.ret_flags == LAPI_SEND_REPLY || info.ret_flags == LAPI_LOCAL_STATE;
   if (info.ctl_flags == LAPI_BURY_MSG) return Pieces(std::vector<Piece>{});
   return into;
 }
@@ -62,17 +62,16 @@ void Engine::finish_active(int task, Arrival& arrival) {
     if (by_address)
       copied = copy(task, Direction::read, into, from);
     else
-      for_each_pair(into.all(), from.all(), [](std::uint64_t to, std::uint64_t at, std::uint64_t len) {
-        std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(at), len);
-      });
+      for_each_pair(
+          into.all(), from.all(), [](std::uint64_t to, std::uint64_t at, std::uint64_t len) {
+            std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(at), len);
+          });
     if (!copied) report(copied.error(), task, COM_ERR);
   }
-  if (by_address)
-    send(task, {.kind = Kind::done, .flags = origin_free, .ticket = head.ticket});
+  if (by_address) send(task, {.kind = Kind::done, .flags = origin_free, .ticket = head.ticket});
   lapi_handle_t handle = options_.handle;
-  auto complete_call = [this, task, handle, handler = arrival.completion,
-                              info = arrival.user_info, counter = head.target_counter,
-                              ticket = head.ticket]() mutable {
+  auto complete_call = [this, task, handle, handler = arrival.completion, info = arrival.user_info,
+                        counter = head.target_counter, ticket = head.ticket]() mutable {
     if (handler != nullptr) handler(&handle, info);
     finish_call(task, counter, ticket);
   };

@@ -148,8 +148,7 @@ void Engine::finish_message(int task, Arrival& arrival) {
 
 void Engine::finish_put(int task, const Message& head) {
   if (head.target_counter != 0) grow_and_wake(counter_at(head.target_counter), task);
-  if (head.ticket != 0)
-    send(task, {.kind = Kind::done, .flags = complete, .ticket = head.ticket});
+  if (head.ticket != 0) send(task, {.kind = Kind::done, .flags = complete, .ticket = head.ticket});
 }
 
 void Engine::serve_get(int task, Arrival& arrival) {

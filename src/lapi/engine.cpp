@@ -14,8 +14,10 @@ namespace {
 thread_local const Engine* dispatching = nullptr;
 // Rounds in vain of the calling thread since the last message.
 thread_local unsigned idle_rounds = 0;
+thread_local std::uint32_t last_seen = 0;
 
 constexpr std::uint32_t long_sleep_us = 1'000'000'000;
+constexpr std::uint32_t poll_check_us = 1000;
 
 }  // namespace
 
@@ -29,7 +31,7 @@ class Engine::Attendance {
   Attendance& operator=(const Attendance&) = delete;
   ~Attendance() {
     engine_.bell_->attending.fetch_sub(1, std::memory_order_seq_cst);
-    if (engine_.has_data()) engine_.bell_->ring();
+    if (engine_.has_work()) engine_.bell_->ring();
   }
 
  private:
@@ -51,8 +53,7 @@ Result<std::unique_ptr<Engine>> Engine::start(JobMemory memory, EngineOptions op
   SHIMA_TRY_ASSIGN(engine->node_, NodeTransport::join(memory, engine->task(), std::move(node)));
   engine->bell_ = &engine->node_->bell();
   SHIMA_TRY(engine->node_->watch());
-  SHIMA_TRY_ASSIGN(engine->helper_,
-                   start_quiet_thread([own = engine.get()] { own->help(); }));
+  SHIMA_TRY_ASSIGN(engine->helper_, start_quiet_thread([own = engine.get()] { own->help(); }));
   return engine;
 }
 
@@ -65,6 +66,10 @@ Engine::~Engine() {
 }
 
 Status Engine::finish() {
+  if (Completions::is_own_thread())
+    return fail(Code::unsupported_operation,
+                "LAPI_Term waits for completion handlers, so a "
+                "completion handler may not call it");
   set_interrupts(true);
   completions_.finish();
   const auto all_sent = [&] {
@@ -80,9 +85,12 @@ Status Engine::finish() {
 
 void Engine::leave_now() { node_->show_left(); }
 
-bool Engine::has_data() {
+// Whether a round of the dispatcher would move bytes.
+bool Engine::has_work() {
   for (int task = 0; task < tasks_; ++task)
-    if (node_->has_data(task)) return true;
+    if (node_->has_data(task) ||
+        (peers_[static_cast<std::size_t>(task)].outbox.length() != 0 && node_->has_room(task)))
+      return true;
   return false;
 }
 
@@ -104,19 +112,31 @@ bool Engine::run_round() {
   return moved;
 }
 
+void Engine::serve_as_helper() {
+  const std::lock_guard hold(dispatcher_);
+  while (run_round() && !stopping_) {
+  }
+}
+
+// Whether the program has polled since the last call; if not, messages wake the helper again.
+bool Engine::is_polled() {
+  if (bell_->polling.load(std::memory_order_seq_cst) == 0) return false;
+  if (polls_.exchange(0) != 0) return true;
+  bell_->polling.store(0, std::memory_order_seq_cst);
+  return false;
+}
+
 void Engine::help() {
   std::uint32_t seen_changes = 0;
   while (!stopping_) {
     const std::uint32_t seen = bell_->helper.word.load(std::memory_order_seq_cst);
-    if (bell_->interrupts.load(std::memory_order_seq_cst) != 0) {
-      const std::lock_guard hold(dispatcher_);
-      while (run_round() && !stopping_) {
-      }
-    }
+    const bool polled = is_polled();
+    if (!polled && bell_->interrupts.load(std::memory_order_seq_cst) != 0) serve_as_helper();
     if (std::exchange(seen_changes, node_->changes()) != seen_changes) node_->look_again();
     bell_->helper.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    const bool asleep = bell_->interrupts.load() == 0 || !has_data();
-    if (asleep && !stopping_) futex_wait(bell_->helper.word, seen, long_sleep_us);
+    const bool asleep = bell_->interrupts.load() == 0 || bell_->polling.load() != 0 || !has_work();
+    const std::uint32_t limit_us = bell_->polling.load() != 0 ? poll_check_us : long_sleep_us;
+    if (asleep && !stopping_) futex_wait(bell_->helper.word, seen, limit_us);
     bell_->helper.sleepers.fetch_sub(1, std::memory_order_seq_cst);
   }
 }
@@ -150,7 +170,7 @@ Status Engine::wait_asleep(Ready ready, Judge judge) {
       if (ready()) return {};
     }
     if (ready()) return {};
-    if (!verdict && !has_data()) return verdict;
+    if (!verdict && !has_work()) return verdict;
     sleep_briefly(ready);
   }
 }
@@ -160,7 +180,7 @@ void Engine::sleep_briefly(Ready ready) {
   const std::uint32_t seen = bell_->attendants.word.load(std::memory_order_seq_cst);
   bell_->attendants.sleepers.fetch_add(1, std::memory_order_seq_cst);
   // Another thread may be the dispatcher, and take long.
-  if (has_data())
+  if (has_work())
     sched_yield();
   else if (!ready())
     futex_wait(bell_->attendants.word, seen, slice_us);
@@ -177,23 +197,34 @@ Status Engine::wait_counter(lapi_cntr_t& counter, int value) {
   return wait([&] { return take(counter, value); }, [&] { return can_grow(counter); });
 }
 
+void Engine::note_polling() {
+  polls_.store(1, std::memory_order_relaxed);
+  if (bell_->polling.load(std::memory_order_relaxed) != 0) return;
+  bell_->polling.store(1, std::memory_order_seq_cst);
+  bell_->helper.post();
+}
+
 void Engine::probe() {
   if (dispatching != nullptr) return;
-  if (poll()) {
+  // Whoever makes a counter grow posts this word: another thread, or a task in this address space.
+  const std::uint32_t seen = bell_->attendants.word.load(std::memory_order_seq_cst);
+  if (poll() || std::exchange(last_seen, seen) != seen) {
     idle_rounds = 0;
+    polls_.store(1, std::memory_order_relaxed);
     return;
   }
   const unsigned patience = may_spin_ ? 2000 : 2;
-  if (++idle_rounds < patience) return;
+  constexpr unsigned loop = 8;
+  if (++idle_rounds >= loop) note_polling();
+  if (idle_rounds < patience) return;
   if (idle_rounds < patience + 1000) {
     sched_yield();
     return;
   }
   const Attendance here(*this);
-  const std::uint32_t seen = bell_->attendants.word.load(std::memory_order_seq_cst);
   bell_->attendants.sleepers.fetch_add(1, std::memory_order_seq_cst);
   constexpr std::uint32_t nap_us = 200;
-  if (!has_data()) futex_wait(bell_->attendants.word, seen, nap_us);
+  if (!has_work()) futex_wait(bell_->attendants.word, seen, nap_us);
   bell_->attendants.sleepers.fetch_sub(1, std::memory_order_seq_cst);
 }
 

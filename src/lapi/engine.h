@@ -4,8 +4,9 @@
 // process_vm_* if the data is large, else as a message. Messages of a task to another arrive in
 // order. Whichever thread polls is the *dispatcher*: it takes messages from the streams and serves
 // them, one thread at a time. Threads that wait poll first, then sleep until the bell rings. A
-// helper thread polls if no other does and interrupts are on. A fence is a message that every
-// target answers after all earlier ones.
+// helper thread polls if no other does and interrupts are on. While the program polls in a loop,
+// the helper leaves it the messages, and looks every millisecond whether it still polls. A fence is
+// a message that every target answers after all earlier ones.
 //
 // The loss of a task ends the waits that need it: see can_grow().
 #pragma once
@@ -48,7 +49,7 @@ struct Call {
   bool vector = false;  // the handler returns a vector
   lapi_vectype_t vector_type = LAPI_GEN_IOVECTOR;
   std::span<const ulong> lens{};  // of the origin's pieces, for a vector handler
-  bool copy = false;            // header and data may be reused at once
+  bool copy = false;              // header and data may be reused at once
 };
 
 struct RmwRequest {
@@ -122,8 +123,11 @@ class Engine {
   void sleep_briefly(Ready ready);
   [[nodiscard]] bool poll();
   [[nodiscard]] bool run_round();
-  [[nodiscard]] bool has_data();
+  [[nodiscard]] bool has_work();
   void help();
+  void serve_as_helper();
+  void note_polling();
+  [[nodiscard]] bool is_polled();
   [[nodiscard]] Status can_grow(lapi_cntr_t& counter);
 
   // Sending (operate.cpp).
@@ -136,8 +140,7 @@ class Engine {
   void tell_done(const Notices& notices, int task);
   void grow_and_wake(lapi_cntr_t* counter, int source);
   void grow_at_target(int task, std::uint64_t counter);
-  [[nodiscard]] Status copy(int task, Direction direction, const Pieces& here,
-                            const Pieces& there);
+  [[nodiscard]] Status copy(int task, Direction direction, const Pieces& here, const Pieces& there);
 
   // Receiving (deliver.cpp).
   [[nodiscard]] bool receive(int task);
@@ -186,6 +189,7 @@ class Engine {
   std::array<std::atomic<std::uint64_t>, 32> barrier_messages_{};
   std::mutex gathering_;
 
+  std::atomic<std::uint32_t> polls_{0};  // of the program's loops
   std::atomic<bool> stopping_{false};
   std::thread helper_;
 };

@@ -21,13 +21,13 @@ Status Engine::fence() {
       continue;
     }
     ++asked;
-    const std::uint64_t ticket = operations_.add(
-        {.task = task, .expected = complete, .notices = {.complete = &answers}});
+    const std::uint64_t ticket =
+        operations_.add({.task = task, .expected = complete, .notices = {.complete = &answers}});
     send(task, {.kind = Kind::fence, .ticket = ticket});
   }
   if (asked > 0) {
-    const Status waited = wait([&] { return value_of(answers) >= asked; },
-                               [&] { return can_grow(answers); });
+    const Status waited =
+        wait([&] { return value_of(answers) >= asked; }, [&] { return can_grow(answers); });
     operations_.abandon(answers);
     if (!waited) return waited;
   }
@@ -50,8 +50,7 @@ Status Engine::global_fence() {
   for (int distance = 1; distance < tasks_; distance *= 2, ++round) {
     send((task() + distance) % tasks_, {.kind = Kind::barrier, .code = round});
     const auto& arrived = barrier_messages_[round];
-    SHIMA_TRY(wait([&] { return arrived.load() >= number; },
-                   [&] { return check_all_in(number); }));
+    SHIMA_TRY(wait([&] { return arrived.load() >= number; }, [&] { return check_all_in(number); }));
   }
   return {};
 }
@@ -106,10 +105,10 @@ Status Engine::can_grow(lapi_cntr_t& counter) {
   if (!has_failed && source_known && !is_gone(source)) return {};
   for (int task = 0; task < tasks_; ++task)
     if (is_gone(task) && (has_failed || !source_known || task == source))
-      return fail(Code::peer_lost,
-                  fmt::format("waiting for a counter that task {} may have to make grow: it has {}",
-                              task,
-                              node_->standing(task) == Standing::left ? "left the job" : "ended"));
+      return fail(
+          Code::peer_lost,
+          fmt::format("waiting for a counter that task {} may have to make grow: it has {}", task,
+                      node_->standing(task) == Standing::left ? "left the job" : "ended"));
   return {};
 }
 
@@ -134,9 +133,9 @@ void Engine::task_lost(int task) {
     std::ignore = run_round();
   }
   bell_->ring_all();
-  const Error error{Code::peer_lost, 0,
-                    fmt::format("task {} has ended without LAPI_Term; calls that need it fail",
-                                task)};
+  const Error error{
+      Code::peer_lost, 0,
+      fmt::format("task {} has ended without LAPI_Term; calls that need it fail", task)};
   report(error, task, COM_ERR);
 }
 

@@ -12,9 +12,7 @@ namespace {
 // From this size on, process_vm_* is cheaper than two copies through a ring.
 constexpr std::uint64_t copy_from_bytes = 16 << 10;
 
-std::span<const std::byte> bytes_of(std::span<const Piece> pieces) {
-  return std::as_bytes(pieces);
-}
+std::span<const std::byte> bytes_of(std::span<const Piece> pieces) { return std::as_bytes(pieces); }
 
 }  // namespace
 
@@ -30,7 +28,7 @@ Status Engine::check_target(int task) {
 void Engine::grow_and_wake(lapi_cntr_t* counter, int source) {
   if (counter == nullptr) return;
   grow(*counter, source);
-  bell_->attendants.wake();
+  bell_->attendants.post();
 }
 
 void Engine::tell(const Sent& sent, int task, uint reason) {
@@ -61,10 +59,9 @@ void Engine::send(int task, const Message& message, std::span<const std::byte> h
     peer.sent.fetch_add(1, std::memory_order_seq_cst);
   const bool is_sent = peer.outbox.send(*node_, task, message, header, data, copy_data, sent);
   node_->notify(task);
-  if (is_sent)
-    tell(sent, task, LAPI_SUCCESS);
-  else
-    throttle(task);
+  if (is_sent) return tell(sent, task, LAPI_SUCCESS);
+  std::ignore = flush();  // another thread may have found no room before there was some
+  throttle(task);
 }
 
 // Keeps a stream of operations from filling memory.
@@ -72,8 +69,8 @@ void Engine::throttle(int task) {
   constexpr std::size_t most = 256;
   const Outbox& outbox = peers_[static_cast<std::size_t>(task)].outbox;
   if (outbox.length() < most || node_->standing(task) != Standing::running) return;
-  std::ignore = wait([&] { return outbox.length() < most / 2; },
-                     [&] { return check_target(task); });
+  std::ignore =
+      wait([&] { return outbox.length() < most / 2; }, [&] { return check_target(task); });
 }
 
 // Sends what waits in the outboxes.
@@ -105,11 +102,12 @@ void Engine::grow_at_target(int task, std::uint64_t counter) {
 Status Engine::copy(int task, Direction direction, const Pieces& here, const Pieces& there) {
   if (node_->reach(task) == Reach::copy)
     return node_->copy(task, direction, here.all(), there.all());
-  for_each_pair(here.all(), there.all(), [&](std::uint64_t own, std::uint64_t far, std::uint64_t len) {
-    const bool is_read = direction == Direction::read;
-    std::memmove(reinterpret_cast<void*>(is_read ? own : far),
-                 reinterpret_cast<const void*>(is_read ? far : own), len);
-  });
+  for_each_pair(here.all(), there.all(),
+                [&](std::uint64_t own, std::uint64_t far, std::uint64_t len) {
+                  const bool is_read = direction == Direction::read;
+                  std::memmove(reinterpret_cast<void*>(is_read ? own : far),
+                               reinterpret_cast<const void*>(is_read ? far : own), len);
+                });
   return {};
 }
 
@@ -160,8 +158,7 @@ Status Engine::get(int task, const Pieces& target, const Pieces& origin,
     message.address = target.all().front().address;
   }
   message.operands[0] = origin.len_bytes();
-  message.ticket =
-      operations_.add({.task = task, .notices = notices, .destination = origin});
+  message.ticket = operations_.add({.task = task, .notices = notices, .destination = origin});
   send(task, message, header);
   return {};
 }
@@ -177,15 +174,14 @@ Status Engine::send_active(int task, const Call& call, const Pieces& data,
                   .target_counter = target_counter,
                   .pieces = static_cast<std::uint32_t>(call.lens.size())};
   std::vector<std::byte> header(call.lens.size_bytes() + call.header.size());
-  if (!call.lens.empty())
-    std::memcpy(header.data(), call.lens.data(), call.lens.size_bytes());
+  if (!call.lens.empty()) std::memcpy(header.data(), call.lens.data(), call.lens.size_bytes());
   if (!call.header.empty())
     std::memcpy(header.data() + call.lens.size_bytes(), call.header.data(), call.header.size());
   message.header_bytes = static_cast<std::uint32_t>(header.size());
   const bool by_address = !data.is_many() && !call.copy && message.data_bytes >= copy_from_bytes &&
                           node_->reach(task) != Reach::none && task != options_.task;
-  const auto expected = static_cast<std::uint8_t>(
-      (notices.complete != nullptr ? complete : 0) | (by_address ? origin_free : 0));
+  const auto expected = static_cast<std::uint8_t>((notices.complete != nullptr ? complete : 0) |
+                                                  (by_address ? origin_free : 0));
   if (expected != 0) {
     Notices later = notices;
     if (!by_address) later.origin = nullptr, later.sent = nullptr;

@@ -57,8 +57,7 @@ void Outbox::keep(Sending sending, const Pieces& data, bool copy_data, const Sen
 }
 
 bool Outbox::flush(Transport& way, int task, std::vector<Sent>& sent) {
-  const std::unique_lock hold(mutex_, std::try_to_lock);
-  if (!hold) return false;
+  const std::lock_guard hold(mutex_);
   bool moved = false;
   while (!waiting_.empty()) {
     Waiting& first = waiting_.front();

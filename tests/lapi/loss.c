@@ -9,35 +9,35 @@
 
 static volatile int lost_task = -1;
 
-static void on_error(lapi_handle_t *handle, int *code, lapi_err_t *type, int *own, int *source) {
+static void on_error(lapi_handle_t* handle, int* code, lapi_err_t* type, int* own, int* source) {
   CHECK(*handle == hndl && *code == LAPI_ERR_TASK_LOST && *type == COM_ERR && *own == task_id,
         "error handler: code %d, type %d, task %d", *code, (int)*type, *own);
   lost_task = *source;
 }
 
-static void *on_header(lapi_handle_t *handle, void *uhdr, uint *uhdr_len, ulong *msg_len,
-                       compl_hndlr_t **completion, void **user_info) {
+static void* on_header(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong* msg_len,
+                       compl_hndlr_t** completion, void** user_info) {
   (void)handle, (void)uhdr, (void)uhdr_len, (void)msg_len, (void)completion, (void)user_info;
   if (task_id == num_tasks - 1) raise(SIGKILL);
   *completion = NULL;
   return NULL;
 }
 
-static void die_in(const char *where) {
+static void die_in(const char* where) {
   if (strcmp(where, "computing") == 0) raise(SIGKILL);
   if (strcmp(where, "sleeping") == 0 || strcmp(where, "handler") == 0) sleep(30);
   OK(LAPI_Waitcntr(hndl, &(lapi_cntr_t){0, 0}, 1, NULL));  // "waiting": somebody kills it
 }
 
 // The victim's process, which another task kills.
-static void survive(const char *where, pid_t victim, void **windows, void **counters) {
+static void survive(const char* where, pid_t victim, void** windows, void** counters) {
   const unsigned dead = (unsigned)(num_tasks - 1);
   lapi_cntr_t never;
   int value = 0;
   char byte = 1;
   OK(LAPI_Setcntr(hndl, &never, 0));
-  if (strcmp(where, "handler") == 0)
-    OK(LAPI_Amsend(hndl, dead, (void *)1, NULL, 0, NULL, 0, NULL, NULL, &never));
+  if (task_id == 0 && strcmp(where, "handler") == 0)
+    OK(LAPI_Amsend(hndl, dead, (void*)1, NULL, 0, NULL, 0, NULL, NULL, &never));
   else if (task_id == 0 && strcmp(where, "computing") != 0)
     kill(victim, SIGKILL);
   struct timespec begun, ended;
@@ -48,7 +48,8 @@ static void survive(const char *where, pid_t victim, void **windows, void **coun
   CHECK(lost_task == (int)dead, "task %d is lost instead of %u", lost_task, dead);
   fprintf(stderr, "task %d: known after %.3f s\n", task_id,
           (double)(ended.tv_sec - begun.tv_sec) + (double)(ended.tv_nsec - begun.tv_nsec) * 1e-9);
-  FAILS(LAPI_ERR_TASK_LOST, "task", LAPI_Put(hndl, dead, 1, windows[dead], &byte, NULL, NULL, NULL));
+  FAILS(LAPI_ERR_TASK_LOST, "task",
+        LAPI_Put(hndl, dead, 1, windows[dead], &byte, NULL, NULL, NULL));
   FAILS(LAPI_ERR_TASK_LOST, "task", LAPI_Get(hndl, dead, 1, windows[dead], &byte, NULL, NULL));
   FAILS(LAPI_ERR_TASK_LOST, "task", LAPI_Gfence(hndl));
   FAILS(LAPI_ERR_TASK_LOST, "LAPI_Address_init", LAPI_Address_init(hndl, &byte, windows));
@@ -64,24 +65,31 @@ static void survive(const char *where, pid_t victim, void **windows, void **coun
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static char window[8];
   static lapi_cntr_t counter;
-  const char *where = argc > 1 ? argv[1] : "computing";
+  const char* where = argc > 1 ? argv[1] : "computing";
   begin_with(on_error, 0);
-  OK(LAPI_Addr_set(hndl, (void *)on_header, 1));
-  void **windows = calloc((size_t)num_tasks, sizeof *windows);
-  void **counters = calloc((size_t)num_tasks, sizeof *counters);
-  void **pids = calloc((size_t)num_tasks, sizeof *pids);
+  OK(LAPI_Addr_set(hndl, (void*)on_header, 1));
+  void** windows = calloc((size_t)num_tasks, sizeof *windows);
+  void** counters = calloc((size_t)num_tasks, sizeof *counters);
+  void** ready_of = calloc((size_t)num_tasks, sizeof *ready_of);
+  void** pids = calloc((size_t)num_tasks, sizeof *pids);
   OK(LAPI_Address_init(hndl, window, windows));
   OK(LAPI_Address_init(hndl, &counter, counters));
-  OK(LAPI_Address_init(hndl, (void *)(long)getpid(), pids));
+  OK(LAPI_Address_init(hndl, (void*)(long)getpid(), pids));
   // So that the survivors' counters are known to come from each other.
   if (task_id < 2)
     OK(LAPI_Put(hndl, task_id == 0 ? 1 : 0, 0, NULL, NULL, counters[task_id == 0 ? 1 : 0], NULL,
                 NULL));
   OK(LAPI_Gfence(hndl));
   if (task_id < 2 && num_tasks > 2) OK(LAPI_Waitcntr(hndl, &counter, 1, NULL));
+  // All have left the fence before one is killed: task 0 and the victim wait for all.
+  static lapi_cntr_t ready;
+  OK(LAPI_Address_init(hndl, &ready, ready_of));
+  OK(LAPI_Put(hndl, 0, 0, NULL, NULL, ready_of[0], NULL, NULL));
+  OK(LAPI_Put(hndl, (unsigned)(num_tasks - 1), 0, NULL, NULL, ready_of[num_tasks - 1], NULL, NULL));
+  if (task_id == 0 || task_id == num_tasks - 1) OK(LAPI_Waitcntr(hndl, &ready, num_tasks, NULL));
   if (task_id == num_tasks - 1) die_in(where);
   survive(where, (pid_t)(long)pids[num_tasks - 1], windows, counters);
   OK(LAPI_Term(hndl));

@@ -16,12 +16,12 @@ struct header {
   char filler[100];
 };
 
-static unsigned char *landing;  // of the task's own messages
+static unsigned char* landing;  // of the task's own messages
 static int header_calls, completion_calls, one_at_a_time;
-static void **peers_counter;
+static void** peers_counter;
 
-static void on_complete(lapi_handle_t *handle, void *info) {
-  const struct header *header = info;
+static void on_complete(lapi_handle_t* handle, void* info) {
+  const struct header* header = info;
   CHECK(*handle == hndl, "the handle in a completion handler");
   // One thread unless asked for more: clients share data without locks.
   CHECK(__atomic_add_fetch(&one_at_a_time, 1, __ATOMIC_SEQ_CST) == 1, "two handlers at once");
@@ -38,14 +38,14 @@ static void on_complete(lapi_handle_t *handle, void *info) {
   free(info);
 }
 
-static void *on_header(lapi_handle_t *handle, void *uhdr, uint *uhdr_len, ulong *msg_len,
-                       compl_hndlr_t **completion, void **user_info) {
-  const lapi_return_info_t *about = (const lapi_return_info_t *)msg_len;
-  const struct header *header = uhdr;
+static void* on_header(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong* msg_len,
+                       compl_hndlr_t** completion, void** user_info) {
+  const lapi_return_info_t* about = (const lapi_return_info_t*)msg_len;
+  const struct header* header = uhdr;
   CHECK(*handle == hndl && *uhdr_len == sizeof *header, "header of %u bytes", *uhdr_len);
   CHECK(*msg_len == header->len, "%lu bytes instead of %zu", *msg_len, header->len);
   CHECK(about->src == header->from, "from %d instead of %d", about->src, header->from);
-  struct header *copy = malloc(sizeof *copy);
+  struct header* copy = malloc(sizeof *copy);
   *copy = *header;
   *user_info = copy;
   *completion = on_complete;
@@ -53,8 +53,8 @@ static void *on_header(lapi_handle_t *handle, void *uhdr, uint *uhdr_len, ulong 
   return landing;
 }
 
-static void *on_bare(lapi_handle_t *handle, void *uhdr, uint *uhdr_len, ulong *msg_len,
-                     compl_hndlr_t **completion, void **user_info) {
+static void* on_bare(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong* msg_len,
+                     compl_hndlr_t** completion, void** user_info) {
   (void)handle, (void)uhdr, (void)user_info;
   CHECK(*uhdr_len == 0 && *msg_len == 0, "%u and %lu bytes", *uhdr_len, *msg_len);
   *completion = NULL;
@@ -63,10 +63,10 @@ static void *on_bare(lapi_handle_t *handle, void *uhdr, uint *uhdr_len, ulong *m
 }
 
 static int packet_sum;
-static void *on_packet(lapi_handle_t *handle, void *uhdr, uint *uhdr_len, ulong *msg_len,
-                       compl_hndlr_t **completion, void **user_info) {
+static void* on_packet(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong* msg_len,
+                       compl_hndlr_t** completion, void** user_info) {
   (void)handle, (void)uhdr, (void)uhdr_len, (void)user_info;
-  lapi_return_info_t *about = (lapi_return_info_t *)msg_len;
+  lapi_return_info_t* about = (lapi_return_info_t*)msg_len;
   CHECK(about->udata_one_pkt_ptr != NULL, "no data with a message of %lu bytes", *msg_len);
   int value;
   memcpy(&value, about->udata_one_pkt_ptr, sizeof value);
@@ -77,10 +77,10 @@ static void *on_packet(lapi_handle_t *handle, void *uhdr, uint *uhdr_len, ulong 
 }
 
 static lapi_vec_t into;
-static void *into_info[3];
+static void* into_info[3];
 static ulong into_len[3] = {10, 20, 30};
-static lapi_vec_t *on_vector(lapi_handle_t *handle, void *uhdr, uint *uhdr_len, ulong *lens,
-                             compl_hndlr_t **completion, void **user_info) {
+static lapi_vec_t* on_vector(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong* lens,
+                             compl_hndlr_t** completion, void** user_info) {
   (void)handle, (void)uhdr, (void)user_info;
   CHECK(*uhdr_len == 4 && lens[0] == 10 && lens[1] == 20 && lens[2] == 30, "lengths of a vector");
   *completion = NULL;
@@ -89,12 +89,12 @@ static lapi_vec_t *on_vector(lapi_handle_t *handle, void *uhdr, uint *uhdr_len, 
   return &into;
 }
 
-static void all_sizes(void *handler_of[]) {
+static void all_sizes(void* handler_of[]) {
   const unsigned right = (unsigned)((task_id + 1) % num_tasks);
   static lapi_cntr_t arrived;
-  unsigned char *data = malloc(most);
+  unsigned char* data = malloc(most);
   lapi_cntr_t org, cmpl;
-  void **arrived_of = calloc((size_t)num_tasks, sizeof *arrived_of);
+  void** arrived_of = calloc((size_t)num_tasks, sizeof *arrived_of);
   OK(LAPI_Setcntr(hndl, &org, 0));
   OK(LAPI_Setcntr(hndl, &cmpl, 0));
   OK(LAPI_Setcntr(hndl, &arrived, 0));
@@ -102,8 +102,8 @@ static void all_sizes(void *handler_of[]) {
   for (int i = 0; i < 2 * sizes_count; ++i) {
     const struct header header = {task_id, i, sizes[i / 2], {0}};
     fill(data, header.len, i);
-    void *const handler = i % 2 == 0 ? handler_of[right] : (void *)5;  // an index
-    OK(LAPI_Amsend(hndl, right, handler, (void *)&header, sizeof header, data, header.len,
+    void* const handler = i % 2 == 0 ? handler_of[right] : (void*)5;  // an index
+    OK(LAPI_Amsend(hndl, right, handler, (void*)&header, sizeof header, data, header.len,
                    arrived_of[right], &org, &cmpl));
     OK(LAPI_Waitcntr(hndl, &org, 1, NULL));
     memset(data, 0, header.len);
@@ -122,7 +122,7 @@ static void other_kinds(void) {
   OK(LAPI_Setcntr(hndl, &done, 0));
   const int calls = header_calls;
   OK(LAPI_Gfence(hndl));
-  OK(LAPI_Amsend(hndl, right, (void *)6, NULL, 0, NULL, 0, NULL, NULL, &done));
+  OK(LAPI_Amsend(hndl, right, (void*)6, NULL, 0, NULL, 0, NULL, NULL, &done));
   OK(LAPI_Waitcntr(hndl, &done, 1, NULL));
   OK(LAPI_Gfence(hndl));
   CHECK(header_calls == calls + 1, "%d header handlers", header_calls - calls);
@@ -141,11 +141,11 @@ static void other_kinds(void) {
   OK(LAPI_Gfence(hndl));
   CHECK(packet_sum == 5000 * 5001 / 2, "the sum is %d", packet_sum);
   unsigned char data[60];
-  void *info[3] = {data, data + 10, data + 30};
+  void* info[3] = {data, data + 10, data + 30};
   ulong len[3] = {10, 20, 30};
   lapi_vec_t vector = {LAPI_GEN_IOVECTOR, 3, info, len};
   fill(data, sizeof data, 9);
-  OK(LAPI_Amsendv(hndl, right, (void *)8, "abc", 4, &vector, NULL, NULL, &done));
+  OK(LAPI_Amsendv(hndl, right, (void*)8, "abc", 4, &vector, NULL, NULL, &done));
   OK(LAPI_Waitcntr(hndl, &done, 1, NULL));
   OK(LAPI_Gfence(hndl));
   unsigned char got[60];
@@ -158,18 +158,18 @@ static void other_kinds(void) {
 static void errors(void) {
   const unsigned beyond = (unsigned)num_tasks;
   static char big[1];
-  void *table[1];
+  void* table[1];
   int value;
   FAILS(LAPI_ERR_TGT, "its tasks are 0 to",
-        LAPI_Amsend(hndl, beyond, (void *)5, NULL, 0, NULL, 0, NULL, NULL, NULL));
+        LAPI_Amsend(hndl, beyond, (void*)5, NULL, 0, NULL, 0, NULL, NULL, NULL));
   FAILS(LAPI_ERR_HDR_HNDLR_NULL, "NULL",
         LAPI_Amsend(hndl, 0, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL));
   FAILS(LAPI_ERR_UHDR_LEN, "MAX_UHDR_SZ is",
-        LAPI_Amsend(hndl, 0, (void *)5, big, 1 << 30, NULL, 0, NULL, NULL, NULL));
+        LAPI_Amsend(hndl, 0, (void*)5, big, 1 << 30, NULL, 0, NULL, NULL, NULL));
   FAILS(LAPI_ERR_UHDR_NULL, "NULL",
-        LAPI_Amsend(hndl, 0, (void *)5, NULL, 4, NULL, 0, NULL, NULL, NULL));
+        LAPI_Amsend(hndl, 0, (void*)5, NULL, 4, NULL, 0, NULL, NULL, NULL));
   FAILS(LAPI_ERR_ORG_ADDR_NULL, "length is 9",
-        LAPI_Amsend(hndl, 0, (void *)5, NULL, 0, NULL, 9, NULL, NULL, NULL));
+        LAPI_Amsend(hndl, 0, (void*)5, NULL, 0, NULL, 9, NULL, NULL, NULL));
   FAILS(LAPI_ERR_DATA_LEN, "LAPI_MAX_MSG_SZ",
         LAPI_Put(hndl, 0, (ulong)-1, big, big, NULL, NULL, NULL));
   FAILS(LAPI_ERR_TGT_ADDR_NULL, "NULL", LAPI_Put(hndl, 0, 1, NULL, big, NULL, NULL, NULL));
@@ -188,17 +188,17 @@ static void errors(void) {
 int main(void) {
   begin();
   landing = malloc(most);
-  void **handler_of = calloc((size_t)num_tasks, sizeof *handler_of);
+  void** handler_of = calloc((size_t)num_tasks, sizeof *handler_of);
   peers_counter = calloc((size_t)num_tasks, sizeof *peers_counter);
-  OK(LAPI_Addr_set(hndl, (void *)on_header, 5));
-  OK(LAPI_Addr_set(hndl, (void *)on_bare, 6));
-  OK(LAPI_Addr_set(hndl, (void *)on_packet, 7));
-  OK(LAPI_Addr_set(hndl, (void *)on_vector, 8));
-  void *handler = NULL;
+  OK(LAPI_Addr_set(hndl, (void*)on_header, 5));
+  OK(LAPI_Addr_set(hndl, (void*)on_bare, 6));
+  OK(LAPI_Addr_set(hndl, (void*)on_packet, 7));
+  OK(LAPI_Addr_set(hndl, (void*)on_vector, 8));
+  void* handler = NULL;
   OK(LAPI_Addr_get(hndl, &handler, 8));
-  CHECK(handler == (void *)on_vector, "LAPI_Addr_get");
+  CHECK(handler == (void*)on_vector, "LAPI_Addr_get");
   OK(LAPI_Address_init(hndl, &header_calls, peers_counter));
-  OK(LAPI_Address_init(hndl, (void *)on_header, handler_of));
+  OK(LAPI_Address_init(hndl, (void*)on_header, handler_of));
   all_sizes(handler_of);
   OK(LAPI_Senv(hndl, INTERRUPT_SET, 0));  // polling: Waitcntr and Gfence make progress
   other_kinds();

@@ -16,8 +16,8 @@ static double processor_seconds(void) {
   return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
 }
 
-static void *on_stop(lapi_handle_t *handle, void *uhdr, uint *uhdr_len, ulong *msg_len,
-                     compl_hndlr_t **completion, void **user_info) {
+static void* on_stop(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong* msg_len,
+                     compl_hndlr_t** completion, void** user_info) {
   (void)handle, (void)uhdr, (void)uhdr_len, (void)msg_len, (void)user_info;
   stop_computing = 1;
   *completion = NULL;
@@ -25,7 +25,7 @@ static void *on_stop(lapi_handle_t *handle, void *uhdr, uint *uhdr_len, ulong *m
 }
 
 // Task 0 computes without calls until a message, which nothing but an interrupt serves, stops it.
-static void while_computing(void **variables) {
+static void while_computing(void** variables) {
   int one = 1, before = -1;
   lapi_cntr_t done;
   OK(LAPI_Setcntr(hndl, &done, 0));
@@ -38,7 +38,7 @@ static void while_computing(void **variables) {
       OK(LAPI_Waitcntr(hndl, &done, 1, NULL));
     }
   if (task_id == num_tasks - 1)
-    OK(LAPI_Amsend(hndl, 0, (void *)1, NULL, 0, NULL, 0, NULL, NULL, NULL));
+    OK(LAPI_Amsend(hndl, 0, (void*)1, NULL, 0, NULL, 0, NULL, NULL, NULL));
   OK(LAPI_Gfence(hndl));
   CHECK(task_id != 0 || variable == 10 * (num_tasks - 1), "the sum is %d", variable);
 }
@@ -51,9 +51,9 @@ static void idle(void) {
 }
 
 // Task 1 polls for what task 0 sends after a second of sleep.
-static void polling(void **counters) {
+static void polling(void** counters) {
   static char byte;
-  lapi_cntr_t *const own = counters[task_id];
+  lapi_cntr_t* const own = counters[task_id];
   OK(LAPI_Setcntr(hndl, own, 0));
   OK(LAPI_Gfence(hndl));
   if (task_id == 0) {
@@ -72,13 +72,13 @@ static void polling(void **counters) {
 
 int main(void) {
   static lapi_cntr_t counter;
-  const char *place = getenv("SHIMA_LAPI");
+  const char* place = getenv("SHIMA_LAPI");
   const int is_late = place != NULL && strstr(place, "task=1 ") != NULL;
   if (is_late) usleep(500000);
   begin();
-  OK(LAPI_Addr_set(hndl, (void *)on_stop, 1));
-  void **variables = calloc((size_t)num_tasks, sizeof *variables);
-  void **counters = calloc((size_t)num_tasks, sizeof *counters);
+  OK(LAPI_Addr_set(hndl, (void*)on_stop, 1));
+  void** variables = calloc((size_t)num_tasks, sizeof *variables);
+  void** counters = calloc((size_t)num_tasks, sizeof *counters);
   OK(LAPI_Address_init(hndl, &variable, variables));
   OK(LAPI_Address_init(hndl, &counter, counters));
   while_computing(variables);

@@ -12,14 +12,14 @@ static lapi_cntr_t static_counter;
 static int shared_int;
 static long long shared_long;
 
-static void wait_for(lapi_cntr_t *counter, int value) {
+static void wait_for(lapi_cntr_t* counter, int value) {
   int left = -1;
   OK(LAPI_Waitcntr(hndl, counter, value, &left));
   CHECK(left >= 0, "a counter has %d left after waiting for %d", left, value);
 }
 
 // Every task writes to its right neighbour and reads that back.
-static void put_and_get(unsigned char **windows, lapi_cntr_t **counters) {
+static void put_and_get(unsigned char** windows, lapi_cntr_t** counters) {
   const unsigned right = (unsigned)((task_id + 1) % num_tasks);
   const int left_seed = (task_id + num_tasks - 1) % num_tasks;
   unsigned char *origin = malloc(most), *back = malloc(most);
@@ -45,7 +45,7 @@ static void put_and_get(unsigned char **windows, lapi_cntr_t **counters) {
   free(back);
 }
 
-static void vectors(unsigned char **windows) {
+static void vectors(unsigned char** windows) {
   const unsigned right = (unsigned)((task_id + 1) % num_tasks);
   enum { count = 300 };
   static unsigned char origin[count * 40], back[count * 40];
@@ -70,9 +70,9 @@ static void vectors(unsigned char **windows) {
   for (int i = 0; i < count; ++i)
     CHECK(memcmp(org_info[i], back_info[i], lens[i]) == 0, "piece %d differs", i);
 
-  void *org_strided[3] = {origin, (void *)16, (void *)32};
-  void *tgt_strided[3] = {windows[right], (void *)16, (void *)100};
-  void *back_strided[3] = {back, (void *)16, (void *)16};
+  void* org_strided[3] = {origin, (void*)16, (void*)32};
+  void* tgt_strided[3] = {windows[right], (void*)16, (void*)100};
+  void* back_strided[3] = {back, (void*)16, (void*)16};
   lapi_vec_t from = {LAPI_GEN_STRIDED_XFER, 200, org_strided, NULL};
   lapi_vec_t there = {LAPI_GEN_STRIDED_XFER, 200, tgt_strided, NULL};
   lapi_vec_t here = {LAPI_GEN_STRIDED_XFER, 200, back_strided, NULL};
@@ -86,7 +86,7 @@ static void vectors(unsigned char **windows) {
   OK(LAPI_Gfence(hndl));
 }
 
-static void atomics(void **ints, void **longs) {
+static void atomics(void** ints, void** longs) {
   enum { times = 1000 };
   lapi_cntr_t done;
   int one = 1, before = -1;
@@ -106,7 +106,7 @@ static void atomics(void **ints, void **longs) {
   }
   OK(LAPI_Gfence(hndl));
   int swap[2] = {0, 5}, swapped = -1;
-  int *const own = ints[task_id];
+  int* const own = ints[task_id];
   *own = 0;
   OK(LAPI_Rmw(hndl, COMPARE_AND_SWAP, (unsigned)task_id, own, swap, &swapped, &done));
   wait_for(&done, 1);
@@ -119,18 +119,18 @@ static void atomics(void **ints, void **longs) {
 }
 
 static int sent_calls;
-static void on_sent(lapi_handle_t *handle, void *info, lapi_sh_info_t *about) {
+static void on_sent(lapi_handle_t* handle, void* info, lapi_sh_info_t* about) {
   CHECK(*handle == hndl && info == &sent_calls && about->reason == LAPI_SUCCESS, "send handler");
   __atomic_add_fetch(&sent_calls, 1, __ATOMIC_SEQ_CST);
 }
 
 static int arrived_calls;
-static void on_arrived(lapi_handle_t *handle, void *info) {
+static void on_arrived(lapi_handle_t* handle, void* info) {
   CHECK(*handle == hndl && info == &arrived_calls, "arrival handler");
   __atomic_add_fetch(&arrived_calls, 1, __ATOMIC_SEQ_CST);
 }
 
-static void by_xfer(unsigned char **windows, void **ints) {
+static void by_xfer(unsigned char** windows, void** ints) {
   const unsigned right = (unsigned)((task_id + 1) % num_tasks);
   unsigned char origin[300], back[300] = {0};
   lapi_cntr_t done;
@@ -180,24 +180,24 @@ static void by_xfer(unsigned char **windows, void **ints) {
 
 int main(void) {
   begin();
-  void **windows = calloc((size_t)num_tasks, sizeof *windows);
-  void **counters = calloc((size_t)num_tasks, sizeof *counters);
-  void **ints = calloc((size_t)num_tasks, sizeof *ints);
-  void **longs = calloc((size_t)num_tasks, sizeof *longs);
+  void** windows = calloc((size_t)num_tasks, sizeof *windows);
+  void** counters = calloc((size_t)num_tasks, sizeof *counters);
+  void** ints = calloc((size_t)num_tasks, sizeof *ints);
+  void** longs = calloc((size_t)num_tasks, sizeof *longs);
   lapi_cntr_t on_stack;
   OK(LAPI_Setcntr(hndl, &on_stack, 0));
   OK(LAPI_Address_init(hndl, static_memory, windows));
   OK(LAPI_Address_init(hndl, &static_counter, counters));
   OK(LAPI_Address_init(hndl, &shared_int, ints));
   OK(LAPI_Address_init(hndl, &shared_long, longs));
-  put_and_get((unsigned char **)windows, (lapi_cntr_t **)counters);
-  unsigned char *heap = malloc(most);
+  put_and_get((unsigned char**)windows, (lapi_cntr_t**)counters);
+  unsigned char* heap = malloc(most);
   OK(LAPI_Address_init(hndl, heap, windows));
   OK(LAPI_Address_init(hndl, &on_stack, counters));
-  put_and_get((unsigned char **)windows, (lapi_cntr_t **)counters);
-  vectors((unsigned char **)windows);
+  put_and_get((unsigned char**)windows, (lapi_cntr_t**)counters);
+  vectors((unsigned char**)windows);
   atomics(ints, longs);
-  by_xfer((unsigned char **)windows, ints);
+  by_xfer((unsigned char**)windows, ints);
   end();
   printf("task %d of %d is done\n", task_id, num_tasks);
   return 0;

@@ -72,15 +72,13 @@ LapiStatus check_pieces(const lapi_vec_t& vector, const Side& side) {
 }
 
 LapiStatus check_side(const lapi_vec_t* vector, const Side& side) {
-  if (vector == nullptr)
-    return refuse(side.null, fmt::format("the {} vector is NULL", side.name));
+  if (vector == nullptr) return refuse(side.null, fmt::format("the {} vector is NULL", side.name));
   if (vector->vec_type < LAPI_GEN_IOVECTOR || vector->vec_type > LAPI_GEN_GENERIC)
     return refuse(side.type,
                   fmt::format("vec_type of the {} vector is {}; it must be one of lapi_vectype_t",
                               side.name, static_cast<int>(vector->vec_type)));
   const bool is_strided = vector->vec_type == LAPI_GEN_STRIDED_XFER;
-  if (vector->num_vecs > 0 &&
-      (vector->info == nullptr || (!is_strided && vector->len == nullptr)))
+  if (vector->num_vecs > 0 && (vector->info == nullptr || (!is_strided && vector->len == nullptr)))
     return refuse(side.null, fmt::format("info or len of the {} vector is NULL", side.name));
   if (vector->num_vecs > lapi::most_pieces)
     return refuse(side.len, fmt::format("the {} vector has {} pieces; {} are possible, use several "
@@ -92,9 +90,8 @@ LapiStatus check_side(const lapi_vec_t* vector, const Side& side) {
 
 std::uint64_t total_of(const lapi_vec_t& vector) {
   if (vector.vec_type == LAPI_GEN_STRIDED_XFER)
-    return vector.num_vecs == 0
-               ? 0
-               : vector.num_vecs * reinterpret_cast<std::uint64_t>(vector.info[1]);
+    return vector.num_vecs == 0 ? 0
+                                : vector.num_vecs * reinterpret_cast<std::uint64_t>(vector.info[1]);
   std::uint64_t total = 0;
   for (uint i = 0; i < vector.num_vecs; ++i) total += vector.len[i];
   return total;
@@ -113,9 +110,9 @@ LapiStatus check_range(const LapiContext& context, uint task, ulong len, std::ui
   LAPI_TRY(check_task(context, task));
   if (len == 0) return {};
   if (len > LAPI_MAX_MSG_SZ)
-    return refuse(LAPI_ERR_DATA_LEN,
-                  fmt::format("the length {} exceeds LAPI_MAX_MSG_SZ; a length is not negative",
-                              len));
+    return refuse(
+        LAPI_ERR_DATA_LEN,
+        fmt::format("the length {} exceeds LAPI_MAX_MSG_SZ; a length is not negative", len));
   if (target == 0)
     return refuse(LAPI_ERR_TGT_ADDR_NULL,
                   fmt::format("the target address is NULL, and the length is {}", len));
@@ -135,11 +132,11 @@ LapiStatus check_vectors(const LapiContext& context, uint task, const lapi_vec_t
   LAPI_TRY(check_vector(target, false));
   LAPI_TRY(check_vector(origin, true));
   if (target->vec_type != origin->vec_type)
-    return refuse(LAPI_ERR_VEC_TYPE_DIFF,
-                  fmt::format("vec_type of the target vector is {}, of the origin vector {}; they "
-                              "must be equal",
-                              static_cast<int>(target->vec_type),
-                              static_cast<int>(origin->vec_type)));
+    return refuse(
+        LAPI_ERR_VEC_TYPE_DIFF,
+        fmt::format("vec_type of the target vector is {}, of the origin vector {}; they "
+                    "must be equal",
+                    static_cast<int>(target->vec_type), static_cast<int>(origin->vec_type)));
   if (target->vec_type != LAPI_GEN_GENERIC && target->num_vecs != origin->num_vecs)
     return refuse(LAPI_ERR_VEC_NUM_DIFF,
                   fmt::format("the target vector has {} pieces, the origin vector {}; they must "
@@ -162,9 +159,8 @@ LapiStatus check_vectors(const LapiContext& context, uint task, const lapi_vec_t
 LapiStatus check_header(std::uint64_t handler, const void* header, uint len) {
   if (handler == 0) return refuse(LAPI_ERR_HDR_HNDLR_NULL, "the header handler is NULL");
   if (len > lapi::most_user_header_bytes)
-    return refuse(LAPI_ERR_UHDR_LEN,
-                  fmt::format("the user header has {} bytes; MAX_UHDR_SZ is {}", len,
-                              lapi::most_user_header_bytes));
+    return refuse(LAPI_ERR_UHDR_LEN, fmt::format("the user header has {} bytes; MAX_UHDR_SZ is {}",
+                                                 len, lapi::most_user_header_bytes));
   if (header == nullptr && len > 0)
     return refuse(LAPI_ERR_UHDR_NULL,
                   fmt::format("the user header is NULL, and its length is {}", len));

@@ -16,7 +16,7 @@ namespace shima::capi {
 }  // namespace shima::capi
 
 // Returns the error of a LapiStatus to the caller.
-#define LAPI_TRY(expression)                                               \
-  do {                                                                     \
+#define LAPI_TRY(expression)                                                                 \
+  do {                                                                                       \
     if (auto tried = (expression); !tried) return std::unexpected(std::move(tried.error())); \
   } while (false)

@@ -4,8 +4,8 @@
 #include <climits>
 #include <cstring>
 
-#include "capi/lapi/checks.h"
 #include "base/log.h"
+#include "capi/lapi/checks.h"
 #include "lapi/way/message.h"
 
 namespace {
@@ -20,9 +20,9 @@ LapiStatus check_counter(const lapi_cntr_t* counter) {
 
 LapiStatus check_index(int index) {
   if (index > 0 && index < Handlers::most) return {};
-  return refuse(LAPI_ERR_ADDR_HNDL_RANGE,
-                fmt::format("index {} of a handler is not between 1 and {}", index,
-                            Handlers::most - 1));
+  return refuse(
+      LAPI_ERR_ADDR_HNDL_RANGE,
+      fmt::format("index {} of a handler is not between 1 and {}", index, Handlers::most - 1));
 }
 
 LapiStatus check_result(const void* result) {
@@ -30,32 +30,54 @@ LapiStatus check_result(const void* result) {
   return refuse(LAPI_ERR_RET_PTR_NULL, "the pointer for the result is NULL");
 }
 
-int int_or_most(std::uint64_t value) {
-  return value > INT_MAX ? INT_MAX : static_cast<int>(value);
-}
+int int_or_most(std::uint64_t value) { return value > INT_MAX ? INT_MAX : static_cast<int>(value); }
 
 std::expected<int, LapiError> query_value(LapiContext& context, lapi_query_t query) {
   constexpr int not_measured = 0;
   switch (query) {
-    case TASK_ID: return context.engine->task();
-    case NUM_TASKS: return context.engine->tasks();
-    case MAX_UHDR_SZ: return int_or_most(shima::lapi::most_user_header_bytes);
-    case MAX_DATA_SZ: return int_or_most(LAPI_MAX_MSG_SZ);
-    case ERROR_CHK: return context.checks ? 1 : 0;
-    case TIMEOUT: return context.timeout_s;
-    case MIN_TIMEOUT: return 10;
-    case MAX_TIMEOUT: return 86400;
-    case INTERRUPT_SET: return context.engine->interrupts() ? 1 : 0;
-    case MAX_PKT_SZ: return int_or_most(shima::lapi::Engine::packet_bytes);
-    case LOC_ADDRTBL_SZ: return Handlers::most;
-    case RCV_FIFO_SIZE: return int_or_most(shima::lapi::ByteRing::capacity_bytes);
-    case MAX_PORTS: case QUERY_SHM_ENABLED: return 1;
-    case QUERY_SHM_NUM_TASKS: return context.engine->tasks();
-    case MAX_ATOM_SIZE: return 8;
-    case NUM_REX_BUFS: case REX_BUF_SZ: case EPOCH_NUM: case USE_THRESH: case BUF_CP_SIZE:
-    case MAX_PKTS_OUT: case ACK_THRESHOLD: case BULK_XFER: case BULK_MIN_MSG_SIZE:
+    case TASK_ID:
+      return context.engine->task();
+    case NUM_TASKS:
+      return context.engine->tasks();
+    case MAX_UHDR_SZ:
+      return int_or_most(shima::lapi::most_user_header_bytes);
+    case MAX_DATA_SZ:
+      return int_or_most(LAPI_MAX_MSG_SZ);
+    case ERROR_CHK:
+      return context.checks ? 1 : 0;
+    case TIMEOUT:
+      return context.timeout_s;
+    case MIN_TIMEOUT:
+      return 10;
+    case MAX_TIMEOUT:
+      return 86400;
+    case INTERRUPT_SET:
+      return context.engine->interrupts() ? 1 : 0;
+    case MAX_PKT_SZ:
+      return int_or_most(shima::lapi::Engine::packet_bytes);
+    case LOC_ADDRTBL_SZ:
+      return Handlers::most;
+    case RCV_FIFO_SIZE:
+      return int_or_most(shima::lapi::ByteRing::capacity_bytes);
+    case MAX_PORTS:
+    case QUERY_SHM_ENABLED:
+      return 1;
+    case QUERY_SHM_NUM_TASKS:
+      return context.engine->tasks();
+    case MAX_ATOM_SIZE:
+      return 8;
+    case NUM_REX_BUFS:
+    case REX_BUF_SZ:
+    case EPOCH_NUM:
+    case USE_THRESH:
+    case BUF_CP_SIZE:
+    case MAX_PKTS_OUT:
+    case ACK_THRESHOLD:
+    case BULK_XFER:
+    case BULK_MIN_MSG_SIZE:
       return not_measured;
-    default: break;
+    default:
+      break;
   }
   return refuse(LAPI_ERR_QUERY_TYPE,
                 fmt::format("query {} is unknown, or has no value here", static_cast<int>(query)));
@@ -82,7 +104,11 @@ LapiStatus set_value(LapiContext& context, lapi_query_t query, int value) {
                       fmt::format("TIMEOUT {} is not between 10 and 86400 seconds", value));
       context.timeout_s = value;
       return {};
-    case USE_THRESH: case BULK_XFER: case BULK_MIN_MSG_SIZE: case BUF_CP_SIZE: case MAX_PKTS_OUT:
+    case USE_THRESH:
+    case BULK_XFER:
+    case BULK_MIN_MSG_SIZE:
+    case BUF_CP_SIZE:
+    case MAX_PKTS_OUT:
     case ACK_THRESHOLD:
       return {};  // of adapters: accepted, without effect
     default:
@@ -159,8 +185,8 @@ int LAPI_Qenv(lapi_handle_t hndl, lapi_query_t query, int* ret_val) noexcept {
 }
 
 int LAPI_Senv(lapi_handle_t hndl, lapi_query_t query, int set_val) noexcept {
-  return with_context(
-      hndl, [&](LapiContext& context) { return set_value(context, query, set_val); });
+  return with_context(hndl,
+                      [&](LapiContext& context) { return set_value(context, query, set_val); });
 }
 
 int LAPI_Address(void* my_addr, ulong* ret_addr) noexcept {
@@ -237,8 +263,7 @@ int LAPI_Probe(lapi_handle_t hndl) noexcept {
 
 int LAPI_Msgpoll(lapi_handle_t hndl, uint cnt, lapi_msg_info_t* info) noexcept {
   return with_context(hndl, [&](LapiContext& context) -> LapiStatus {
-    if (info == nullptr)
-      return refuse(LAPI_ERR_MSG_INFO_NULL, "LAPI_Msgpoll: info is NULL");
+    if (info == nullptr) return refuse(LAPI_ERR_MSG_INFO_NULL, "LAPI_Msgpoll: info is NULL");
     info->status = context.engine->poll_messages(cnt);
     return {};
   });

@@ -57,14 +57,13 @@ std::expected<Context, Error> make_context(const lapi::JobPlace& place, int numb
                                            const lapi_info_t& info) {
   auto context = std::make_shared<LapiContext>();
   SHIMA_TRY_ASSIGN(context->memory, lapi::map_job_memory(place, number));
-  SHIMA_TRY_ASSIGN(
-      context->engine,
-      Engine::start(lapi::JobMemory(context->memory.bytes(), place.tasks),
-                    {.task = place.task,
-                     .handle = handle_mark + static_cast<lapi_handle_t>(number),
-                     .completion_threads = info.num_compl_hndlr_thr,
-                     .on_error = info.err_hndlr,
-                     .node = {}}));
+  SHIMA_TRY_ASSIGN(context->engine,
+                   Engine::start(lapi::JobMemory(context->memory.bytes(), place.tasks),
+                                 {.task = place.task,
+                                  .handle = handle_mark + static_cast<lapi_handle_t>(number),
+                                  .completion_threads = info.num_compl_hndlr_thr,
+                                  .on_error = info.err_hndlr,
+                                  .node = {}}));
   return context;
 }
 

@@ -18,13 +18,13 @@ std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_
 LapiStatus put(LapiContext& context, const lapi_put_t& command) {
   if (context.checks)
     LAPI_TRY(check_range(context, command.tgt, command.len, command.tgt_addr, command.org_addr));
-  return translated(context.engine->put(
-      static_cast<int>(command.tgt), Pieces(command.tgt_addr, command.len),
-      Pieces(command.org_addr, command.len), command.tgt_cntr,
-      {.origin = command.org_cntr,
-       .complete = command.cmpl_cntr,
-       .sent = command.shdlr,
-       .sent_info = command.sinfo}));
+  return translated(context.engine->put(static_cast<int>(command.tgt),
+                                        Pieces(command.tgt_addr, command.len),
+                                        Pieces(command.org_addr, command.len), command.tgt_cntr,
+                                        {.origin = command.org_cntr,
+                                         .complete = command.cmpl_cntr,
+                                         .sent = command.shdlr,
+                                         .sent_info = command.sinfo}));
 }
 
 LapiStatus get(LapiContext& context, const lapi_get_t& command) {
@@ -44,13 +44,13 @@ const lapi_vec_t* plain(const lapi_lvec_t* vector) {
 
 LapiStatus putv(LapiContext& context, const lapi_putv_t& command) {
   LAPI_TRY(check_vectors(context, command.tgt, plain(command.tgt_vec), command.org_vec));
-  return translated(context.engine->put(
-      static_cast<int>(command.tgt), pieces_of(*plain(command.tgt_vec)),
-      pieces_of(*command.org_vec), command.tgt_cntr,
-      {.origin = command.org_cntr,
-       .complete = command.cmpl_cntr,
-       .sent = command.shdlr,
-       .sent_info = command.sinfo}));
+  return translated(context.engine->put(static_cast<int>(command.tgt),
+                                        pieces_of(*plain(command.tgt_vec)),
+                                        pieces_of(*command.org_vec), command.tgt_cntr,
+                                        {.origin = command.org_cntr,
+                                         .complete = command.cmpl_cntr,
+                                         .sent = command.shdlr,
+                                         .sent_info = command.sinfo}));
 }
 
 LapiStatus getv(LapiContext& context, const lapi_getv_t& command) {
@@ -88,8 +88,7 @@ LapiStatus amv(LapiContext& context, const lapi_amv_t& command) {
   LAPI_TRY(check_vector(command.org_vec, true));
   const lapi_vec_t& vector = *command.org_vec;
   const ulong strided[3] = {
-      vector.num_vecs,
-      vector.num_vecs > 0 && vector.info != nullptr ? number(vector.info[1]) : 0,
+      vector.num_vecs, vector.num_vecs > 0 && vector.info != nullptr ? number(vector.info[1]) : 0,
       vector.num_vecs > 0 && vector.info != nullptr ? number(vector.info[2]) : 0};
   Call call{.handler = command.hdr_hdl,
             .header = {static_cast<const std::byte*>(command.uhdr), command.uhdr_len},

@@ -58,11 +58,14 @@ class ByteRing {
   [[nodiscard]] bool has_data() const {
     return written_.load(std::memory_order_seq_cst) != read_.load(std::memory_order_relaxed);
   }
+  [[nodiscard]] bool has_room() const {
+    return written_.load(std::memory_order_relaxed) - read_.load(std::memory_order_seq_cst) <
+           capacity_bytes;
+  }
   // The writer asks to be woken when there is room; true if there is some already.
   [[nodiscard]] bool ask_for_room() {
     wants_room_.store(1, std::memory_order_seq_cst);
-    return written_.load(std::memory_order_relaxed) - read_.load(std::memory_order_seq_cst) <
-           capacity_bytes;
+    return has_room();
   }
   // Whether the writer has asked; forgets it.
   [[nodiscard]] bool take_request() {

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdio>
 
-
 namespace shima::lapi {
 namespace {
 
@@ -63,8 +62,9 @@ std::string describe(const JobPlace& place) {
 std::optional<JobPlace> parse_job_place(const char* text) {
   JobPlace place;
   int end = 0;
-  if (text == nullptr || std::sscanf(text, "fd=%d task=%d tasks=%d%n", &place.descriptor,
-                                     &place.task, &place.tasks, &end) != 3 ||
+  if (text == nullptr ||
+      std::sscanf(text, "fd=%d task=%d tasks=%d%n", &place.descriptor, &place.task, &place.tasks,
+                  &end) != 3 ||
       text[end] != '\0' || place.descriptor < 0 || place.tasks < 1 || place.tasks > most_tasks ||
       place.task < 0 || place.task >= place.tasks)
     return {};

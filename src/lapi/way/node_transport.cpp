@@ -77,8 +77,8 @@ void NodeTransport::give_up(int task) {
 }
 
 Standing NodeTransport::standing(int task) {
-  const auto shown = static_cast<Standing>(
-      memory_.mailbox(task).standing.load(std::memory_order_seq_cst));
+  const auto shown =
+      static_cast<Standing>(memory_.mailbox(task).standing.load(std::memory_order_seq_cst));
   const bool lost = peers_[static_cast<std::size_t>(task)].lost.load(std::memory_order_seq_cst);
   return lost && shown != Standing::left ? Standing::lost : shown;
 }

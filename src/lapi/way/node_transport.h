@@ -20,9 +20,9 @@
 namespace shima::lapi {
 
 struct NodeOptions {
-  Reach most = Reach::pointer;        // tests forbid more
-  bool same_process = false;          // tests: the tasks are threads of this process
-  std::function<void(int)> on_lost;   // called on the watching thread
+  Reach most = Reach::pointer;       // tests forbid more
+  bool same_process = false;         // tests: the tasks are threads of this process
+  std::function<void(int)> on_lost;  // called on the watching thread
 };
 
 class NodeTransport : public Transport {
@@ -42,8 +42,8 @@ class NodeTransport : public Transport {
   void show_left();
   // Treats a task as lost that has sent what no task sends.
   void give_up(int task);
-  // Wakes threads that wait for a counter, which this task has made grow.
-  void wake_waiters(int task) { memory_.mailbox(task).bell.attendants.wake(); }
+  // Wakes threads that wait or poll for a counter, which this task has made grow.
+  void wake_waiters(int task) { memory_.mailbox(task).bell.attendants.post(); }
   // Lets the watching thread look at tasks that have appeared since.
   void look_again();
   // Grows whenever a task appears or leaves.
@@ -53,6 +53,7 @@ class NodeTransport : public Transport {
 
   [[nodiscard]] Standing standing(int task) override;
   [[nodiscard]] std::size_t push(int task, std::span<const iovec> pieces) override;
+  [[nodiscard]] bool has_room(int task) override { return memory_.ring(task_, task).has_room(); }
   void notify(int task) override { memory_.mailbox(task).bell.ring(); }
   [[nodiscard]] std::size_t pull(int task, std::span<const iovec> pieces) override;
   [[nodiscard]] bool has_data(int task) override {
@@ -66,8 +67,8 @@ class NodeTransport : public Transport {
   struct Peer {
     std::atomic<bool> lost{false};
     std::atomic<bool> broken{false};  // nothing more is read from it
-    std::atomic<int> reach{-1};  // -1: not known yet
-    ProcessHandle process;       // used by the watching thread
+    std::atomic<int> reach{-1};       // -1: not known yet
+    ProcessHandle process;            // used by the watching thread
     bool watched = false;
   };
 

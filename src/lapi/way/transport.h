@@ -17,10 +17,10 @@
 namespace shima::lapi {
 
 enum class Standing : std::uint32_t {
-  absent,   // has not called LAPI_Init yet; messages wait for it
+  absent,  // has not called LAPI_Init yet; messages wait for it
   running,
-  left,     // has called LAPI_Term
-  lost,     // has ended without, or cannot be reached
+  left,  // has called LAPI_Term
+  lost,  // has ended without, or cannot be reached
 };
 
 // How the memory of another task is accessible.
@@ -41,6 +41,7 @@ class Transport {
   // Sends as much as the stream takes at present; the caller's threads take turns. After a partial
   // one the own bell rings when there is room again.
   [[nodiscard]] virtual std::size_t push(int task, std::span<const iovec> pieces) = 0;
+  [[nodiscard]] virtual bool has_room(int task) = 0;
   // Wakes the task after push().
   virtual void notify(int task) = 0;
   // Receives what has arrived; the caller's threads take turns.

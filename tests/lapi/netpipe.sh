@@ -1,0 +1,35 @@
+#!/bin/bash
+# FLAVOURS: none
+# TIMEOUT: 300
+# PROCESSORS: 2
+# NetPIPE's LAPI module, unmodified (source package netpipe of Debian): integrity, latency and throughput mode, as processes and in
+# one address space.
+set -euo pipefail
+[ -z "$SHIMA_SANITIZE" ] || { echo "NetPIPE itself reads beyond its buffers"; exit 77; }
+keys=/usr/share/keyrings/debian-archive-keyring.gpg
+echo "deb-src [signed-by=$keys] http://deb.debian.org/debian bookworm main" >list
+mkdir -p lists/partial cache
+apt=(apt-get -qq -o Dir::Etc::SourceList="$PWD/list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists="$PWD/lists"
+  -o Dir::Cache="$PWD/cache" -o APT::Sandbox::User="$(id -un)")
+if ! { timeout 100 "${apt[@]}" update && timeout 60 "${apt[@]}" source --download-only --tar-only netpipe; } >apt.log 2>&1; then
+  echo "the source of NetPIPE cannot be fetched: $(tail -n 1 apt.log)"
+  exit 77
+fi
+tar xzf netpipe_*.orig.tar.gz
+source=$(echo NetPIPE-*/src)
+gcc -O2 -w -I"$SHIMA_SOURCE_DIR/include" -I"$source" "$source/netpipe.c" "$source/lapi.c" -o NPlapi -L"$SHIMA_BUILD_DIR/lib" \
+  -llapi -Wl,-rpath,"$SHIMA_BUILD_DIR/lib"
+
+# measure WHAT SIZES ARGUMENT...: NetPIPE prints a line for each size.
+measure() {
+  local what=$1 sizes=$2
+  shift 2
+  "$SHIMA" run --lapi -n 2 "$@" >out 2>&1 || { echo "$what: failed"; tail -n 20 out; exit 1; }
+  [ "$(grep -c -e '-->' out)" -ge "$sizes" ] || { echo "$what: fewer than $sizes sizes"; tail -n 20 out; exit 1; }
+  ! grep -iq 'integrity check failed\|error' out || { echo "$what:"; grep -i 'fail\|error' out; exit 1; }
+  tail -n 1 out
+}
+measure 'integrity' 40 ./NPlapi -i -u 1000000
+measure 'integrity, one space' 40 --one-space ./NPlapi -i -u 1000000
+measure 'ping-pong' 20 ./NPlapi -n 200 -u 100000
+measure 'streaming' 20 ./NPlapi -s -n 200 -u 100000

@@ -1,0 +1,304 @@
+// The engine of LAPI: random programs of several tasks, which are threads, against a sequential
+// model; with pointers, with copies between processes, and with messages only.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "lapi/engine.h"
+#include "lapi/vector.h"
+
+namespace shima::lapi {
+namespace {
+
+constexpr int tasks = 3;
+constexpr std::size_t window_bytes = 96 << 10;
+
+// One task. Each other task owns a third of the window, so that the outcome is determined; words
+// and sums are shared by atomic operations.
+struct Task {
+  std::unique_ptr<Engine> engine;
+  std::vector<std::byte> window = std::vector<std::byte>(tasks * window_bytes);
+  std::vector<std::byte> model = std::vector<std::byte>(tasks * window_bytes);  // what it shall be
+  alignas(8) std::uint64_t word64 = 0;
+  alignas(8) std::uint32_t word32 = 0;
+  lapi_cntr_t arrived{};
+  std::atomic<std::uint64_t> called{0};
+  std::atomic<std::uint64_t> completed{0};
+  std::atomic<std::uint64_t> landing_sum{0};
+};
+Task* world[tasks];
+
+std::byte* part_of(std::vector<std::byte>& window, int owner) {
+  return window.data() + static_cast<std::size_t>(owner) * window_bytes;
+}
+
+struct Header {
+  int task;
+  int owner;
+  std::uint64_t offset;
+};
+
+void on_complete(lapi_handle_t*, void* info) { ++static_cast<Task*>(info)->completed; }
+
+void* on_header(lapi_handle_t*, void* uhdr, uint* uhdr_len, ulong* msg_len, compl_hndlr_t** handler,
+                void** info) {
+  Header header;
+  EXPECT_EQ(*uhdr_len, sizeof header);
+  std::memcpy(&header, uhdr, sizeof header);
+  Task& task = *world[header.task];
+  const auto* about = reinterpret_cast<lapi_return_info_t*>(msg_len);
+  EXPECT_EQ(about->src, header.owner);
+  ++task.called;
+  if (header.offset % 2 == 0) *handler = on_complete;
+  *info = &task;
+  return part_of(task.window, header.owner) + header.offset;
+}
+
+class Program {
+ public:
+  Program(int self, unsigned seed) : self_(self), random_(seed) {}
+
+  void run(int operations) {
+    for (int i = 0; i < operations; ++i) step();
+    // Sources are reused only after a fence.
+    ok(engine().global_fence());
+  }
+  std::uint64_t added64 = 0;
+  std::uint32_t added32 = 0;
+  std::uint64_t sent[tasks]{};
+  std::uint64_t with_handler[tasks]{};
+  int target_counts[tasks]{};
+
+ private:
+  Engine& engine() { return *world[self_]->engine; }
+  static void ok(const Status& status) { ASSERT_TRUE(status) << describe(status.error()); }
+  std::uint64_t below(std::uint64_t limit) { return limit == 0 ? 0 : random_() % limit; }
+  // Mostly small; some beyond every threshold.
+  std::uint64_t some_length() {
+    constexpr std::uint64_t limits[] = {1, 9, 100, 2050, 2050, 17000, 70000};
+    return below(limits[below(std::size(limits))]);
+  }
+  std::vector<std::byte>& fresh(std::uint64_t len) {
+    auto& bytes = sources_.emplace_back(len);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random_());
+    return bytes;
+  }
+
+  void step() {
+    const int target = static_cast<int>(below(tasks));
+    switch (below(8)) {
+      case 0:
+      case 1:
+        return put(target);
+      case 2:
+        return put_vector(target);
+      case 3:
+        return call(target);
+      case 4:
+        return add(target);
+      case 5:
+        return get(target);
+      case 6:
+        return ok(engine().fence());
+      default:
+        if (below(4) == 0) engine().set_interrupts(below(2) == 0);
+        engine().probe();
+    }
+  }
+  // Where in its part of the target's window this task writes next: a later operation on the same
+  // bytes needs a fence.
+  std::uint64_t place(int target, std::uint64_t len) {
+    std::uint64_t& at = written_[target];
+    if (at + len > window_bytes) {
+      ok(engine().fence());
+      at = 0;
+    }
+    at += len;
+    return at - len;
+  }
+  void model(int target, std::uint64_t at, const std::vector<std::byte>& bytes) {
+    std::memcpy(part_of(world[target]->model, self_) + at, bytes.data(), bytes.size());
+  }
+  std::uint64_t counter_of(int target) {
+    if (below(2) == 0) return 0;
+    ++target_counts[target];
+    return reinterpret_cast<std::uint64_t>(&world[target]->arrived);
+  }
+
+  void put(int target) {
+    const auto& bytes = fresh(some_length());
+    const std::uint64_t at = place(target, bytes.size());
+    model(target, at, bytes);
+    lapi_cntr_t origin{};
+    lapi_cntr_t complete{};
+    ok(engine().put(target, Pieces(part_of(world[target]->window, self_) + at, bytes.size()),
+                    Pieces(bytes.data(), bytes.size()), counter_of(target),
+                    {.origin = &origin, .complete = &complete}));
+    ok(engine().wait_counter(origin, 1));
+    ok(engine().wait_counter(complete, 1));
+  }
+  void put_vector(int target) {
+    const auto& bytes = fresh(some_length());
+    const std::uint64_t at = place(target, bytes.size());
+    model(target, at, bytes);
+    std::vector<Piece> from;
+    std::vector<Piece> to;
+    for (std::uint64_t done = 0; done < bytes.size();) {
+      const std::uint64_t len = std::min<std::uint64_t>(bytes.size() - done, 1 + below(3000));
+      from.push_back({reinterpret_cast<std::uint64_t>(bytes.data()) + done, len});
+      to.push_back(
+          {reinterpret_cast<std::uint64_t>(part_of(world[target]->window, self_)) + at + done,
+           len});
+      done += len;
+    }
+    ok(engine().put(target, Pieces(to), Pieces(from), counter_of(target), {}));
+  }
+  void call(int target) {
+    const auto& bytes = fresh(some_length());
+    const std::uint64_t at = place(target, bytes.size());
+    model(target, at, bytes);
+    const Header header{target, self_, at};
+    ++sent[target];
+    if (at % 2 == 0) ++with_handler[target];
+    const Call description{.handler = reinterpret_cast<std::uint64_t>(&on_header),
+                           .header = std::as_bytes(std::span(&header, 1)),
+                           .copy = below(2) == 0};
+    lapi_cntr_t complete{};
+    const bool waits = below(2) == 0;
+    ok(engine().send_active(target, description, Pieces(bytes.data(), bytes.size()),
+                            counter_of(target), {.complete = waits ? &complete : nullptr}));
+    if (waits) ok(engine().wait_counter(complete, 1));
+  }
+  void add(int target) {
+    const std::uint64_t value = below(1000);
+    std::uint64_t previous = 0;
+    lapi_cntr_t done{};
+    const bool is_wide = below(2) == 0;
+    (is_wide ? added64 : sum32_) += value;
+    added32 = static_cast<std::uint32_t>(sum32_);
+    ok(engine().rmw(target,
+                    {.operation = FETCH_AND_ADD,
+                     .size_bits = is_wide ? 64U : 32U,
+                     .variable = is_wide ? reinterpret_cast<std::uint64_t>(&world[target]->word64)
+                                         : reinterpret_cast<std::uint64_t>(&world[target]->word32),
+                     .input = {value, 0},
+                     .previous = &previous},
+                    {.origin = &done}));
+    ok(engine().wait_counter(done, 1));
+  }
+  // Reads back a part that it has written itself.
+  void get(int target) {
+    ok(engine().fence());
+    const std::uint64_t len = std::min(some_length(), written_[target]);
+    std::vector<std::byte> back(len);
+    lapi_cntr_t done{};
+    ok(engine().get(target, Pieces(part_of(world[target]->window, self_), len),
+                    Pieces(back.data(), len), counter_of(target), {.origin = &done}));
+    ok(engine().wait_counter(done, 1));
+    EXPECT_EQ(0, std::memcmp(back.data(), part_of(world[target]->model, self_), len));
+  }
+
+  int self_;
+  std::mt19937 random_;
+  std::deque<std::vector<std::byte>> sources_;
+  std::uint64_t written_[tasks]{};
+  std::uint64_t sum32_ = 0;
+};
+
+class LapiEngine : public testing::TestWithParam<Reach> {
+ protected:
+  void start() {
+    region_.reset(
+        static_cast<std::byte*>(std::aligned_alloc(4096, JobMemory::region_bytes(tasks))));
+    std::memset(region_.get(), 0, JobMemory::region_bytes(tasks));
+    for (int i = 0; i < tasks; ++i) {
+      all_[i] = std::make_unique<Task>();
+      world[i] = all_[i].get();
+    }
+    for (int i = 0; i < tasks; ++i) {
+      auto engine = Engine::start(
+          JobMemory({region_.get(), JobMemory::region_bytes(tasks)}, tasks),
+          {.task = i, .node = {.most = GetParam(), .same_process = true, .on_lost = {}}});
+      ASSERT_TRUE(engine) << describe(engine.error());
+      all_[i]->engine = *std::move(engine);
+    }
+  }
+  void finish() {
+    for (auto& task : all_) ASSERT_TRUE(task->engine->finish());
+    for (auto& task : all_) task->engine.reset();
+  }
+
+  struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+  std::unique_ptr<std::byte[], Free> region_;
+  std::unique_ptr<Task> all_[tasks];
+};
+
+TEST_P(LapiEngine, RandomProgramsDoWhatTheModelDoes) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    start();
+    std::vector<std::unique_ptr<Program>> programs;
+    for (int i = 0; i < tasks; ++i)
+      programs.push_back(std::make_unique<Program>(i, seed * 100 + static_cast<unsigned>(i)));
+    std::vector<std::thread> threads;
+    for (auto& program : programs) threads.emplace_back([&] { program->run(100); });
+    for (std::thread& thread : threads) thread.join();
+    finish();
+    std::uint64_t sum64 = 0;
+    std::uint64_t expected64 = 0;
+    std::uint32_t sum32 = 0;
+    std::uint32_t expected32 = 0;
+    for (int i = 0; i < tasks; ++i) {
+      Task& task = *all_[i];
+      EXPECT_EQ(task.window, task.model) << "seed " << seed << ", task " << i;
+      std::uint64_t called = 0;
+      std::uint64_t completed = 0;
+      int counts = 0;
+      for (auto& program : programs) {
+        called += program->sent[i];
+        completed += program->with_handler[i];
+        counts += program->target_counts[i];
+      }
+      EXPECT_EQ(task.called, called);
+      EXPECT_EQ(task.completed, completed);
+      EXPECT_EQ(value_of(task.arrived), counts);
+      sum64 += task.word64;
+      sum32 += task.word32;
+      expected64 += programs[static_cast<std::size_t>(i)]->added64;
+      expected32 += programs[static_cast<std::size_t>(i)]->added32;
+    }
+    EXPECT_EQ(sum64, expected64);
+    EXPECT_EQ(sum32, expected32);
+  }
+}
+
+std::string name_of_way(const testing::TestParamInfo<Reach>& way) {
+  constexpr const char* names[] = {"messages", "copy", "pointer"};
+  return names[static_cast<int>(way.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Ways, LapiEngine,
+                         testing::Values(Reach::pointer, Reach::copy, Reach::none), name_of_way);
+
+TEST(LapiPlace, IsParsedAsDescribed) {
+  const auto place = parse_job_place(describe({.descriptor = 7, .task = 2, .tasks = 4}).c_str());
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->descriptor, 7);
+  EXPECT_EQ(place->task, 2);
+  EXPECT_EQ(place->tasks, 4);
+  for (const char* wrong : {"", "fd=1", "fd=1 task=4 tasks=4", "fd=-1 task=0 tasks=1",
+                            "fd=1 task=0 tasks=2000", "fd=1 task=0 tasks=1x"})
+    EXPECT_FALSE(parse_job_place(wrong)) << wrong;
+  EXPECT_FALSE(parse_job_place(nullptr));
+}
+
+}  // namespace
+}  // namespace shima::lapi
