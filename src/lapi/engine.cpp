@@ -171,20 +171,21 @@ Status Engine::wait_asleep(Ready ready, Judge judge) {
     }
     if (ready()) return {};
     if (!verdict && !has_work()) return verdict;
-    sleep_briefly(ready);
+    if (sleep_briefly(ready)) return {};
   }
 }
 
-void Engine::sleep_briefly(Ready ready) {
+// Returns whether it is ready. A caller may ask only once, because `ready` takes what it waits for.
+bool Engine::sleep_briefly(Ready ready) {
   constexpr std::uint32_t slice_us = 1'000'000;
   const std::uint32_t seen = bell_->attendants.word.load(std::memory_order_seq_cst);
   bell_->attendants.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  // Another thread may be the dispatcher, and take long.
-  if (has_work())
-    sched_yield();
-  else if (!ready())
-    futex_wait(bell_->attendants.word, seen, slice_us);
+  const bool is_ready = ready();
+  if (!is_ready && !has_work()) futex_wait(bell_->attendants.word, seen, slice_us);
   bell_->attendants.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  // Another thread may be the dispatcher, and take long.
+  if (!is_ready && has_work()) sched_yield();
+  return is_ready;
 }
 
 void Engine::set_counter(lapi_cntr_t& counter, int value) {

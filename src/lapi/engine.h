@@ -120,7 +120,7 @@ class Engine {
   // Waiting (engine.cpp).
   [[nodiscard]] Status wait(Ready ready, Judge judge);
   [[nodiscard]] Status wait_asleep(Ready ready, Judge judge);
-  void sleep_briefly(Ready ready);
+  [[nodiscard]] bool sleep_briefly(Ready ready);
   [[nodiscard]] bool poll();
   [[nodiscard]] bool run_round();
   [[nodiscard]] bool has_work();

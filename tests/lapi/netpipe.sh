@@ -17,7 +17,7 @@ if ! { timeout 100 "${apt[@]}" update && timeout 60 "${apt[@]}" source --downloa
 fi
 tar xzf netpipe_*.orig.tar.gz
 source=$(echo NetPIPE-*/src)
-gcc -O2 -w -I"$SHIMA_SOURCE_DIR/include" -I"$source" "$source/netpipe.c" "$source/lapi.c" -o NPlapi -L"$SHIMA_BUILD_DIR/lib" \
+gcc -O2 -w -DLAPI -I"$SHIMA_SOURCE_DIR/include" -I"$source" "$source/netpipe.c" "$source/lapi.c" -o NPlapi -L"$SHIMA_BUILD_DIR/lib" \
   -llapi -Wl,-rpath,"$SHIMA_BUILD_DIR/lib"
 
 # measure WHAT SIZES ARGUMENT...: NetPIPE prints a line for each size.

@@ -8,7 +8,7 @@ set -euo pipefail
 # shellcheck source=tests/tool/common.sh
 . "$SHIMA_SOURCE_DIR/tests/tool/common.sh"
 here=$SHIMA_SOURCE_DIR/tests/lapi
-flags=(-g -O1 -Wall -Wextra -Werror -I"$SHIMA_SOURCE_DIR/include" -L"$SHIMA_BUILD_DIR/lib" -Wl,-rpath,"$SHIMA_BUILD_DIR/lib")
+flags=(-g -O1 -Wall -Wextra -Werror -I"$SHIMA_SOURCE_DIR/include" -L"$SHIMA_BUILD_DIR/lib" "-Wl,-rpath,$SHIMA_BUILD_DIR/lib")
 [ -z "$SHIMA_SANITIZE" ] || flags+=("-fsanitize=${SHIMA_SANITIZE//+/,}")
 library=-llapi
 for program in transfers messages progress loss; do
@@ -38,7 +38,17 @@ run_all
 [ -n "$SHIMA_SANITIZE" ] || SHIMA_ONE_SPACE=required run_all --one-space
 
 expect_status 0 'C++' "$SHIMA" run --lapi -n 2 ./header
-expect_status 7 'an exit code' "$SHIMA" run --lapi -n 3 sh -c 'case $SHIMA_LAPI in *task=1\ *) exit 7;; esac'
+cat >seventh <<'SH'
+#!/bin/sh
+case $SHIMA_LAPI in *task=1\ *) exit 7;; esac
+SH
+cat >partly <<'SH'
+#!/bin/sh
+case $SHIMA_LAPI in *task=1\ *) exit 0;; esac
+exec ./transfers
+SH
+chmod +x seventh partly
+expect_status 7 'an exit code' "$SHIMA" run --lapi -n 3 ./seventh
 echo word | "$SHIMA" run --lapi -n 2 cat >out
 [ "$(cat out)" = word ] || fail "stdin: $(cat out)"
 expect_status 1 'no launcher' ./header
@@ -48,8 +58,6 @@ expect_refusal 'at most 1024 tasks' 'too many' "$SHIMA" run --lapi -n 1025 ./hea
 expect_refusal 'no such program|not found|cannot' 'no program' "$SHIMA" run --lapi -n 1 ./nothing
 
 # A task that ends before LAPI_Init: the others learn it, and do not wait for it.
-printf '#!/bin/sh\ncase $SHIMA_LAPI in *task=1\\ *) exit 0;; esac\nexec ./transfers\n' >partly
-chmod +x partly
 expect_status 1 'a task without LAPI_Init' timeout 60 "$SHIMA" run --lapi -n 2 ./partly
 expect_output 'needs all tasks, but task 1 has left' 'a task without LAPI_Init'
 

@@ -55,6 +55,15 @@ void JobMemory::change(int task, Standing standing) const {
   for (int other = 0; other < tasks_; ++other) mailbox(other).bell.ring_all();
 }
 
+void JobMemory::note_end(int task) const {
+  auto absent = static_cast<std::uint32_t>(Standing::absent);
+  if (!mailbox(task).standing.compare_exchange_strong(
+          absent, static_cast<std::uint32_t>(Standing::left), std::memory_order_seq_cst))
+    return;
+  const bool is_used = changes().fetch_add(1, std::memory_order_seq_cst) != 0;
+  for (int other = 0; is_used && other < tasks_; ++other) mailbox(other).bell.ring_all();
+}
+
 std::string describe(const JobPlace& place) {
   return fmt::format("fd={} task={} tasks={}", place.descriptor, place.task, place.tasks);
 }

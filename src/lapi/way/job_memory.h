@@ -51,6 +51,8 @@ class JobMemory {
   [[nodiscard]] std::atomic<std::uint32_t>& changes() const;
   // Changes the standing of a task and wakes all.
   void change(int task, Standing standing) const;
+  // For the launcher: the process of a task has ended. If it has not joined, it never will.
+  void note_end(int task) const;
 
  private:
   std::span<std::byte> region_;

@@ -27,7 +27,6 @@ namespace {
 
 using lapi::JobMemory;
 using lapi::JobPlace;
-using lapi::Standing;
 
 sigset_t watched_signals() {
   sigset_t set;
@@ -107,9 +106,7 @@ class Job {
       const auto mapped = lapi::map_job_memory(place_, context);
       if (!mapped) return;
       const JobMemory memory(mapped->bytes(), place_.tasks);
-      if (memory.changes().load() == 0) return;  // nobody uses this context, nor a later one
-      if (memory.mailbox(task).standing.load() == static_cast<std::uint32_t>(Standing::absent))
-        memory.change(task, Standing::left);
+      memory.note_end(task);
     }
   }
 
