@@ -29,7 +29,7 @@ measure() {
   ! grep -iq 'integrity check failed\|error' out || { echo "$what:"; grep -i 'fail\|error' out; exit 1; }
   tail -n 1 out
 }
-measure 'integrity' 40 ./NPlapi -i -u 1000000
-measure 'integrity, one space' 40 --one-space ./NPlapi -i -u 1000000
+measure 'integrity' 30 ./NPlapi -i -n 50 -u 1000000
+measure 'integrity, one space' 30 --one-space ./NPlapi -i -n 50 -u 1000000
 measure 'ping-pong' 20 ./NPlapi -n 200 -u 100000
 measure 'streaming' 20 ./NPlapi -s -n 200 -u 100000
