@@ -75,8 +75,8 @@ def main():
         print(f"skipped: {reason}")
         return SKIP
     seconds = sorted(outcome.seconds for outcome in outcomes if outcome.seconds is not None)
-    print(f"{len(seconds)} kills; seconds from the first end of a rank to the last: {statistics.median(seconds):.2f} in the "
-          f"median, {seconds[-1]:.2f} at most; more than 1 in {sum(second > 1 for second in seconds)} cases")
+    print(f"{len(seconds)} kills; seconds from the first end to the last: {statistics.median(seconds):.2f} in "
+          f"the median, {seconds[-1]:.2f} at most; more than 1 in {sum(second > 1 for second in seconds)} cases")
     problems = sum((outcome.problems for outcome in outcomes), [])
     print("\n".join(problems), file=sys.stderr)
     return 1 if problems else 0
