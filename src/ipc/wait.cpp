@@ -12,8 +12,6 @@ Status check_alive(const ProcessIdentity& process) {
 }
 
 Status Sleeper::slice(Event& event, std::uint32_t seen) {
-  constexpr std::uint32_t shortest_slice_us = 50;
-  constexpr std::uint32_t longest_slice_us = 2000;
   event.sleepers.fetch_add(1, std::memory_order_seq_cst);
   futex_wait(event.word, seen, slice_us_);
   event.sleepers.fetch_sub(1, std::memory_order_seq_cst);
@@ -24,6 +22,12 @@ Status Sleeper::slice(Event& event, std::uint32_t seen) {
   slice_us_ = std::min(slice_us_ * 2, longest_slice_us);
   if (hooks_.progress) hooks_.progress();
   return check_peers();
+}
+
+Status Sleeper::change(Event& event, std::uint32_t seen) {
+  const auto changed = [&] { return event.word.load(std::memory_order_seq_cst) != seen; };
+  if (slice_us_ == shortest_slice_us && spin_until(hooks_, changed)) return {};
+  return slice(event, seen);
 }
 
 Status Sleeper::check_peers() {

@@ -46,22 +46,6 @@ struct Event {
   }
 };
 
-// The sleeping phase of a wait: slices of growing length.
-class Sleeper {
- public:
-  explicit Sleeper(const WaitHooks& hooks) : hooks_(hooks) {}
-
-  // Sleeps one slice while `event` still holds `seen`.
-  [[nodiscard]] Status slice(Event& event, std::uint32_t seen);
-  // Looks at intervals whether a peer has died; for waits that sleep in another way.
-  [[nodiscard]] Status check_peers();
-
- private:
-  const WaitHooks& hooks_;
-  std::uint32_t slice_us_ = 50;
-  Clock::time_point next_peer_check_ = Clock::now() + std::chrono::milliseconds(100);
-};
-
 // Tells the processor that this is a spin loop.
 inline void relax_core() {
 #if defined(__x86_64__)
@@ -71,19 +55,47 @@ inline void relax_core() {
 #endif
 }
 
-// Waits until `ready()` is true; the process that makes it true posts `event`.
+// The phase of a wait before it sleeps; returns whether `ready()` became true in it.
 template <class Ready>
-[[nodiscard]] Status wait_until(Event& event, const WaitHooks& hooks, Ready ready) {
+[[nodiscard]] bool spin_until(const WaitHooks& hooks, Ready ready) {
   constexpr int spins = 2000;
   constexpr int yields = 3;
   for (int i = 0; hooks.may_spin && i < spins; ++i) {
-    if (ready()) return {};
+    if (ready()) return true;
     relax_core();
   }
   for (int i = 0; i < yields; ++i) {
-    if (ready()) return {};
+    if (ready()) return true;
     sched_yield();
   }
+  return false;
+}
+
+// The sleeping phase of a wait: slices of growing length.
+class Sleeper {
+ public:
+  explicit Sleeper(const WaitHooks& hooks) : hooks_(hooks) {}
+
+  // Sleeps one slice while `event` still holds `seen`.
+  [[nodiscard]] Status slice(Event& event, std::uint32_t seen);
+  // The same for waits of which each is for the next change: spins first, unless the last slice
+  // has brought none.
+  [[nodiscard]] Status change(Event& event, std::uint32_t seen);
+  // Looks at intervals whether a peer has died; for waits that sleep in another way.
+  [[nodiscard]] Status check_peers();
+
+ private:
+  static constexpr std::uint32_t shortest_slice_us = 50;
+  static constexpr std::uint32_t longest_slice_us = 2000;
+  const WaitHooks& hooks_;
+  std::uint32_t slice_us_ = shortest_slice_us;
+  Clock::time_point next_peer_check_ = Clock::now() + std::chrono::milliseconds(100);
+};
+
+// Waits until `ready()` is true; the process that makes it true posts `event`.
+template <class Ready>
+[[nodiscard]] Status wait_until(Event& event, const WaitHooks& hooks, Ready ready) {
+  if (spin_until(hooks, ready)) return {};
   Sleeper sleeper(hooks);
   while (true) {
     const std::uint32_t seen = event.word.load(std::memory_order_seq_cst);

@@ -76,7 +76,7 @@ class SharedWindows {
     return slot_->event.word.load(std::memory_order_seq_cst);
   }
   [[nodiscard]] Status sleep(Sleeper& sleeper, std::uint32_t state) {
-    return sleeper.slice(slot_->event, state);
+    return sleeper.change(slot_->event, state);
   }
   [[nodiscard]] const WaitHooks& hooks() const { return hooks_; }
   [[nodiscard]] int index() const { return segment_.index(); }
