@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 
 namespace shima::lapi {
 namespace {
@@ -14,11 +16,12 @@ bool is_executable(std::uint64_t address) {
                                                              std::fclose);
   std::array<char, 4352> line{};
   while (maps && std::fgets(line.data(), static_cast<int>(line.size()), maps.get()) != nullptr) {
-    unsigned long begin = 0;
-    unsigned long end = 0;
-    std::array<char, 5> rights{};
-    if (std::sscanf(line.data(), "%lx-%lx %4s", &begin, &end, rights.data()) != 3) continue;
-    if (begin <= address && address < end) return rights[2] == 'x';
+    char* rest = nullptr;
+    const std::uint64_t begin = std::strtoull(line.data(), &rest, 16);
+    if (*rest != '-') continue;  // the rest of a long line
+    const std::uint64_t end = std::strtoull(rest + 1, &rest, 16);
+    if (begin <= address && address < end)
+      return std::string_view(rest).substr(0, 4).ends_with('x');
   }
   return false;
 }

@@ -166,6 +166,7 @@ int LAPI_Xfer(lapi_handle_t hndl, lapi_xfer_t* xfer_cmd) noexcept {
   });
 }
 
+// NOLINTNEXTLINE(readability-function-size): as the manual page has it
 int LAPI_Put(lapi_handle_t hndl, uint tgt, ulong len, void* tgt_addr, void* org_addr,
              lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr, lapi_cntr_t* cmpl_cntr) noexcept {
   return with_context(hndl, [&](LapiContext& context) {
@@ -198,6 +199,7 @@ int LAPI_Getv(lapi_handle_t hndl, uint tgt, lapi_vec_t* tgt_vec, lapi_vec_t* org
   });
 }
 
+// NOLINTNEXTLINE(readability-function-size): as the manual page has it
 int LAPI_Amsend(lapi_handle_t hndl, uint tgt, void* hdr_hdl, void* uhdr, uint uhdr_len, void* udata,
                 ulong udata_len, lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr,
                 lapi_cntr_t* cmpl_cntr) noexcept {
@@ -207,6 +209,7 @@ int LAPI_Amsend(lapi_handle_t hndl, uint tgt, void* hdr_hdl, void* uhdr, uint uh
   });
 }
 
+// NOLINTNEXTLINE(readability-function-size): as the manual page has it
 int LAPI_Amsendv(lapi_handle_t hndl, uint tgt, void* hdr_hdl, void* uhdr, uint uhdr_len,
                  lapi_vec_t* org_vec, lapi_cntr_t* tgt_cntr, lapi_cntr_t* org_cntr,
                  lapi_cntr_t* cmpl_cntr) noexcept {

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
+#include <charconv>
+#include <string_view>
 
 namespace shima::lapi {
 namespace {
@@ -26,6 +27,16 @@ std::size_t file_bytes(int tasks) {
 }
 
 std::size_t mailbox_bytes(int tasks) { return sizeof(Mailbox) * static_cast<std::size_t>(tasks); }
+
+// Removes "NAME=number" from the front of a text.
+bool take_number(std::string_view& text, std::string_view name, int& number) {
+  if (!text.starts_with(name)) return false;
+  text.remove_prefix(name.size());
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
 
 }  // namespace
 
@@ -70,12 +81,10 @@ std::string describe(const JobPlace& place) {
 
 std::optional<JobPlace> parse_job_place(const char* text) {
   JobPlace place;
-  int end = 0;
-  if (text == nullptr ||
-      std::sscanf(text, "fd=%d task=%d tasks=%d%n", &place.descriptor, &place.task, &place.tasks,
-                  &end) != 3 ||
-      text[end] != '\0' || place.descriptor < 0 || place.tasks < 1 || place.tasks > most_tasks ||
-      place.task < 0 || place.task >= place.tasks)
+  std::string_view rest = text != nullptr ? text : "";
+  if (!take_number(rest, "fd=", place.descriptor) || !take_number(rest, " task=", place.task) ||
+      !take_number(rest, " tasks=", place.tasks) || !rest.empty() || place.descriptor < 0 ||
+      place.tasks < 1 || place.tasks > most_tasks || place.task < 0 || place.task >= place.tasks)
     return {};
   return place;
 }
