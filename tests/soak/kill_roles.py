@@ -9,6 +9,9 @@ from the end of the killed rank to that of the last one is printed, with the lon
 
 Eight ranks use two cores: so a node has two places for agents and two subgroup masters, its first rank and the middle
 one. Hints leave out some agents, so that each role has a rank that has no other, except node leaders: they are masters.
+
+Open MPI 5 may wait for itself when the sender of long messages is killed: mca_btl_tcp_endpoint_close calls
+mca_btl_tcp_endpoint_send, which takes a mutex that it holds. So there no master is killed in its later windows.
 """
 
 import os
@@ -31,7 +34,8 @@ AGENTS = {1: 2, 2: 3, 4: 3}
 
 # Phases of the first calls after the open, with the count of entries; a call has several windows.
 COMMON = ("post:{}", "post:{}:2", "exchange:{}:9", "plan:{}", "plan:{}:2", "agree:{}", "agree:{}:2", "arrive:{}:12")
-SERVING = ("gather:{}:2", "gather:{}:12", "wait:{}:2")
+MIDST = "gather:{}:12"
+SERVING = ("gather:{}:2", MIDST, "wait:{}:2")
 DISK = ("disk:{}", "disk:{}:2")
 ASKING = ("request:{}", "request:{}:3")
 
@@ -62,6 +66,8 @@ def jobs():
         hints += f"shima_reach={near}" + (f";shima_requests={requests}" if requests else "")
         for role, rank in ROLES[hosts].items():
             for phase in PHASES[near][role]:
+                if os.environ["MPI_FAMILY"] == "openmpi" and hosts > 1 and phase == MIDST:
+                    continue
                 yield Job(Case("blocking", hints, phase.format(rank), SHIELDED), hosts, RANKS)
 
 
