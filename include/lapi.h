@@ -259,7 +259,7 @@ typedef void(compl_hndlr_t)(lapi_handle_t* hndl, void* user_info);
 typedef void*(hdr_hndlr_t)(lapi_handle_t* hndl, void* uhdr, uint* uhdr_len, ulong* msg_len,
                            compl_hndlr_t** comp_h, void** user_info);
 
-typedef enum { LAPI_GEN_IOVECTOR = 0, LAPI_GEN_STRIDED_XFER, LAPI_GEN_GENERIC } lapi_vectype_t;
+typedef enum { LAPI_GEN_GENERIC = 1, LAPI_GEN_IOVECTOR, LAPI_GEN_STRIDED_XFER } lapi_vectype_t;
 
 /* LAPI_GEN_IOVECTOR: piece i has len[i] bytes at info[i]. LAPI_GEN_STRIDED_XFER: num_vecs blocks
  * of info[1] bytes, the first at info[0], at distances of info[2] bytes. LAPI_GEN_GENERIC: as

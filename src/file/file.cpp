@@ -91,8 +91,8 @@ Result<OpenPost> post_of(const Channel& channel, const Result<OpenRequest>& requ
 }
 
 struct CachePost {
-  std::uint32_t apart = 0;
-  std::uint32_t one = 0;
+  std::uint64_t apart = 0;
+  std::uint64_t local = 0;  // LogicalFile::local_identity()
 };
 
 // How members see what others write. The members of one node share a cache, even on a file system
@@ -102,14 +102,15 @@ Result<Caches> caches_of(Channel& channel, const Result<LogicalFile>& file, Togg
   const auto answer = yes_or_no(told);
   if (answer == true) return Caches::apart;
   if (channel.messenger() == nullptr) return Caches::one;
-  const auto mine = file ? Result<CachePost>(CachePost{file->close_to_open() ? 1U : 0U,
-                                                       file->one_cache() ? 1U : 0U})
-                         : std::unexpected(file.error());
+  const auto mine =
+      file ? Result<CachePost>(CachePost{file->close_to_open() ? 1U : 0U, file->local_identity()})
+           : std::unexpected(file.error());
   SHIMA_TRY_ASSIGN(const auto all, exchange_values(channel, mine));
   if (!answer && all.any([](const CachePost& post) { return post.apart != 0; }))
     return Caches::apart;
-  const bool several = all.any([](const CachePost& post) { return post.one == 0; });
-  return several ? Caches::coherent : Caches::one;
+  const std::uint64_t local = all.front().local;
+  const bool several = all.any([&](const CachePost& post) { return post.local != local; });
+  return several || local == 0 ? Caches::coherent : Caches::one;
 }
 
 Result<Agreed> agreed_in(const Values<OpenPost>& all, const OpenRequest& mine) {

@@ -196,8 +196,11 @@ bool JointFile::needs_no_plan(Direction direction, const Slice& file) const {
   if (caches_ == Caches::apart) return false;
   if (!tuning.owners_move() && (tuning.strategy || tuning.path)) return false;
   if (file.len_bytes == 0 || file.len_bytes > few_bytes_each) return false;
-  if (direction == Direction::read && caches_ == Caches::one) return true;
-  return file.pattern.is_contiguous() || estimate_pieces(file) <= 1;
+  if (file.pattern.is_contiguous() || estimate_pieces(file) <= 1) return true;
+  if (direction == Direction::write || caches_ != Caches::one || request_.hints.direct_read)
+    return false;
+  const Bounds bounds = bounds_of(file);
+  return static_cast<std::uint64_t>(bounds.highest - bounds.lowest) <= few_bytes_span;
 }
 
 Result<CollectiveResult> JointFile::move_at_once(Direction direction, const Transfer& piece,

@@ -63,7 +63,7 @@ def run(ranks, seed, count=2, rounds=ROUNDS, hints=""):
 
 def main():
     try:
-        problems = run(4, 5000) + run(3, 6000, hints="shima_requests=touched") + run(5, 7000, count=3, rounds=10)
+        problems = run(4, 5000, hints="shima_reach=message") + run(3, 6000, hints="shima_requests=touched") + run(5, 7000, count=3, rounds=10)
     except Unavailable as reason:
         print(f"skipped: {reason}")
         return SKIP

@@ -41,7 +41,7 @@ class LostNearMember : public testing::Test {
                               .counters = counters,
                               .tuning = tuning,
                               .posts = posts,
-                              .caches_apart = false,
+                              .caches = Caches::coherent,
                               .has_moved_own = false,
                               .disk = disk,
                               .history = history};

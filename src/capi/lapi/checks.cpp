@@ -73,7 +73,7 @@ LapiStatus check_pieces(const lapi_vec_t& vector, const Side& side) {
 
 LapiStatus check_side(const lapi_vec_t* vector, const Side& side) {
   if (vector == nullptr) return refuse(side.null, fmt::format("the {} vector is NULL", side.name));
-  if (vector->vec_type < LAPI_GEN_IOVECTOR || vector->vec_type > LAPI_GEN_GENERIC)
+  if (vector->vec_type < LAPI_GEN_GENERIC || vector->vec_type > LAPI_GEN_STRIDED_XFER)
     return refuse(side.type,
                   fmt::format("vec_type of the {} vector is {}; it must be one of lapi_vectype_t",
                               side.name, static_cast<int>(vector->vec_type)));

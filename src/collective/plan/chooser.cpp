@@ -37,6 +37,17 @@ bool has_one_cache(const Inputs& in) {
   return in.terrain.topology.node_count() == 1 || in.terrain.caches == Caches::one;
 }
 
+// Direct I/O reads what lies between the pieces from the disk, for each member again.
+bool reads_one_cache(const Inputs& in) {
+  return in.direction == Direction::read && has_one_cache(in) && in.digest.direct == 0;
+}
+
+bool reads_close_pieces(const Inputs& in) {
+  const Bounds& bounds = in.digest.bounds;
+  return reads_one_cache(in) &&
+         static_cast<std::uint64_t>(bounds.highest - bounds.lowest) <= few_bytes_span;
+}
+
 // Whether some members can form subgroups, which exchange bytes with other nodes.
 bool has_subgroups(const Inputs& in) {
   const Topology& topology = in.terrain.topology;
@@ -124,11 +135,12 @@ constexpr std::array rows{
         [](const Inputs& in) { return in.terrain.caches == Caches::apart; },
         gathering},
     Row{{"few_bytes",
-         "16 KiB or less a member; at most one piece each, or a read through one cache",
+         "16 KiB or less a member; at most one piece each, or a read within 1 MiB through one "
+         "cache",
          "independent"},
         [](const Inputs& in) {
           return in.may_stay() && in.digest.len_bytes <= few_bytes_each * in.digest.member_count &&
-                 (in.one_piece_each() || (in.direction == Direction::read && has_one_cache(in)));
+                 (in.one_piece_each() || reads_close_pieces(in));
         },
         independent},
     Row{{"large_blocks", "at most one piece a member; of 256 KiB or more, or through one cache",
@@ -168,7 +180,8 @@ constexpr std::array rows{
           const bool few_calls =
               in.direction == Direction::write
                   ? in.piece_bytes() >= own_write_piece_bytes
-                  : in.digest.cached != 0 || in.digest.most_file_pieces <= own_read_pieces;
+                  : reads_one_cache(in) &&
+                        (in.digest.cached != 0 || in.digest.most_file_pieces <= own_read_pieces);
           return in.may_stay() && in.terrain.topology.node_count() > 1 && has_one_cache(in) &&
                  few_calls;
         },

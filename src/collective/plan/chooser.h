@@ -16,8 +16,10 @@
 
 namespace shima {
 
-// Reads, and contiguous writes, of so many bytes a member are not worth gathering.
+// So many bytes a member are not worth gathering if they are contiguous, or a read through one
+// cache of pieces that are close together.
 inline constexpr std::uint64_t few_bytes_each = 16 * 1024;
+inline constexpr std::uint64_t few_bytes_span = 1024 * 1024;
 
 // The rows of the table, in order.
 enum class Reason : std::uint8_t {

@@ -283,8 +283,14 @@ bool LogicalFile::close_to_open() const {
   return std::ranges::any_of(subfiles_, [](const auto& each) { return each->close_to_open(); });
 }
 
-bool LogicalFile::one_cache() const {
-  return std::ranges::all_of(subfiles_, [](const auto& each) { return each->one_cache(); });
+std::uint64_t LogicalFile::local_identity() const {
+  std::uint64_t all = 0;
+  for (const auto& each : subfiles_) {
+    const std::uint64_t one = each->local_identity();
+    if (one == 0) return 0;
+    all = std::rotl(all, 1) ^ one;
+  }
+  return all;
 }
 
 // The locks of one subfile cover the whole file.

@@ -97,7 +97,8 @@ class LogicalFile {
   [[nodiscard]] Status publish();
   void look_again();
   [[nodiscard]] bool close_to_open() const;
-  [[nodiscard]] bool one_cache() const;
+  // The same on all nodes if one kernel's cache has every byte of the file; 0 if none has.
+  [[nodiscard]] std::uint64_t local_identity() const;
   [[nodiscard]] bool locks_stay_on_node() const { return subfiles_.front()->locks_stay_on_node(); }
   // Blocks until no other open file holds a conflicting lock on the range.
   [[nodiscard]] Status lock(FileRange range, bool exclusive);

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
+#include <functional>
 
 namespace shima {
 namespace {
@@ -71,6 +72,15 @@ bool is_local(int fd) {
       0x858458f6,  // ramfs
   };
   return std::ranges::find(types, file_system_type(fd)) != types.end();
+}
+
+std::uint64_t local_identity(int fd) {
+  struct stat facts{};
+  if (!is_local(fd) || ::fstat(fd, &facts) != 0) return 0;
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  if (boot.empty()) return 0;
+  return std::hash<std::string>()(fmt::format("{} {} {}", boot, facts.st_dev, facts.st_ino)) | 1;
 }
 
 Result<int> open_anew(int fd, int flags, const std::string& path) {

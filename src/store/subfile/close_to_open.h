@@ -6,6 +6,7 @@
 // node has sent meanwhile.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -18,6 +19,10 @@ namespace shima {
 // Whether every write to a file of this file system goes through this node's kernel, so that the
 // kernel knows of it. False if unknown.
 [[nodiscard]] bool is_local(int fd);
+
+// A number by which nodes find out that they access one file through one kernel; 0 if the file
+// system is not local.
+[[nodiscard]] std::uint64_t local_identity(int fd);
 
 // Whether `fd` is on NFS.
 [[nodiscard]] bool is_nfs(int fd);

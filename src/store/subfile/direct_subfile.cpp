@@ -151,7 +151,7 @@ class DirectSubfile final : public Subfile {
     buffered_->look_again();
   }
   bool close_to_open() const override { return buffered_->close_to_open(); }
-  bool one_cache() const override { return buffered_->one_cache(); }
+  std::uint64_t local_identity() const override { return buffered_->local_identity(); }
   bool locks_stay_on_node() const override { return buffered_->locks_stay_on_node(); }
   Status lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
     return buffered_->lock(offset, len_bytes, exclusive);

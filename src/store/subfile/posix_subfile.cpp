@@ -171,7 +171,7 @@ class PosixSubfile final : public Subfile {
   Status publish() override { return unpublished_ ? sync() : Status{}; }
   void look_again() override { stale_ = close_to_open_; }
   bool close_to_open() const override { return close_to_open_; }
-  bool one_cache() const override { return !close_to_open_ && is_local(fd_); }
+  std::uint64_t local_identity() const override { return shima::local_identity(fd_); }
   bool locks_stay_on_node() const override { return shima::locks_stay_on_node(fd_); }
 
   Status close() override {

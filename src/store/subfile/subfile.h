@@ -62,8 +62,8 @@ class Subfile {
   [[nodiscard]] virtual Status publish() = 0;
   virtual void look_again() = 0;
   [[nodiscard]] virtual bool close_to_open() const = 0;
-  // Whether one kernel's cache has every byte of the file, whichever nodes access it.
-  [[nodiscard]] virtual bool one_cache() const = 0;
+  // See local_identity() of close_to_open.h.
+  [[nodiscard]] virtual std::uint64_t local_identity() const = 0;
   // Whether lock() excludes only subfiles of this node, although other nodes can access the file.
   [[nodiscard]] virtual bool locks_stay_on_node() const = 0;
   // Blocks until no other open subfile holds a conflicting lock on any of these bytes; threads that
