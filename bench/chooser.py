@@ -8,7 +8,7 @@ each of these occurs equally often. In a cell all fixed strategies (the hint shi
 of the repeats is compared with `auto` in the other half. A cell is a miss if the whole 95 %
 interval of that ratio of times is above 1.10.
 
-    bench/chooser.py --cells 200 --seed 1            about three quarters of an hour
+    bench/chooser.py --cells 200 --seed 1            about three quarters of an hour (--seconds 3: a quarter)
     bench/chooser.py --cells 200 --seed 1 --resume   continues where a run was ended
     bench/chooser.py --report                        the table of the cells measured so far
 
