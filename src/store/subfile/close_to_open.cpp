@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <functional>
 
@@ -74,13 +75,19 @@ bool is_local(int fd) {
   return std::ranges::find(types, file_system_type(fd)) != types.end();
 }
 
+// Not the kernel's boot_id: containers may have another one each.
 std::uint64_t local_identity(int fd) {
-  struct stat facts{};
-  if (!is_local(fd) || ::fstat(fd, &facts) != 0) return 0;
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  if (boot.empty()) return 0;
-  return std::hash<std::string>()(fmt::format("{} {} {}", boot, facts.st_dev, facts.st_ino)) | 1;
+  struct statfs system{};
+  struct statx facts{};
+  if (!is_local(fd) || ::fstatfs(fd, &system) != 0 ||
+      ::statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &facts) != 0)
+    return 0;
+  std::array<int, 2> system_id{};
+  std::memcpy(system_id.data(), &system.f_fsid, sizeof system_id);
+  return std::hash<std::string>()(fmt::format(
+             "{} {} {} {} {} {} {}", system_id[0], system_id[1], facts.stx_dev_major,
+             facts.stx_dev_minor, facts.stx_ino, facts.stx_btime.tv_sec, facts.stx_btime.tv_nsec)) |
+         1;
 }
 
 Result<int> open_anew(int fd, int flags, const std::string& path) {
