@@ -18,7 +18,11 @@
 
 #ifdef __cplusplus
 extern "C" {
+#if __cplusplus >= 201103L
 #define LAPI_NOEXCEPT noexcept
+#else
+#define LAPI_NOEXCEPT throw()
+#endif
 #else
 #define LAPI_NOEXCEPT
 #endif
@@ -57,7 +61,7 @@ typedef struct {
 #define LAPI_ERR_MSG_API              408
 #define LAPI_ERR_SHM_SETUP            409
 #define LAPI_ERR_BAD_PARAMETER        410
-#define LAPI_ERR_IN_HANDLER           411 /* a header handler may not wait */
+#define LAPI_ERR_IN_HANDLER           411 /* a header handler waits, or any calls LAPI_Term */
 #define LAPI_ERR_TGT                  412
 #define LAPI_ERR_DATA_LEN             413
 #define LAPI_ERR_ORG_ADDR_NULL        414

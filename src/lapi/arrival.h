@@ -4,10 +4,8 @@
 #include <lapi.h>
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
-#include "lapi/operation.h"
 #include "lapi/way/message.h"
 #include "lapi/way/pieces.h"
 
@@ -24,7 +22,6 @@ struct Arrival {
   Walk walk;
   std::uint64_t left_bytes = 0;   // of the data
   std::vector<std::byte> packet;  // small data of an active message, before its handler is called
-  std::optional<Operation> operation;  // that asked for this reply
   // What the header handler has returned.
   compl_hndlr_t* completion = nullptr;
   void* user_info = nullptr;

@@ -12,6 +12,7 @@ namespace shima::lapi {
 // Calls the header handler; returns where the data goes: no pieces if it is to be dropped.
 Pieces Engine::call_handler(int task, Arrival& arrival, std::byte* packet) {
   arrival.completion = nullptr;
+  arrival.user_info = nullptr;
   arrival.inline_completion = false;
   const auto found = handlers_.find(arrival.head.address);
   if (!found) {
@@ -55,7 +56,7 @@ void Engine::finish_active(int task, Arrival& arrival) {
   const Message& head = arrival.head;
   const bool by_address = (head.flags & data_by_address) != 0;
   if (by_address || head.data_bytes <= packet_bytes) {
-    const Pieces into = call_handler(task, arrival, arrival.packet.data());
+    const Pieces into = call_handler(task, arrival, by_address ? nullptr : arrival.packet.data());
     const Pieces from = by_address ? Pieces(head.operands[0], head.data_bytes)
                                    : Pieces(arrival.packet.data(), head.data_bytes);
     Status copied;
@@ -66,7 +67,10 @@ void Engine::finish_active(int task, Arrival& arrival) {
           into.all(), from.all(), [](std::uint64_t to, std::uint64_t at, std::uint64_t len) {
             std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(at), len);
           });
-    if (!copied) report(copied.error(), task, COM_ERR);
+    if (!copied) {
+      report(copied.error(), task, COM_ERR);
+      return send(task, {.kind = Kind::done, .flags = not_done, .ticket = head.ticket});
+    }
   }
   if (by_address) send(task, {.kind = Kind::done, .flags = origin_free, .ticket = head.ticket});
   lapi_handle_t handle = options_.handle;

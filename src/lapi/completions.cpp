@@ -1,28 +1,26 @@
 #include "lapi/completions.h"
 
 #include "base/quiet_thread.h"
+#include "lapi/own_thread.h"
 
 namespace shima::lapi {
-namespace {
-
-thread_local bool own_thread = false;
-
-}  // namespace
-
-bool Completions::is_own_thread() { return own_thread; }
 
 void Completions::add(std::function<void()> work) {
   std::unique_lock lock(mutex_);
-  waiting_.push_back(std::move(work));
   const bool all_busy = busy_ == static_cast<int>(threads_.size());
   if (all_busy && static_cast<int>(threads_.size()) < most_threads_)
     if (auto started = start_quiet_thread([this] { run(); }))
       threads_.push_back(*std::move(started));
+  if (threads_.empty()) {
+    lock.unlock();
+    return work();
+  }
+  waiting_.push_back(std::move(work));
   changed_.notify_all();
 }
 
 void Completions::run() {
-  own_thread = true;
+  engine_of_thread = engine_;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
@@ -39,9 +37,15 @@ void Completions::run() {
 }
 
 void Completions::finish() {
-  if (own_thread) return;
+  if (engine_of_thread == engine_) return;
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return threads_.empty() || (waiting_.empty() && busy_ == 0); });
+}
+
+bool Completions::is_busy() {
+  if (engine_of_thread == engine_) return false;
+  const std::lock_guard hold(mutex_);
+  return busy_ > 0 || !waiting_.empty();
 }
 
 void Completions::end() {

@@ -17,22 +17,25 @@ namespace shima::lapi {
 
 class Completions {
  public:
-  explicit Completions(int most_threads) : most_threads_(most_threads) {}
+  Completions(int most_threads, const void* engine)
+      : most_threads_(most_threads), engine_(engine) {}
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
   ~Completions() { end(); }
 
+  // If no thread can be started, the work is done at once.
   void add(std::function<void()> work);
   // Waits until all work has been done.
   void finish();
   void end();
-  // Whether the calling thread is one of these.
-  [[nodiscard]] static bool is_own_thread();
+  // Whether there is work that another thread does.
+  [[nodiscard]] bool is_busy();
 
  private:
   void run();
 
   int most_threads_;
+  const void* engine_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> waiting_;

@@ -47,7 +47,7 @@ bool Engine::receive_step(int task, Arrival& arrival) {
   if (arrival.stage == Arrival::Stage::head) {
     if (!pull(&arrival.head, sizeof arrival.head)) return true;
     if (!well_formed(arrival.head)) {
-      node_->give_up(task);
+      give_up(task);
       return false;
     }
     arrival.header.resize(arrival.head.header_bytes);
@@ -104,8 +104,7 @@ void Engine::begin(int task, Arrival& arrival) {
       if (!read_pieces(arrival, head.data_bytes, into)) into = Pieces(std::vector<Piece>{});
       break;
     case Kind::get_reply:
-      arrival.operation = operations_.take(head.ticket, task);
-      if (arrival.operation) into = arrival.operation->destination;
+      into = operations_.destination(head.ticket, task);
       break;
     default:
       break;
@@ -124,7 +123,7 @@ void Engine::finish_message(int task, Arrival& arrival) {
     case Kind::get:
       return serve_get(task, arrival);
     case Kind::get_reply:
-      return finish_get(arrival, task);
+      return finish_get(task, head);
     case Kind::rmw:
       return serve_rmw(task, head);
     case Kind::rmw_reply:
@@ -156,16 +155,15 @@ void Engine::serve_get(int task, Arrival& arrival) {
   Pieces from;
   Message reply{.kind = Kind::get_reply, .data_bytes = len_bytes, .ticket = arrival.head.ticket};
   if (!read_pieces(arrival, len_bytes, from) || from.len_bytes() != len_bytes) {
-    node_->give_up(task);
+    give_up(task);
     return;
   }
   send(task, reply, {}, from, false, {counter_at(arrival.head.target_counter), task});
 }
 
-void Engine::finish_get(Arrival& arrival, int task) {
-  if (!arrival.operation) return;
-  tell_done(arrival.operation->notices, task);
-  arrival.operation.reset();
+void Engine::finish_get(int task, const Message& head) {
+  if (const auto operation = operations_.take(head.ticket, task))
+    tell_done(operation->notices, task);
 }
 
 void Engine::serve_rmw(int task, const Message& head) {
@@ -173,7 +171,7 @@ void Engine::serve_rmw(int task, const Message& head) {
   const std::uint32_t size_bits = head.code >> 8;
   if ((size_bits != 32 && size_bits != 64) || head.address % (size_bits / 8) != 0 ||
       operation > COMPARE_AND_SWAP) {
-    node_->give_up(task);
+    give_up(task);
     return;
   }
   Message reply{.kind = Kind::rmw_reply, .ticket = head.ticket};
@@ -189,6 +187,10 @@ void Engine::finish_rmw(int task, const Message& head) {
 }
 
 void Engine::finish_done(int task, const Message& head) {
+  if ((head.flags & not_done) != 0) {
+    if (const auto operation = operations_.fail(head.ticket, task)) tell_failed(*operation);
+    return bell_->attendants.post();
+  }
   if (const auto notices = operations_.note_done(head.ticket, task, head.flags))
     tell_done(*notices, task);
 }

@@ -41,7 +41,7 @@ class Engine::Attendance {
 Engine::Engine(const JobMemory& memory, EngineOptions options)
     : options_(std::move(options)),
       tasks_(memory.tasks()),
-      completions_(std::max(options_.completion_threads, 1)),
+      completions_(std::max(options_.completion_threads, 1), this),
       peers_(static_cast<std::size_t>(memory.tasks())) {
   may_spin_ = tasks_ <= CpuMask::own().count();
 }
@@ -59,17 +59,17 @@ Result<std::unique_ptr<Engine>> Engine::start(JobMemory memory, EngineOptions op
 
 Engine::~Engine() {
   stopping_ = true;
-  completions_.end();
+  if (node_) node_->leave();  // the watching thread may call in until then
   if (bell_ != nullptr) bell_->ring_all();
   if (helper_.joinable()) helper_.join();
+  completions_.end();
   node_.reset();
 }
 
 Status Engine::finish() {
-  if (Completions::is_own_thread())
+  if (engine_of_thread != nullptr || dispatching != nullptr)
     return fail(Code::unsupported_operation,
-                "LAPI_Term waits for completion handlers, so a "
-                "completion handler may not call it");
+                "LAPI_Term ends the threads that call handlers, so a handler may not call it");
   set_interrupts(true);
   completions_.finish();
   const auto all_sent = [&] {
@@ -127,6 +127,7 @@ bool Engine::is_polled() {
 }
 
 void Engine::help() {
+  engine_of_thread = this;
   std::uint32_t seen_changes = 0;
   while (!stopping_) {
     const std::uint32_t seen = bell_->helper.word.load(std::memory_order_seq_cst);
@@ -141,11 +142,15 @@ void Engine::help() {
   }
 }
 
+Status Engine::check_may_wait() {
+  if (dispatching == nullptr) return {};
+  return fail(Code::unsupported_operation,
+              "a header handler may not wait; do it in the completion handler");
+}
+
 Status Engine::wait(Ready ready, Judge judge) {
   if (ready()) return {};
-  if (dispatching != nullptr)
-    return fail(Code::unsupported_operation,
-                "a header handler may not wait; do it in the completion handler");
+  SHIMA_TRY(check_may_wait());
   const Attendance here(*this);
   constexpr int spins = 4000;
   constexpr int yields = 3;
@@ -162,17 +167,30 @@ Status Engine::wait(Ready ready, Judge judge) {
   return wait_asleep(ready, judge);
 }
 
-// A judgement counts only if there is no message left that came before it.
+// An adverse judgement counts only if there is no message left that came before it.
 Status Engine::wait_asleep(Ready ready, Judge judge) {
   while (true) {
-    const Status verdict = judge();
+    const bool may_end = !judge();
     while (poll()) {
       if (ready()) return {};
     }
     if (ready()) return {};
-    if (!verdict && !has_work()) return verdict;
+    if (may_end)
+      if (const auto verdict = judge_finally(ready, judge)) return *verdict;
     if (sleep_briefly(ready)) return {};
   }
+}
+
+// Judges while no other thread serves a message. Nothing if the wait goes on.
+std::optional<Status> Engine::judge_finally(Ready ready, Judge judge) {
+  const std::lock_guard hold(dispatcher_);
+  bool moved = true;
+  while (moved) {
+    moved = run_round();
+    if (ready()) return Status{};
+  }
+  if (Status verdict = judge(); !verdict) return verdict;
+  return {};
 }
 
 // Returns whether it is ready. A caller may ask only once, because `ready` takes what it waits for.
@@ -195,7 +213,17 @@ void Engine::set_counter(lapi_cntr_t& counter, int value) {
 }
 
 Status Engine::wait_counter(lapi_cntr_t& counter, int value) {
-  return wait([&] { return take(counter, value); }, [&] { return can_grow(counter); });
+  const std::uint64_t told = told_losses_.load();
+  std::uint64_t losses = told;
+  const Status waited = wait([&] { return take(counter, value); },
+                             [&] {
+                               losses = losses_.load();
+                               return can_grow(counter, losses != told);
+                             });
+  if (waited) return {};
+  operations_.forget_failure(counter);
+  if (losses != told) told_losses_ = losses;
+  return waited;
 }
 
 void Engine::note_polling() {

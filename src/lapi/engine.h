@@ -18,6 +18,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -30,6 +31,7 @@
 #include "lapi/handlers.h"
 #include "lapi/operation.h"
 #include "lapi/outbox.h"
+#include "lapi/own_thread.h"
 #include "lapi/way/node_transport.h"
 
 namespace shima::lapi {
@@ -74,6 +76,8 @@ class Engine {
   // Only shows that the task leaves: for the end of the process.
   void leave_now();
 
+  // Whether the calling thread is one of this engine.
+  [[nodiscard]] bool owns_thread() const { return engine_of_thread == this; }
   [[nodiscard]] int task() const { return options_.task; }
   [[nodiscard]] int tasks() const { return tasks_; }
   [[nodiscard]] Handlers& handlers() { return handlers_; }
@@ -106,10 +110,9 @@ class Engine {
   struct Peer {
     Outbox outbox;
     Arrival arrival;
-    std::atomic<std::uint64_t> sent{0};    // messages that a fence covers
-    std::atomic<std::uint64_t> fenced{0};  // of them, known to be stored
+    std::atomic<std::uint64_t> fenced{0};  // of outbox.to_fence(), known to be stored
     std::deque<std::uint64_t> gathered;
-    bool is_gone = false;  // and its operations have failed
+    std::atomic<bool> is_gone{false};  // and its operations have failed
   };
   class Attendance;
   using Ready = FunctionRef<bool()>;
@@ -118,8 +121,10 @@ class Engine {
   explicit Engine(const JobMemory& memory, EngineOptions options);
 
   // Waiting (engine.cpp).
+  [[nodiscard]] static Status check_may_wait();
   [[nodiscard]] Status wait(Ready ready, Judge judge);
   [[nodiscard]] Status wait_asleep(Ready ready, Judge judge);
+  [[nodiscard]] std::optional<Status> judge_finally(Ready ready, Judge judge);
   [[nodiscard]] bool sleep_briefly(Ready ready);
   [[nodiscard]] bool poll();
   [[nodiscard]] bool run_round();
@@ -128,7 +133,6 @@ class Engine {
   void serve_as_helper();
   void note_polling();
   [[nodiscard]] bool is_polled();
-  [[nodiscard]] Status can_grow(lapi_cntr_t& counter);
 
   // Sending (operate.cpp).
   [[nodiscard]] Status check_target(int task);
@@ -138,6 +142,7 @@ class Engine {
   void throttle(int task);
   void tell(const Sent& sent, int task, uint reason);
   void tell_done(const Notices& notices, int task);
+  void tell_failed(const Operation& operation);
   void grow_and_wake(lapi_cntr_t* counter, int source);
   void grow_at_target(int task, std::uint64_t counter);
   [[nodiscard]] Status copy(int task, Direction direction, const Pieces& here, const Pieces& there);
@@ -150,7 +155,7 @@ class Engine {
   void finish_message(int task, Arrival& arrival);
   void finish_put(int task, const Message& head);
   void serve_get(int task, Arrival& arrival);
-  void finish_get(Arrival& arrival, int task);
+  void finish_get(int task, const Message& head);
   void serve_rmw(int task, const Message& head);
   void finish_rmw(int task, const Message& head);
   void finish_done(int task, const Message& head);
@@ -160,9 +165,13 @@ class Engine {
   [[nodiscard]] Pieces call_vector_handler(void* handler, Arrival& arrival,
                                            lapi_return_info_t& info);
   void report(const Error& error, int task, lapi_err_t type);
+  void give_up(int task);
 
   // Losses (meet.cpp).
   [[nodiscard]] bool is_gone(int task);
+  [[nodiscard]] Status can_grow(lapi_cntr_t& counter, bool has_new_loss);
+  [[nodiscard]] bool is_named(const lapi_cntr_t& counter);
+  [[nodiscard]] int first_of(Standing standing);
   [[nodiscard]] Status check_needed(int task, const char* what);
   [[nodiscard]] Status check_all_in(std::uint64_t number);
   void notice_changes();
@@ -181,6 +190,8 @@ class Engine {
 
   std::mutex dispatcher_;
   std::uint32_t seen_changes_ = 0;
+  std::atomic<std::uint64_t> losses_{0};       // of tasks, whose operations have failed
+  std::atomic<std::uint64_t> told_losses_{0};  // of them, those that have ended a wait
   std::atomic<std::uint64_t> sends_completed_{0};
   std::atomic<std::uint64_t> receives_completed_{0};
 

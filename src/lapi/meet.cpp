@@ -13,13 +13,14 @@ Status Engine::fence() {
   std::vector<std::uint64_t> sent(peers_.size());
   for (int task = 0; task < tasks_; ++task) {
     Peer& peer = peers_[static_cast<std::size_t>(task)];
-    sent[static_cast<std::size_t>(task)] = peer.sent.load(std::memory_order_seq_cst);
+    sent[static_cast<std::size_t>(task)] = peer.outbox.to_fence();
     if (peer.fenced.load() >= sent[static_cast<std::size_t>(task)]) continue;
     if (auto there = check_target(task); !there) {
       peer.fenced = sent[static_cast<std::size_t>(task)];  // reported once
       status = there;
       continue;
     }
+    SHIMA_TRY(check_may_wait());
     ++asked;
     const std::uint64_t ticket =
         operations_.add({.task = task, .expected = complete, .notices = {.complete = &answers}});
@@ -27,9 +28,12 @@ Status Engine::fence() {
   }
   if (asked > 0) {
     const Status waited =
-        wait([&] { return value_of(answers) >= asked; }, [&] { return can_grow(answers); });
-    operations_.abandon(answers);
-    if (!waited) return waited;
+        wait([&] { return value_of(answers) >= asked; }, [&] { return can_grow(answers, false); });
+    if (!waited) {
+      const std::lock_guard hold(dispatcher_);  // which may be about to make it grow
+      operations_.abandon(answers);
+      return waited;
+    }
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     std::uint64_t known = peers_[i].fenced.load();
@@ -91,25 +95,50 @@ Status Engine::check_all_in(std::uint64_t number) {
   return {};
 }
 
-// Whether a counter can grow after the loss of tasks. It can if a pending operation on a living
-// task names it, or if a living task has made it grow last. Of a counter that has not grown yet
-// nothing is known, so its wait ends.
-Status Engine::can_grow(lapi_cntr_t& counter) {
-  bool any_gone = false;
-  for (int task = 0; task < tasks_; ++task) any_gone |= is_gone(task);
-  if (!any_gone) return {};
-  const bool has_failed = operations_.has_failed(counter);
-  if (!has_failed && operations_.names(counter)) return {};
-  const int source = last_source(counter);
-  const bool source_known = source >= 0 && source < tasks_;
-  if (!has_failed && source_known && !is_gone(source)) return {};
+// A task with this standing, or -1.
+int Engine::first_of(Standing standing) {
   for (int task = 0; task < tasks_; ++task)
-    if (is_gone(task) && (has_failed || !source_known || task == source))
-      return fail(
-          Code::peer_lost,
-          fmt::format("waiting for a counter that task {} may have to make grow: it has {}", task,
-                      node_->standing(task) == Standing::left ? "left the job" : "ended"));
-  return {};
+    if (node_->standing(task) == standing) return task;
+  return -1;
+}
+
+// Whether an operation that has not failed names the counter, or a completion handler may.
+bool Engine::is_named(const lapi_cntr_t& counter) {
+  const auto lives = [&](int task) {
+    return !peers_[static_cast<std::size_t>(task)].is_gone.load();
+  };
+  if (operations_.names(counter, lives) || completions_.is_busy()) return true;
+  for (int task = 0; task < tasks_; ++task)
+    if (lives(task) && peers_[static_cast<std::size_t>(task)].outbox.names(counter)) return true;
+  return false;
+}
+
+// Whether a counter can grow after tasks have gone. It can't if an operation that names it has
+// failed, or if it has grown last by a task that is lost. It can if a pending operation names it,
+// or if it has grown last by a living task. Else its source is unknown: any living task may make it
+// grow; but a loss ends the waits that it finds, or else the next one.
+Status Engine::can_grow(lapi_cntr_t& counter, bool has_new_loss) {
+  const auto never = [&](int task) -> Status {
+    return fail(
+        Code::peer_lost,
+        fmt::format("waiting for a counter that task {} may have to make grow: it has {}", task,
+                    !is_gone(task)                            ? "failed to fetch the data"
+                    : node_->standing(task) == Standing::left ? "left the job"
+                                                              : "ended"));
+  };
+  if (const auto failed_task = operations_.failed_on(counter)) return never(*failed_task);
+  const int lost = first_of(Standing::lost);
+  const int left = first_of(Standing::left);
+  if ((lost < 0 && left < 0) || is_named(counter)) return {};
+  const int source = last_source(counter);
+  if (source >= 0 && source < tasks_) {
+    if (!is_gone(source)) return {};
+    if (node_->standing(source) == Standing::lost) return never(source);
+  }
+  if (lost >= 0 && has_new_loss) return never(lost);
+  for (int task = 0; task < tasks_; ++task)
+    if (task != options_.task && !is_gone(task)) return {};
+  return never(lost >= 0 ? lost : left);
 }
 
 // Called by the dispatcher when a task has appeared or left.
@@ -121,12 +150,20 @@ void Engine::notice_changes() {
     while (node_->has_data(task) && receive(task)) {
     }
     peer.is_gone = true;
+    if (node_->standing(task) == Standing::lost) ++losses_;
     fail_operations(task);
   }
 }
 
+// Treats a task as lost that has sent what no task sends.
+void Engine::give_up(int task) {
+  node_->give_up(task);
+  --seen_changes_;  // notice_changes() is due
+}
+
 // Called by the watching thread.
 void Engine::task_lost(int task) {
+  engine_of_thread = this;
   {
     const std::lock_guard hold(dispatcher_);
     --seen_changes_;  // notice_changes() is due
@@ -139,12 +176,9 @@ void Engine::task_lost(int task) {
   report(error, task, COM_ERR);
 }
 
+// Again by a thread that has sent to the task since.
 void Engine::fail_operations(int task) {
-  for (const Operation& operation : operations_.fail(task)) {
-    const Notices& notices = operation.notices;
-    if (notices.sent != nullptr && (operation.expected == 0 || (operation.expected & origin_free)))
-      tell({nullptr, task, notices.sent, notices.sent_info}, task, LAPI_ERR_TASK_LOST);
-  }
+  for (const Operation& operation : operations_.fail(task)) tell_failed(operation);
   for (const Sent& sent : peers_[static_cast<std::size_t>(task)].outbox.drop())
     tell(sent, task, LAPI_ERR_TASK_LOST);
   bell_->attendants.post();

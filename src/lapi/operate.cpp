@@ -33,7 +33,10 @@ void Engine::grow_and_wake(lapi_cntr_t* counter, int source) {
 
 void Engine::tell(const Sent& sent, int task, uint reason) {
   ++sends_completed_;
-  if (reason == LAPI_SUCCESS) grow_and_wake(sent.counter, sent.source);
+  if (reason == LAPI_SUCCESS)
+    grow_and_wake(sent.counter, sent.source);
+  else
+    operations_.note_failure(sent.counter, task);
   if (sent.handler == nullptr) return;
   lapi_handle_t handle = options_.handle;
   lapi_sh_info_t info{static_cast<uint>(task), reason, {}};
@@ -50,16 +53,26 @@ void Engine::tell_done(const Notices& notices, int task) {
   });
 }
 
+void Engine::tell_failed(const Operation& operation) {
+  const Notices& notices = operation.notices;
+  if (notices.sent != nullptr && (operation.expected == 0 || (operation.expected & origin_free)))
+    tell({nullptr, operation.task, notices.sent, notices.sent_info}, operation.task,
+         LAPI_ERR_TASK_LOST);
+}
+
 void Engine::send(int task, const Message& message, std::span<const std::byte> header,
                   const Pieces& data, bool copy_data, const Sent& sent) {
-  if (is_gone(task)) return tell(sent, task, LAPI_ERR_TASK_LOST);
   Peer& peer = peers_[static_cast<std::size_t>(task)];
-  if (message.kind == Kind::active || message.kind == Kind::put || message.kind == Kind::count ||
-      message.kind == Kind::get)
-    peer.sent.fetch_add(1, std::memory_order_seq_cst);
+  if (is_gone(task)) {
+    tell(sent, task, LAPI_ERR_TASK_LOST);
+    if (peer.is_gone) fail_operations(task);  // with the one of this message
+    return;
+  }
   const bool is_sent = peer.outbox.send(*node_, task, message, header, data, copy_data, sent);
   node_->notify(task);
-  if (is_sent) return tell(sent, task, LAPI_SUCCESS);
+  if (is_sent) tell(sent, task, LAPI_SUCCESS);
+  if (peer.is_gone) return fail_operations(task);
+  if (is_sent) return;
   std::ignore = flush();  // another thread may have found no room before there was some
   throttle(task);
 }
@@ -100,8 +113,15 @@ void Engine::grow_at_target(int task, std::uint64_t counter) {
 }
 
 Status Engine::copy(int task, Direction direction, const Pieces& here, const Pieces& there) {
-  if (node_->reach(task) == Reach::copy)
-    return node_->copy(task, direction, here.all(), there.all());
+  switch (node_->reach(task)) {
+    case Reach::none:
+      return fail(Code::peer_lost,
+                  fmt::format("the memory of task {} cannot be reached (any more)", task));
+    case Reach::copy:
+      return node_->copy(task, direction, here.all(), there.all());
+    case Reach::pointer:
+      break;
+  }
   for_each_pair(here.all(), there.all(),
                 [&](std::uint64_t own, std::uint64_t far, std::uint64_t len) {
                   const bool is_read = direction == Direction::read;

@@ -1,5 +1,7 @@
 #include "lapi/operation.h"
 
+#include <algorithm>
+
 #include "lapi/way/message.h"
 
 namespace shima::lapi {
@@ -34,12 +36,40 @@ std::vector<Operation> Operations::fail(int task) {
       ++at;
       continue;
     }
-    for (const lapi_cntr_t* counter : {at->second.notices.origin, at->second.notices.complete})
-      if (counter != nullptr) failed_.insert(counter);
+    note_failed(at->second);
     failed.push_back(std::move(at->second));
     at = pending_.erase(at);
   }
   return failed;
+}
+
+std::optional<Operation> Operations::fail(std::uint64_t ticket, int task) {
+  std::optional<Operation> failed = take(ticket, task);
+  const std::lock_guard hold(mutex_);
+  if (failed) note_failed(*failed);
+  return failed;
+}
+
+void Operations::note_failed(const Operation& operation) {
+  for (const lapi_cntr_t* counter : {operation.notices.origin, operation.notices.complete})
+    if (counter != nullptr) failed_[counter] = operation.task;
+}
+
+bool Operations::names(const lapi_cntr_t& counter, FunctionRef<bool(int)> lives) {
+  const std::lock_guard hold(mutex_);
+  return std::ranges::any_of(pending_, [&](const auto& pending) {
+    const Operation& operation = pending.second;
+    return (operation.notices.origin == &counter || operation.notices.complete == &counter) &&
+           lives(operation.task);
+  });
+}
+
+Pieces Operations::destination(std::uint64_t ticket, int task) {
+  const std::lock_guard hold(mutex_);
+  const auto found = pending_.find(ticket);
+  if (found == pending_.end() || found->second.task != task || found->second.expected != 0)
+    return Pieces(std::vector<Piece>{});
+  return found->second.destination;
 }
 
 }  // namespace shima::lapi

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "lapi/way/pieces.h"
 
 namespace shima::lapi {
@@ -52,24 +52,28 @@ class Operations {
   // Notes flags of `done`; returns the notices of which to tell, of `flags` alone.
   [[nodiscard]] std::optional<Notices> note_done(std::uint64_t ticket, int task,
                                                  std::uint8_t flags);
+  // Where the data of a reply goes: no pieces if nothing has asked for it.
+  [[nodiscard]] Pieces destination(std::uint64_t ticket, int task);
   // Takes out all operations on a task. Their counters will not grow.
   [[nodiscard]] std::vector<Operation> fail(int task);
-  // Whether an operation that failed names the counter; until it is set again.
-  [[nodiscard]] bool has_failed(const lapi_cntr_t& counter) {
+  // The same with one operation.
+  [[nodiscard]] std::optional<Operation> fail(std::uint64_t ticket, int task);
+  void note_failure(const lapi_cntr_t* counter, int task) {
     const std::lock_guard hold(mutex_);
-    return failed_.contains(&counter);
+    if (counter != nullptr) failed_[counter] = task;
+  }
+  // The task of an operation that failed and names the counter, until that is forgotten.
+  [[nodiscard]] std::optional<int> failed_on(const lapi_cntr_t& counter) {
+    const std::lock_guard hold(mutex_);
+    const auto found = failed_.find(&counter);
+    return found == failed_.end() ? std::optional<int>() : found->second;
   }
   void forget_failure(const lapi_cntr_t& counter) {
     const std::lock_guard hold(mutex_);
     if (!failed_.empty()) failed_.erase(&counter);
   }
-  [[nodiscard]] bool names(const lapi_cntr_t& counter) {
-    const std::lock_guard hold(mutex_);
-    for (const auto& [ticket, operation] : pending_)
-      if (operation.notices.origin == &counter || operation.notices.complete == &counter)
-        return true;
-    return false;
-  }
+  // Whether an operation on a task that `lives` names the counter.
+  [[nodiscard]] bool names(const lapi_cntr_t& counter, FunctionRef<bool(int)> lives);
   // Lets no operation make the counter grow any more.
   void abandon(const lapi_cntr_t& counter);
   [[nodiscard]] bool empty() {
@@ -78,10 +82,12 @@ class Operations {
   }
 
  private:
+  void note_failed(const Operation& operation);
+
   std::mutex mutex_;
   std::uint64_t last_ticket_ = 0;
   std::unordered_map<std::uint64_t, Operation> pending_;
-  std::unordered_set<const lapi_cntr_t*> failed_;
+  std::unordered_map<const lapi_cntr_t*, int> failed_;
 };
 
 }  // namespace shima::lapi

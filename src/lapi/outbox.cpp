@@ -1,5 +1,6 @@
 #include "lapi/outbox.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -31,9 +32,11 @@ bool Outbox::send(Transport& way, int task, const Message& head, std::span<const
                   const Pieces& data, bool copy_data, const Sent& sent) {
   Sending sending{head, header, Walk(data.all())};
   const std::lock_guard hold(mutex_);
-  if (waiting_.empty() && sending.push(way, task)) return true;
-  keep(sending, data, copy_data, sent);
-  return false;
+  const bool is_sent = waiting_.empty() && sending.push(way, task);
+  if (!is_sent) keep(sending, data, copy_data, sent);
+  // Counted last: another thread's fence that covers it shall come after it.
+  if (is_fenced(head.kind)) to_fence_.fetch_add(1, std::memory_order_seq_cst);
+  return is_sent;
 }
 
 void Outbox::keep(Sending sending, const Pieces& data, bool copy_data, const Sent& sent) {
@@ -70,6 +73,12 @@ bool Outbox::flush(Transport& way, int task, std::vector<Sent>& sent) {
     length_.store(waiting_.size(), std::memory_order_seq_cst);
   }
   return moved;
+}
+
+bool Outbox::names(const lapi_cntr_t& counter) {
+  const std::lock_guard hold(mutex_);
+  return std::ranges::any_of(
+      waiting_, [&](const Waiting& waiting) { return waiting.sent.counter == &counter; });
 }
 
 std::vector<Sent> Outbox::drop() {

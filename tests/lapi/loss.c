@@ -12,6 +12,7 @@ static volatile int lost_task = -1;
 static void on_error(lapi_handle_t* handle, int* code, lapi_err_t* type, int* own, int* source) {
   CHECK(*handle == hndl && *code == LAPI_ERR_TASK_LOST && *type == COM_ERR && *own == task_id,
         "error handler: code %d, type %d, task %d", *code, (int)*type, *own);
+  FAILS(LAPI_ERR_IN_HANDLER, "handler", LAPI_Term(hndl));
   lost_task = *source;
 }
 

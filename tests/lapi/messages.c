@@ -57,6 +57,10 @@ static void* on_bare(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong* m
                      compl_hndlr_t** completion, void** user_info) {
   (void)handle, (void)uhdr, (void)user_info;
   CHECK(*uhdr_len == 0 && *msg_len == 0, "%u and %lu bytes", *uhdr_len, *msg_len);
+  const unsigned right = (unsigned)((task_id + 1) % num_tasks);
+  OK(LAPI_Put(hndl, right, 0, NULL, NULL, NULL, NULL, NULL));
+  const int fenced = LAPI_Fence(hndl);  // without a message there is nothing to wait for
+  CHECK(fenced == LAPI_ERR_IN_HANDLER || fenced == LAPI_SUCCESS, "LAPI_Fence returned %d", fenced);
   *completion = NULL;
   ++header_calls;
   return NULL;
@@ -73,6 +77,20 @@ static void* on_packet(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong*
   packet_sum += value;
   about->ctl_flags = LAPI_BURY_MSG;
   *completion = NULL;
+  return NULL;
+}
+
+// Takes the data from the packet if it is there, as clients do.
+static void* on_either(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong* msg_len,
+                       compl_hndlr_t** completion, void** user_info) {
+  (void)handle, (void)uhdr, (void)uhdr_len;
+  lapi_return_info_t* about = (lapi_return_info_t*)msg_len;
+  CHECK(*user_info == NULL, "user_info is %p before the handler", *user_info);
+  *user_info = landing;
+  *completion = NULL;
+  if (about->udata_one_pkt_ptr == NULL) return landing;
+  memcpy(landing, about->udata_one_pkt_ptr, *msg_len);
+  about->ctl_flags = LAPI_BURY_MSG;
   return NULL;
 }
 
@@ -111,6 +129,24 @@ static void all_sizes(void* handler_of[]) {
     OK(LAPI_Waitcntr(hndl, &arrived, 1, NULL));
     CHECK(completion_calls == i + 1, "%d completion handlers after message %d", completion_calls,
           i);
+    OK(LAPI_Gfence(hndl));
+  }
+  free(data);
+}
+
+// A small message and a large one from the same task.
+static void packet_or_not(void) {
+  const unsigned right = (unsigned)((task_id + 1) % num_tasks);
+  const size_t lens[] = {2000, 40000, 1, 3000};
+  unsigned char* data = malloc(40000);
+  lapi_cntr_t done;
+  OK(LAPI_Setcntr(hndl, &done, 0));
+  for (int i = 0; i < 4; ++i) {
+    fill(data, lens[i], i);
+    OK(LAPI_Amsend(hndl, right, (void*)9, NULL, 0, data, lens[i], NULL, NULL, &done));
+    OK(LAPI_Waitcntr(hndl, &done, 1, NULL));
+    OK(LAPI_Gfence(hndl));
+    check_filled(landing, lens[i], i, "from a packet or not");
     OK(LAPI_Gfence(hndl));
   }
   free(data);
@@ -194,12 +230,14 @@ int main(void) {
   OK(LAPI_Addr_set(hndl, (void*)on_bare, 6));
   OK(LAPI_Addr_set(hndl, (void*)on_packet, 7));
   OK(LAPI_Addr_set(hndl, (void*)on_vector, 8));
+  OK(LAPI_Addr_set(hndl, (void*)on_either, 9));
   void* handler = NULL;
   OK(LAPI_Addr_get(hndl, &handler, 8));
   CHECK(handler == (void*)on_vector, "LAPI_Addr_get");
   OK(LAPI_Address_init(hndl, &header_calls, peers_counter));
   OK(LAPI_Address_init(hndl, (void*)on_header, handler_of));
   all_sizes(handler_of);
+  packet_or_not();
   OK(LAPI_Senv(hndl, INTERRUPT_SET, 0));  // polling: Waitcntr and Gfence make progress
   other_kinds();
   OK(LAPI_Senv(hndl, INTERRUPT_SET, 1));

@@ -17,7 +17,7 @@ for program in transfers messages progress loss; do
 done
 echo '#include <lapi.h>
 int main(void) { lapi_info_t info = {}; lapi_handle_t handle = 0; return LAPI_Init(&handle, &info) == LAPI_SUCCESS && LAPI_Term(handle) == LAPI_SUCCESS ? 0 : 1; }' >header.cpp
-for standard in 11 20; do c++ -std=c++$standard -pedantic header.cpp -o header "${flags[@]}" -llapi; done
+for standard in 98 11 20; do c++ -std=c++$standard -pedantic -Wno-long-long header.cpp -o header "${flags[@]}" -llapi; done
 
 # run_all WAY... : with these options of shima run
 run_all() {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <barrier>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -279,6 +279,104 @@ TEST_P(LapiEngine, RandomProgramsDoWhatTheModelDoes) {
     EXPECT_EQ(sum64, expected64);
     EXPECT_EQ(sum32, expected32);
   }
+}
+
+Pieces whole(std::vector<std::byte>& bytes) { return {bytes.data(), bytes.size()}; }
+
+bool is_lost(const Status& status) { return !status && status.error().code == Code::peer_lost; }
+
+// The target serves nothing until the origin waits in its fence.
+TEST_P(LapiEngine, AFenceWaitsForAtomicOperations) {
+  start();
+  Engine& target = *all_[1]->engine;
+  target.set_interrupts(false);
+  std::atomic<bool> fenced{false};
+  std::thread origin([&] {
+    const std::uint64_t variable = reinterpret_cast<std::uint64_t>(&all_[1]->word64);
+    EXPECT_TRUE(all_[0]->engine->rmw(1, {.size_bits = 64, .variable = variable, .input = {7, 0}},
+                                     Notices{}));
+    EXPECT_TRUE(all_[0]->engine->fence());
+    EXPECT_EQ(std::atomic_ref(all_[1]->word64).load(), 7U);
+    fenced = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (!fenced) target.probe();
+  origin.join();
+  target.set_interrupts(true);
+  finish();
+}
+
+TEST_P(LapiEngine, AWaitOutlastsATaskThatLeavesWhileAnotherLives) {
+  start();
+  ASSERT_TRUE(all_[2]->engine->finish());
+  all_[2]->engine.reset();
+  lapi_cntr_t arrived{};
+  std::thread late([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::vector<std::byte> none;
+    EXPECT_TRUE(all_[1]->engine->put(0, Pieces(all_[0]->window.data(), 0), whole(none),
+                                     reinterpret_cast<std::uint64_t>(&arrived), Notices{}));
+  });
+  const Status waited = all_[0]->engine->wait_counter(arrived, 1);
+  EXPECT_TRUE(waited) << describe(waited.error());
+  late.join();
+  ASSERT_TRUE(all_[1]->engine->finish());
+  all_[1]->engine.reset();
+  EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(arrived, 1)));
+  ASSERT_TRUE(all_[0]->engine->finish());
+}
+
+TEST_P(LapiEngine, WhatWaitsForATaskThatLeavesFails) {
+  if (GetParam() != Reach::none) GTEST_SKIP() << "copies do not wait";
+  start();
+  all_[1]->engine->set_interrupts(false);
+  std::vector<std::byte> bytes(window_bytes);  // more than a stream holds
+  lapi_cntr_t origin{};
+  lapi_cntr_t complete{};
+  ASSERT_TRUE(all_[0]->engine->put(1, whole(all_[1]->window), whole(bytes), 0,
+                                   {.origin = &origin, .complete = &complete}));
+  all_[1]->engine.reset();
+  EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(origin, 1)));
+  EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(complete, 1)));
+  // An error is returned once: the counter may be used again.
+  ASSERT_TRUE(all_[0]->engine->put(2, Pieces(all_[2]->window.data(), 1), Pieces(bytes.data(), 1), 0,
+                                   {.complete = &complete}));
+  EXPECT_TRUE(all_[0]->engine->wait_counter(complete, 1));
+  for (int task : {0, 2}) ASSERT_TRUE(all_[task]->engine->finish());
+}
+
+TEST_P(LapiEngine, AMalformedMessageIsALoss) {
+  start();
+  all_[1]->engine->set_interrupts(false);
+  lapi_cntr_t complete{};
+  std::vector<std::byte> bytes(8);
+  const Call call{.handler = reinterpret_cast<std::uint64_t>(&on_header), .header = {}};
+  ASSERT_TRUE(all_[0]->engine->send_active(1, call, whole(bytes), 0, {.complete = &complete}));
+  Message message{.kind = static_cast<Kind>(77)};
+  const iovec wrong{&message, sizeof message};
+  JobMemory memory({region_.get(), JobMemory::region_bytes(tasks)}, tasks);
+  memory.ring(1, 0).write(std::span(&wrong, 1));
+  EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(complete, 1)));
+  for (int task : {0, 2}) ASSERT_TRUE(all_[task]->engine->finish());
+}
+
+TEST_P(LapiEngine, DataThatCannotBeFetchedIsAnErrorAtTheOrigin) {
+  if (GetParam() != Reach::copy) GTEST_SKIP() << "only then the target fetches data";
+  start();
+  const Header header{1, 0, 0};
+  const Call call{.handler = reinterpret_cast<std::uint64_t>(&on_header),
+                  .header = std::as_bytes(std::span(&header, 1))};
+  lapi_cntr_t origin{};
+  lapi_cntr_t complete{};
+  constexpr std::uint64_t unmapped = 16;
+  ASSERT_TRUE(all_[0]->engine->send_active(1, call, Pieces(unmapped, 32 << 10),
+                                           reinterpret_cast<std::uint64_t>(&all_[1]->arrived),
+                                           {.origin = &origin, .complete = &complete}));
+  EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(complete, 1)));
+  EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(origin, 1)));
+  EXPECT_EQ(value_of(all_[1]->arrived), 0);
+  EXPECT_EQ(all_[1]->completed, 0U);
+  finish();
 }
 
 std::string name_of_way(const testing::TestParamInfo<Reach>& way) {

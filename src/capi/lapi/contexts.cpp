@@ -106,7 +106,11 @@ std::expected<Context, LapiError> find_context(lapi_handle_t handle, bool take) 
                   fmt::format("{:#x} is not the handle of a context: use what LAPI_Init has "
                               "stored, and not after LAPI_Term",
                               handle));
-  return take ? std::exchange(known.all[number], nullptr) : known.all[number];
+  Context& found = known.all[number];
+  if (take) return std::exchange(found, nullptr);
+  // On a thread of the engine, the last share of it shall not end.
+  if (found->engine->owns_thread()) return Context(Context(), found.get());
+  return found;
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ constexpr std::array texts{
     Text{LAPI_ERR_NOT_STARTED, "not a task of a job: start it with shima run --lapi"},
     Text{LAPI_ERR_SHM_SETUP, "the shared memory of the job cannot be used"},
     Text{LAPI_ERR_BAD_PARAMETER, "a bad argument"},
-    Text{LAPI_ERR_IN_HANDLER, "a header handler may not wait"},
+    Text{LAPI_ERR_IN_HANDLER, "a header handler may not wait, no handler may call LAPI_Term"},
     Text{LAPI_ERR_TGT, "there is no such task"},
     Text{LAPI_ERR_DATA_LEN, "the length exceeds LAPI_MAX_MSG_SZ"},
     Text{LAPI_ERR_ORG_ADDR_NULL, "the origin address is NULL, and the length is not 0"},

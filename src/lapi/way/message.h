@@ -32,6 +32,7 @@ inline constexpr std::uint8_t vector_handler = 2;   // the handler returns a vec
 // Flags of done.
 inline constexpr std::uint8_t origin_free = 1;  // the origin's memory may be reused
 inline constexpr std::uint8_t complete = 2;
+inline constexpr std::uint8_t not_done = 4;  // the operation's counters will not grow
 
 struct Message {
   Kind kind = Kind::done;
@@ -47,6 +48,12 @@ struct Message {
   std::uint32_t code = 0;    // rmw: operation and size
 };
 static_assert(sizeof(Message) == 64);
+
+// Whether a fence waits for messages of this kind.
+[[nodiscard]] inline bool is_fenced(Kind kind) {
+  return kind == Kind::active || kind == Kind::put || kind == Kind::get || kind == Kind::rmw ||
+         kind == Kind::count;
+}
 
 // Limits that hold for every message; a peer that exceeds them is not one of ours.
 inline constexpr std::uint32_t most_user_header_bytes = 64U << 10;

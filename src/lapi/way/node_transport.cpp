@@ -73,13 +73,14 @@ void NodeTransport::give_up(int task) {
   log(LogLevel::error, "LAPI: task {} has sent a message that is malformed; it is ignored from now",
       task);
   peers_[static_cast<std::size_t>(task)].broken = true;
-  peers_[static_cast<std::size_t>(task)].lost = true;
+  look_again();
 }
 
 Standing NodeTransport::standing(int task) {
   const auto shown =
       static_cast<Standing>(memory_.mailbox(task).standing.load(std::memory_order_seq_cst));
-  const bool lost = peers_[static_cast<std::size_t>(task)].lost.load(std::memory_order_seq_cst);
+  const Peer& peer = peers_[static_cast<std::size_t>(task)];
+  const bool lost = peer.lost.load(std::memory_order_seq_cst) || peer.broken.load();
   return lost && shown != Standing::left ? Standing::lost : shown;
 }
 

@@ -32,11 +32,15 @@ bool NodeTransport::look_at_peers() {
   bool by_clock = false;
   for (int task = 0; task < memory_.tasks(); ++task) {
     Peer& peer = peers_[static_cast<std::size_t>(task)];
-    if (task == task_ || peer.lost || standing(task) != Standing::running) continue;
-    if (!peer.watched) peer.process = ProcessHandle::anyway(memory_.mailbox(task).process);
-    peer.watched = true;
-    by_clock |= peer.process.descriptor() < 0;
-    if (!peer.process.has_ended()) continue;
+    if (task == task_ || peer.lost) continue;
+    if (standing(task) == Standing::running) {
+      if (!peer.watched) peer.process = ProcessHandle::anyway(memory_.mailbox(task).process);
+      peer.watched = true;
+      by_clock |= peer.process.descriptor() < 0;
+      if (!peer.process.has_ended()) continue;
+    } else if (!peer.broken) {
+      continue;
+    }
     peer.lost = true;
     bell().ring_all();
     if (standing(task) == Standing::lost && options_.on_lost) options_.on_lost(task);
