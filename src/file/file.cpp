@@ -109,8 +109,8 @@ Result<Caches> caches_of(Channel& channel, const Result<LogicalFile>& file, Togg
   if (!answer && all.any([](const CachePost& post) { return post.apart != 0; }))
     return Caches::apart;
   const std::uint64_t local = all.front().local;
-  const bool several = all.any([&](const CachePost& post) { return post.local != local; });
-  return several || local == 0 ? Caches::coherent : Caches::one;
+  const bool differs = all.any([&](const CachePost& post) { return post.local != local; });
+  return differs || local == 0 ? Caches::coherent : Caches::one;
 }
 
 Result<Agreed> agreed_in(const Values<OpenPost>& all, const OpenRequest& mine) {

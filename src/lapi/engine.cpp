@@ -235,7 +235,7 @@ void Engine::note_polling() {
 
 void Engine::probe() {
   if (dispatching != nullptr) return;
-  // Whoever makes a counter grow posts this word: another thread, or a task in this address space.
+  // This word is posted when a counter grows by another thread, or a task in this address space.
   const std::uint32_t seen = bell_->attendants.word.load(std::memory_order_seq_cst);
   if (poll() || std::exchange(last_seen, seen) != seen) {
     idle_rounds = 0;

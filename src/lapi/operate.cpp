@@ -12,7 +12,17 @@ namespace {
 // From this size on, process_vm_* is cheaper than two copies through a ring.
 constexpr std::uint64_t copy_from_bytes = 16 << 10;
 
-std::span<const std::byte> bytes_of(std::span<const Piece> pieces) { return std::as_bytes(pieces); }
+// Puts one address into the message; the pieces of several are its header, which is returned.
+std::span<const std::byte> name_target(Message& message, const Pieces& target) {
+  if (!target.is_many()) {
+    message.address = target.all().front().address;
+    return {};
+  }
+  const auto header = std::as_bytes(std::span<const Piece>(target.all()));
+  message.pieces = static_cast<std::uint32_t>(target.all().size());
+  message.header_bytes = static_cast<std::uint32_t>(header.size());
+  return header;
+}
 
 }  // namespace
 
@@ -143,14 +153,7 @@ Status Engine::put(int task, const Pieces& target, const Pieces& origin,
     return {};
   }
   Message message{.kind = Kind::put, .data_bytes = len_bytes, .target_counter = target_counter};
-  std::span<const std::byte> header;
-  if (target.is_many()) {
-    header = bytes_of(target.all());
-    message.pieces = static_cast<std::uint32_t>(target.all().size());
-    message.header_bytes = static_cast<std::uint32_t>(header.size());
-  } else {
-    message.address = target.all().front().address;
-  }
+  const auto header = name_target(message, target);
   if (notices.complete != nullptr)
     message.ticket = operations_.add(
         {.task = task, .expected = complete, .notices = {.complete = notices.complete}});
@@ -169,14 +172,7 @@ Status Engine::get(int task, const Pieces& target, const Pieces& origin,
     return {};
   }
   Message message{.kind = Kind::get, .target_counter = target_counter};
-  std::span<const std::byte> header;
-  if (target.is_many()) {
-    header = bytes_of(target.all());
-    message.pieces = static_cast<std::uint32_t>(target.all().size());
-    message.header_bytes = static_cast<std::uint32_t>(header.size());
-  } else {
-    message.address = target.all().front().address;
-  }
+  const auto header = name_target(message, target);
   message.operands[0] = origin.len_bytes();
   message.ticket = operations_.add({.task = task, .notices = notices, .destination = origin});
   send(task, message, header);

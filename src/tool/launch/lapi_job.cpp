@@ -1,4 +1,4 @@
-// The tasks inherit the job's memory, so whoever is not a descendant cannot join. They start with
+// The tasks inherit the job's memory, so only descendants of this process can join. They start with
 // the same address layout, because LAPI programs send addresses of functions and static variables
 // to other tasks. The others go on when a task ends. For a task that ends before LAPI_Init, this
 // process tells them so.
@@ -21,20 +21,13 @@
 
 #include "lapi/way/job_memory.h"
 #include "tool/launch/one_space.h"
+#include "tool/launch/supervise.h"
 
 namespace shima::tool {
 namespace {
 
 using lapi::JobMemory;
 using lapi::JobPlace;
-
-sigset_t watched_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT})
-    sigaddset(&set, signal);
-  return set;
-}
 
 // Like mpiexec, only the first task reads stdin.
 void give_stdin(int task) {

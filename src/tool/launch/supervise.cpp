@@ -15,14 +15,6 @@
 namespace shima::tool {
 namespace {
 
-sigset_t watched_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT})
-    sigaddset(&set, signal);
-  return set;
-}
-
 [[noreturn]] void be_launcher(const Command& command, const sigset_t& mask) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
@@ -49,6 +41,14 @@ int wait_and_hand_on(pid_t child, const sigset_t& watched) {
 }
 
 }  // namespace
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT})
+    sigaddset(&set, signal);
+  return set;
+}
 
 Outcome<int> supervise(const Command& command) {
   const sigset_t watched = watched_signals();
