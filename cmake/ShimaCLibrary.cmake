@@ -2,11 +2,12 @@
 #
 #   shima_c_library(pff ROOM shima_capi EXPORTS exports.map)
 #     -> lib/libshima-pff.so.0, shima-pff.pc, and in the CMake package the target shima::pff
-#   With FILE_NAME lapi: lib/liblapi.so.0. ALIASES lapi_r: liblapi_r.so is a link to it.
+#   With FILE_NAME lapi: lib/liblapi.so.0. ALIASES lapi_r: liblapi_r.so is a link to it. USES lapi: it needs that
+#   library, beside it.
 include(GNUInstallDirs)
 
 function(shima_c_library name)
-  cmake_parse_arguments(ARG "" "ROOM;EXPORTS;FILE_NAME" "ALIASES" ${ARGN})
+  cmake_parse_arguments(ARG "" "ROOM;EXPORTS;FILE_NAME;USES" "ALIASES" ${ARGN})
   if(NOT ARG_FILE_NAME)
     set(ARG_FILE_NAME shima-${name})
   endif()
@@ -22,6 +23,12 @@ function(shima_c_library name)
                                         -Wl,--version-script=${ARG_EXPORTS})
   if(NOT SHIMA_SANITIZE)
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  set(requires "")
+  if(ARG_USES)
+    target_link_libraries(${target} PRIVATE shima_c_${ARG_USES})
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH $ORIGIN)
+    set(requires "shima-${ARG_USES}")
   endif()
   install(TARGETS ${target} EXPORT shima_c_libraries LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   foreach(alias ${ARG_ALIASES})

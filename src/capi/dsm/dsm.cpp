@@ -1,0 +1,210 @@
+// The calls of dsm.h.
+#include "shima/dsm.h"
+
+#include <fmt/format.h>
+
+#include "capi/dsm/errors.h"
+#include "capi/dsm/handle.h"
+
+namespace {
+
+using shima::Code;
+using shima::fail;
+using shima::Result;
+using shima::Status;
+using shima::capi::guarded_dsm;
+using shima::dsm::Memory;
+using shima::dsm::Protection;
+using shima::dsm::Rmw;
+
+// Runs the body of a call on a memory.
+template <class Body>
+auto with_memory(const dsm* handle, Body body) noexcept {
+  return guarded_dsm([&]() -> decltype(body(*handle->memory)) {
+    if (handle == nullptr) [[unlikely]]
+      return fail(Code::bad_argument, "the memory is NULL; use what dsm_open has stored");
+    if (shima::capi::is_forked_child()) [[unlikely]]
+      return fail(Code::bad_handle,
+                  "this process is a child of the one that has opened the memory (fork); only that "
+                  "one can use it");
+    return body(*handle->memory);
+  });
+}
+
+Status check_pointer(const void* pointer, const char* name) {
+  if (pointer != nullptr) [[likely]]
+    return {};
+  return fail(Code::bad_argument, fmt::format("{} is NULL", name));
+}
+
+Result<Protection> protection_of(int number) {
+  if (number >= DSM_READ_WRITE && number <= DSM_NONE) return static_cast<Protection>(number);
+  return fail(
+      Code::bad_argument,
+      fmt::format("protection {} is none of DSM_READ_WRITE, DSM_READ_ONLY and DSM_NONE", number));
+}
+
+Status store(dsm* memory, int task, uint64_t offset, const void* data, size_t len, bool complete) {
+  if (len > 0) SHIMA_TRY(check_pointer(data, "data"));
+  return memory->memory->write(task, offset, {static_cast<const std::byte*>(data), len}, complete);
+}
+
+// Stores the previous value.
+template <class Word>
+int exchange(dsm* memory, int task, uint64_t offset, RMW_ops_t operation, Word value,
+             Word* previous) noexcept {
+  return with_memory(memory, [&](Memory& it) -> Status {
+    SHIMA_TRY_ASSIGN(const std::uint64_t before,
+                     it.rmw(task, offset, {operation, sizeof(Word) * 8, {value, 0}}));
+    if (previous != nullptr) *previous = static_cast<Word>(before);
+    return {};
+  });
+}
+
+template <class Word>
+int compare_and_swap(dsm* memory, int task, uint64_t offset, Word expected, Word desired) noexcept {
+  return with_memory(memory, [&](Memory& it) -> Result<int> {
+    SHIMA_TRY_ASSIGN(
+        const std::uint64_t swapped,
+        it.rmw(task, offset, {COMPARE_AND_SWAP, sizeof(Word) * 8, {expected, desired}}));
+    return swapped != 0 ? 1 : 0;
+  });
+}
+
+}  // namespace
+
+int dsm_open(const dsm_options* options, dsm** memory) noexcept {
+  return guarded_dsm([&]() -> Status {
+    SHIMA_TRY(check_pointer(memory, "memory"));
+    const dsm_options wanted = options != nullptr ? *options : dsm_options{};
+    if (wanted.way < DSM_WAY_BEST || wanted.way > DSM_WAY_UDP)
+      return fail(Code::bad_argument, fmt::format("way {} is no dsm_way; they are 0 to {}",
+                                                  wanted.way, static_cast<int>(DSM_WAY_UDP)));
+    SHIMA_TRY_ASSIGN(auto made, shima::capi::open_memory(wanted.size, wanted.way));
+    *memory = made.release();
+    return {};
+  });
+}
+
+int dsm_close(dsm* memory) noexcept {
+  return with_memory(memory, [&](Memory&) -> Status {
+    return shima::capi::close_memory(std::unique_ptr<dsm>(memory));
+  });
+}
+
+int dsm_task(const dsm* memory) noexcept {
+  return with_memory(memory, [](Memory& it) -> Result<int> { return it.task(); });
+}
+
+int dsm_tasks(const dsm* memory) noexcept {
+  return with_memory(memory, [](Memory& it) -> Result<int> { return it.tasks(); });
+}
+
+int dsm_size(dsm* memory, int task, uint64_t* size) noexcept {
+  return with_memory(memory, [&](Memory& it) -> Status {
+    SHIMA_TRY(check_pointer(size, "size"));
+    SHIMA_TRY_ASSIGN(*size, it.size_of(task));
+    return {};
+  });
+}
+
+void* dsm_address(dsm* memory) noexcept {
+  if (memory == nullptr || memory->memory->own().size_bytes() == 0) return nullptr;
+  return memory->memory->own().data();
+}
+
+int dsm_read(dsm* memory, int task, uint64_t offset, void* data, size_t len) noexcept {
+  return with_memory(memory, [&](Memory& it) -> Status {
+    if (len > 0) SHIMA_TRY(check_pointer(data, "data"));
+    return it.read(task, offset, {static_cast<std::byte*>(data), len});
+  });
+}
+
+int dsm_write(dsm* memory, int task, uint64_t offset, const void* data, size_t len) noexcept {
+  return with_memory(memory,
+                     [&](Memory&) { return store(memory, task, offset, data, len, false); });
+}
+
+int dsm_write_b(dsm* memory, int task, uint64_t offset, const void* data, size_t len) noexcept {
+  return with_memory(memory, [&](Memory&) { return store(memory, task, offset, data, len, true); });
+}
+
+int dsm_fence(dsm* memory) noexcept {
+  return with_memory(memory, [](Memory& it) { return it.fence(); });
+}
+
+int dsm_barrier(dsm* memory) noexcept {
+  return with_memory(memory, [&](Memory& it) -> Status {
+    const Status fenced = it.fence();
+    SHIMA_TRY(memory->job->meet());
+    return fenced;
+  });
+}
+
+int dsm_lost(dsm* memory, uint64_t* bytes) noexcept {
+  return with_memory(memory, [&](Memory& it) -> Status {
+    SHIMA_TRY(check_pointer(bytes, "bytes"));
+    *bytes = it.lost_bytes();
+    return {};
+  });
+}
+
+int dsm_fetch_add_32(dsm* memory, int task, uint64_t offset, uint32_t value,
+                     uint32_t* previous) noexcept {
+  return exchange(memory, task, offset, FETCH_AND_ADD, value, previous);
+}
+
+int dsm_fetch_add_64(dsm* memory, int task, uint64_t offset, uint64_t value,
+                     uint64_t* previous) noexcept {
+  return exchange(memory, task, offset, FETCH_AND_ADD, value, previous);
+}
+
+int dsm_fetch_or_32(dsm* memory, int task, uint64_t offset, uint32_t value,
+                    uint32_t* previous) noexcept {
+  return exchange(memory, task, offset, FETCH_AND_OR, value, previous);
+}
+
+int dsm_fetch_or_64(dsm* memory, int task, uint64_t offset, uint64_t value,
+                    uint64_t* previous) noexcept {
+  return exchange(memory, task, offset, FETCH_AND_OR, value, previous);
+}
+
+int dsm_swap_32(dsm* memory, int task, uint64_t offset, uint32_t value,
+                uint32_t* previous) noexcept {
+  return exchange(memory, task, offset, SWAP, value, previous);
+}
+
+int dsm_swap_64(dsm* memory, int task, uint64_t offset, uint64_t value,
+                uint64_t* previous) noexcept {
+  return exchange(memory, task, offset, SWAP, value, previous);
+}
+
+int dsm_compare_and_swap_32(dsm* memory, int task, uint64_t offset, uint32_t expected,
+                            uint32_t desired) noexcept {
+  return compare_and_swap(memory, task, offset, expected, desired);
+}
+
+int dsm_compare_and_swap_64(dsm* memory, int task, uint64_t offset, uint64_t expected,
+                            uint64_t desired) noexcept {
+  return compare_and_swap(memory, task, offset, expected, desired);
+}
+
+int dsm_alloc(dsm* memory, size_t size, int protection, uint64_t* offset) noexcept {
+  return with_memory(memory, [&](Memory& it) -> Status {
+    SHIMA_TRY(check_pointer(offset, "offset"));
+    SHIMA_TRY_ASSIGN(const Protection wanted, protection_of(protection));
+    SHIMA_TRY_ASSIGN(*offset, it.allocate(size, wanted));
+    return {};
+  });
+}
+
+int dsm_free(dsm* memory, uint64_t offset) noexcept {
+  return with_memory(memory, [&](Memory& it) { return it.release(offset); });
+}
+
+int dsm_protect(dsm* memory, uint64_t offset, uint64_t size, int protection) noexcept {
+  return with_memory(memory, [&](Memory& it) -> Status {
+    SHIMA_TRY_ASSIGN(const Protection wanted, protection_of(protection));
+    return it.protect(offset, size, wanted);
+  });
+}

@@ -1,0 +1,51 @@
+#include "capi/dsm/errors.h"
+
+#include <cstring>
+
+#include "capi/last_message.h"
+#include "shima/dsm.h"
+
+namespace shima::capi {
+namespace {
+
+thread_local LastMessage last_message{};
+
+int number_of(Code code) {
+  switch (code) {
+    case Code::bad_argument:
+    case Code::not_same:
+      return DSM_ERR_ARGUMENT;
+    case Code::bad_handle:
+      return DSM_ERR_NOT_A_TASK;
+    case Code::bad_count:
+      return DSM_ERR_ADDRESS;
+    case Code::access_denied:
+      return DSM_ERR_VIOLATION;
+    case Code::no_memory:
+    case Code::no_space:
+      return DSM_ERR_NO_MEMORY;
+    case Code::peer_lost:
+      return DSM_ERR_LOST;
+    case Code::timed_out:
+      return DSM_ERR_TIMEOUT;
+    case Code::internal:
+      return DSM_ERR_INTERNAL;
+    default:
+      return DSM_ERR_IO;
+  }
+}
+
+}  // namespace
+
+// The name of the code is not part of the text: it is one of files.
+int report_dsm(const Error& error) {
+  if (error.sys_errno == 0 && !error.what.empty())
+    std::strncpy(last_message.data(), error.what.c_str(), last_message.size() - 1);
+  else
+    remember(last_message, error);
+  return number_of(error.code);
+}
+
+}  // namespace shima::capi
+
+const char* dsm_error_message() noexcept { return shima::capi::last_message.data(); }

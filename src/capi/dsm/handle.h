@@ -1,0 +1,23 @@
+// A shared memory of the interface.
+#pragma once
+
+#include "capi/dsm/lapi_job.h"
+#include "dsm/memory.h"
+
+// The job ends first: until then other tasks may store to the memory.
+struct dsm {
+  std::unique_ptr<shima::dsm::Memory> memory;
+  std::unique_ptr<shima::capi::LapiJob> job;
+};
+
+namespace shima::capi {
+
+// Collective: joins the job, donates memory and prepares the way to the other tasks.
+[[nodiscard]] Result<std::unique_ptr<::dsm>> open_memory(std::uint64_t size_bytes, int way);
+// Collective. The error of the last fence, if the memory could be freed anyway.
+[[nodiscard]] Status close_memory(std::unique_ptr<::dsm> memory);
+
+// Whether this process is a child of the one that has opened a memory.
+[[nodiscard]] bool is_forked_child();
+
+}  // namespace shima::capi

@@ -1,0 +1,167 @@
+// How a shared memory is opened and closed.
+//
+// Each step of opening ends in an exchange of all tasks, so that a task that fails makes the others
+// fail too. The last step is a barrier: no task accesses memory before every task can serve and
+// note changes.
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+
+#include "capi/dsm/handle.h"
+#include "capi/dsm/lapi_way.h"
+#include "dsm/socket/socket_way.h"
+#include "group/net/job_network.h"
+#include "shima/dsm.h"
+
+namespace shima::capi {
+namespace {
+
+using shima::dsm::Memory;
+using shima::dsm::Segment;
+using shima::dsm::SegmentRef;
+using shima::dsm::SocketOptions;
+using shima::dsm::SocketWay;
+
+constexpr int most_socket_tasks = 64;
+
+std::atomic<bool> forked_child{false};
+
+// The open memories, so that a process that exits leaves them. Never destroyed.
+struct Opened {
+  std::mutex mutex;
+  std::set<Memory*> all;
+};
+Opened& opened() {
+  static auto* const made = [] {
+    pthread_atfork(nullptr, nullptr, [] { forked_child = true; });
+    std::atexit([] {
+      if (forked_child) return;
+      const std::lock_guard hold(opened().mutex);
+      for (Memory* const memory : opened().all) memory->show_left();
+    });
+    return new Opened;
+  }();
+  return *made;
+}
+
+// What a task tells the others first.
+struct Introduction {
+  std::int64_t way = 0;
+  SegmentRef segment;
+};
+
+Status check_same_way(std::span<const Introduction> all, int own_way) {
+  for (std::size_t task = 0; task < all.size(); ++task)
+    if (all[task].way != own_way)
+      return fail(Code::not_same,
+                  fmt::format("dsm_open: task {} has asked for way {}, this one for way {}; they "
+                              "must be equal",
+                              task, all[task].way, own_way));
+  return {};
+}
+
+// Where this task serves: at the loopback address if all tasks are near, else where the others of
+// other hosts reach it.
+Result<std::vector<SocketAddress>> own_places(LapiJob& job, const Memory& memory, bool apart) {
+  const std::vector<OwnAddress> own = own_addresses();
+  SHIMA_TRY_ASSIGN(const auto shown_by_all, job.gather(shown(own)));
+  std::vector<NodeAddresses> others;
+  for (int task = 0; task < memory.tasks(); ++task)
+    if (!apart && !memory.is_near(task))
+      others.push_back(shown_by_all[static_cast<std::size_t>(task)]);
+  std::uint64_t is_alone = others.empty() ? 1 : 0;
+  SHIMA_TRY_ASSIGN(const auto alone, job.gather(is_alone));
+  for (const std::uint64_t one : alone) is_alone &= one;
+  return is_alone != 0 ? shared_with(own, {}) : listening_addresses(own, others);
+}
+
+Result<std::unique_ptr<SocketWay>> serve_sockets(LapiJob& job, const Memory& memory, int way,
+                                                 bool apart) {
+  SHIMA_TRY_ASSIGN(const auto places, own_places(job, memory, apart));
+  SocketOptions options{.task = job.task(),
+                        .spins = way != DSM_WAY_TCP,
+                        .is_lost = [&job](int task) { return job.is_lost(task); }};
+  const auto serve = way == DSM_WAY_UDP ? shima::dsm::serve_by_udp : shima::dsm::serve_by_tcp;
+  auto served = serve(memory.own(), job.tasks(), std::move(options), places);
+  SHIMA_TRY(job.agree(status_of(served), "opening sockets"));
+  SHIMA_TRY_ASSIGN(const auto addresses, job.gather((*served)->address()));
+  SHIMA_TRY(job.agree((*served)->connect(addresses), "connecting to the others"));
+  return served;
+}
+
+Status prepare_way(::dsm& made, std::span<const Introduction> all, int way, bool apart) {
+  if (way == DSM_WAY_BEST || way == DSM_WAY_LAPI) {
+    std::vector<std::uint64_t> bases;
+    bases.reserve(all.size());
+    for (const Introduction& one : all) bases.push_back(one.segment.data_address);
+    made.memory->set_way(make_lapi_way(*made.job, std::move(bases)));
+    return {};
+  }
+  if (made.job->tasks() > most_socket_tasks)
+    return fail(Code::bad_argument,
+                fmt::format("dsm_open: the job has {} tasks, and TCP and UDP are for at most {}",
+                            made.job->tasks(), most_socket_tasks));
+  SHIMA_TRY_ASSIGN(auto served, serve_sockets(*made.job, *made.memory, way, apart));
+  made.memory->set_way(std::move(served));
+  return {};
+}
+
+void prepare_changes(::dsm& made) {
+  std::vector<int> far;
+  for (int task = 0; task < made.memory->tasks(); ++task)
+    if (!made.memory->is_near(task)) far.push_back(task);
+  if (far.empty()) return;
+  made.memory->set_tell(
+      [job = made.job.get(), far](dsm::Granules range, dsm::Protection protection) {
+        return job->tell(far, range, protection);
+      });
+}
+
+}  // namespace
+
+bool is_forked_child() { return forked_child.load(std::memory_order_relaxed); }
+
+Result<std::unique_ptr<::dsm>> open_memory(std::uint64_t size_bytes, int way) {
+  // For tests: as if each task had a host of its own.
+  const bool apart = std::getenv("SHIMA_DSM_APART") != nullptr;
+  auto made = std::make_unique<::dsm>();
+  SHIMA_TRY_ASSIGN(made->job, LapiJob::join());
+  auto segment = Segment::make(size_bytes);
+  SHIMA_TRY(made->job->agree(status_of(segment), "donating memory"));
+  SHIMA_TRY_ASSIGN(const auto all, made->job->gather(Introduction{way, segment->ref()}));
+  SHIMA_TRY(check_same_way(all, way));
+  std::vector<SegmentRef> refs;
+  refs.reserve(all.size());
+  for (const Introduction& one : all) refs.push_back(one.segment);
+  made->memory = std::make_unique<Memory>(
+      *std::move(segment), refs, Memory::Options{made->job->task(), way == DSM_WAY_BEST, apart});
+  SHIMA_TRY(prepare_way(*made, all, way, apart));
+  prepare_changes(*made);
+  {
+    const std::lock_guard hold(opened().mutex);
+    opened().all.insert(made->memory.get());
+  }
+  made->job->inform(made->memory.get());
+  const Status met = made->job->meet();
+  if (met) return made;
+  std::ignore = close_memory(std::move(made));
+  return std::unexpected(met.error());
+}
+
+Status close_memory(std::unique_ptr<::dsm> memory) {
+  Status fenced = memory->memory->fence();
+  std::ignore = memory->job->meet();  // fails if a task has been lost, and that is no error here
+  memory->memory->show_left();
+  {
+    const std::lock_guard hold(opened().mutex);
+    opened().all.erase(memory->memory.get());
+  }
+  memory->job->inform(nullptr);
+  return fenced;
+}
+
+}  // namespace shima::capi

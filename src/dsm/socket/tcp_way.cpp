@@ -1,0 +1,271 @@
+// The way over TCP: a connection from each task to each other one, and a thread for each that
+// serves it.
+//
+// A request is its head, and data if it writes. A plain write has no reply; TCP keeps the order, so
+// the reply to a fence says that all before it is done, and how many of them were refused. A
+// connection whose client does not show the secret at once is closed.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <thread>
+
+#include "base/log.h"
+#include "base/quiet_thread.h"
+#include "dsm/socket/endpoints.h"
+#include "dsm/socket/socket_way.h"
+
+namespace shima::dsm {
+namespace {
+
+constexpr std::chrono::seconds handshake_timeout{2};
+
+iovec piece(const void* data, std::size_t len_bytes) {
+  return {const_cast<void*>(data), len_bytes};
+}
+
+// A connection that another task has made, and the thread that serves it.
+class Client {
+ public:
+  Client(UniqueFd socket, Served served, bool spins)
+      : socket_(std::move(socket)), served_(served), spins_(spins) {}
+  [[nodiscard]] Status start() {
+    SHIMA_TRY_ASSIGN(thread_, start_quiet_thread([this] {
+                       while (serve_one()) {
+                       }
+                       ::shutdown(socket_.get(), SHUT_RDWR);
+                     }));
+    return {};
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client() {
+    ::shutdown(socket_.get(), SHUT_RDWR);
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  [[nodiscard]] bool serve_one() {
+    Request request;
+    if (!receive_exactly(socket_.get(), &request, sizeof request, spins_)) return false;
+    switch (request.kind) {
+      case Request::Kind::read: {
+        const auto bytes = served_.bytes_of(request);
+        return answer({bytes ? 0U : 1U, 0}, bytes.value_or(std::span<std::byte>()));
+      }
+      case Request::Kind::write:
+      case Request::Kind::write_complete:
+        return take_data(request);
+      case Request::Kind::rmw: {
+        const auto value = served_.rmw(request);
+        return answer({value ? 0U : 1U, value.value_or(0)});
+      }
+      case Request::Kind::fence:
+        return answer({std::exchange(refused_, 0), 0});
+    }
+    return false;
+  }
+  [[nodiscard]] bool take_data(const Request& request) {
+    const auto bytes = served_.bytes_of(request);
+    const bool is_taken =
+        bytes ? receive_all(socket_.get(), bytes->data(), bytes->size()) : drop(request.len_bytes);
+    if (!is_taken) return false;
+    if (request.kind == Request::Kind::write_complete) return answer({bytes ? 0U : 1U, 0});
+    if (!bytes) ++refused_;
+    return true;
+  }
+  [[nodiscard]] bool drop(std::uint64_t len_bytes) {
+    std::array<std::byte, 4096> dropped;
+    while (len_bytes > 0) {
+      const std::size_t part = std::min<std::uint64_t>(len_bytes, dropped.size());
+      if (!receive_all(socket_.get(), dropped.data(), part)) return false;
+      len_bytes -= part;
+    }
+    return true;
+  }
+  [[nodiscard]] bool answer(Reply reply, std::span<const std::byte> data = {}) {
+    return send_both(socket_.get(), piece(&reply, sizeof reply), piece(data.data(), data.size()));
+  }
+
+  UniqueFd socket_;
+  Served served_;
+  bool spins_;
+  std::uint64_t refused_ = 0;  // writes since the last fence
+  std::thread thread_;
+};
+
+class TcpWay final : public SocketWay {
+ public:
+  TcpWay(const SegmentView& own, int tasks, SocketOptions options)
+      : served_(own), options_(std::move(options)), peers_(static_cast<std::size_t>(tasks)) {}
+  [[nodiscard]] Status start(std::span<const SocketAddress> addresses);
+  ~TcpWay() override;
+
+  [[nodiscard]] Status connect(std::span<const ServiceAddress> all) override;
+  [[nodiscard]] Status read(int task, std::uint64_t offset, std::span<std::byte> into) override;
+  [[nodiscard]] Status write(int task, std::uint64_t offset, std::span<const std::byte> data,
+                             bool complete) override;
+  [[nodiscard]] Result<std::uint64_t> rmw(int task, std::uint64_t offset,
+                                          const Rmw& request) override;
+  [[nodiscard]] Status fence() override;
+
+ private:
+  struct Peer {
+    std::mutex turn;  // of requests to it
+    UniqueFd socket;
+    bool has_written = false;  // since the last fence
+  };
+  [[nodiscard]] Peer& peer(int task) { return peers_[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] Status send(int task, const Request& request, std::span<const std::byte> data = {});
+  [[nodiscard]] Result<Reply> receive_reply(int task);
+  [[nodiscard]] Result<Reply> ask(int task, const Request& request,
+                                  std::span<const std::byte> data = {});
+  [[nodiscard]] static std::unexpected<Error> lost(int task);
+  void admit_clients();
+  void admit(int listener);
+
+  Served served_;
+  SocketOptions options_;
+  std::vector<Peer> peers_;
+  std::vector<UniqueFd> listeners_;
+  std::atomic<bool> stopping_{false};
+  std::vector<std::unique_ptr<Client>> clients_;  // of the admitting thread
+  std::thread admitting_;
+};
+
+Status TcpWay::start(std::span<const SocketAddress> addresses) {
+  SHIMA_TRY_ASSIGN(listeners_, open_endpoints(SOCK_STREAM, addresses, address_));
+  SHIMA_TRY_ASSIGN(admitting_, start_quiet_thread([this] { admit_clients(); }));
+  return {};
+}
+
+TcpWay::~TcpWay() {
+  stopping_ = true;
+  for (const UniqueFd& listener : listeners_) ::shutdown(listener.get(), SHUT_RDWR);
+  if (admitting_.joinable()) admitting_.join();
+}
+
+// Ends when all other tasks have connected.
+void TcpWay::admit_clients() {
+  std::vector<pollfd> watched;
+  for (const UniqueFd& listener : listeners_) watched.push_back({listener.get(), POLLIN, 0});
+  while (!stopping_ && clients_.size() + 1 < peers_.size()) {
+    ::poll(watched.data(), watched.size(), -1);
+    for (const pollfd& one : watched)
+      if (!stopping_ && (one.revents & POLLIN) != 0) admit(one.fd);
+  }
+}
+
+void TcpWay::admit(int listener) {
+  UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  if (!socket) return;
+  const timeval limit{handshake_timeout.count(), 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ServiceAddress::Secret shown{};
+  if (!receive_all(socket.get(), shown.data(), shown.size()) || shown != address_.asker) {
+    log(LogLevel::warn, "dsm: a TCP connection did not show the job's secret; it is closed");
+    return;
+  }
+  answer_at_once(socket.get());
+  close_if_unreachable(socket.get(), node_timeout());
+  const int connection = socket.get();
+  auto client = std::make_unique<Client>(std::move(socket), served_, options_.spins);
+  if (client->start() && send_all(connection, address_.keeper.data(), address_.keeper.size()))
+    clients_.push_back(std::move(client));
+}
+
+Status TcpWay::connect(std::span<const ServiceAddress> all) {
+  for (int task = 0; task < static_cast<int>(all.size()); ++task) {
+    if (task == options_.task) continue;
+    auto socket = connect_to(all[static_cast<std::size_t>(task)], handshake_timeout);
+    if (!socket)
+      return fail(Code::peer_lost,
+                  fmt::format("connecting to task {} by TCP: {}", task, describe(socket.error())));
+    close_if_unreachable(socket->get(), node_timeout());
+    peer(task).socket = *std::move(socket);
+  }
+  return {};
+}
+
+std::unexpected<Error> TcpWay::lost(int task) {
+  return fail(Code::peer_lost, fmt::format("the TCP connection to task {} has ended", task), errno);
+}
+
+// The caller has the peer's turn.
+Status TcpWay::send(int task, const Request& request, std::span<const std::byte> data) {
+  if (send_both(peer(task).socket.get(), piece(&request, sizeof request),
+                piece(data.data(), data.size())))
+    return {};
+  return lost(task);
+}
+
+Result<Reply> TcpWay::receive_reply(int task) {
+  Reply reply;
+  if (!receive_exactly(peer(task).socket.get(), &reply, sizeof reply, options_.spins))
+    return lost(task);
+  return reply;
+}
+
+Result<Reply> TcpWay::ask(int task, const Request& request, std::span<const std::byte> data) {
+  const std::lock_guard hold(peer(task).turn);
+  SHIMA_TRY(send(task, request, data));
+  return receive_reply(task);
+}
+
+Status TcpWay::read(int task, std::uint64_t offset, std::span<std::byte> into) {
+  const std::lock_guard hold(peer(task).turn);
+  SHIMA_TRY(send(task, {Request::Kind::read, 0, offset, into.size(), {}}));
+  SHIMA_TRY_ASSIGN(const Reply reply, receive_reply(task));
+  if (reply.refused != 0) return refused_by(task);
+  if (!receive_exactly(peer(task).socket.get(), into.data(), into.size(), options_.spins))
+    return lost(task);
+  return {};
+}
+
+Status TcpWay::write(int task, std::uint64_t offset, std::span<const std::byte> data,
+                     bool complete) {
+  if (!complete) {
+    const std::lock_guard hold(peer(task).turn);
+    peer(task).has_written = true;
+    return send(task, {Request::Kind::write, 0, offset, data.size(), {}}, data);
+  }
+  SHIMA_TRY_ASSIGN(const Reply reply,
+                   ask(task, {Request::Kind::write_complete, 0, offset, data.size(), {}}, data));
+  return reply.refused == 0 ? Status{} : refused_by(task);
+}
+
+Result<std::uint64_t> TcpWay::rmw(int task, std::uint64_t offset, const Rmw& request) {
+  SHIMA_TRY_ASSIGN(const Reply reply, ask(task, Request::of(offset, request)));
+  if (reply.refused != 0) return refused_by(task);
+  return reply.value;
+}
+
+Status TcpWay::fence() {
+  Status status;
+  for (int task = 0; task < static_cast<int>(peers_.size()); ++task) {
+    {
+      const std::lock_guard hold(peer(task).turn);
+      if (!std::exchange(peer(task).has_written, false)) continue;
+    }
+    const auto reply = ask(task, {});
+    if (!reply) status = std::unexpected(reply.error());
+    if (reply && reply->refused != 0 && status) status = refused_by(task);
+  }
+  return status;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SocketWay>> serve_by_tcp(const SegmentView& own, int tasks,
+                                                SocketOptions options,
+                                                std::span<const SocketAddress> addresses) {
+  auto way = std::make_unique<TcpWay>(own, tasks, std::move(options));
+  SHIMA_TRY(way->start(addresses));
+  return way;
+}
+
+}  // namespace shima::dsm
