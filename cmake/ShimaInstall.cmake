@@ -21,3 +21,15 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/shimaConfigVersion.cmake CO
 install(EXPORT shima_c_libraries NAMESPACE shima:: FILE shimaLibraries.cmake DESTINATION ${package_dir})
 install(FILES ${CMAKE_BINARY_DIR}/shimaConfig.cmake ${CMAKE_BINARY_DIR}/shimaConfigVersion.cmake
         DESTINATION ${package_dir})
+
+# The Python package, where the system's python3 looks for it if the prefix is its own or /usr/local.
+find_program(SHIMA_PYTHON python3)
+if(SHIMA_PYTHON AND NOT DEFINED SHIMA_PYTHON_DIR)
+  execute_process(COMMAND ${SHIMA_PYTHON} -c "import os, sys, sysconfig; p = sysconfig.get_path('purelib'); \
+print(os.path.relpath(p, '/usr/local' if p.startswith('/usr/local/') else sys.prefix))"
+                  OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE)
+  set(SHIMA_PYTHON_DIR ${found} CACHE STRING "where the Python package is installed, below the prefix")
+endif()
+if(SHIMA_PYTHON_DIR)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/shima DESTINATION ${SHIMA_PYTHON_DIR} PATTERN __pycache__ EXCLUDE)
+endif()

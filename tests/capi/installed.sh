@@ -1,5 +1,5 @@
 #!/bin/bash
-# pff.h as it is installed: found by pkg-config and by CMake, compiled as plain C11 and as C++, and
+# pff.h and dsm.h as they are installed: found by pkg-config and by CMake, compiled as plain C11 and as C++, and
 # the examples run against it.
 # FLAVOURS: none
 # TIMEOUT: 240
@@ -34,6 +34,17 @@ if nm -D --defined-only "$libdir/libshima-pff.so" | awk '{print $3}' | grep -v '
   echo "libshima-pff.so shows symbols that are not in pff.h" >&2
   exit 1
 fi
+
+# dsm.h, whose library needs liblapi beside it, and its Python package.
+echo '#include <shima/dsm.h>
+int main(void) { dsm* memory; return dsm_open(0, &memory) == 0 && dsm_close(memory) == 0 ? 0 : 1; }' >shared.c
+read -ra flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs shima-dsm)
+[ -z "$SHIMA_SANITIZE" ] || flags+=("-fsanitize=${SHIMA_SANITIZE//+/,}")
+cc -std=c11 -Wall -Wextra -Werror shared.c -o shared "${flags[@]}" "-Wl,-rpath,$libdir"
+"$prefix/bin/shima" run --lapi -n 2 ./shared
+package=$(dirname "$(dirname "$(find "$prefix" -path '*/shima/dsm.py')")")
+[ -n "$SHIMA_SANITIZE" ] || PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$package "$prefix/bin/shima" run --lapi -n 2 python3 -c \
+  'from shima import dsm; dsm.open(8).close()'
 
 mkdir client
 cat >client/CMakeLists.txt <<EOF
