@@ -41,6 +41,8 @@ SOURCES = {
     "delegated_overlap": ["bench/tasks/delegated_overlap.c", "bench/tasks/tasks.h"],
     "task_copy": ["bench/tasks/task_copy.c", "bench/tasks/tasks.h"],
     "many_tasks": ["bench/tasks/many_tasks.c", "bench/tasks/tasks.h"],
+    "dsm_calls": ["bench/dsm/dsm_calls.c", "bench/dsm/cells.h"],
+    "dsm_mpi": ["bench/dsm/dsm_mpi.c", "bench/dsm/cells.h"],
 }
 LIBRARIES = ROOT / "build/release/lib"
 PVAS = [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pvas"]
@@ -50,6 +52,7 @@ PLAIN = {  # programs without MPI: their libraries
     "pff_list": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pff"],
     "delegate": PVAS, "delegate_net_task": PVAS, "task_copy": PVAS, "many_tasks": PVAS,
     "delegated_overlap": PVAS,
+    "dsm_calls": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-dsm"],
 }
 
 

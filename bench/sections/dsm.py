@@ -1,0 +1,111 @@
+"""The distributed shared memory: its calls, by every way, beside MPI's and plain copies.
+
+The experiment of the paper about a DSM on LAPI: the same DSM over TCP and UDP. There READ was 8 times
+faster for small and 4 times for large data, WRITE 3 to 5 times, WRITE_B 7 and 4 times.
+"""
+
+from lib import picture
+from lib.results import HIGHER, LOWER, Sample, Verdict
+from lib.section import Job, Section
+from lib.subjects import TOOL, binary
+
+SIZES = (8, 64, 512, 4096, 32768, 65536, 262144, 1 << 20)
+OPS = ("READ", "WRITE", "WRITE_B")
+WAYS = {"dsm": 0, "dsm/lapi": 1, "tcp": 2, "tcp, spinning": 3, "udp": 4}
+PAPER = {"READ": (8, 4), "WRITE": (3, 5), "WRITE_B": (7, 4)}
+CORES = {"two cores": None, "one core": "0"}
+CHARTED = ("tcp", "dsm", "udp", "tcp, spinning")  # in the order of the picture's colours
+
+
+def row_of(op, size, cores="two cores"):
+    return f"{op} {size} B" + (", one core" if cores == "one core" else "")
+
+
+def paper_row(op, size):
+    return f"{op} {size} B: TCP (blocking) / dsm"
+
+
+class Dsm(Section):
+    name = "dsm"
+    title = "Distributed shared memory: one task's calls on another's memory, one host"
+    lead = ("nanoseconds a call, median of 20 batches of 50; copy: memcpy through a shared mapping; MPI: "
+            "MPI_Get or MPI_Put and a flush; paper: the factors of an IBM SP2")
+    limit = False
+
+    def stock(self, context):
+        return [subject for subject in context.subjects if not subject.shima]
+
+    def columns(self, context):
+        return [*WAYS, "copy", *(subject.name for subject in self.stock(context)), "paper"]
+
+    def row_names(self, context):
+        rows = [row_of(op, size, cores) for cores in CORES for op in OPS for size in SIZES]
+        return rows + [paper_row(op, size) for op in OPS for size in (SIZES[0], SIZES[-1])]
+
+    def jobs(self, context):
+        calls = str(binary("dsm_calls"))
+        for cores in CORES:
+            for column, way in WAYS.items():
+                yield Job(cores, column, lambda c=cores, w=way: self.measure(
+                    context, c, [str(TOOL), "run", "--lapi", "-n", "2", calls, str(w)]))
+            yield Job(cores, "copy", lambda c=cores: self.measure(context, c, [calls, "copy"]))
+            for subject in self.stock(context):
+                yield Job(cores, subject.name, lambda c=cores, s=subject: self.measure(
+                    context, c, s.command(2, "dsm_mpi", []), s.flavour.environment()))
+
+    def measure(self, context, cores, command, environment=None):
+        core = CORES[cores]
+        outcome = context.measure(["taskset", "-c", core, *command] if core else command, environment)
+        lost = sum(record.get("lost_bytes", 0) for record in outcome.records)
+        note = f"{lost / 2**20:.1f} MiB of its WRITEs were lost" if lost else ""
+        samples = [Sample(row_of(record["op"], record["bytes"], cores), record["ns"], "ns", LOWER,
+                          outcome.problem or ("WRONG DATA" if record["wrong_bytes"] else ""), note)
+                   for record in outcome.records if "op" in record]
+        for sample in samples[1:]:
+            sample.note = ""
+        return samples or [Sample(row_of(OPS[0], SIZES[0], cores), None, "ns", LOWER,
+                                  outcome.problem or "no result")]
+
+    def ratio(self, results, row, column, base="dsm"):
+        mine, other = (results.median(row, name) if row in results.samples else None
+                       for name in (base, column))
+        return other / mine if mine and other else None
+
+    def require_ratio(self, results, row, other, needed, what):
+        if ratio := self.ratio(results, row, other):
+            results.verdicts.append(Verdict(row, "dsm", what, ratio, needed, HIGHER))
+
+    def targets(self, results, context):
+        for op in OPS:
+            small, large = row_of(op, SIZES[0]), row_of(op, SIZES[-1])
+            stock = [s.name for s in self.stock(context) if s.name in results.samples.get(small, {})]
+            if stock:
+                best = min(stock, key=lambda name: results.median(small, name) or float("inf"))
+                self.require_ratio(results, small, best, 1.0, "the speed of the better stock MPI")
+            for size in SIZES:
+                if size >= 65536:
+                    self.require_ratio(results, row_of(op, size), "copy", 0.9, "the speed of memcpy")
+            self.require_ratio(results, small, "tcp, spinning", 100, "the speed by TCP, spinning")
+            self.require_ratio(results, large, "tcp", 5, "the speed by TCP")
+            for size, factor in zip((SIZES[0], SIZES[-1]), PAPER[op]):
+                if ratio := self.ratio(results, row_of(op, size), "tcp"):
+                    results.add("dsm", [Sample(paper_row(op, size), ratio, "x")])
+                    results.add("paper", [Sample(paper_row(op, size), factor, "x")])
+
+    def series(self, context):
+        return list(enumerate(CHARTED))
+
+    def charts(self, results, context):
+        charts = []
+        for op in OPS:
+            groups = []
+            for size in SIZES:
+                row = row_of(op, size)
+                bars = [picture.Bar(i, value, f"{value / 1000:.2f} us") for i, column in
+                        self.series(context)
+                        if row in results.samples and (value := results.median(row, column))]
+                if bars:
+                    groups.append(picture.Group(f"{size} B", bars))
+            charts.append(picture.Chart(op, "Microseconds a call, two cores; shorter is better. Each "
+                                        "size has its own scale.", groups, own_scale=True))
+        return charts
