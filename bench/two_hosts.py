@@ -182,6 +182,12 @@ class TwoHosts:
     def call(self, host, command):
         subprocess.run(self.enter(host) + command, check=True, stdin=subprocess.DEVNULL)
 
+    def limit_wire(self, mib_s):
+        """Lets each host send at most so much."""
+        for host in range(len(self.names)):
+            self.call(host, ["tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", f"{mib_s << 23}bit",
+                             "burst", "256kb", "latency", "50ms"])
+
     def _wire_counter(self):
         """Bytes sent by all hosts."""
         return sum(self._sent_by(holder) for holder in self.holders)

@@ -57,17 +57,22 @@ class Context:
 
         The hosts share a page cache, so a hint makes Shima use messages where it would read from that cache.
         """
-        command = [str(binary(program, subject.flavour)), *map(str, arguments)]
-        if subject.shima:
-            command = [str(TOOL), "exec", *command]
-        environment = (subject.flavour.environment() | two_hosts.ROOT_ENVIRONMENT
-                       | {"SHIMA_HINTS": "shima_reach=message"} | (changes or {}))
+        command, environment = over_hosts(subject, program, arguments, changes)
         try:
             with two_hosts.TwoHosts() as hosts:
                 outcome = self.measure(hosts.mpi_command(subject.flavour.mpiexec, np, command), environment)
                 return outcome, hosts.bytes_on_wire() / 2**20
         except two_hosts.Unavailable as reason:
             return runner.Outcome([], [], 0.0, str(reason)), None
+
+
+def over_hosts(subject, program, arguments, changes=None):
+    """A rank's command in a job over hosts, and the job's environment."""
+    command = [str(binary(program, subject.flavour)), *map(str, arguments)]
+    if subject.shima:
+        command = [str(TOOL), "exec", *command]
+    return command, (subject.flavour.environment() | two_hosts.ROOT_ENVIRONMENT
+                     | {"SHIMA_HINTS": "shima_reach=message"} | (changes or {}))
 
 
 @dataclasses.dataclass

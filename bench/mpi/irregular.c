@@ -6,6 +6,9 @@
 // types. The file is in the page cache.
 //
 //     irregular FILE list|variables PIECES      prints one JSON object (times in ns a piece)
+//
+// `grown_kib` is the memory that the first call took, `description_kib` the size of the lists of
+// lengths and offsets: both of all ranks.
 
 #include "irregular.h"
 
@@ -30,6 +33,40 @@ static MPI_Datatype variables_type(const struct pieces* own) {
   check(MPI_Type_create_struct(variable_count, ones, zeros, types, &all), "struct");
   for (int v = 0; v < variable_count; ++v) MPI_Type_free(&types[v]);
   return all;
+}
+
+static long kib_of(const char* file, const char* field) {
+  char line[256];
+  long kib = 0;
+  FILE* facts = fopen(file, "r");
+  while (facts && fgets(line, sizeof line, facts))
+    if (strncmp(line, field, strlen(field)) == 0) kib = atol(line + strlen(field));
+  if (facts) fclose(facts);
+  return kib;
+}
+
+// Pages that ranks share count once in the sum over the ranks.
+static long memory_kib(void) { return kib_of("/proc/self/smaps_rollup", "Pss:"); }
+
+// Lets the kernel note the peak of resident memory anew.
+static void forget_peak(void) {
+  FILE* refs = fopen("/proc/self/clear_refs", "w");
+  if (refs) fputs("5", refs), fclose(refs);
+}
+
+// Since then: what is there now, and what was there in between.
+static long grown_kib(long before_kib) {
+  const long freed_kib =
+      kib_of("/proc/self/status", "VmHWM:") - kib_of("/proc/self/status", "VmRSS:");
+  meet();
+  return memory_kib() - before_kib + freed_kib;
+}
+
+static void describe_memory(char* text, size_t bytes, long grown_kib, const struct pieces* own) {
+  const long list_bytes =
+      sum_over_ranks(own->count * (long)(sizeof *own->lens + sizeof *own->offsets));
+  snprintf(text, bytes, "\"grown_kib\":%ld,\"description_kib\":%ld,", sum_over_ranks(grown_kib),
+           list_bytes / 1024);
 }
 
 // Seconds of the slowest rank.
@@ -66,15 +103,22 @@ int main(int argc, char** argv) {
       strcmp(argv[2], "list") == 0 ? list_type(&own, 0, own.count) : variables_type(&own);
   check(MPI_Type_commit(&type), "commit");
   const size_t bytes = (size_t)own.doubles * sizeof(double);
-  uint64_t *data = malloc(bytes), *back = calloc(1, bytes);
+  uint64_t *data = malloc(bytes), *back = malloc(bytes);
   fill(&own, data);
+  memset(back, 1, bytes);
 
   MPI_File file = open_with_view(argv[1], type);
+  char memory[128];
+  meet();
+  const long before_kib = memory_kib();
+  meet();
+  forget_peak();
   double ns[4];
   long wrong = 0;
   for (int i = 0; i < 4; ++i) {
     const bool write = i < 2;
     ns[i] = timed_call(file, write, write ? data : back, own.doubles) * 1e9 / (double)total;
+    if (i == 0) describe_memory(memory, sizeof memory, grown_kib(before_kib), &own);
     if (!write) wrong += memcmp(data, back, bytes) != 0;
     memset(back, 0, bytes);
   }
@@ -82,7 +126,7 @@ int main(int argc, char** argv) {
   wrong = sum_over_ranks(wrong);
   if (rank == 0) {
     unlink(argv[1]);
-    report_irregular("irregular", ns, wrong);
+    report_irregular("irregular", ns, wrong, memory);
   }
   MPI_Finalize();
   return 0;

@@ -52,12 +52,13 @@ static inline void fill(const struct pieces* own, uint64_t* words) {
       *words++ = word_at((uint64_t)own->offsets[i] + (uint64_t)k * sizeof *words);
 }
 
-// Prints the times of four calls, in ns a piece, as one JSON object.
-static inline void report_irregular(const char* program, const double* ns, long wrong) {
+// Prints the times of four calls, in ns a piece, as one JSON object. `more`: further members of it.
+static inline void report_irregular(const char* program, const double* ns, long wrong,
+                                    const char* more) {
   printf(
       "{\"program\":\"%s\",\"write\":%.1f,\"write again\":%.1f,\"read\":%.1f,"
-      "\"read again\":%.1f,\"wrong_words\":%ld}\n",
-      program, ns[0], ns[1], ns[2], ns[3], wrong);
+      "\"read again\":%.1f,%s\"wrong_words\":%ld}\n",
+      program, ns[0], ns[1], ns[2], ns[3], more, wrong);
 }
 
 #endif

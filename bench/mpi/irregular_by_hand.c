@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
   wrong = sum_over_ranks(wrong);
   if (rank == 0) {
     unlink(argv[1]);
-    report_irregular("irregular_by_hand", ns, wrong);
+    report_irregular("irregular_by_hand", ns, wrong, "");
   }
   MPI_Finalize();
   return 0;

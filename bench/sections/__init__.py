@@ -3,8 +3,8 @@
 from sections.columns import Columns, SmallPieces
 from sections.delegated_net import DelegatedNet
 from sections.delegation import Delegation
-from sections.hosts import TwoHosts
-from sections.irregular import Irregular
+from sections.hosts import SlowWire, TwoHosts
+from sections.irregular import Irregular, IrregularMemory
 from sections.list_io import ListIo
 from sections.mounted import Mounted
 from sections.one_space import OneSpace
@@ -19,6 +19,6 @@ from sections.striped import Disks, Subfiles
 from sections.subarrays import Subarray3d, Subarray4d
 from sections.subgroup import Subgroup
 
-SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), Subarray3d(), Subarray4d(), Random(), TwoHosts(),
-            ListIo(), SmallCosts(), Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
+SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(),
+            Subarray3d(), Subarray4d(), Random(), TwoHosts(), SlowWire(), ListIo(), SmallCosts(), Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
             Delegation(), DelegatedNet(), Spaces(), Subgroup()]

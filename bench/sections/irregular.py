@@ -50,3 +50,43 @@ class Irregular(Section):
                 for name in results.shima():
                     results.require(self.row(way, f"{call} again"), 1.0, "the first call",
                                     [self.row(way, call)], [name], only=name)
+
+
+class IrregularMemory(Section):
+    """How much memory descriptions take in a call; for a rank it must not depend on the number of ranks."""
+
+    name = "irregular_memory"
+    title = "The same with 250 000 pieces a rank: memory that the first write takes, of all ranks"
+    lead = ("divided by the size of the lists of lengths and offsets; the agents' windows, which have a fixed size, "
+            "are made small by a hint")
+    limit = False
+    hints = "cb_buffer_size=262144"
+
+    def row(self, np, what):
+        return f"np {np}, {what}"
+
+    def row_names(self, context):
+        return [self.row(np, what) for np in context.nps([2, 8, 32]) for what in ("ratio", "memory", "lists")]
+
+    def jobs(self, context):
+        for np in context.nps([2, 8, 32]):
+            for subject in context.subjects:
+                if subject.shima or np < 32:  # the stocks take minutes
+                    yield Job(f"np {np}", subject.name, lambda s=subject, n=np: self.measure(context, s, n))
+
+    def measure(self, context, subject, np):
+        pieces = (30_000 if context.quick else 250_000) * np
+        command = subject.command(np, "irregular", [context.directory / "irregular.dat", "list", pieces])
+        outcome = context.measure(command, subject.flavour.environment() | {"SHIMA_HINTS": self.hints})
+        record = outcome.records[0] if outcome.records else None
+        problem = problem_of(outcome, record, subject, frozenset())
+        grown, lists = (record["grown_kib"], record["description_kib"]) if record else (None, None)
+        return [Sample(self.row(np, "ratio"), grown / lists if lists else None, "ratio", LOWER, problem),
+                Sample(self.row(np, "memory"), grown, "KiB", LOWER, problem),
+                Sample(self.row(np, "lists"), lists, "KiB", LOWER, problem)]
+
+    def targets(self, results, context):
+        for np in context.nps([2, 8, 32]):
+            row = self.row(np, "ratio")
+            results.add("the lists", [Sample(row, 1.0, "ratio", LOWER)])
+            results.require(row, 2.0, "the lists", [row], ["the lists"])
