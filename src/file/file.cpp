@@ -90,27 +90,19 @@ Result<OpenPost> post_of(const Channel& channel, const Result<OpenRequest>& requ
                   static_cast<std::uint64_t>(request->hints.shima_close_to_open)};
 }
 
-struct CachePost {
-  std::uint64_t apart = 0;
-  std::uint64_t local = 0;  // LogicalFile::local_identity()
-};
-
-// How members see what others write. The members of one node share a cache, even on a file system
-// where other nodes see changes only at close and open. Collective; a member without a file
-// contributes its error.
+// The members of one node share a cache, even on a file system where other nodes see changes only
+// at close and open. Collective; a member without a file contributes its error.
 Result<Caches> caches_of(Channel& channel, const Result<LogicalFile>& file, Toggle told) {
-  const auto answer = yes_or_no(told);
-  if (answer == true) return Caches::apart;
+  const auto told_apart = yes_or_no(told);
+  if (told_apart == true) return Caches::apart;
   if (channel.messenger() == nullptr) return Caches::one;
   const auto mine =
-      file ? Result<CachePost>(CachePost{file->close_to_open() ? 1U : 0U, file->local_identity()})
+      file ? Result<CacheFacts>(CacheFacts{file->close_to_open() ? 1U : 0U, file->local_identity()})
            : std::unexpected(file.error());
   SHIMA_TRY_ASSIGN(const auto all, exchange_values(channel, mine));
-  if (!answer && all.any([](const CachePost& post) { return post.apart != 0; }))
-    return Caches::apart;
-  const std::uint64_t local = all.front().local;
-  const bool differs = all.any([&](const CachePost& post) { return post.local != local; });
-  return differs || local == 0 ? Caches::coherent : Caches::one;
+  CacheFacts joined = all.front();
+  for (std::size_t i = 1; i < all.size(); ++i) joined = join(joined, all[i]);
+  return caches_between(joined, told_apart);
 }
 
 Result<Agreed> agreed_in(const Values<OpenPost>& all, const OpenRequest& mine) {

@@ -52,7 +52,7 @@ Situation random_situation(Random& random) {
     made.tuning.strategy = static_cast<Strategy>(wanted);
   made.tuning.atomic = pick(random, 0, 20) == 0;
   made.tuning.subgroup_members = static_cast<int>(pick(random, 0, 3));
-  if (nodes > 1 && pick(random, 0, 3) == 0) made.caches = Caches::apart;
+  if (nodes > 1) made.caches = static_cast<Caches>(pick(random, 0, 2));
   made.tuning.max_agents = static_cast<int>(pick(random, 0, 5));
   made.tuning.window_bytes = pick(random, 0, 1) * pick(random, 1, 3000000);
   return made;

@@ -42,12 +42,6 @@ bool reads_one_cache(const Inputs& in) {
   return in.direction == Direction::read && has_one_cache(in) && in.digest.direct == 0;
 }
 
-bool reads_close_pieces(const Inputs& in) {
-  const Bounds& bounds = in.digest.bounds;
-  return reads_one_cache(in) &&
-         static_cast<std::uint64_t>(bounds.highest - bounds.lowest) <= few_bytes_span;
-}
-
 // Whether some members can form subgroups, which exchange bytes with other nodes.
 bool has_subgroups(const Inputs& in) {
   const Topology& topology = in.terrain.topology;
@@ -139,8 +133,8 @@ constexpr std::array rows{
          "cache",
          "independent"},
         [](const Inputs& in) {
-          return in.may_stay() && in.digest.len_bytes <= few_bytes_each * in.digest.member_count &&
-                 (in.one_piece_each() || reads_close_pieces(in));
+          return in.may_stay() && are_few(in.digest.len_bytes, in.digest.member_count) &&
+                 (in.one_piece_each() || (reads_one_cache(in) && are_close(in.digest.bounds)));
         },
         independent},
     Row{{"large_blocks", "at most one piece a member; of 256 KiB or more, or through one cache",

@@ -16,10 +16,14 @@
 
 namespace shima {
 
-// So many bytes a member are not worth gathering if they are contiguous, or a read through one
-// cache of pieces that are close together.
-inline constexpr std::uint64_t few_bytes_each = 16 * 1024;
-inline constexpr std::uint64_t few_bytes_span = 1024 * 1024;
+// Few bytes are not worth gathering if they are contiguous, or a read through one cache of pieces
+// that are close together.
+[[nodiscard]] constexpr bool are_few(std::uint64_t len_bytes, std::uint64_t members) {
+  return len_bytes <= 16 * 1024 * members;
+}
+[[nodiscard]] constexpr bool are_close(const Bounds& bounds) {
+  return bounds.highest - bounds.lowest <= 1024 * 1024;
+}
 
 // The rows of the table, in order.
 enum class Reason : std::uint8_t {
