@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "collective/plan/subgroups.h"
+#include "collective/small_write.h"
 #include "collective/window/walk.h"
 #include "group/agreement.h"
 #include "group/exchange_values.h"
@@ -136,15 +137,40 @@ Result<CollectiveResult> CollectiveTransfer::finish_all(const Result<std::uint64
 Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine) {
   const ScopedTimer timer(call_.counters.exchange_ns);
   fault_point(FaultPhase::post);
+  const auto work = [&] { return write_left(); };
   const auto brought = caught([&]() -> Result<Contribution> {
     SHIMA_TRY(status_of(mine));
     PostWriter& writer = call_.posts.mine;
-    return Contribution{bytes_of(mine->digest), writer.message_of(mine->post), &writer};
+    const bool leaves = !call_.left.empty();
+    return Contribution{
+        .value = bytes_of(mine->digest),
+        .message = leaves ? writer.message_with(call_.left) : writer.message_of(mine->post),
+        .lasting = &writer,
+        .work = work,
+        .needs_work = leaves};
   });
   SHIMA_TRY_ASSIGN(const auto joined, call_.channel.combine(brought, join_digest));
   Digest all;
   std::memcpy(&all, joined.data(), sizeof all);
   return all;
+}
+
+// Writes what members of this node have left: this member was the last to arrive.
+Status CollectiveTransfer::write_left() {
+  const ScopedTimer timer(call_.counters.disk_ns);
+  SmallWrites all;
+  const int count = static_cast<int>(call_.channel.near_ranks().size());
+  for (int i = 0; i < count; ++i) {
+    SHIMA_TRY_ASSIGN(const NearMessage message, call_.channel.near_message(i));
+    SHIMA_TRY_ASSIGN(const auto left, PostReader::rest(message.bytes));
+    SHIMA_TRY(all.add(left));
+  }
+  return all.write([&](FileOffset offset, std::span<const iovec> pieces) {
+    fault_point(FaultPhase::disk);
+    ++call_.counters.runs;
+    for (const iovec& piece : pieces) call_.counters.disk_bytes_written += piece.iov_len;
+    return call_.file.write(offset, pieces);
+  });
 }
 
 Result<CollectiveTransfer::Prepared> CollectiveTransfer::prepare(const Digest& digest) {

@@ -30,9 +30,10 @@ struct CollectiveCall {
   const Tuning& tuning;
   KnownPosts& posts;
   Caches caches;
-  bool has_moved_own;  // this member has moved its bytes before the meeting
-  Aside& disk;         // idle
-  History& history;    // of the file
+  bool has_moved_own;               // this member has moved its bytes, or leaves them
+  std::span<const std::byte> left;  // its small write, for the last member to make (small_write.h)
+  Aside& disk;                      // idle
+  History& history;                 // of the file
 };
 
 // A member's part of a collective call.
@@ -88,6 +89,7 @@ class CollectiveTransfer {
   };
 
   [[nodiscard]] Result<Digest> join_digests(const Result<MemberAccess>& mine);
+  [[nodiscard]] Status write_left();
   [[nodiscard]] Result<Prepared> prepare(const Digest& digest);
   [[nodiscard]] Plan plan_for(const Digest& digest);
   [[nodiscard]] Served served_in(const Plan& plan);

@@ -6,6 +6,7 @@
 
 #include "base/fault_point.h"
 #include "collective/run.h"
+#include "collective/small_write.h"
 #include "file/exchange_hints.h"
 #include "file/striping.h"
 #include "file/transfer_pieces.h"
@@ -170,7 +171,7 @@ Result<std::uint64_t> JointFile::move_together(Direction direction,
 
 Result<CollectiveResult> JointFile::move_round(Direction direction, const Result<Transfer>& piece,
                                                std::uint64_t more_rounds, Counters& counters) {
-  if (piece && needs_no_plan(direction, piece->file))
+  if (piece && (leaves_write(direction, piece->file) || needs_no_plan(direction, piece->file)))
     return move_at_once(direction, *piece, more_rounds, counters);
   auto access = caught([&] { return access_of(direction, piece, more_rounds); });
   const bool has_data = access && access->post.len_bytes > 0;
@@ -189,31 +190,42 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
   return result;
 }
 
+// A small write is left for the last member of the node to make.
+bool JointFile::leaves_write(Direction direction, const Slice& file) const {
+  return direction == Direction::write && on_one_node() && channel_->size() > 1 &&
+         write_tuning_.is_open() && caches_ != Caches::apart && !request_.hints.direct_write &&
+         is_small_write(file);
+}
+
 // A member moves a few bytes before it meets the others, as the chooser's row `few_bytes` says. The
 // call needs no second meeting unless others have more to do.
 bool JointFile::needs_no_plan(Direction direction, const Slice& file) const {
   const Tuning& tuning = tuning_for(direction);
-  if (caches_ == Caches::apart) return false;
-  if (!tuning.owners_move() && (tuning.strategy || tuning.path)) return false;
-  if (file.len_bytes == 0 || file.len_bytes > few_bytes_each) return false;
+  if (caches_ == Caches::apart || (!tuning.owners_move() && !tuning.is_open())) return false;
+  if (file.len_bytes == 0 || !are_few(file.len_bytes, 1)) return false;
   if (file.pattern.is_contiguous() || estimate_pieces(file) <= 1) return true;
-  if (direction == Direction::write || caches_ != Caches::one || request_.hints.direct_read)
-    return false;
-  const Bounds bounds = bounds_of(file);
-  return static_cast<std::uint64_t>(bounds.highest - bounds.lowest) <= few_bytes_span;
+  return direction == Direction::read && caches_ == Caches::one && !request_.hints.direct_read &&
+         are_close(bounds_of(file));
 }
 
 Result<CollectiveResult> JointFile::move_at_once(Direction direction, const Transfer& piece,
                                                  std::uint64_t more_rounds, Counters& counters) {
   counters.file_pieces += estimate_pieces(piece.file);
   counters.memory_pieces += estimate_pieces(piece.memory);
-  const auto own = caught([&] { return own_.move(direction, piece, counters); });
+  const bool leaves = leaves_write(direction, piece.file);
+  const auto own = caught([&]() -> Result<std::uint64_t> {
+    if (!leaves) return own_.move(direction, piece, counters);
+    pack_small_write(piece.file, piece.memory, left_);
+    ++counters.small_writes;
+    return piece.file.len_bytes;
+  });
   Result<MemberAccess> rest;
   rest->digest.more_rounds = more_rounds;
   rest->digest.last_ns = last_ns_;
   if (!own) rest = std::unexpected(own.error());
   CollectiveCall call = call_of(direction, counters);
   call.has_moved_own = true;
+  if (leaves && own) call.left = left_;
   CollectiveTransfer transfer(call);
   SHIMA_TRY(transfer.start(std::move(rest)));
   SHIMA_TRY_ASSIGN(CollectiveResult result, transfer.finish(0));
@@ -231,6 +243,7 @@ CollectiveCall JointFile::call_of(Direction direction, Counters& counters) {
           .posts = posts_,
           .caches = caches_,
           .has_moved_own = false,
+          .left = {},
           .disk = disk_,
           .history = history_};
 }

@@ -87,6 +87,7 @@ class JointFile final : public File {
   Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer);
   // Writes what is pending on each member (pending_writes.h); collective.
   Status flush_together();
+  [[nodiscard]] bool leaves_write(Direction direction, const Slice& file) const;
   [[nodiscard]] bool needs_no_plan(Direction direction, const Slice& file) const;
   Result<CollectiveResult> move_at_once(Direction direction, const Transfer& piece,
                                         std::uint64_t more_rounds, Counters& counters);
@@ -107,8 +108,9 @@ class JointFile final : public File {
   QueuePool device_queues_;
   OwnAccess own_;
   KnownPosts posts_;
-  History history_;            // of the collective calls
-  std::uint64_t last_ns_ = 0;  // the duration of the last one here
+  std::vector<std::byte> left_;  // this member's small write (collective/small_write.h)
+  History history_;              // of the collective calls
+  std::uint64_t last_ns_ = 0;    // the duration of the last one here
   Tuning write_tuning_;
   Tuning read_tuning_;
   bool atomic_ = false;

@@ -76,8 +76,10 @@ Result<Rendezvous::Maxima> NodeChannel::meet(Rendezvous::Maxima mine, Joining va
   const auto near = static_cast<std::uint32_t>(near_count());
   if (link_ == nullptr) {
     // One member joins the values for all.
-    return slot_->rendezvous.arrive(mine, near, hooks_, [&](const auto& worst) {
-      if (worst.first == 0) join_values(values);
+    return slot_->rendezvous.arrive(mine, near, hooks_, [&](auto& worst) {
+      if (worst.first != 0) return;
+      join_values(values);
+      if (values.work) (*values.work)(worst);
     });
   }
   if (near_index() == 0) return lead_meeting(mine, values);
@@ -184,11 +186,20 @@ Result<std::span<const std::byte>> NodeChannel::combine(const Result<Contributio
     return {};
   });
   fault_point(FaultPhase::exchange);
+  Status worked;
+  const auto work = [&](Rendezvous::Maxima& all) {
+    if (all.second == 0 || !mine->work) return;
+    worked = caught([&] { return (*mine->work)(); });
+    all.first = words_of(outcome_of(*this, worked)).first;
+  };
   // All members that have a value have one of the same length.
   const std::size_t len_bytes = mine ? mine->value.size() : 0;
-  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima all,
-                   meet({words_of(outcome_of(*this, put)).first, len_bytes}, {join, len_bytes}));
-  SHIMA_TRY(settled(*this, outcome_of({all.first, 0}), put, "starting a collective call"));
+  const std::uint64_t needs_work = mine && mine->needs_work ? 1 : 0;
+  SHIMA_TRY_ASSIGN(
+      const Rendezvous::Maxima all,
+      meet({words_of(outcome_of(*this, put)).first, needs_work}, {join, len_bytes, work}));
+  SHIMA_TRY(settled(*this, outcome_of({all.first, 0}), worked ? put : worked,
+                    "starting a collective call"));
   return std::span<const std::byte>(value_of(0, len_bytes));
 }
 

@@ -82,10 +82,12 @@ class NodeChannel final : public Channel {
   [[nodiscard]] Mailbox& mailbox(int index) const {
     return ground_->segment->member(slot_, index).mailboxes[turn_];
   }
-  // The values that a meeting joins; none by default.
+  // The values that a meeting joins, none by default, and what its last member does then, which may
+  // make the meeting fail.
   struct Joining {
-    JoinValues join;
-    std::size_t len_bytes;
+    JoinValues join = nullptr;
+    std::size_t len_bytes = 0;
+    std::optional<FunctionRef<void(Rendezvous::Maxima&)>> work{};
   };
   [[nodiscard]] std::span<std::byte> value_of(int index, std::size_t len_bytes) const {
     return std::span(ground_->segment->member(slot_, index).values[turn_]).first(len_bytes);

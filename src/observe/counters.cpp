@@ -2,7 +2,7 @@
 
 namespace shima {
 
-const std::array<CounterField, 30> counter_fields{{
+const std::array<CounterField, 31> counter_fields{{
     {"writes", &Counters::writes},
     {"reads", &Counters::reads},
     {"collective_writes", &Counters::collective_writes},
@@ -28,6 +28,7 @@ const std::array<CounterField, 30> counter_fields{{
     {"path_pack", &Counters::path_pack},
     {"path_message", &Counters::path_message},
     {"combined_writes", &Counters::combined_writes},
+    {"small_writes", &Counters::small_writes},
     {"plan_ns", &Counters::plan_ns},
     {"exchange_ns", &Counters::exchange_ns},
     {"gather_ns", &Counters::gather_ns},

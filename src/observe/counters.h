@@ -44,6 +44,8 @@ struct Counters {
   std::uint64_t path_message = 0;
   // independent writes executed by combined sweeps
   std::uint64_t combined_writes = 0;
+  // collective writes of few bytes, left for the last member to make
+  std::uint64_t small_writes = 0;
   // nanoseconds
   std::uint64_t plan_ns = 0;
   std::uint64_t exchange_ns = 0;
@@ -62,6 +64,6 @@ struct CounterField {
 };
 
 // Every field but `decided`, in the order of the struct.
-extern const std::array<CounterField, 30> counter_fields;
+extern const std::array<CounterField, 31> counter_fields;
 
 }  // namespace shima

@@ -66,6 +66,13 @@ std::span<const std::byte> PostWriter::message_of(const Post& post) {
   return message_;
 }
 
+std::span<const std::byte> PostWriter::message_with(std::span<const std::byte> rest) {
+  static const Post no_data;
+  std::ignore = message_of(no_data);
+  message_.insert(message_.end(), rest.begin(), rest.end());
+  return message_;
+}
+
 std::uint64_t PostWriter::serial() const { return lasts_ ? serial_ : 0; }
 
 std::size_t PostWriter::len_bytes() const {
@@ -81,6 +88,11 @@ void PostWriter::write(std::span<std::byte> out) const {
 Result<std::optional<Bounds>> PostReader::bounds(std::span<const std::byte> message) {
   SHIMA_TRY_ASSIGN(const PostHead head, take_head(message));
   return head.len_bytes == 0 ? std::nullopt : std::optional(head.bounds);
+}
+
+Result<std::span<const std::byte>> PostReader::rest(std::span<const std::byte> message) {
+  SHIMA_TRY_ASSIGN(const PostHead head, take_head(message));
+  return head.len_bytes == 0 ? message : std::span<const std::byte>();
 }
 
 Result<Post> PostReader::read(int index, const NearMessage& message) {

@@ -25,6 +25,8 @@ class PostWriter final : public LastingPart {
  public:
   // The message, valid until the next call. The lasting part refers to the post until then.
   [[nodiscard]] std::span<const std::byte> message_of(const Post& post);
+  // A message of a post without data, and something else after it; likewise valid.
+  [[nodiscard]] std::span<const std::byte> message_with(std::span<const std::byte> rest);
 
   [[nodiscard]] std::uint64_t serial() const override;
   [[nodiscard]] std::size_t len_bytes() const override;
@@ -56,6 +58,8 @@ class PostReader {
  public:
   // The file bounds of a post; nothing if it has no data. Costs nothing, whatever the patterns.
   [[nodiscard]] static Result<std::optional<Bounds>> bounds(std::span<const std::byte> message);
+  // What follows a post without data; nothing after one with data.
+  [[nodiscard]] static Result<std::span<const std::byte>> rest(std::span<const std::byte> message);
   // The post of member `index`. Lists of pieces in the lasting part are read where they are: the
   // post is valid for as long as that is.
   [[nodiscard]] Result<Post> read(int index, const NearMessage& message);

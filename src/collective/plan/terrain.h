@@ -24,6 +24,8 @@ struct Tuning {
 
   // Whether every member does its own I/O, whatever the access.
   [[nodiscard]] bool owners_move() const { return atomic || strategy == Strategy::independent; }
+  // Whether nothing but the access decides how its bytes move.
+  [[nodiscard]] bool is_open() const { return !atomic && !strategy && !path; }
 };
 
 // The properties of the members' group that a plan depends on.

@@ -4,7 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+
+#include "base/function_ref.h"
+#include "base/result.h"
 
 namespace shima {
 
@@ -25,6 +29,10 @@ struct Contribution {
   std::span<const std::byte> value;
   std::span<const std::byte> message;
   const LastingPart* lasting = nullptr;  // of the message
+  // If one member needs it, the last to arrive does the work before any of them leaves; it may read
+  // the near messages. Only if all members are on one node; then all bring the same work.
+  std::optional<FunctionRef<Status()>> work{};
+  bool needs_work = false;
 };
 
 // A near member's message.

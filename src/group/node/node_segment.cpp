@@ -43,7 +43,7 @@ std::unexpected<Error> given_up() {
 
 Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_count,
                                               const WaitHooks& hooks,
-                                              FunctionRef<void(const Maxima&)> before_release) {
+                                              FunctionRef<void(Maxima&)> before_release) {
   const std::uint64_t before = generation.load(std::memory_order_acquire);
   if ((before & broken) != 0) return given_up();
   raise_to(first, mine.first);

@@ -50,10 +50,11 @@ struct Rendezvous {
   alignas(64) Event event;
   Event gathered;  // all but the last have arrived
 
-  // Waits for `member_count` arrivals. The last to arrive calls `before_release`, given the maxima.
+  // Waits for `member_count` arrivals. The last to arrive calls `before_release`, which may change
+  // the maxima.
   [[nodiscard]] Result<Maxima> arrive(
       Maxima mine, std::uint32_t member_count, const WaitHooks& hooks,
-      FunctionRef<void(const Maxima&)> before_release = [](const Maxima&) {});
+      FunctionRef<void(Maxima&)> before_release = [](Maxima&) {});
   // For one member, the leader, that arrives a second time, as the last: the others wait for
   // `member_count` + 1 arrivals. Waits until all of them have arrived; returns the maxima so far.
   [[nodiscard]] Result<Maxima> gather(Maxima mine, std::uint32_t member_count,
