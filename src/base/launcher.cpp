@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "base/log.h"
 
@@ -66,6 +67,22 @@ LauncherPlace launcher_place(const Environment& environment) {
     place.spawned = environment("PMI_SPAWNED").has_value();
   }
   return place;
+}
+
+// An inner launcher's variables come first: `srun -n 1 mpiexec -n 4 prog` is a job of four.
+LauncherNumber launcher_number(const Environment& environment) {
+  constexpr std::pair<const char*, const char*> known[] = {
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+      {"PMI_RANK", "PMI_SIZE"},
+      {"PALS_RANKID", "PALS_NRANKS"},
+      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+  };
+  for (const auto& [rank, size] : known) {
+    const auto own = number_in(environment, rank);
+    const auto all = number_in(environment, size);
+    if (own && all) return {*own, *all};
+  }
+  return {};
 }
 
 std::chrono::seconds seconds_setting(const char* name, std::chrono::seconds usual) {

@@ -29,4 +29,12 @@ struct LauncherPlace {
 };
 [[nodiscard]] LauncherPlace launcher_place(const Environment& environment = own_environment);
 
+// The number of this process in its job and their count, as MPI's launchers, srun and PALS say it.
+struct LauncherNumber {
+  int rank = -1;
+  int size = -1;
+  [[nodiscard]] bool is_known() const { return rank >= 0 || size >= 0; }
+};
+[[nodiscard]] LauncherNumber launcher_number(const Environment& environment = own_environment);
+
 }  // namespace shima

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/log.h"
 #include "base/quiet_thread.h"
 
 namespace shima {
@@ -32,6 +33,13 @@ SocketAddress bound_address(int socket) {
   socklen_t len = sizeof bound;
   ::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &len);
   return bound;
+}
+
+std::string peer_of(int socket) {
+  SocketAddress peer{};
+  socklen_t len = sizeof peer;
+  ::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &len);
+  return name_of(peer);
 }
 
 }  // namespace
@@ -153,8 +161,13 @@ Clock::time_point Server::idle_deadline() const {
 }
 
 bool Server::trust(Visitor& visitor) {
-  if (!std::equal(address_.asker.begin(), address_.asker.end(), visitor.message.begin()))
+  if (!std::equal(address_.asker.begin(), address_.asker.end(), visitor.message.begin())) {
+    if (!std::exchange(has_refused_, true))
+      log(LogLevel::warn,
+          "a connection without the secret of this job was refused; it comes from {}",
+          peer_of(visitor.socket.get()));
     return false;
+  }
   visitor.until = idle_deadline();
   if (!send_all(visitor.socket.get(), address_.keeper.data(), address_.keeper.size())) return false;
   visitor.trusted = true;

@@ -30,7 +30,7 @@ struct ServerLimits {
 
 class Server {
  public:
-  static constexpr std::size_t most_message_bytes = 64;
+  static constexpr std::size_t most_message_bytes = 512;
 
   // A connection; a client only after it has sent the secret.
   struct Visitor {
@@ -93,6 +93,7 @@ class Server {
   ServiceAddress address_;
   std::vector<UniqueFd> listeners_;
   std::vector<Visitor> visitors_;
+  bool has_refused_ = false;  // a stranger, and said so
   UniqueFd bell_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
