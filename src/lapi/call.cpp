@@ -96,7 +96,7 @@ void Engine::report(const Error& error, int task, lapi_err_t type) {
   if (options_.on_error == nullptr) return;
   lapi_handle_t handle = options_.handle;
   int code = type == COM_ERR ? LAPI_ERR_TASK_LOST : LAPI_ERR_HDR_HNDLR;
-  int own = options_.task;
+  int own = ways_->task();
   options_.on_error(&handle, &code, &type, &own, &task);
 }
 

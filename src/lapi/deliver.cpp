@@ -32,7 +32,7 @@ bool Engine::receive(int task) {
   constexpr int most_steps = 64;  // the other tasks shall have their turns
   Arrival& arrival = peers_[static_cast<std::size_t>(task)].arrival;
   bool moved = false;
-  for (int i = 0; i < most_steps && node_->has_data(task); ++i)
+  for (int i = 0; i < most_steps && way(task).has_data(task); ++i)
     moved |= receive_step(task, arrival);
   return moved;
 }
@@ -41,7 +41,7 @@ bool Engine::receive_step(int task, Arrival& arrival) {
   const auto pull = [&](void* begin, std::size_t len_bytes) {
     const iovec rest{static_cast<std::byte*>(begin) + arrival.got_bytes,
                      len_bytes - arrival.got_bytes};
-    arrival.got_bytes += node_->pull(task, std::span(&rest, 1));
+    arrival.got_bytes += way(task).pull(task, std::span(&rest, 1));
     return arrival.got_bytes == len_bytes;
   };
   if (arrival.stage == Arrival::Stage::head) {
@@ -76,7 +76,7 @@ bool Engine::receive_data(int task, Arrival& arrival) {
       parts[0] = {dropped.data(), std::min<std::uint64_t>(arrival.left_bytes, dropped.size())};
       count = 1;
     }
-    const std::uint64_t taken = node_->pull(task, std::span(parts).first(count));
+    const std::uint64_t taken = way(task).pull(task, std::span(parts).first(count));
     if (taken == 0) return false;
     arrival.walk.advance_far(taken);
     arrival.left_bytes -= taken;
@@ -136,11 +136,11 @@ void Engine::finish_message(int task, Arrival& arrival) {
       return send(task, {.kind = Kind::done, .flags = complete, .ticket = head.ticket});
     case Kind::barrier:
       if (head.code < barrier_messages_.size()) ++barrier_messages_[head.code];
-      return bell_->attendants.wake();
+      return ways_->wake_attendants();
     case Kind::gather: {
       const std::lock_guard hold(gathering_);
       peers_[static_cast<std::size_t>(task)].gathered.push_back(head.operands[0]);
-      return bell_->attendants.wake();
+      return ways_->wake_attendants();
     }
   }
 }
@@ -189,7 +189,7 @@ void Engine::finish_rmw(int task, const Message& head) {
 void Engine::finish_done(int task, const Message& head) {
   if ((head.flags & not_done) != 0) {
     if (const auto operation = operations_.fail(head.ticket, task)) tell_failed(*operation);
-    return bell_->attendants.post();
+    return ways_->post_attendants();
   }
   if (const auto notices = operations_.note_done(head.ticket, task, head.flags))
     tell_done(*notices, task);

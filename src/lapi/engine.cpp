@@ -24,46 +24,49 @@ constexpr std::uint32_t poll_check_us = 1000;
 // While a thread attends, messages wake it and not the helper.
 class Engine::Attendance {
  public:
-  explicit Attendance(Engine& engine) : engine_(engine) {
-    engine_.bell_->attending.fetch_add(1, std::memory_order_seq_cst);
-  }
+  explicit Attendance(Engine& engine) : engine_(engine) { engine_.ways_->begin_attendance(); }
   Attendance(const Attendance&) = delete;
   Attendance& operator=(const Attendance&) = delete;
   ~Attendance() {
-    engine_.bell_->attending.fetch_sub(1, std::memory_order_seq_cst);
-    if (engine_.has_work()) engine_.bell_->ring();
+    engine_.ways_->end_attendance();
+    if (engine_.has_work()) engine_.ways_->ring();
   }
 
  private:
   Engine& engine_;
 };
 
-Engine::Engine(const JobMemory& memory, EngineOptions options)
-    : options_(std::move(options)),
-      tasks_(memory.tasks()),
+Engine::Engine(std::unique_ptr<Ways> ways, const EngineOptions& options)
+    : options_(options),
+      tasks_(ways->tasks()),
+      ways_(std::move(ways)),
+      bell_(ways_->bell()),
       completions_(std::max(options_.completion_threads, 1), this),
-      peers_(static_cast<std::size_t>(memory.tasks())) {
-  may_spin_ = tasks_ <= CpuMask::own().count();
+      peers_(static_cast<std::size_t>(tasks_)) {
+  may_spin_ = ways_->tasks_here() <= CpuMask::own().count();
 }
 
-Result<std::unique_ptr<Engine>> Engine::start(JobMemory memory, EngineOptions options) {
-  std::unique_ptr<Engine> engine(new Engine(memory, std::move(options)));
-  NodeOptions node = engine->options_.node;
-  node.on_lost = [own = engine.get()](int task) { own->task_lost(task); };
-  SHIMA_TRY_ASSIGN(engine->node_, NodeTransport::join(memory, engine->task(), std::move(node)));
-  engine->bell_ = &engine->node_->bell();
-  SHIMA_TRY(engine->node_->watch());
-  SHIMA_TRY_ASSIGN(engine->helper_, start_quiet_thread([own = engine.get()] { own->help(); }));
+Result<std::unique_ptr<Engine>> Engine::start(std::unique_ptr<Ways> ways,
+                                              const EngineOptions& options) {
+  std::unique_ptr<Engine> engine(new Engine(std::move(ways), options));
+  Engine* const own = engine.get();
+  SHIMA_TRY(own->ways_->watch({.on_lost = [own](int task) { own->task_lost(task); },
+                               .serve =
+                                   [own] {
+                                     engine_of_thread = own;
+                                     own->serve_as_helper();
+                                   }}));
+  SHIMA_TRY_ASSIGN(engine->helper_, start_quiet_thread([own] { own->help(); }));
   return engine;
 }
 
 Engine::~Engine() {
   stopping_ = true;
-  if (node_) node_->leave();  // the watching thread may call in until then
-  if (bell_ != nullptr) bell_->ring_all();
+  ways_->leave();  // its threads may call in until then
+  ways_->ring_all();
   if (helper_.joinable()) helper_.join();
   completions_.end();
-  node_.reset();
+  ways_.reset();
 }
 
 Status Engine::finish() {
@@ -83,13 +86,13 @@ Status Engine::finish() {
   return status;
 }
 
-void Engine::leave_now() { node_->show_left(); }
+void Engine::leave_now() { ways_->show_left(); }
 
 // Whether a round of the dispatcher would move bytes.
 bool Engine::has_work() {
   for (int task = 0; task < tasks_; ++task)
-    if (node_->has_data(task) ||
-        (peers_[static_cast<std::size_t>(task)].outbox.length() != 0 && node_->has_room(task)))
+    if (way(task).has_data(task) ||
+        (peers_[static_cast<std::size_t>(task)].outbox.length() != 0 && way(task).has_room(task)))
       return true;
   return false;
 }
@@ -103,12 +106,15 @@ bool Engine::poll() {
 // The caller holds dispatcher_.
 bool Engine::run_round() {
   dispatching = this;
+  ways_->flush();
+  ways_->look();
   bool moved = flush();
   for (int task = 0; task < tasks_; ++task)
-    if (node_->has_data(task)) moved |= receive(task);
-  if (node_->changes() != seen_changes_) notice_changes();
+    if (way(task).has_data(task)) moved |= receive(task);
+  if (ways_->changes() != seen_changes_) notice_changes();
+  ways_->flush();
   dispatching = nullptr;
-  if (moved) bell_->attendants.wake();
+  if (moved) ways_->wake_attendants();
   return moved;
 }
 
@@ -120,9 +126,10 @@ void Engine::serve_as_helper() {
 
 // Whether the program has polled since the last call; if not, messages wake the helper again.
 bool Engine::is_polled() {
-  if (bell_->polling.load(std::memory_order_seq_cst) == 0) return false;
+  if (bell_.polling.load(std::memory_order_seq_cst) == 0) return false;
   if (polls_.exchange(0) != 0) return true;
-  bell_->polling.store(0, std::memory_order_seq_cst);
+  bell_.polling.store(0, std::memory_order_seq_cst);
+  ways_->bell_changed();
   return false;
 }
 
@@ -130,15 +137,18 @@ void Engine::help() {
   engine_of_thread = this;
   std::uint32_t seen_changes = 0;
   while (!stopping_) {
-    const std::uint32_t seen = bell_->helper.word.load(std::memory_order_seq_cst);
+    const std::uint32_t seen = bell_.helper.word.load(std::memory_order_seq_cst);
     const bool polled = is_polled();
-    if (!polled && bell_->interrupts.load(std::memory_order_seq_cst) != 0) serve_as_helper();
-    if (std::exchange(seen_changes, node_->changes()) != seen_changes) node_->look_again();
-    bell_->helper.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    const bool asleep = bell_->interrupts.load() == 0 || bell_->polling.load() != 0 || !has_work();
-    const std::uint32_t limit_us = bell_->polling.load() != 0 ? poll_check_us : long_sleep_us;
-    if (asleep && !stopping_) futex_wait(bell_->helper.word, seen, limit_us);
-    bell_->helper.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    if (!polled && bell_.interrupts.load(std::memory_order_seq_cst) != 0) serve_as_helper();
+    if (std::exchange(seen_changes, ways_->changes()) != seen_changes) {
+      ways_->look_again();
+      ways_->wake_attendants();  // one may sleep where near tasks do not ring
+    }
+    bell_.helper.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    const bool asleep = bell_.interrupts.load() == 0 || bell_.polling.load() != 0 || !has_work();
+    const std::uint32_t limit_us = bell_.polling.load() != 0 ? poll_check_us : long_sleep_us;
+    if (asleep && !stopping_) futex_wait(bell_.helper.word, seen, limit_us);
+    bell_.helper.sleepers.fetch_sub(1, std::memory_order_seq_cst);
   }
 }
 
@@ -152,7 +162,7 @@ Status Engine::wait(Ready ready, Judge judge) {
   if (ready()) return {};
   SHIMA_TRY(check_may_wait());
   const Attendance here(*this);
-  constexpr int spins = 4000;
+  const int spins = ways_->is_over_hosts() ? 300 : 4000;  // a poll of sockets is a system call
   constexpr int yields = 3;
   for (int i = 0; may_spin_ && i < spins; ++i) {
     if (poll()) i = 0;
@@ -170,6 +180,8 @@ Status Engine::wait(Ready ready, Judge judge) {
 // An adverse judgement counts only if there is no message left that came before it.
 Status Engine::wait_asleep(Ready ready, Judge judge) {
   while (true) {
+    // Before the judgement: what changes it afterwards wakes.
+    const std::uint32_t seen = bell_.attendants.word.load(std::memory_order_seq_cst);
     const bool may_end = !judge();
     while (poll()) {
       if (ready()) return {};
@@ -177,7 +189,7 @@ Status Engine::wait_asleep(Ready ready, Judge judge) {
     if (ready()) return {};
     if (may_end)
       if (const auto verdict = judge_finally(ready, judge)) return *verdict;
-    if (sleep_briefly(ready)) return {};
+    if (sleep_briefly(ready, seen)) return {};
   }
 }
 
@@ -194,13 +206,13 @@ std::optional<Status> Engine::judge_finally(Ready ready, Judge judge) {
 }
 
 // Returns whether it is ready. A caller may ask only once, because `ready` takes what it waits for.
-bool Engine::sleep_briefly(Ready ready) {
+bool Engine::sleep_briefly(Ready ready, std::uint32_t seen) {
   constexpr std::uint32_t slice_us = 1'000'000;
-  const std::uint32_t seen = bell_->attendants.word.load(std::memory_order_seq_cst);
-  bell_->attendants.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  const bool is_ready = ready();
-  if (!is_ready && !has_work()) futex_wait(bell_->attendants.word, seen, slice_us);
-  bell_->attendants.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  bool is_ready = false;
+  ways_->sleep(seen, slice_us, [&] {
+    is_ready = ready();
+    return !is_ready && !has_work();
+  });
   // Another thread may be the dispatcher, and take long.
   if (!is_ready && has_work()) sched_yield();
   return is_ready;
@@ -209,7 +221,7 @@ bool Engine::sleep_briefly(Ready ready) {
 void Engine::set_counter(lapi_cntr_t& counter, int value) {
   operations_.forget_failure(counter);
   set(counter, value);
-  bell_->attendants.wake();
+  ways_->wake_attendants();
 }
 
 Status Engine::wait_counter(lapi_cntr_t& counter, int value) {
@@ -228,15 +240,15 @@ Status Engine::wait_counter(lapi_cntr_t& counter, int value) {
 
 void Engine::note_polling() {
   polls_.store(1, std::memory_order_relaxed);
-  if (bell_->polling.load(std::memory_order_relaxed) != 0) return;
-  bell_->polling.store(1, std::memory_order_seq_cst);
-  bell_->helper.post();
+  if (bell_.polling.load(std::memory_order_relaxed) != 0) return;
+  bell_.polling.store(1, std::memory_order_seq_cst);
+  bell_.helper.post();
 }
 
 void Engine::probe() {
   if (dispatching != nullptr) return;
   // This word is posted when a counter grows by another thread, or a task in this address space.
-  const std::uint32_t seen = bell_->attendants.word.load(std::memory_order_seq_cst);
+  const std::uint32_t seen = bell_.attendants.word.load(std::memory_order_seq_cst);
   if (poll() || std::exchange(last_seen, seen) != seen) {
     idle_rounds = 0;
     polls_.store(1, std::memory_order_relaxed);
@@ -251,10 +263,8 @@ void Engine::probe() {
     return;
   }
   const Attendance here(*this);
-  bell_->attendants.sleepers.fetch_add(1, std::memory_order_seq_cst);
   constexpr std::uint32_t nap_us = 200;
-  if (!has_work()) futex_wait(bell_->attendants.word, seen, nap_us);
-  bell_->attendants.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  ways_->sleep(seen, nap_us, [&] { return !has_work(); });
 }
 
 uint Engine::poll_messages(uint rounds) {
@@ -270,10 +280,11 @@ uint Engine::poll_messages(uint rounds) {
 }
 
 void Engine::set_interrupts(bool on) {
-  bell_->interrupts.store(on ? 1 : 0, std::memory_order_seq_cst);
-  bell_->helper.post();
+  bell_.interrupts.store(on ? 1 : 0, std::memory_order_seq_cst);
+  bell_.helper.post();
+  ways_->bell_changed();
 }
 
-bool Engine::interrupts() { return bell_->interrupts.load(std::memory_order_seq_cst) != 0; }
+bool Engine::interrupts() { return bell_.interrupts.load(std::memory_order_seq_cst) != 0; }
 
 }  // namespace shima::lapi

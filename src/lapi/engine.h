@@ -32,16 +32,14 @@
 #include "lapi/operation.h"
 #include "lapi/outbox.h"
 #include "lapi/own_thread.h"
-#include "lapi/way/node_transport.h"
+#include "lapi/way/ways.h"
 
 namespace shima::lapi {
 
 struct EngineOptions {
-  int task = 0;
   lapi_handle_t handle = 0;
   int completion_threads = 1;
   LAPI_err_hndlr* on_error = nullptr;
-  NodeOptions node;
 };
 
 // An active message without its data.
@@ -66,8 +64,8 @@ class Engine {
  public:
   static constexpr std::uint64_t packet_bytes = 2048;  // MAX_PKT_SZ
 
-  [[nodiscard]] static Result<std::unique_ptr<Engine>> start(JobMemory memory,
-                                                             EngineOptions options);
+  [[nodiscard]] static Result<std::unique_ptr<Engine>> start(std::unique_ptr<Ways> ways,
+                                                             const EngineOptions& options);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();
@@ -78,7 +76,7 @@ class Engine {
 
   // Whether the calling thread is one of this engine.
   [[nodiscard]] bool owns_thread() const { return engine_of_thread == this; }
-  [[nodiscard]] int task() const { return options_.task; }
+  [[nodiscard]] int task() const { return ways_->task(); }
   [[nodiscard]] int tasks() const { return tasks_; }
   [[nodiscard]] Handlers& handlers() { return handlers_; }
 
@@ -118,14 +116,15 @@ class Engine {
   using Ready = FunctionRef<bool()>;
   using Judge = FunctionRef<Status()>;
 
-  explicit Engine(const JobMemory& memory, EngineOptions options);
+  Engine(std::unique_ptr<Ways> ways, const EngineOptions& options);
+  [[nodiscard]] Transport& way(int task) { return ways_->to(task); }
 
   // Waiting (engine.cpp).
   [[nodiscard]] static Status check_may_wait();
   [[nodiscard]] Status wait(Ready ready, Judge judge);
   [[nodiscard]] Status wait_asleep(Ready ready, Judge judge);
   [[nodiscard]] std::optional<Status> judge_finally(Ready ready, Judge judge);
-  [[nodiscard]] bool sleep_briefly(Ready ready);
+  [[nodiscard]] bool sleep_briefly(Ready ready, std::uint32_t seen);
   [[nodiscard]] bool poll();
   [[nodiscard]] bool run_round();
   [[nodiscard]] bool has_work();
@@ -180,9 +179,9 @@ class Engine {
 
   EngineOptions options_;
   int tasks_;
-  bool may_spin_ = false;
-  std::unique_ptr<NodeTransport> node_;
-  Bell* bell_ = nullptr;
+  std::atomic<bool> may_spin_{false};
+  std::unique_ptr<Ways> ways_;
+  Bell& bell_;
   Handlers handlers_;
   Operations operations_;
   Completions completions_;

@@ -1,6 +1,7 @@
 // Fences and collective calls of a context, and the loss of tasks.
 #include <fmt/format.h>
 
+#include "base/cpu_mask.h"
 #include "base/log.h"
 #include "lapi/engine.h"
 
@@ -49,7 +50,7 @@ Status Engine::global_fence() {
   SHIMA_TRY(fence());
   const std::lock_guard hold(meeting_);
   const std::uint64_t number = ++barriers_;
-  node_->show_meetings(number);
+  ways_->show_meetings(number);
   std::uint32_t round = 0;
   for (int distance = 1; distance < tasks_; distance *= 2, ++round) {
     send((task() + distance) % tasks_, {.kind = Kind::barrier, .code = round});
@@ -78,7 +79,7 @@ Status Engine::gather(std::uint64_t value, std::span<std::uint64_t> all) {
   return {};
 }
 
-bool Engine::is_gone(int task) { return node_->standing(task) >= Standing::left; }
+bool Engine::is_gone(int task) { return way(task).standing(task) >= Standing::left; }
 
 Status Engine::check_needed(int task, const char* what) {
   const Status there = check_target(task);
@@ -90,7 +91,7 @@ Status Engine::check_needed(int task, const char* what) {
 // A task that has left after this barrier had its part in it; the others still come.
 Status Engine::check_all_in(std::uint64_t number) {
   for (int task = 0; task < tasks_; ++task)
-    if (node_->standing(task) == Standing::lost || node_->meetings(task) < number)
+    if (way(task).standing(task) == Standing::lost || way(task).meetings(task) < number)
       SHIMA_TRY(check_needed(task, "LAPI_Gfence"));
   return {};
 }
@@ -98,7 +99,7 @@ Status Engine::check_all_in(std::uint64_t number) {
 // A task with this standing, or -1.
 int Engine::first_of(Standing standing) {
   for (int task = 0; task < tasks_; ++task)
-    if (node_->standing(task) == standing) return task;
+    if (way(task).standing(task) == standing) return task;
   return -1;
 }
 
@@ -122,9 +123,9 @@ Status Engine::can_grow(lapi_cntr_t& counter, bool has_new_loss) {
     return fail(
         Code::peer_lost,
         fmt::format("waiting for a counter that task {} may have to make grow: it has {}", task,
-                    !is_gone(task)                            ? "failed to fetch the data"
-                    : node_->standing(task) == Standing::left ? "left the job"
-                                                              : "ended"));
+                    !is_gone(task)                               ? "failed to fetch the data"
+                    : way(task).standing(task) == Standing::left ? "left the job"
+                                                                 : "ended"));
   };
   if (const auto failed_task = operations_.failed_on(counter)) return never(*failed_task);
   const int lost = first_of(Standing::lost);
@@ -133,31 +134,33 @@ Status Engine::can_grow(lapi_cntr_t& counter, bool has_new_loss) {
   const int source = last_source(counter);
   if (source >= 0 && source < tasks_) {
     if (!is_gone(source)) return {};
-    if (node_->standing(source) == Standing::lost) return never(source);
+    if (way(source).standing(source) == Standing::lost) return never(source);
   }
   if (lost >= 0 && has_new_loss) return never(lost);
   for (int task = 0; task < tasks_; ++task)
-    if (task != options_.task && !is_gone(task)) return {};
+    if (task != ways_->task() && !is_gone(task)) return {};
   return never(lost >= 0 ? lost : left);
 }
 
 // Called by the dispatcher when a task has appeared or left.
 void Engine::notice_changes() {
-  seen_changes_ = node_->changes();
+  seen_changes_ = ways_->changes();
+  may_spin_ = ways_->tasks_here() <= CpuMask::own().count();
   for (int task = 0; task < tasks_; ++task) {
     Peer& peer = peers_[static_cast<std::size_t>(task)];
-    if (peer.is_gone || !is_gone(task) || task == options_.task) continue;
-    while (node_->has_data(task) && receive(task)) {
-    }
+    if (peer.is_gone || !is_gone(task) || task == ways_->task()) continue;
+    do {
+      ways_->look();
+    } while (way(task).has_data(task) && receive(task));
     peer.is_gone = true;
-    if (node_->standing(task) == Standing::lost) ++losses_;
+    if (way(task).standing(task) == Standing::lost) ++losses_;
     fail_operations(task);
   }
 }
 
 // Treats a task as lost that has sent what no task sends.
 void Engine::give_up(int task) {
-  node_->give_up(task);
+  way(task).give_up(task);
   --seen_changes_;  // notice_changes() is due
 }
 
@@ -169,7 +172,7 @@ void Engine::task_lost(int task) {
     --seen_changes_;  // notice_changes() is due
     std::ignore = run_round();
   }
-  bell_->ring_all();
+  ways_->ring_all();
   const Error error{
       Code::peer_lost, 0,
       fmt::format("task {} has ended without LAPI_Term; calls that need it fail", task)};
@@ -181,7 +184,7 @@ void Engine::fail_operations(int task) {
   for (const Operation& operation : operations_.fail(task)) tell_failed(operation);
   for (const Sent& sent : peers_[static_cast<std::size_t>(task)].outbox.drop())
     tell(sent, task, LAPI_ERR_TASK_LOST);
-  bell_->attendants.post();
+  ways_->post_attendants();
 }
 
 }  // namespace shima::lapi

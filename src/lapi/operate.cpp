@@ -30,7 +30,7 @@ Status Engine::check_target(int task) {
   if (!is_gone(task)) return {};
   return fail(Code::peer_lost,
               fmt::format("task {} has {}", task,
-                          node_->standing(task) == Standing::left
+                          way(task).standing(task) == Standing::left
                               ? "left the job (LAPI_Term, or the end of its program)"
                               : "ended without LAPI_Term, or cannot be reached"));
 }
@@ -38,7 +38,7 @@ Status Engine::check_target(int task) {
 void Engine::grow_and_wake(lapi_cntr_t* counter, int source) {
   if (counter == nullptr) return;
   grow(*counter, source);
-  bell_->attendants.post();
+  ways_->post_attendants();
 }
 
 void Engine::tell(const Sent& sent, int task, uint reason) {
@@ -78,8 +78,8 @@ void Engine::send(int task, const Message& message, std::span<const std::byte> h
     if (peer.is_gone) fail_operations(task);  // with the one of this message
     return;
   }
-  const bool is_sent = peer.outbox.send(*node_, task, message, header, data, copy_data, sent);
-  node_->notify(task);
+  const bool is_sent = peer.outbox.send(way(task), task, message, header, data, copy_data, sent);
+  way(task).notify(task);
   if (is_sent) tell(sent, task, LAPI_SUCCESS);
   if (peer.is_gone) return fail_operations(task);
   if (is_sent) return;
@@ -91,7 +91,7 @@ void Engine::send(int task, const Message& message, std::span<const std::byte> h
 void Engine::throttle(int task) {
   constexpr std::size_t most = 256;
   const Outbox& outbox = peers_[static_cast<std::size_t>(task)].outbox;
-  if (outbox.length() < most || node_->standing(task) != Standing::running) return;
+  if (outbox.length() < most || way(task).standing(task) != Standing::running) return;
   std::ignore =
       wait([&] { return outbox.length() < most / 2; }, [&] { return check_target(task); });
 }
@@ -103,9 +103,9 @@ bool Engine::flush() {
     Outbox& outbox = peers_[static_cast<std::size_t>(task)].outbox;
     if (outbox.length() == 0) continue;
     std::vector<Sent> sent;
-    if (!outbox.flush(*node_, task, sent)) continue;
+    if (!outbox.flush(way(task), task, sent)) continue;
     moved = true;
-    node_->notify(task);
+    way(task).notify(task);
     for (const Sent& one : sent) tell(one, task, LAPI_SUCCESS);
   }
   return moved;
@@ -113,9 +113,9 @@ bool Engine::flush() {
 
 void Engine::grow_at_target(int task, std::uint64_t counter) {
   if (counter == 0) return;
-  if (node_->reach(task) == Reach::pointer) {
-    grow(*counter_at(counter), options_.task);
-    node_->wake_waiters(task);
+  if (way(task).reach(task) == Reach::pointer) {
+    grow(*counter_at(counter), ways_->task());
+    way(task).wake_waiters(task);
     return;
   }
   Message message{.kind = Kind::count, .target_counter = counter};
@@ -123,12 +123,12 @@ void Engine::grow_at_target(int task, std::uint64_t counter) {
 }
 
 Status Engine::copy(int task, Direction direction, const Pieces& here, const Pieces& there) {
-  switch (node_->reach(task)) {
+  switch (way(task).reach(task)) {
     case Reach::none:
       return fail(Code::peer_lost,
                   fmt::format("the memory of task {} cannot be reached (any more)", task));
     case Reach::copy:
-      return node_->copy(task, direction, here.all(), there.all());
+      return way(task).copy(task, direction, here.all(), there.all());
     case Reach::pointer:
       break;
   }
@@ -145,7 +145,7 @@ Status Engine::put(int task, const Pieces& target, const Pieces& origin,
                    std::uint64_t target_counter, const Notices& notices) {
   SHIMA_TRY(check_target(task));
   const std::uint64_t len_bytes = origin.len_bytes();
-  const Reach reach = node_->reach(task);
+  const Reach reach = way(task).reach(task);
   if (reach == Reach::pointer || (reach == Reach::copy && len_bytes >= copy_from_bytes)) {
     SHIMA_TRY(copy(task, Direction::write, origin, target));
     grow_at_target(task, target_counter);
@@ -165,7 +165,7 @@ Status Engine::put(int task, const Pieces& target, const Pieces& origin,
 Status Engine::get(int task, const Pieces& target, const Pieces& origin,
                    std::uint64_t target_counter, const Notices& notices) {
   SHIMA_TRY(check_target(task));
-  if (node_->reach(task) != Reach::none) {
+  if (way(task).reach(task) != Reach::none) {
     SHIMA_TRY(copy(task, Direction::read, origin, target));
     grow_at_target(task, target_counter);
     tell_done(notices, task);
@@ -195,7 +195,7 @@ Status Engine::send_active(int task, const Call& call, const Pieces& data,
     std::memcpy(header.data() + call.lens.size_bytes(), call.header.data(), call.header.size());
   message.header_bytes = static_cast<std::uint32_t>(header.size());
   const bool by_address = !data.is_many() && !call.copy && message.data_bytes >= copy_from_bytes &&
-                          node_->reach(task) != Reach::none && task != options_.task;
+                          way(task).reach(task) != Reach::none && task != ways_->task();
   const auto expected = static_cast<std::uint8_t>((notices.complete != nullptr ? complete : 0) |
                                                   (by_address ? origin_free : 0));
   if (expected != 0) {
@@ -220,7 +220,7 @@ Status Engine::rmw(int task, const RmwRequest& request, const Notices& notices) 
     return fail(Code::bad_argument,
                 fmt::format("the variable at {:#x} is not aligned to its {} bytes",
                             request.variable, request.size_bits / 8));
-  if (node_->reach(task) == Reach::pointer) {
+  if (way(task).reach(task) == Reach::pointer) {
     const std::uint64_t previous =
         rmw_here(request.operation, request.size_bits, request.variable, request.input);
     store_previous(request.previous, request.size_bits, previous);

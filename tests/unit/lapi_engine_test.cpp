@@ -1,5 +1,6 @@
 // The engine of LAPI: random programs of several tasks, which are threads, against a sequential
-// model; with pointers, with copies between processes, and with messages only.
+// model; with pointers, with copies between processes, with messages only, and over TCP.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,6 +15,7 @@
 
 #include "lapi/engine.h"
 #include "lapi/vector.h"
+#include "lapi/way/meeting_place.h"
 
 namespace shima::lapi {
 namespace {
@@ -213,7 +215,15 @@ class Program {
   std::uint64_t sum32_ = 0;
 };
 
-class LapiEngine : public testing::TestWithParam<Reach> {
+enum class Way {
+  messages,
+  copy,
+  pointer,
+  tcp,    // each task on a host of its own
+  mixed,  // the last task on another host than the others
+};
+
+class LapiEngine : public testing::TestWithParam<Way> {
  protected:
   void start() {
     region_.reset(
@@ -223,13 +233,31 @@ class LapiEngine : public testing::TestWithParam<Reach> {
       all_[i] = std::make_unique<Task>();
       world[i] = all_[i].get();
     }
+    if (is_over_hosts()) {
+      place_.reset();
+      auto place = MeetingPlace::start(shared_with({}, {}));
+      ASSERT_TRUE(place) << describe(place.error());
+      place_ = *std::move(place);
+    }
     for (int i = 0; i < tasks; ++i) {
-      auto engine = Engine::start(
-          JobMemory({region_.get(), JobMemory::region_bytes(tasks)}, tasks),
-          {.task = i, .node = {.most = GetParam(), .same_process = true, .on_lost = {}}});
+      auto ways = ways_of(i);
+      ASSERT_TRUE(ways) << describe(ways.error());
+      auto engine = Engine::start(*std::move(ways), {});
       ASSERT_TRUE(engine) << describe(engine.error());
       all_[i]->engine = *std::move(engine);
     }
+  }
+  [[nodiscard]] static bool is_over_hosts() { return GetParam() >= Way::tcp; }
+  [[nodiscard]] Result<std::unique_ptr<Ways>> ways_of(int task) {
+    const Reach reach = std::min(static_cast<Reach>(GetParam()), Reach::pointer);
+    const NodeOptions here{.most = is_over_hosts() ? Reach::none : reach, .same_process = true};
+    if (!is_over_hosts())
+      return Ways::on_node(JobMemory({region_.get(), JobMemory::region_bytes(tasks)}, tasks), task,
+                           here);
+    const int host = GetParam() == Way::tcp ? task : task / (tasks - 1);
+    return Ways::over_hosts(place_->address(),
+                            {.task = task, .tasks = tasks, .host = {static_cast<char>('a' + host)}},
+                            here);
   }
   void finish() {
     for (auto& task : all_) ASSERT_TRUE(task->engine->finish());
@@ -240,6 +268,7 @@ class LapiEngine : public testing::TestWithParam<Reach> {
     void operator()(std::byte* bytes) const { std::free(bytes); }
   };
   std::unique_ptr<std::byte[], Free> region_;
+  std::unique_ptr<MeetingPlace> place_;
   std::unique_ptr<Task> all_[tasks];
 };
 
@@ -327,13 +356,15 @@ TEST_P(LapiEngine, AWaitOutlastsATaskThatLeavesWhileAnotherLives) {
 }
 
 TEST_P(LapiEngine, WhatWaitsForATaskThatLeavesFails) {
-  if (GetParam() != Reach::none) GTEST_SKIP() << "copies do not wait";
+  if (GetParam() == Way::copy || GetParam() == Way::pointer) GTEST_SKIP() << "copies do not wait";
   start();
   all_[1]->engine->set_interrupts(false);
-  std::vector<std::byte> bytes(window_bytes);  // more than a stream holds
+  std::vector<std::byte> bytes(is_over_hosts() ? 64 << 20
+                                               : window_bytes);  // more than a stream holds
+  std::vector<std::byte> there(bytes.size());
   lapi_cntr_t origin{};
   lapi_cntr_t complete{};
-  ASSERT_TRUE(all_[0]->engine->put(1, whole(all_[1]->window), whole(bytes), 0,
+  ASSERT_TRUE(all_[0]->engine->put(1, whole(there), whole(bytes), 0,
                                    {.origin = &origin, .complete = &complete}));
   all_[1]->engine.reset();
   EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(origin, 1)));
@@ -346,6 +377,7 @@ TEST_P(LapiEngine, WhatWaitsForATaskThatLeavesFails) {
 }
 
 TEST_P(LapiEngine, AMalformedMessageIsALoss) {
+  if (is_over_hosts()) GTEST_SKIP() << "the streams are not in reach of this test";
   start();
   all_[1]->engine->set_interrupts(false);
   lapi_cntr_t complete{};
@@ -361,7 +393,7 @@ TEST_P(LapiEngine, AMalformedMessageIsALoss) {
 }
 
 TEST_P(LapiEngine, DataThatCannotBeFetchedIsAnErrorAtTheOrigin) {
-  if (GetParam() != Reach::copy) GTEST_SKIP() << "only then the target fetches data";
+  if (GetParam() != Way::copy) GTEST_SKIP() << "only then the target fetches data";
   start();
   const Header header{1, 0, 0};
   const Call call{.handler = reinterpret_cast<std::uint64_t>(&on_header),
@@ -379,12 +411,65 @@ TEST_P(LapiEngine, DataThatCannotBeFetchedIsAnErrorAtTheOrigin) {
   finish();
 }
 
-std::string name_of_way(const testing::TestParamInfo<Reach>& way) {
-  constexpr const char* names[] = {"messages", "copy", "pointer"};
+std::string name_of_way(const testing::TestParamInfo<Way>& way) {
+  constexpr const char* names[] = {"messages", "copy", "pointer", "tcp", "mixed"};
   return names[static_cast<int>(way.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Ways, LapiEngine,
-                         testing::Values(Reach::pointer, Reach::copy, Reach::none), name_of_way);
+                         testing::Values(Way::pointer, Way::copy, Way::messages, Way::tcp,
+                                         Way::mixed),
+                         name_of_way);
+
+ServiceAddress some_meeting() {
+  ServiceAddress place{.endpoint_count = 2};
+  auto& v4 = reinterpret_cast<sockaddr_in&>(place.endpoints[0]);
+  v4.sin_family = AF_INET;
+  v4.sin_port = htons(4711);
+  v4.sin_addr.s_addr = htonl(0x0a4d0001);
+  place.endpoints[1].sin6_family = AF_INET6;
+  place.endpoints[1].sin6_port = htons(12);
+  place.endpoints[1].sin6_addr.s6_addr[15] = 1;
+  place.asker[3] = std::byte{0xa7};
+  place.keeper[15] = std::byte{0x0b};
+  return place;
+}
+
+TEST(LapiMeeting, IsParsedAsDescribed) {
+  const std::string text = describe(some_meeting());
+  EXPECT_TRUE(text.starts_with("meet=10.77.0.1:4711,[::1]:12 key=000000a7")) << text;
+  const auto place = parse_meeting(text.c_str());
+  ASSERT_TRUE(place);
+  EXPECT_EQ(describe(*place), text);
+  for (std::string wrong : {std::string(), text.substr(1), text + "0", text.substr(0, 60),
+                            "meet=10.0.0.1:70000 " + text.substr(text.find("key"))})
+    EXPECT_FALSE(parse_meeting(wrong.c_str())) << wrong;
+  EXPECT_FALSE(parse_meeting(nullptr));
+}
+
+TEST(LapiMeeting, RefusesTasksThatFormNoJob) {
+  auto place = MeetingPlace::start(shared_with({}, {}));
+  ASSERT_TRUE(place);
+  const auto enter = [&](int task, int count) {
+    return Ways::over_hosts((*place)->address(), {.task = task, .tasks = count}, {});
+  };
+  auto first = enter(0, 3);
+  ASSERT_TRUE(first);
+  for (const int count : {3, 4}) {
+    auto second = enter(0, count);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, Code::not_same);
+  }
+}
+
+TEST(LapiMeeting, RefusesAWrongSecret) {
+  auto place = MeetingPlace::start(shared_with({}, {}));
+  ASSERT_TRUE(place);
+  ServiceAddress address = (*place)->address();
+  address.asker[0] ^= std::byte{1};
+  const auto ways = Ways::over_hosts(address, {.task = 0, .tasks = 1}, {});
+  ASSERT_FALSE(ways);
+  EXPECT_EQ(ways.error().code, Code::bad_handle);
+}
 
 TEST(LapiPlace, IsParsedAsDescribed) {
   const auto place = parse_job_place(describe({.descriptor = 7, .task = 2, .tasks = 4}).c_str());

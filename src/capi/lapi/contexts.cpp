@@ -38,40 +38,28 @@ void leave_at_exit() {
     if (context && context->engine) context->engine->leave_now();
 }
 
-std::expected<lapi::JobPlace, LapiError> own_place() {
-  const char* text = std::getenv(lapi::job_variable);
-  if (text == nullptr)
-    return refuse(LAPI_ERR_NOT_STARTED,
-                  "LAPI_Init: this process is not a task of a job; start the program with "
-                  "`shima run --lapi -n TASKS program`");
-  const auto place = lapi::parse_job_place(text);
-  if (!place)
-    return refuse(LAPI_ERR_NOT_STARTED,
-                  fmt::format("LAPI_Init: {}={} is not what `shima run --lapi` sets; do not change "
-                              "this variable",
-                              lapi::job_variable, text));
-  return *place;
+std::expected<Context, Error> make_context(int number, const lapi_info_t& info) {
+  auto context = std::make_shared<LapiContext>();
+  SHIMA_TRY_ASSIGN(auto ways, lapi::Ways::from_environment(number));
+  log_set_rank(ways->task());
+  SHIMA_TRY_ASSIGN(
+      context->engine,
+      Engine::start(std::move(ways), {.handle = handle_mark + static_cast<lapi_handle_t>(number),
+                                      .completion_threads = info.num_compl_hndlr_thr,
+                                      .on_error = info.err_hndlr}));
+  return context;
 }
 
-std::expected<Context, Error> make_context(const lapi::JobPlace& place, int number,
-                                           const lapi_info_t& info) {
-  auto context = std::make_shared<LapiContext>();
-  SHIMA_TRY_ASSIGN(context->memory, lapi::map_job_memory(place, number));
-  SHIMA_TRY_ASSIGN(context->engine,
-                   Engine::start(lapi::JobMemory(context->memory.bytes(), place.tasks),
-                                 {.task = place.task,
-                                  .handle = handle_mark + static_cast<lapi_handle_t>(number),
-                                  .completion_threads = info.num_compl_hndlr_thr,
-                                  .on_error = info.err_hndlr,
-                                  .node = {}}));
-  return context;
+LapiError refused_start(const Error& error) {
+  LapiError refused = translate(error);
+  if (refused.code == LAPI_ERR_NOT_STARTED) refused.what = error.what;
+  refused.what = "LAPI_Init: " + refused.what;
+  return refused;
 }
 
 }  // namespace
 
 std::expected<lapi_handle_t, LapiError> open_context(const lapi_info_t& info) {
-  const auto place = own_place();
-  if (!place) return std::unexpected(place.error());
   Contexts& known = contexts();
   const std::lock_guard hold(known.mutex);
   if (known.opened == lapi::contexts_of_job)
@@ -79,13 +67,8 @@ std::expected<lapi_handle_t, LapiError> open_context(const lapi_info_t& info) {
                   fmt::format("LAPI_Init: a process may call it {} times; use one context for more "
                               "purposes",
                               lapi::contexts_of_job));
-  log_set_rank(place->task);
-  auto made = make_context(*place, known.opened, info);
-  if (!made) {
-    LapiError error = translate(made.error());
-    error.what = "LAPI_Init: " + error.what;
-    return std::unexpected(error);
-  }
+  auto made = make_context(known.opened, info);
+  if (!made) return std::unexpected(refused_start(made.error()));
   if (known.opened == 0) {
     known.process = ::getpid();
     std::atexit(leave_at_exit);

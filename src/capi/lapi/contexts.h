@@ -22,7 +22,6 @@ using LapiStatus = std::expected<void, LapiError>;
 }
 
 struct LapiContext {
-  Mapping memory;
   std::unique_ptr<lapi::Engine> engine;
   std::atomic<bool> checks{true};   // ERROR_CHK
   std::atomic<int> timeout_s{900};  // TIMEOUT: only remembered

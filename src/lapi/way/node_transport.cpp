@@ -25,15 +25,15 @@ bool copied_at_once(pid_t pid, Direction direction, const Piece& here, const Pie
 
 }  // namespace
 
-NodeTransport::NodeTransport(JobMemory memory, int task, NodeOptions options)
+NodeTransport::NodeTransport(const JobMemory& memory, int task, const NodeOptions& options)
     : memory_(memory),
       task_(task),
-      options_(std::move(options)),
+      options_(options),
       peers_(static_cast<std::size_t>(memory.tasks())) {}
 
-Result<std::unique_ptr<NodeTransport>> NodeTransport::join(JobMemory memory, int task,
-                                                           NodeOptions options) {
-  std::unique_ptr<NodeTransport> made(new NodeTransport(memory, task, std::move(options)));
+Result<std::unique_ptr<NodeTransport>> NodeTransport::join(const JobMemory& memory, int task,
+                                                           const NodeOptions& options) {
+  std::unique_ptr<NodeTransport> made(new NodeTransport(memory, task, options));
   SHIMA_TRY(made->appear());
   return made;
 }

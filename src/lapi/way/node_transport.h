@@ -20,38 +20,39 @@
 namespace shima::lapi {
 
 struct NodeOptions {
-  Reach most = Reach::pointer;       // tests forbid more
-  bool same_process = false;         // tests: the tasks are threads of this process
-  std::function<void(int)> on_lost;  // called on the watching thread
+  Reach most = Reach::pointer;  // tests forbid more
+  bool same_process = false;    // tests: the tasks are threads of this process
 };
 
 class NodeTransport : public Transport {
  public:
   // Shows the task to the others; an error if another process has its place.
-  [[nodiscard]] static Result<std::unique_ptr<NodeTransport>> join(JobMemory memory, int task,
-                                                                   NodeOptions options);
+  [[nodiscard]] static Result<std::unique_ptr<NodeTransport>> join(const JobMemory& memory,
+                                                                   int task,
+                                                                   const NodeOptions& options);
   ~NodeTransport() override;
-  // Starts to watch the other tasks.
-  [[nodiscard]] Status watch();
+  // Starts to watch the other tasks; calls `on_lost` on the watching thread.
+  [[nodiscard]] Status watch(std::function<void(int)> on_lost);
   // Shows that the task has left, and stops to watch.
   void leave();
-  // In how many meetings a task has taken part.
+  // In how many meetings this task has taken part.
   void show_meetings(std::uint64_t count) { memory_.mailbox(task_).meetings = count; }
-  [[nodiscard]] std::uint64_t meetings(int task) { return memory_.mailbox(task).meetings; }
   // Only shows that the task has left.
   void show_left();
-  // Treats a task as lost that has sent what no task sends.
-  void give_up(int task);
-  // Wakes threads that wait or poll for a counter, which this task has made grow.
-  void wake_waiters(int task) { memory_.mailbox(task).bell.attendants.post(); }
   // Lets the watching thread look at tasks that have appeared since.
   void look_again();
   // Grows whenever a task appears or leaves.
   [[nodiscard]] std::uint32_t changes() const { return memory_.changes().load(); }
 
+  // Whether a task has appeared in the memory.
+  [[nodiscard]] bool is_shown(int task) const {
+    return memory_.mailbox(task).standing.load(std::memory_order_seq_cst) != 0;
+  }
   [[nodiscard]] Bell& bell() { return memory_.mailbox(task_).bell; }
 
   [[nodiscard]] Standing standing(int task) override;
+  [[nodiscard]] std::uint64_t meetings(int task) override { return memory_.mailbox(task).meetings; }
+  void give_up(int task) override;
   [[nodiscard]] std::size_t push(int task, std::span<const iovec> pieces) override;
   [[nodiscard]] bool has_room(int task) override { return memory_.ring(task_, task).has_room(); }
   void notify(int task) override { memory_.mailbox(task).bell.ring(); }
@@ -62,6 +63,7 @@ class NodeTransport : public Transport {
   [[nodiscard]] Reach reach(int task) override;
   [[nodiscard]] Status copy(int task, Direction direction, std::span<const Piece> here,
                             std::span<const Piece> there) override;
+  void wake_waiters(int task) override { memory_.mailbox(task).bell.attendants.post(); }
 
  private:
   struct Peer {
@@ -72,7 +74,7 @@ class NodeTransport : public Transport {
     bool watched = false;
   };
 
-  NodeTransport(JobMemory memory, int task, NodeOptions options);
+  NodeTransport(const JobMemory& memory, int task, const NodeOptions& options);
   [[nodiscard]] Status appear();
   [[nodiscard]] Reach find_reach(int task);
   void run();
@@ -82,6 +84,7 @@ class NodeTransport : public Transport {
   JobMemory memory_;
   int task_;
   NodeOptions options_;
+  std::function<void(int)> on_lost_;
   std::uint64_t nonce_ = 0;
   std::vector<Peer> peers_;
   std::mutex finding_;

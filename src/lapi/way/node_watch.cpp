@@ -10,8 +10,9 @@
 
 namespace shima::lapi {
 
-Status NodeTransport::watch() {
+Status NodeTransport::watch(std::function<void(int)> on_lost) {
   if (memory_.tasks() == 1 || options_.same_process) return {};
+  on_lost_ = std::move(on_lost);
   wake_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return fail_errno(errno, "creating an eventfd");
   SHIMA_TRY_ASSIGN(watcher_, start_quiet_thread([this] { run(); }));
@@ -43,7 +44,7 @@ bool NodeTransport::look_at_peers() {
     }
     peer.lost = true;
     bell().ring_all();
-    if (standing(task) == Standing::lost && options_.on_lost) options_.on_lost(task);
+    if (standing(task) == Standing::lost && on_lost_) on_lost_(task);
   }
   return by_clock;
 }

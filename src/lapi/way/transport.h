@@ -38,6 +38,10 @@ class Transport {
   virtual ~Transport() = default;
 
   [[nodiscard]] virtual Standing standing(int task) = 0;
+  // In how many meetings a task has taken part; of a running task perhaps fewer.
+  [[nodiscard]] virtual std::uint64_t meetings(int task) = 0;
+  // Treats a task as lost that has sent what no task sends.
+  virtual void give_up(int task) = 0;
   // Sends as much as the stream takes at present; the caller's threads take turns. After a partial
   // one the own bell rings when there is room again.
   [[nodiscard]] virtual std::size_t push(int task, std::span<const iovec> pieces) = 0;
@@ -52,6 +56,8 @@ class Transport {
   // Copies between memory of this process and of a task that is in reach.
   [[nodiscard]] virtual Status copy(int task, Direction direction, std::span<const Piece> here,
                                     std::span<const Piece> there) = 0;
+  // Wakes threads of a task whose addresses are valid here, after a counter of it has grown.
+  virtual void wake_waiters(int task) = 0;
 };
 
 }  // namespace shima::lapi

@@ -1,0 +1,250 @@
+#include "lapi/way/connection.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+
+namespace shima::lapi {
+namespace {
+
+// A message that follows another one so soon belongs to a stream of them.
+constexpr auto stream_gap = std::chrono::microseconds(3);
+constexpr std::size_t most_gathered_piece = std::size_t{8} << 10;
+
+std::size_t length_of(std::span<const iovec> pieces) {
+  std::size_t total = 0;
+  for (const iovec& piece : pieces) total += piece.iov_len;
+  return total;
+}
+
+epoll_event watch_for(int task, bool room) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP | (room ? EPOLLOUT : 0U);
+  event.data.u32 = static_cast<std::uint32_t>(task);
+  return event;
+}
+
+}  // namespace
+
+Connection::Connection(UniqueFd socket, int epoll, int task)
+    : socket_(std::move(socket)), epoll_(epoll), task_(task) {
+  epoll_event event = watch_for(task, false);
+  ::epoll_ctl(epoll_, EPOLL_CTL_ADD, socket_.get(), &event);
+}
+
+std::size_t Connection::push(std::span<const iovec> pieces) {
+  const std::size_t total = length_of(pieces);
+  const std::lock_guard hold(sending_);
+  const bool fits = gathered_.size() + total <= buffer_bytes && total <= most_gathered_piece;
+  if (fits && (!gathered_.empty() || Clock::now() - last_send_ < stream_gap)) {
+    gather(pieces);
+    return total;
+  }
+  if (is_full_) return 0;
+  if (gathered_.empty()) return send(pieces);
+  const std::size_t before = gathered_.size();
+  std::array<iovec, most_pieces + 1> all;
+  const std::size_t count = std::min(pieces.size(), most_pieces);
+  all[0] = {gathered_.data(), before};
+  std::copy_n(pieces.begin(), count, all.begin() + 1);
+  const std::size_t sent = send(std::span(all).first(count + 1));
+  const std::size_t of_gathered = std::min(sent, before);
+  gathered_.erase(gathered_.begin(), gathered_.begin() + static_cast<std::ptrdiff_t>(of_gathered));
+  has_gathered_.store(!gathered_.empty(), std::memory_order_seq_cst);
+  return sent - of_gathered;
+}
+
+void Connection::gather(std::span<const iovec> pieces) {
+  if (gathered_.capacity() == 0) gathered_.reserve(buffer_bytes);
+  for (const iovec& piece : pieces) {
+    const auto* bytes = static_cast<const std::byte*>(piece.iov_base);
+    gathered_.insert(gathered_.end(), bytes, bytes + piece.iov_len);
+  }
+  has_gathered_.store(true, std::memory_order_seq_cst);
+}
+
+void Connection::flush() {
+  const std::lock_guard hold(sending_);
+  if (gathered_.empty() || is_full_) return;
+  const iovec all{gathered_.data(), gathered_.size()};
+  const std::size_t sent = send(std::span(&all, 1));
+  gathered_.erase(gathered_.begin(), gathered_.begin() + static_cast<std::ptrdiff_t>(sent));
+  has_gathered_.store(!gathered_.empty(), std::memory_order_seq_cst);
+}
+
+void Connection::flush_waiting() {
+  constexpr int moment_ms = 10;
+  if (is_full_) look_for_room(moment_ms);
+  flush();
+}
+
+void Connection::look_for_room(int timeout_ms) {
+  pollfd watched{socket_.get(), POLLOUT, 0};
+  if (::poll(&watched, 1, timeout_ms) <= 0) return;
+  const std::lock_guard hold(sending_);
+  set_full(false);
+}
+
+// The caller holds sending_.
+std::size_t Connection::send(std::span<const iovec> pieces) {
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(pieces.data());
+  message.msg_iovlen = pieces.size();
+  const std::size_t total = length_of(pieces);
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0 && errno == EFAULT) return send_unreadable(pieces);
+  last_send_ = Clock::now();
+  if (sent >= 0) {
+    if (static_cast<std::size_t>(sent) < total) set_full(true);
+    return static_cast<std::size_t>(sent);
+  }
+  if (errno == EAGAIN || errno == ENOBUFS)
+    set_full(true);
+  else
+    note_end();
+  return 0;
+}
+
+// Sends the first piece, or zeros if its memory cannot be read: the stream must go on.
+std::size_t Connection::send_unreadable(std::span<const iovec> pieces) {
+  static constexpr std::array<std::byte, 4096> zeros{};
+  const auto first =
+      std::ranges::find_if(pieces, [](const iovec& piece) { return piece.iov_len > 0; });
+  if (first == pieces.end()) return 0;
+  ssize_t sent =
+      ::send(socket_.get(), first->iov_base, first->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0 && errno == EFAULT) {
+    log(LogLevel::error, "LAPI: the memory at {} cannot be read; task {} gets zeros",
+        first->iov_base, task_);
+    sent = ::send(socket_.get(), zeros.data(), std::min(zeros.size(), first->iov_len),
+                  MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  if (sent < 0) set_full(true);
+  return static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
+}
+
+// The caller holds sending_.
+void Connection::set_full(bool full) {
+  if (is_full_.exchange(full) == full) return;
+  epoll_event event = watch_for(task_, full);
+  ::epoll_ctl(epoll_, EPOLL_CTL_MOD, socket_.get(), &event);
+}
+
+void Connection::note_end() {
+  if (!has_ended_.exchange(true)) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, socket_.get(), nullptr);
+}
+
+void Connection::look() {
+  if (is_full_) look_for_room(0);
+  if (buffered_.load(std::memory_order_relaxed) != 0 || has_ended_) return;
+  if (!wants_large_) return fill();
+  std::byte first{};
+  const ssize_t got = ::recv(socket_.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got > 0) is_readable_ = true;
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) note_end();
+}
+
+// The buffer is empty.
+void Connection::fill() {
+  const ssize_t got = ::recv(socket_.get(), buffer_.get(), buffer_bytes, MSG_DONTWAIT);
+  if (got > 0) {
+    begin_ = 0;
+    buffered_.store(static_cast<std::size_t>(got), std::memory_order_seq_cst);
+    return;
+  }
+  if (got == 0 || (errno != EAGAIN && errno != EINTR)) note_end();
+}
+
+std::size_t Connection::pull(std::span<const iovec> pieces) {
+  const std::size_t wanted = length_of(pieces);
+  std::size_t taken = take_buffered(pieces);
+  if (taken == wanted || has_ended_) return taken;
+  if (wanted - taken >= direct_from_bytes) {
+    wants_large_ = true;
+    return taken + receive_direct(pieces, taken);
+  }
+  is_readable_ = false;
+  wants_large_ = false;
+  if (taken == 0) {
+    fill();
+    taken = take_buffered(pieces);
+  }
+  return taken;
+}
+
+std::size_t Connection::take_buffered(std::span<const iovec> pieces) {
+  std::size_t left = buffered_.load(std::memory_order_relaxed);
+  const std::size_t before = left;
+  for (const iovec& piece : pieces) {
+    if (left == 0) break;
+    const std::size_t part = std::min(left, piece.iov_len);
+    if (part > 0) std::memcpy(piece.iov_base, buffer_.get() + begin_, part);
+    begin_ += part;
+    left -= part;
+  }
+  if (left != before) buffered_.store(left, std::memory_order_seq_cst);
+  return before - left;
+}
+
+// Receives behind the first `skip` bytes of the pieces.
+std::size_t Connection::receive_direct(std::span<const iovec> pieces, std::size_t skip) {
+  std::array<iovec, most_pieces> parts;
+  std::size_t count = 0;
+  for (const iovec& piece : pieces.first(std::min(pieces.size(), most_pieces))) {
+    const std::size_t done = std::min(skip, piece.iov_len);
+    skip -= done;
+    if (done == piece.iov_len) continue;
+    parts[count++] = {static_cast<std::byte*>(piece.iov_base) + done, piece.iov_len - done};
+  }
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = count;
+  const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  if (got > 0) {
+    is_readable_ = true;
+    if (static_cast<std::size_t>(got) == length_of(std::span(parts).first(count)))
+      wants_large_ = false, is_readable_ = false;
+    return static_cast<std::size_t>(got);
+  }
+  if (got < 0 && errno == EFAULT) return drop_unwritable(parts[0].iov_len);
+  is_readable_ = false;
+  if (got == 0 || (errno != EAGAIN && errno != EINTR)) note_end();
+  return 0;
+}
+
+// Drops data for memory that cannot be written: what follows it belongs to other messages.
+std::size_t Connection::drop_unwritable(std::size_t most) {
+  const ssize_t got =
+      ::recv(socket_.get(), buffer_.get(), std::min(most, buffer_bytes), MSG_DONTWAIT);
+  if (got <= 0) return 0;
+  log(LogLevel::error, "LAPI: {} bytes from task {} are dropped: their memory cannot be written",
+      got, task_);
+  return static_cast<std::size_t>(got);
+}
+
+void Connection::abort() {
+  ::shutdown(socket_.get(), SHUT_RDWR);
+  note_end();
+}
+
+void Connection::finish() {
+  flush();
+  ::shutdown(socket_.get(), SHUT_WR);
+}
+
+// Unread data would make close() drop what has not been sent yet.
+Connection::~Connection() {
+  while (::recv(socket_.get(), buffer_.get(), buffer_bytes, MSG_DONTWAIT) > 0) {
+  }
+}
+
+}  // namespace shima::lapi

@@ -1,0 +1,92 @@
+// A stream of bytes to another task and from it over one TCP connection.
+//
+// Small messages that follow each other at once are gathered and sent together: the first goes out
+// at once, and so does one after a pause. Small receives go through a buffer, so that one call
+// brings many messages; large data goes straight to its place. Any thread may send; one thread at
+// a time receives.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/unique_fd.h"
+
+namespace shima::lapi {
+
+class Connection {
+ public:
+  // The socket does not block. It is watched by `epoll` under the number of the task.
+  Connection(UniqueFd socket, int epoll, int task);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  [[nodiscard]] int task() const { return task_; }
+  // Sends or gathers as much as there is room for.
+  [[nodiscard]] std::size_t push(std::span<const iovec> pieces);
+  // Sends what has been gathered.
+  void flush();
+  // Sends what has been gathered, or waits a moment for room.
+  void flush_waiting();
+  [[nodiscard]] bool has_gathered() const { return has_gathered_.load(std::memory_order_seq_cst); }
+  [[nodiscard]] bool has_room() const { return !is_full_.load(std::memory_order_seq_cst); }
+
+  // Asks the kernel what has arrived, and whether there is room again.
+  void look();
+  [[nodiscard]] std::size_t pull(std::span<const iovec> pieces);
+  [[nodiscard]] bool has_data() const {
+    return buffered_.load(std::memory_order_seq_cst) != 0 ||
+           is_readable_.load(std::memory_order_seq_cst);
+  }
+  // The other side has closed the connection, or it has failed; what had arrived has been received.
+  [[nodiscard]] bool has_ended() const { return has_ended_.load(std::memory_order_seq_cst); }
+  // Ends both directions at once.
+  void abort();
+  // Ends the own direction; what has been sent still arrives.
+  void finish();
+
+ private:
+  static constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
+  static constexpr std::size_t most_pieces = 64;
+  // Data of this size is not copied through a buffer.
+  static constexpr std::size_t direct_from_bytes = std::size_t{16} << 10;
+
+  [[nodiscard]] std::size_t send(std::span<const iovec> pieces);
+  [[nodiscard]] std::size_t send_unreadable(std::span<const iovec> pieces);
+  void gather(std::span<const iovec> pieces);
+  void look_for_room(int timeout_ms);
+  void set_full(bool full);
+  void note_end();
+  void fill();
+  [[nodiscard]] std::size_t take_buffered(std::span<const iovec> pieces);
+  [[nodiscard]] std::size_t receive_direct(std::span<const iovec> pieces, std::size_t skip);
+  [[nodiscard]] std::size_t drop_unwritable(std::size_t most);
+
+  UniqueFd socket_;
+  int epoll_;
+  int task_;
+  std::atomic<bool> has_ended_{false};
+
+  std::mutex sending_;
+  std::vector<std::byte> gathered_;
+  Clock::time_point last_send_;
+  std::atomic<bool> has_gathered_{false};
+  std::atomic<bool> is_full_{false};
+
+  std::unique_ptr<std::byte[]> buffer_ = std::make_unique<std::byte[]>(buffer_bytes);
+  std::size_t begin_ = 0;
+  std::atomic<std::size_t> buffered_{0};
+  std::atomic<bool> is_readable_{false};
+  bool wants_large_ = false;
+};
+
+}  // namespace shima::lapi

@@ -1,0 +1,216 @@
+// Meeting, and connections to other tasks: who connects, and how they end.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+#include "base/quiet_thread.h"
+#include "lapi/way/tcp_transport.h"
+
+namespace shima::lapi {
+namespace {
+
+constexpr auto meeting_timeout = std::chrono::seconds(60);
+
+SocketAddress own_end_of(int socket) {
+  SocketAddress own{};
+  socklen_t len = sizeof own;
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &len);
+  own.sin6_port = 0;
+  return own;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TcpTransport>> TcpTransport::join(const ServiceAddress& place,
+                                                         const TaskNumber& number) {
+  std::unique_ptr<TcpTransport> made(new TcpTransport(number));
+  if (!made->epoll_ || !made->wake_ || !made->nudge_)
+    return fail_errno(errno, "creating an epoll instance and two eventfds");
+  SHIMA_TRY(made->meet(place));
+  return made;
+}
+
+Status TcpTransport::meet(const ServiceAddress& place) {
+  auto reached = connect_to(place, meeting_timeout);
+  if (!reached)
+    return fail(Code::bad_handle,
+                fmt::format("the meeting place of the job, `shima run --lapi`, cannot be reached "
+                            "(tried: {}); it must run until the job has ended, and no firewall may "
+                            "be between the hosts",
+                            reached.error().what.c_str()),
+                reached.error().sys_errno);
+  meeting_ = *std::move(reached);
+  SHIMA_TRY(start_server());
+  MeetingNotice notice{.kind = MeetingNotice::Kind::join,
+                       .context = number_.context,
+                       .task = number_.task,
+                       .tasks = number_.tasks,
+                       .host = number_.host,
+                       .address = server_->address()};
+  if (!send_notice(meeting_.get(), notice) ||
+      !receive_all(meeting_.get(), &memory_, sizeof memory_))
+    return fail_errno(errno, "joining the job at its meeting place");
+  if (memory_.kind != MeetingNotice::Kind::mismatch) return {};
+  return fail(Code::not_same,
+              fmt::format("the tasks do not form one job: this is task {} of {}, and there is "
+                          "another one with this number or another number of tasks (task {} of "
+                          "{}); start the job once under `shima run --lapi`",
+                          number_.task, number_.tasks, memory_.task, memory_.tasks));
+}
+
+// At the address that leads to the meeting place, so that networks that lead elsewhere cannot
+// reach it.
+Status TcpTransport::start_server() {
+  Server::Handlers handlers;
+  handlers.message_bytes = sizeof(TaskHello);
+  handlers.serve = [this](Server&, Server::Visitor& visitor) { return welcome(visitor); };
+  const SocketAddress own = own_end_of(meeting_.get());
+  SHIMA_TRY_ASSIGN(server_,
+                   Server::start(std::span(&own, 1), {.most_strangers = 64, .most_clients = 64},
+                                 std::move(handlers)));
+  return {};
+}
+
+// Takes the socket from the server. The other task may send, leave and say so to the meeting place
+// as soon as it has the answer, so the connection is adopted before that can be heard.
+bool TcpTransport::welcome(Server::Visitor& visitor) {
+  TaskHello hello;
+  std::memcpy(&hello, visitor.message.data(), sizeof hello);
+  const std::lock_guard hold(adopting_);
+  if (hello.task < 0 || hello.task >= number_.task || bell_ == nullptr || has_left_ ||
+      connection(hello.task) != nullptr)
+    return false;
+  if (send_all(visitor.socket.get(), &task_accepted, 1))
+    adopt(hello.task, std::move(visitor.socket));
+  return false;
+}
+
+Status TcpTransport::settle(const SharedRef& made, Bell& bell) {
+  {
+    const std::lock_guard hold(adopting_);
+    bell_ = &bell;
+  }
+  const MeetingNotice notice{.kind = MeetingNotice::Kind::settled, .memory = made};
+  if (!send_notice(meeting_.get(), notice)) return fail_errno(errno, "joining the job");
+  close_if_unreachable(meeting_.get(), node_timeout());
+  return {};
+}
+
+Status TcpTransport::watch(Events events) {
+  events_ = std::move(events);
+  SHIMA_TRY_ASSIGN(thread_, start_quiet_thread([this] { run(); }));
+  SHIMA_TRY_ASSIGN(connector_, start_quiet_thread([this] { connect_all(); }));
+  return {};
+}
+
+// Asks for a connection, if the task is there; messages wait until then.
+void TcpTransport::want(int task) {
+  Peer& there = peer(task);
+  if (there.shown != Standing::running || there.is_lost || there.is_wanted.exchange(true)) return;
+  if (task > number_.task)
+    order_connection(task);
+  else
+    tell_place({.kind = MeetingNotice::Kind::ask, .task = task});
+}
+
+void TcpTransport::order_connection(int task) {
+  const std::lock_guard hold(ordering_);
+  orders_.push_back(task);
+  ordered_.notify_all();
+}
+
+// The connecting thread: a connect may take long, and nothing else may wait for it.
+void TcpTransport::connect_all() {
+  std::unique_lock lock(ordering_);
+  while (true) {
+    ordered_.wait(lock, [&] { return stopping_ || !orders_.empty(); });
+    if (stopping_) return;
+    const int task = orders_.front();
+    orders_.pop_front();
+    if (connection(task) != nullptr) continue;
+    lock.unlock();
+    auto socket = reach_peer(task);
+    if (socket) {
+      const std::lock_guard hold(adopting_);
+      adopt(task, *std::move(socket));
+      lock.lock();
+      continue;
+    }
+    if (standing(task) == Standing::running)
+      log(LogLevel::error, "LAPI: task {} cannot be reached: {}", task, describe(socket.error()));
+    lock.lock();
+    unreachable_.push_back(task);
+    kick();
+  }
+}
+
+Result<UniqueFd> TcpTransport::reach_peer(int task) {
+  ServiceAddress address;
+  {
+    const std::lock_guard hold(ordering_);
+    address = addresses_[static_cast<std::size_t>(task)];
+  }
+  SHIMA_TRY_ASSIGN(UniqueFd socket, connect_to(address, node_timeout()));
+  const TaskHello hello{number_.task};
+  std::byte answer{};
+  if (!send_all(socket.get(), &hello, sizeof hello) ||
+      !receive_all(socket.get(), &answer, sizeof answer) || answer != task_accepted)
+    return fail_errno(errno == 0 ? ECONNREFUSED : errno, "connecting to a task");
+  return socket;
+}
+
+// The caller holds adopting_.
+void TcpTransport::adopt(int task, UniqueFd socket) {
+  ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
+  close_if_unreachable(socket.get(), node_timeout());
+  Peer& there = peer(task);
+  there.owned = std::make_unique<Connection>(std::move(socket), epoll_.get(), task);
+  const std::size_t count = open_count_.load();
+  open_[count].store(there.owned.get(), std::memory_order_release);
+  there.connection.store(there.owned.get(), std::memory_order_release);
+  open_count_.store(count + 1, std::memory_order_release);
+  changed();
+}
+
+void TcpTransport::tell_place(const MeetingNotice& notice) {
+  const std::lock_guard hold(telling_);
+  std::ignore = send_notice(meeting_.get(), notice);
+}
+
+// Waits until the kernel has taken everything; a task that does not receive loses it in the end.
+void TcpTransport::send_all_gathered() {
+  const auto until = Clock::now() + node_timeout();
+  for (std::size_t i = 0; i < open_count_.load(); ++i) {
+    Connection& stream = *open_[i].load();
+    while (stream.has_gathered() && !stream.has_ended() && Clock::now() < until)
+      stream.flush_waiting();
+  }
+}
+
+void TcpTransport::show_left() {
+  if (bell_ == nullptr || has_left_.exchange(true)) return;
+  send_all_gathered();
+  const std::uint64_t meetings = own_meetings_;
+  tell_place({.kind = MeetingNotice::Kind::goodbye, .meetings = meetings});
+  const std::lock_guard hold(adopting_);
+  for (std::size_t i = 0; i < open_count_.load(); ++i) open_[i].load()->finish();
+}
+
+void TcpTransport::leave() {
+  {
+    const std::lock_guard hold(ordering_);
+    stopping_ = true;
+    ordered_.notify_all();
+  }
+  kick();
+  if (thread_.joinable()) thread_.join();
+  if (connector_.joinable()) connector_.join();
+  show_left();
+  server_.reset();
+}
+
+}  // namespace shima::lapi

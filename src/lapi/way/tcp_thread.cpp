@@ -1,0 +1,202 @@
+// The thread of TcpTransport: receives when the program does not, hears the meeting place, and
+// sends what has been gathered.
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+#include "lapi/way/tcp_transport.h"
+
+namespace shima::lapi {
+namespace {
+
+using Kind = MeetingNotice::Kind;
+
+constexpr std::int64_t gather_us = 50;
+constexpr std::int64_t duty_us = 1000;
+constexpr std::int64_t check_ends_us = 50'000;
+// How long a task whose connection has ended is not yet lost: the meeting place knows more.
+constexpr auto grace = std::chrono::milliseconds(500);
+
+}  // namespace
+
+void TcpTransport::run() {
+  ::prctl(PR_SET_TIMERSLACK, 1000UL);  // ns
+  while (!stopping_) {
+    wait();
+    if (stopping_) return;
+    if (gather_clock_) send_gathered();
+    if (has_ends_) check_ends();
+    think_about_duty();
+    std::vector<int> unreachable;
+    {
+      const std::lock_guard hold(ordering_);
+      unreachable.swap(unreachable_);
+    }
+    for (const int task : unreachable) lose(task);
+  }
+}
+
+// How long it may sleep; -1: for ever.
+std::int64_t TcpTransport::patience_us() {
+  if (gather_clock_) return gather_us;
+  if (!on_duty_ && !is_resting_) return duty_us;
+  return has_ends_ ? check_ends_us : -1;
+}
+
+void TcpTransport::wait() {
+  const std::int64_t patience = patience_us();
+  const timespec limit{0, patience * 1000};
+  std::array<pollfd, 3> watched{{{wake_.get(), POLLIN, 0},
+                                 {has_place_ ? meeting_.get() : -1, POLLIN, 0},
+                                 {on_duty_ ? epoll_.get() : -1, POLLIN, 0}}};
+  if (::ppoll(watched.data(), watched.size(), patience < 0 ? nullptr : &limit, nullptr) < 0) return;
+  std::uint64_t kicks = 0;
+  if (watched[0].revents != 0) std::ignore = ::read(wake_.get(), &kicks, sizeof kicks);
+  if (stopping_) return;
+  if (watched[1].revents != 0) hear();
+  if (watched[2].revents != 0) serve_sockets();
+}
+
+void TcpTransport::serve_sockets() {
+  if (!is_attended()) return events_.serve();
+  on_duty_.store(false, std::memory_order_seq_cst);
+  seen_attendances_ = attendances_.load();
+}
+
+// Whether a thread of the program receives, or none shall.
+bool TcpTransport::is_attended() {
+  if (bell_->polling.load(std::memory_order_seq_cst) != 0) return true;
+  if (bell_->attending.load(std::memory_order_seq_cst) == 0)
+    return bell_->interrupts.load(std::memory_order_seq_cst) == 0;
+  return has_sleeper_.load(std::memory_order_seq_cst) ||
+         bell_->attendants.sleepers.load(std::memory_order_seq_cst) == 0;
+}
+
+// Off duty, it returns once no thread has attended between two looks; it rests without a clock
+// while one attends all the time, and look_at_bell() ends the rest.
+void TcpTransport::think_about_duty() {
+  if (on_duty_) return;
+  const bool is_called = is_called_.exchange(false);
+  const std::uint64_t seen = std::exchange(seen_attendances_, attendances_.load());
+  if (!is_attended()) {
+    is_resting_ = false;
+    if (is_called || seen == seen_attendances_) on_duty_.store(true, std::memory_order_seq_cst);
+    return;
+  }
+  if (seen != seen_attendances_) return;
+  is_resting_.store(true, std::memory_order_seq_cst);
+  if (!is_attended()) is_resting_ = false;
+}
+
+void TcpTransport::send_gathered() {
+  const bool any = has_gathered_;
+  flush();
+  if (any) return;
+  gather_clock_.store(false, std::memory_order_seq_cst);
+  if (has_gathered_) gather_clock_ = true;
+}
+
+void TcpTransport::hear() {
+  constexpr std::size_t at_once = 16;
+  heard_.resize(at_once * sizeof(MeetingNotice));
+  const ssize_t got = ::recv(meeting_.get(), heard_.data() + heard_bytes_,
+                             heard_.size() - heard_bytes_, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return heed_lost_place();
+  heard_bytes_ += static_cast<std::size_t>(got);
+  std::size_t done = 0;
+  for (; heard_bytes_ - done >= sizeof(MeetingNotice); done += sizeof(MeetingNotice)) {
+    MeetingNotice notice;
+    std::memcpy(&notice, heard_.data() + done, sizeof notice);
+    heed(notice);
+  }
+  heard_bytes_ -= done;
+  std::memmove(heard_.data(), heard_.data() + done, heard_bytes_);
+}
+
+void TcpTransport::heed(const MeetingNotice& notice) {
+  if (notice.kind == Kind::mismatch) {
+    log(LogLevel::error,
+        "LAPI: the tasks do not form one job: a second task {} of {} has appeared; start the job "
+        "once under `shima run --lapi`",
+        notice.task, notice.tasks);
+    return lose_all(true);
+  }
+  if (notice.task < 0 || notice.task >= number_.tasks || notice.task == number_.task) return;
+  switch (notice.kind) {
+    case Kind::joined:
+      return heed_joined(notice);
+    case Kind::connect:
+      if (notice.task > number_.task) order_connection(notice.task);
+      return;
+    case Kind::left:
+      return heed_left(notice);
+    case Kind::lost:
+      return lose(notice.task);
+    default:
+      return;
+  }
+}
+
+void TcpTransport::heed_joined(const MeetingNotice& notice) {
+  {
+    const std::lock_guard hold(ordering_);
+    addresses_[static_cast<std::size_t>(notice.task)] = notice.address;
+  }
+  peer(notice.task).shown.store(Standing::running, std::memory_order_seq_cst);
+  changed();
+}
+
+void TcpTransport::heed_left(const MeetingNotice& notice) {
+  const std::lock_guard hold(adopting_);  // a connection that has been accepted comes first
+  peer(notice.task).meetings = notice.meetings;
+  peer(notice.task).shown.store(Standing::left, std::memory_order_seq_cst);
+  changed();
+}
+
+void TcpTransport::heed_lost_place() {
+  log(LogLevel::error,
+      "LAPI: the meeting place of the job, `shima run --lapi`, has ended; tasks without a "
+      "connection cannot be reached");
+  has_place_ = false;
+  lose_all(false);
+}
+
+// All other tasks, or only those without a connection.
+void TcpTransport::lose_all(bool connected) {
+  for (int task = 0; task < number_.tasks; ++task)
+    if (task != number_.task && (connected || connection(task) == nullptr)) lose(task);
+}
+
+void TcpTransport::lose(int task) {
+  Peer& there = peer(task);
+  if (there.shown == Standing::left || there.is_told) return;
+  there.is_told = true;
+  there.is_lost.store(true, std::memory_order_seq_cst);
+  changed();
+  events_.on_lost(task);
+}
+
+// A task whose connection has ended has left or is lost; if nobody says so, it cannot be reached.
+void TcpTransport::check_ends() {
+  bool is_open = false;
+  const auto now = Clock::now();
+  for (int task = 0; task < number_.tasks; ++task) {
+    Peer& there = peer(task);
+    if (!there.end_seen || there.is_told || there.shown != Standing::running) continue;
+    if (there.ended_at == Clock::time_point{}) there.ended_at = now;
+    if (now - there.ended_at >= grace || !has_place_)
+      lose(task);
+    else
+      is_open = true;
+  }
+  has_ends_ = is_open;
+}
+
+}  // namespace shima::lapi

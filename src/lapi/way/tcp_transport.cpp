@@ -1,0 +1,167 @@
+#include "lapi/way/tcp_transport.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "base/log.h"
+
+namespace shima::lapi {
+namespace {
+
+// With so many connections, a call for each costs less than asking which have data.
+constexpr std::size_t few = 4;
+
+}  // namespace
+
+TcpTransport::TcpTransport(const TaskNumber& number)
+    : number_(number),
+      peers_(static_cast<std::size_t>(number.tasks)),
+      open_(static_cast<std::size_t>(number.tasks)),
+      addresses_(static_cast<std::size_t>(number.tasks)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      nudge_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+// A task that has left is seen to run until the last of what it has sent has been received.
+Standing TcpTransport::standing(int task) {
+  Peer& there = peer(task);
+  if (there.is_lost.load(std::memory_order_seq_cst)) return Standing::lost;
+  const Standing shown = there.shown.load(std::memory_order_seq_cst);
+  const Connection* stream = shown == Standing::left ? connection(task) : nullptr;
+  return stream != nullptr && !stream->has_ended() ? Standing::running : shown;
+}
+
+void TcpTransport::give_up(int task) {
+  log(LogLevel::error, "LAPI: task {} has sent a message that is malformed; it is ignored from now",
+      task);
+  peer(task).is_broken = true;
+  peer(task).is_lost = true;
+  if (Connection* stream = connection(task)) stream->abort();
+  const std::lock_guard hold(ordering_);
+  unreachable_.push_back(task);
+  kick();
+}
+
+std::size_t TcpTransport::push(int task, std::span<const iovec> pieces) {
+  Connection* stream = connection(task);
+  if (stream == nullptr) {
+    want(task);
+    return 0;
+  }
+  const std::size_t taken = stream->push(pieces);
+  if (stream->has_ended()) note_end(task);
+  if (!stream->has_gathered()) return taken;
+  has_gathered_.store(true, std::memory_order_seq_cst);
+  if (!gather_clock_.load(std::memory_order_seq_cst) && !gather_clock_.exchange(true)) kick();
+  return taken;
+}
+
+bool TcpTransport::has_room(int task) {
+  const Connection* stream = connection(task);
+  if (stream != nullptr) return stream->has_room();
+  const Peer& there = peer(task);
+  return there.shown == Standing::running && !there.is_wanted;
+}
+
+std::size_t TcpTransport::pull(int task, std::span<const iovec> pieces) {
+  Connection* stream = connection(task);
+  return stream == nullptr ? 0 : stream->pull(pieces);
+}
+
+bool TcpTransport::has_data(int task) {
+  const Connection* stream = connection(task);
+  return stream != nullptr && stream->has_data() && !peer(task).is_broken;
+}
+
+Status TcpTransport::copy(int task, Direction, std::span<const Piece>, std::span<const Piece>) {
+  return fail(Code::internal, fmt::format("the memory of task {} is on another node", task));
+}
+
+void TcpTransport::look() {
+  const std::size_t count = open_count_.load(std::memory_order_acquire);
+  const auto look_at = [&](Connection& stream, int task) {
+    if (stream.has_ended()) return note_end(task);
+    stream.look();
+    if (stream.has_ended()) note_end(task);
+  };
+  if (count <= few) {
+    for (std::size_t i = 0; i < count; ++i) {
+      Connection& stream = *open_[i].load(std::memory_order_acquire);
+      look_at(stream, stream.task());
+    }
+    return;
+  }
+  std::array<epoll_event, 64> ready;
+  const int found = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
+  for (int i = 0; i < found; ++i) {
+    const auto task = static_cast<int>(ready[static_cast<std::size_t>(i)].data.u32);
+    if (Connection* stream = connection(task)) look_at(*stream, task);
+  }
+}
+
+void TcpTransport::flush() {
+  if (!has_gathered_.load(std::memory_order_seq_cst)) return;
+  has_gathered_.store(false, std::memory_order_seq_cst);
+  const std::size_t count = open_count_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    Connection& stream = *open_[i].load(std::memory_order_acquire);
+    if (!stream.has_gathered()) continue;
+    stream.flush();
+    if (stream.has_gathered()) has_gathered_.store(true, std::memory_order_seq_cst);
+  }
+}
+
+void TcpTransport::sleep(std::uint32_t limit_us) {
+  std::array<pollfd, 2> watched{{{epoll_.get(), POLLIN, 0}, {nudge_.get(), POLLIN, 0}}};
+  const timespec limit{limit_us / 1'000'000, static_cast<long>(limit_us % 1'000'000) * 1000};
+  ::ppoll(watched.data(), watched.size(), &limit, nullptr);
+  std::uint64_t nudges = 0;
+  if (watched[1].revents != 0) std::ignore = ::read(nudge_.get(), &nudges, sizeof nudges);
+}
+
+void TcpTransport::end_sleep() {
+  has_sleeper_.store(false, std::memory_order_seq_cst);
+  if (bell_->attendants.sleepers.load(std::memory_order_seq_cst) != 0) call_on_duty();
+}
+
+void TcpTransport::wake_sleeper() {
+  const std::uint64_t once = 1;
+  if (has_sleeper_.load(std::memory_order_seq_cst))
+    std::ignore = ::write(nudge_.get(), &once, sizeof once);
+}
+
+void TcpTransport::look_at_bell() {
+  if (is_resting_.load(std::memory_order_seq_cst) && is_resting_.exchange(false)) kick();
+}
+
+void TcpTransport::call_on_duty() {
+  if (on_duty_.load(std::memory_order_seq_cst)) return;
+  is_called_.store(true, std::memory_order_seq_cst);
+  kick();
+}
+
+void TcpTransport::kick() {
+  const std::uint64_t once = 1;
+  std::ignore = ::write(wake_.get(), &once, sizeof once);
+}
+
+void TcpTransport::changed() {
+  changes_.fetch_add(1, std::memory_order_seq_cst);
+  if (bell_ == nullptr) return;
+  bell_->ring_all();
+  wake_sleeper();
+}
+
+// A connection has ended; the meeting place says why, or else the task cannot be reached.
+void TcpTransport::note_end(int task) {
+  if (peer(task).end_seen.exchange(true)) return;
+  has_ends_ = true;
+  changes_.fetch_add(1, std::memory_order_seq_cst);
+  kick();
+}
+
+}  // namespace shima::lapi

@@ -1,0 +1,176 @@
+// The tasks on other nodes: a TCP connection for each pair that talks, made when first needed.
+//
+// The lower task of a pair connects, the higher one asks it to through the meeting place, so two
+// connections never cross. Connections are authenticated by secrets that the tasks hear from the
+// meeting place. Who receives: a thread of the program that waits or polls, or else one thread of
+// the transport, which sleeps at all sockets. That thread goes *off duty* when it finds that the
+// program attends, and returns once nothing has attended for a millisecond, so that it is not woken
+// for bytes that another thread receives. It also hears the meeting place, and sends what has been
+// gathered if no other thread does.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/unique_fd.h"
+#include "group/net/server.h"
+#include "lapi/way/bell.h"
+#include "lapi/way/connection.h"
+#include "lapi/way/meeting.h"
+#include "lapi/way/transport.h"
+
+namespace shima::lapi {
+
+class TcpTransport : public Transport {
+ public:
+  // Connects to the meeting place, and waits until it says which memory the node's tasks share.
+  [[nodiscard]] static Result<std::unique_ptr<TcpTransport>> join(const ServiceAddress& place,
+                                                                  const TaskNumber& number);
+  ~TcpTransport() override { leave(); }
+  // What the place has said: `make` or `map`.
+  [[nodiscard]] const MeetingNotice& memory() const { return memory_; }
+  // Lets the others see the task, which has made this memory, if any.
+  [[nodiscard]] Status settle(const SharedRef& made, Bell& bell);
+
+  struct Events {
+    std::function<void(int)> on_lost;
+    std::function<void()> serve;
+  };
+  // Starts the thread, which calls the events.
+  [[nodiscard]] Status watch(Events events);
+  void show_left();
+  void leave();
+  void show_meetings(std::uint64_t count) { own_meetings_ = count; }
+  // Grows whenever a task appears or leaves.
+  [[nodiscard]] std::uint32_t changes() const { return changes_.load(std::memory_order_seq_cst); }
+
+  // For the dispatcher: receives what has arrived.
+  void look();
+  void flush();
+
+  // A thread of the program that sleeps at the sockets; at most one. False if there is one.
+  [[nodiscard]] bool begin_sleep() { return !has_sleeper_.exchange(true); }
+  void sleep(std::uint32_t limit_us);
+  void end_sleep();
+  void wake_sleeper();
+  // A thread of the program attends from now on.
+  void note_attendance() { attendances_.fetch_add(1, std::memory_order_relaxed); }
+  // Threads of the program have ended to attend, or the bell's settings have changed.
+  void look_at_bell();
+  // A thread of the program sleeps elsewhere: the transport's thread receives.
+  void call_on_duty();
+
+  [[nodiscard]] Standing standing(int task) override;
+  [[nodiscard]] std::uint64_t meetings(int task) override { return peer(task).meetings; }
+  void give_up(int task) override;
+  [[nodiscard]] std::size_t push(int task, std::span<const iovec> pieces) override;
+  [[nodiscard]] bool has_room(int task) override;
+  void notify(int) override {}
+  [[nodiscard]] std::size_t pull(int task, std::span<const iovec> pieces) override;
+  [[nodiscard]] bool has_data(int task) override;
+  [[nodiscard]] Reach reach(int) override { return Reach::none; }
+  [[nodiscard]] Status copy(int task, Direction direction, std::span<const Piece> here,
+                            std::span<const Piece> there) override;
+  void wake_waiters(int) override {}
+
+ private:
+  struct Peer {
+    std::atomic<Standing> shown{Standing::absent};
+    std::atomic<bool> is_lost{false};
+    std::atomic<bool> is_broken{false};  // nothing more is read from it
+    std::atomic<bool> is_wanted{false};  // a connection has been asked for
+    std::atomic<bool> end_seen{false};   // of the connection
+    std::atomic<std::uint64_t> meetings{0};
+    std::atomic<Connection*> connection{nullptr};
+    std::unique_ptr<Connection> owned;
+    bool is_told = false;        // these are the thread's: that the task is lost
+    Clock::time_point ended_at;  // when it has heard of the end
+  };
+
+  explicit TcpTransport(const TaskNumber& number);
+  [[nodiscard]] Peer& peer(int task) { return peers_[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] Connection* connection(int task) {
+    return peer(task).connection.load(std::memory_order_acquire);
+  }
+
+  // Connecting (tcp_connect.cpp).
+  [[nodiscard]] Status meet(const ServiceAddress& place);
+  [[nodiscard]] Status start_server();
+  [[nodiscard]] bool welcome(Server::Visitor& visitor);
+  void want(int task);
+  void order_connection(int task);
+  void connect_all();
+  [[nodiscard]] Result<UniqueFd> reach_peer(int task);
+  void adopt(int task, UniqueFd socket);
+  void tell_place(const MeetingNotice& notice);
+  void send_all_gathered();
+
+  // The thread (tcp_thread.cpp).
+  void run();
+  void wait();
+  [[nodiscard]] std::int64_t patience_us();
+  void kick();
+  void serve_sockets();
+  [[nodiscard]] bool is_attended();
+  void think_about_duty();
+  void send_gathered();
+  void hear();
+  void heed(const MeetingNotice& notice);
+  void heed_joined(const MeetingNotice& notice);
+  void heed_left(const MeetingNotice& notice);
+  void heed_lost_place();
+  void lose(int task);
+  void lose_all(bool connected);
+  void check_ends();
+  void note_end(int task);
+  void changed();
+
+  TaskNumber number_;
+  std::vector<Peer> peers_;
+  Bell* bell_ = nullptr;
+  Events events_;
+  std::atomic<std::uint32_t> changes_{0};
+  std::atomic<std::uint64_t> own_meetings_{0};
+
+  UniqueFd meeting_;
+  std::atomic<bool> has_place_{true};
+  std::mutex telling_;
+  MeetingNotice memory_;
+  std::vector<std::byte> heard_;  // of notices
+  std::size_t heard_bytes_ = 0;
+  std::unique_ptr<Server> server_;
+
+  std::mutex adopting_;
+  std::vector<std::atomic<Connection*>> open_;  // the first open_count_
+  std::atomic<std::size_t> open_count_{0};
+  std::mutex ordering_;
+  std::condition_variable ordered_;
+  std::deque<int> orders_;                 // of connections
+  std::vector<int> unreachable_;           // tasks, for the thread
+  std::vector<ServiceAddress> addresses_;  // of tasks, under ordering_
+  std::thread connector_;
+
+  UniqueFd epoll_;
+  UniqueFd wake_;   // eventfd: for the thread
+  UniqueFd nudge_;  // eventfd: for a thread of the program that sleeps at the sockets
+  std::atomic<bool> has_sleeper_{false};
+  std::atomic<bool> has_gathered_{false};
+  std::atomic<bool> gather_clock_{false};  // the thread looks at what has been gathered
+  std::atomic<bool> on_duty_{true};
+  std::atomic<bool> is_resting_{false};  // off duty without a clock
+  std::atomic<bool> is_called_{false};
+  std::atomic<std::uint64_t> attendances_{0};
+  std::uint64_t seen_attendances_ = 0;
+  std::atomic<bool> has_ends_{false};  // some connection has ended, and it is not known why
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> has_left_{false};
+  std::thread thread_;
+};
+
+}  // namespace shima::lapi
