@@ -204,8 +204,8 @@ class TwoHosts:
         crossed, self._wire_start = now - self._wire_start, now
         return crossed
 
-    def mpi_command(self, mpiexec, ranks, command):
-        """The whole command that starts the ranks in blocks on the hosts, launched from the first."""
+    def mpi_command(self, mpiexec, ranks, command, before=()):
+        """The whole command that starts the ranks in blocks on the hosts, launched from the first; `before` starts mpiexec."""
         hosts = len(self.names)
         ends = [-(-ranks * (host + 1) // hosts) for host in range(hosts)]
         split = [(name, end - begin) for name, begin, end in zip(self.names, [0, *ends], ends)]
@@ -215,7 +215,7 @@ class TwoHosts:
         else:
             hosts = ",".join(f"{name}:{count}" for name, count in split)
             options = ["-launcher", "ssh", "-launcher-exec", f"{self.state}/ssh", "-hosts", hosts]
-        return self.enter(0) + [str(mpiexec), *options, "-n", str(ranks), *command]
+        return self.enter(0) + [*before, str(mpiexec), *options, "-n", str(ranks), *command]
 
     def _openmpi_options(self, version, split):
         hostfile = self.state / "hostfile"
@@ -231,7 +231,7 @@ class TwoHosts:
         """subprocess.run of mpi_command, repeated if Open MPI's daemon exits before it has started a
         rank, as happens about once in some hundred runs; permits Open MPI to run as root."""
         env = dict(options.pop("env", os.environ), **ROOT_ENVIRONMENT, TMPDIR=str(self.state))
-        whole = self.mpi_command(mpiexec, ranks, command)
+        whole = self.mpi_command(mpiexec, ranks, command, options.pop("before", ()))
         job = subprocess.run(whole, env=env, **options)
         if job.returncode != 0 and self._daemon_did_not_start():
             print("two_hosts: the launcher's daemon did not start; starting the job again", file=sys.stderr)

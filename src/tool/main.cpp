@@ -78,7 +78,9 @@ void add_job_options(CLI::App& command, JobOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 24));
   command.add_flag("--stats", options.stats, "Print statistics of each file at the end of the job");
-  command.add_flag("--lapi", options.lapi, "Start tasks of a LAPI job on this machine (lapi.h)");
+  command.add_flag("--lapi", options.lapi,
+                   "Start N tasks of a LAPI job (lapi.h) on this machine; without -n, let a "
+                   "launcher start them");
   command.add_option("--mpiexec", options.mpiexec, "The launcher to use")->type_name("PATH");
   command
       .add_option("--mpi-arg", options.mpiexec_arguments,

@@ -111,7 +111,8 @@ Outcome<Command> job_command(const JobOptions& options) {
   if (auto status = must_be_installed(*mpi); !status) return std::unexpected(status.error());
   auto mpiexec = find_mpiexec(*mpi, options.mpiexec);
   if (!mpiexec) return std::unexpected(mpiexec.error());
-  Command command = launcher_command(*mpiexec, options.ranks, options.mpiexec_arguments);
+  Command command =
+      launcher_command(*mpiexec, std::max(options.ranks, 1), options.mpiexec_arguments);
   for (std::string& word : rank_command(*mpi, options.process)) command.push_back(std::move(word));
   return command;
 }
@@ -125,7 +126,8 @@ Outcome<int> run_lapi_tasks(const JobOptions& options) {
     return refuse("shima run --lapi", "only -n, --one-space and --log go with it",
                   "leave out the options for MPI programs");
   if (!process.log_level.empty()) setenv("SHIMA_LOG", process.log_level.c_str(), 1);
-  return run_lapi_job(process.program, options.ranks, process.one_space);
+  if (options.ranks == 0 && !process.one_space) return run_lapi_launcher(process.program);
+  return run_lapi_job(process.program, std::max(options.ranks, 1), process.one_space);
 }
 
 }  // namespace

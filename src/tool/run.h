@@ -23,7 +23,7 @@ struct ProcessOptions {
 
 struct JobOptions {
   ProcessOptions process;
-  int ranks = 1;
+  int ranks = 0;  // 0: not given
   bool stats = false;
   bool lapi = false;  // LAPI tasks instead of MPI ranks
   std::string mpiexec;

@@ -2,6 +2,8 @@
 // the same address layout, because LAPI programs send addresses of functions and static variables
 // to other tasks. The others go on when a task ends. For a task that ends before LAPI_Init, this
 // process tells them so.
+//
+// What a launcher starts meets at a server of this process instead (lapi/way/meeting_place.h).
 #include "tool/launch/lapi_job.h"
 
 #include <fcntl.h>
@@ -19,7 +21,10 @@
 #include <cstring>
 #include <vector>
 
+#include "group/net/job_network.h"
 #include "lapi/way/job_memory.h"
+#include "lapi/way/meeting_place.h"
+#include "tool/launch/mpiexec.h"
 #include "tool/launch/one_space.h"
 #include "tool/launch/supervise.h"
 
@@ -36,6 +41,12 @@ void give_stdin(int task) {
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
 }
 
+// For this process and those that it starts.
+void keep_addresses() {
+  const int now = personality(0xffffffff);
+  if (now >= 0) personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE);
+}
+
 [[noreturn]] void be_task(const Command& program, const JobPlace& place, bool one_space,
                           const sigset_t& mask) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -43,8 +54,7 @@ void give_stdin(int task) {
   give_stdin(place.task);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   if (one_space) become_task(program);
-  const int now = personality(0xffffffff);
-  if (now >= 0) personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE);
+  keep_addresses();
   const Failure failure = become(program);
   std::fprintf(stderr, "shima: %s: %s; %s\n", failure.thing.c_str(), failure.rule.c_str(),
                failure.advice.c_str());
@@ -140,6 +150,19 @@ Outcome<int> run_lapi_job(const Command& program, int tasks, bool one_space) {
   if (started) return job.code();
   return refuse(program.front(), fmt::format("cannot start {} tasks (fork failed)", tasks),
                 "check the limits on processes and memory");
+}
+
+// The secret is in the environment alone: launchers pass that on over their own connections.
+Outcome<int> run_lapi_launcher(const Command& command) {
+  std::vector<SocketAddress> addresses;
+  for (const OwnAddress& own : own_addresses()) addresses.push_back(own.address);
+  if (addresses.empty()) addresses = shared_with({}, {});
+  const auto place = lapi::MeetingPlace::start(addresses);
+  if (!place)
+    return refuse("shima run --lapi", describe(place.error()), "check this machine's network");
+  setenv(lapi::job_variable, lapi::describe((*place)->address()).c_str(), 1);
+  keep_addresses();
+  return supervise(with_forwarded_settings(command));
 }
 
 }  // namespace shima::tool

@@ -1,4 +1,4 @@
-// `shima run --lapi -n N program`: a job of LAPI tasks on this machine.
+// `shima run --lapi`: a job of LAPI tasks on this machine, or what a launcher starts on several.
 #pragma once
 
 #include "tool/common/failure.h"
@@ -9,5 +9,9 @@ namespace shima::tool {
 // Starts the tasks and waits for all. Returns the first exit code that is not 0, by task; 128 + its
 // signal for a task that was killed.
 [[nodiscard]] Outcome<int> run_lapi_job(const Command& program, int tasks, bool one_space);
+
+// Runs a command (a launcher, or a program as the only task) with a place where the tasks that it
+// starts meet; returns its exit code.
+[[nodiscard]] Outcome<int> run_lapi_launcher(const Command& command);
 
 }  // namespace shima::tool

@@ -182,4 +182,18 @@ Command launcher_command(const Mpiexec& mpiexec, int ranks, const std::vector<st
   return command;
 }
 
+Command with_forwarded_settings(const Command& command) {
+  const std::string name = fs::path(command.front()).filename().string();
+  const auto starts_with = [&](const char* word) { return name.starts_with(word); };
+  const auto path = find_program(command.front());
+  if (!path || !(starts_with("mpiexec") || starts_with("mpirun") || starts_with("orterun") ||
+                 starts_with("prterun")))
+    return command;
+  if (identify_mpiexec(*path).family != MpiFamily::openmpi) return command;
+  Command with{command.front()};
+  forward_settings(with);
+  with.insert(with.end(), command.begin() + 1, command.end());
+  return with;
+}
+
 }  // namespace shima::tool

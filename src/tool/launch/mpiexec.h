@@ -28,4 +28,8 @@ struct Mpiexec {
 [[nodiscard]] Command launcher_command(const Mpiexec& mpiexec, int ranks,
                                        const std::vector<std::string>& extra);
 
+// A command that the user has written. If it is Open MPI's launcher, options are added that let it
+// export Shima's settings to other nodes; their values are not in its arguments.
+[[nodiscard]] Command with_forwarded_settings(const Command& command);
+
 }  // namespace shima::tool
