@@ -3,6 +3,7 @@
 from sections.columns import Columns, SmallPieces
 from sections.delegated_net import DelegatedNet
 from sections.delegation import Delegation
+from sections.dsm import Dsm
 from sections.hosts import SlowWire, TwoHosts
 from sections.irregular import Irregular, IrregularMemory
 from sections.list_io import ListIo
@@ -21,4 +22,4 @@ from sections.subgroup import Subgroup
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(),
             Subarray3d(), Subarray4d(), Random(), TwoHosts(), SlowWire(), ListIo(), SmallCosts(), Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
-            Delegation(), DelegatedNet(), Spaces(), Subgroup()]
+            Delegation(), DelegatedNet(), Dsm(), Spaces(), Subgroup()]

@@ -260,6 +260,54 @@ TEST_P(DsmSockets, AServerRefusesWhatItsTableForbids) {
   EXPECT_EQ(apart.first->read(1, 128, bytes_of(data)).error().code, Code::peer_lost);
 }
 
+// A member of the job that sends anything: the server refuses it, or does what is allowed.
+TEST_P(DsmSockets, ArbitraryRequestsDoNoHarm) {
+  const auto serve = GetParam() == By::udp ? serve_by_udp : serve_by_tcp;
+  const std::array<SocketAddress, 1> places{loopback()};
+  constexpr std::uint64_t small = 4096;
+  Pair pair(small, false);
+  const auto way = serve(pair.first->own(), 2, {.task = 0}, places).value();
+  const ServiceAddress address = way->address();
+  std::mt19937_64 dice(7);
+  const auto random_request = [&] {
+    const std::uint64_t near = dice() % (2 * small);
+    const std::array<std::uint64_t, 4> numbers{0, near, dice(), ~near};
+    return Request{static_cast<Request::Kind>(dice() % 7),
+                   static_cast<std::uint32_t>(dice() % 4 == 0 ? dice() : dice() % 4 | 64U << 8),
+                   numbers[dice() % 4],
+                   dice() % 2 == 0 ? 8 : numbers[dice() % 4],
+                   {dice(), dice()}};
+  };
+  for (int round = 0; round < 200; ++round) {
+    UniqueFd socket;
+    if (GetParam() == By::udp) {
+      socket = UniqueFd(::socket(AF_INET, SOCK_DGRAM, 0));
+      ASSERT_EQ(::connect(socket.get(), as_sockaddr(address.endpoints[0]),
+                          length_of(address.endpoints[0])),
+                0);
+    } else if (round < 1) {  // it admits as many as there are other tasks
+      socket = connect_to(address, std::chrono::seconds(1)).value();
+    } else {
+      break;
+    }
+    for (int i = 0; i < 20; ++i) {
+      struct {
+        ServiceAddress::Secret secret;
+        std::uint64_t task;
+        std::uint64_t number;
+        Request request;
+        std::array<std::uint64_t, 4> data;
+      } datagram{address.asker, dice() % 3, dice() % 3 == 0 ? 0 : dice(), random_request(), {}};
+      const std::size_t len = dice() % 4 == 0 ? dice() % sizeof datagram : sizeof datagram;
+      const bool is_sent =
+          GetParam() == By::udp
+              ? ::send(socket.get(), &datagram, len, MSG_NOSIGNAL) >= 0
+              : ::send(socket.get(), &datagram.request, sizeof(Request), MSG_NOSIGNAL) >= 0;
+      if (!is_sent) break;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, DsmSockets, testing::Values(By::tcp, By::tcp_spinning, By::udp),
                          [](const auto& way) {
                            return way.param == By::tcp   ? "tcp"
