@@ -64,24 +64,24 @@ Status check_same_way(std::span<const Introduction> all, int own_way) {
   return {};
 }
 
-// Where this task serves: at the loopback address if all tasks are near, else where the others of
+// Where this task serves: at the loopback address if all tasks are near, else where the tasks of
 // other hosts reach it.
-Result<std::vector<SocketAddress>> own_places(LapiJob& job, const Memory& memory, bool apart) {
+Result<std::vector<SocketAddress>> own_places(LapiJob& job, const Memory& memory) {
   const std::vector<OwnAddress> own = own_addresses();
   SHIMA_TRY_ASSIGN(const auto shown_by_all, job.gather(shown(own)));
   std::vector<NodeAddresses> others;
   for (int task = 0; task < memory.tasks(); ++task)
-    if (!apart && !memory.is_near(task))
-      others.push_back(shown_by_all[static_cast<std::size_t>(task)]);
+    if (!memory.is_near(task)) others.push_back(shown_by_all[static_cast<std::size_t>(task)]);
   std::uint64_t is_alone = others.empty() ? 1 : 0;
   SHIMA_TRY_ASSIGN(const auto alone, job.gather(is_alone));
   for (const std::uint64_t one : alone) is_alone &= one;
-  return is_alone != 0 ? shared_with(own, {}) : listening_addresses(own, others);
+  std::vector<SocketAddress> places;
+  if (is_alone == 0) places = listening_addresses(own, others);
+  return places.empty() ? shared_with(own, {}) : places;
 }
 
-Result<std::unique_ptr<SocketWay>> serve_sockets(LapiJob& job, const Memory& memory, int way,
-                                                 bool apart) {
-  SHIMA_TRY_ASSIGN(const auto places, own_places(job, memory, apart));
+Result<std::unique_ptr<SocketWay>> serve_sockets(LapiJob& job, const Memory& memory, int way) {
+  SHIMA_TRY_ASSIGN(const auto places, own_places(job, memory));
   SocketOptions options{.task = job.task(),
                         .spins = way != DSM_WAY_TCP,
                         .is_lost = [&job](int task) { return job.is_lost(task); }};
@@ -93,7 +93,7 @@ Result<std::unique_ptr<SocketWay>> serve_sockets(LapiJob& job, const Memory& mem
   return served;
 }
 
-Status prepare_way(::dsm& made, std::span<const Introduction> all, int way, bool apart) {
+Status prepare_way(::dsm& made, std::span<const Introduction> all, int way) {
   if (way == DSM_WAY_BEST || way == DSM_WAY_LAPI) {
     std::vector<std::uint64_t> bases;
     bases.reserve(all.size());
@@ -105,7 +105,7 @@ Status prepare_way(::dsm& made, std::span<const Introduction> all, int way, bool
     return fail(Code::bad_argument,
                 fmt::format("dsm_open: the job has {} tasks, and TCP and UDP are for at most {}",
                             made.job->tasks(), most_socket_tasks));
-  SHIMA_TRY_ASSIGN(auto served, serve_sockets(*made.job, *made.memory, way, apart));
+  SHIMA_TRY_ASSIGN(auto served, serve_sockets(*made.job, *made.memory, way));
   made.memory->set_way(std::move(served));
   return {};
 }
@@ -139,7 +139,7 @@ Result<std::unique_ptr<::dsm>> open_memory(std::uint64_t size_bytes, int way) {
   for (const Introduction& one : all) refs.push_back(one.segment);
   made->memory = std::make_unique<Memory>(
       *std::move(segment), refs, Memory::Options{made->job->task(), way == DSM_WAY_BEST, apart});
-  SHIMA_TRY(prepare_way(*made, all, way, apart));
+  SHIMA_TRY(prepare_way(*made, all, way));
   prepare_changes(*made);
   {
     const std::lock_guard hold(opened().mutex);

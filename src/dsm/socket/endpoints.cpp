@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
+#include "base/cpu_mask.h"
 
 namespace shima::dsm {
 namespace {
@@ -24,6 +25,14 @@ UniqueFd open_at(int kind, SocketAddress& address) {
       ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &len) != 0)
     return {};
   return socket;
+}
+
+// Calls of a spinning wait between two looks at the clock, and how often it gives the core away: on
+// one core at once, since the peer needs it.
+constexpr unsigned calls_between_looks = 64;
+unsigned calls_between_yields() {
+  static const unsigned calls = CpuMask::own().count() < 2 ? 1 : 128;
+  return calls;
 }
 
 }  // namespace
@@ -51,9 +60,9 @@ bool wait_readable(int socket, bool spins, int timeout_ms) {
   constexpr auto patience = std::chrono::milliseconds(1);
   if (spins) {
     const auto until = Clock::now() + patience;
-    for (unsigned i = 1; i % 64 != 0 || Clock::now() < until; ++i) {
+    for (unsigned i = 1; i % calls_between_looks != 0 || Clock::now() < until; ++i) {
       if (::poll(&watched, 1, 0) > 0) return true;
-      if (i % 8 == 0) sched_yield();
+      if (i % calls_between_yields() == 0) sched_yield();
     }
   }
   int ready = 0;
@@ -77,8 +86,8 @@ bool receive_exactly(int socket, void* data, std::size_t len_bytes, bool spins) 
       continue;
     }
     if (vain++ == 0) until = Clock::now() + std::chrono::milliseconds(1);
-    if (vain % 8 == 0) sched_yield();
-    if (vain % 64 == 0 && Clock::now() > until) break;
+    if (vain % calls_between_yields() == 0) sched_yield();
+    if (vain % calls_between_looks == 0 && Clock::now() > until) break;
   }
   return done == len_bytes || receive_all(socket, begin + done, len_bytes - done);
 }

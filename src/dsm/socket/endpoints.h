@@ -17,8 +17,8 @@ namespace shima::dsm {
                                                            std::span<const SocketAddress> addresses,
                                                            ServiceAddress& address);
 
-// Waits until a socket is readable. A spinning wait polls for up to a millisecond first, and gives
-// the core away now and then. False after `timeout_ms` (negative: no limit).
+// Waits until a socket is readable. A spinning wait polls for up to a millisecond first. False
+// after `timeout_ms` (negative: no limit).
 [[nodiscard]] bool wait_readable(int socket, bool spins, int timeout_ms);
 
 // Receives exactly so many bytes from a connection, after an optional spin.
