@@ -73,6 +73,8 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
   const auto digest = join_digests(mine);
   if (!digest) {
     call_.channel.end_transfer();
+    // Another member may still be writing what this one has left.
+    if (call_.channel.messenger() == nullptr) call_.channel.wait_for_transfers();
     return std::unexpected(digest.error());
   }
   call_.history.end(digest->last_ns);
@@ -135,6 +137,7 @@ Result<CollectiveResult> CollectiveTransfer::finish_all(const Result<std::uint64
 }
 
 Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine) {
+  const std::uint64_t disk_ns = call_.counters.disk_ns;
   const ScopedTimer timer(call_.counters.exchange_ns);
   fault_point(FaultPhase::post);
   const auto work = [&] { return write_left(); };
@@ -150,6 +153,7 @@ Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine
         .needs_work = leaves};
   });
   SHIMA_TRY_ASSIGN(const auto joined, call_.channel.combine(brought, join_digest));
+  call_.counters.exchange_ns -= call_.counters.disk_ns - disk_ns;  // of write_left()
   Digest all;
   std::memcpy(&all, joined.data(), sizeof all);
   return all;

@@ -50,7 +50,8 @@ void for_each_piece(const Slice& file, Visit visit) {
 }  // namespace
 
 bool is_small_write(const Slice& file) {
-  if (file.len_bytes == 0 || !are_few(file.len_bytes, 1) || file.pattern.is_contiguous())
+  if (file.len_bytes == 0 || !are_few(file.len_bytes, 1) || file.pattern.is_contiguous() ||
+      !file.pattern.ordered())
     return false;
   const std::uint64_t pieces = estimate_pieces(file);
   return pieces > 1 && pieces <= most_pieces;
@@ -91,7 +92,7 @@ Status SmallWrites::add(std::span<const std::byte> packed) {
 Status SmallWrites::write(
     FunctionRef<Status(FileOffset offset, std::span<const iovec> pieces)> write) {
   const auto earlier = [](const Piece& a, const Piece& b) { return a.offset < b.offset; };
-  if (!std::ranges::is_sorted(pieces_, earlier)) std::ranges::stable_sort(pieces_, earlier);
+  if (!std::ranges::is_sorted(pieces_, earlier)) std::ranges::sort(pieces_, earlier);
   for (std::size_t i = 0; i < pieces_.size();) {
     const FileOffset begin{pieces_[i].offset};
     std::int64_t end = begin.value;

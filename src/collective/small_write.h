@@ -4,7 +4,8 @@
 // A member packs the places of its pieces and their bytes. Another one collects what all have left,
 // sorts the pieces by their place in the file, and writes those that follow each other at once. So
 // the members together make one system call where each would make several, and wait for one meeting
-// instead of three. Bytes of one member that overlap are written in its order.
+// instead of three. A member whose pieces overlap, or are not in file order, leaves none: they
+// would have to be written in its order.
 #pragma once
 
 #include <sys/uio.h>

@@ -171,8 +171,18 @@ Result<std::uint64_t> JointFile::move_together(Direction direction,
 
 Result<CollectiveResult> JointFile::move_round(Direction direction, const Result<Transfer>& piece,
                                                std::uint64_t more_rounds, Counters& counters) {
-  if (piece && (leaves_write(direction, piece->file) || needs_no_plan(direction, piece->file)))
-    return move_at_once(direction, *piece, more_rounds, counters);
+  if (piece && leaves_write(direction, piece->file)) {
+    const auto packed = caught([&]() -> Result<std::uint64_t> {
+      pack_small_write(piece->file, piece->memory, left_);
+      return piece->file.len_bytes;
+    });
+    ++counters.small_writes;
+    return bring_nothing(direction, *piece, {packed, left_, more_rounds}, counters);
+  }
+  if (piece && needs_no_plan(direction, piece->file)) {
+    const auto own = caught([&] { return own_.move(direction, *piece, counters); });
+    return bring_nothing(direction, *piece, {own, {}, more_rounds}, counters);
+  }
   auto access = caught([&] { return access_of(direction, piece, more_rounds); });
   const bool has_data = access && access->post.len_bytes > 0;
   if (access) {
@@ -208,29 +218,23 @@ bool JointFile::needs_no_plan(Direction direction, const Slice& file) const {
          are_close(bounds_of(file));
 }
 
-Result<CollectiveResult> JointFile::move_at_once(Direction direction, const Transfer& piece,
-                                                 std::uint64_t more_rounds, Counters& counters) {
+// A member that has moved its bytes, or leaves them, meets the others.
+Result<CollectiveResult> JointFile::bring_nothing(Direction direction, const Transfer& piece,
+                                                  const MovedBefore& moved, Counters& counters) {
   counters.file_pieces += estimate_pieces(piece.file);
   counters.memory_pieces += estimate_pieces(piece.memory);
-  const bool leaves = leaves_write(direction, piece.file);
-  const auto own = caught([&]() -> Result<std::uint64_t> {
-    if (!leaves) return own_.move(direction, piece, counters);
-    pack_small_write(piece.file, piece.memory, left_);
-    ++counters.small_writes;
-    return piece.file.len_bytes;
-  });
   Result<MemberAccess> rest;
-  rest->digest.more_rounds = more_rounds;
+  rest->digest.more_rounds = moved.more_rounds;
   rest->digest.last_ns = last_ns_;
-  if (!own) rest = std::unexpected(own.error());
+  if (!moved.len_bytes) rest = std::unexpected(moved.len_bytes.error());
   CollectiveCall call = call_of(direction, counters);
   call.has_moved_own = true;
-  if (leaves && own) call.left = left_;
+  call.left = moved.left;
   CollectiveTransfer transfer(call);
   SHIMA_TRY(transfer.start(std::move(rest)));
   SHIMA_TRY_ASSIGN(CollectiveResult result, transfer.finish(0));
   last_ns_ = result.duration_ns;
-  result.len_bytes = *own;
+  result.len_bytes = *moved.len_bytes;
   return result;
 }
 

@@ -89,8 +89,14 @@ class JointFile final : public File {
   Status flush_together();
   [[nodiscard]] bool leaves_write(Direction direction, const Slice& file) const;
   [[nodiscard]] bool needs_no_plan(Direction direction, const Slice& file) const;
-  Result<CollectiveResult> move_at_once(Direction direction, const Transfer& piece,
-                                        std::uint64_t more_rounds, Counters& counters);
+  // What a member has done before the first meeting of a call.
+  struct MovedBefore {
+    const Result<std::uint64_t>& len_bytes;
+    std::span<const std::byte> left;  // its small write, if it leaves one
+    std::uint64_t more_rounds = 0;
+  };
+  Result<CollectiveResult> bring_nothing(Direction direction, const Transfer& piece,
+                                         const MovedBefore& moved, Counters& counters);
   [[nodiscard]] CollectiveCall call_of(Direction direction, Counters& counters);
   Result<CollectiveResult> move_round(Direction direction, const Result<Transfer>& piece,
                                       std::uint64_t more_rounds, Counters& counters);

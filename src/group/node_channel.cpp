@@ -198,8 +198,7 @@ Result<std::span<const std::byte>> NodeChannel::combine(const Result<Contributio
   SHIMA_TRY_ASSIGN(
       const Rendezvous::Maxima all,
       meet({words_of(outcome_of(*this, put)).first, needs_work}, {join, len_bytes, work}));
-  SHIMA_TRY(settled(*this, outcome_of({all.first, 0}), worked ? put : worked,
-                    "starting a collective call"));
+  SHIMA_TRY(settled(*this, outcome_of({all.first, 0}), worked ? put : worked, "a collective call"));
   return std::span<const std::byte>(value_of(0, len_bytes));
 }
 

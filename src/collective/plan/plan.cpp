@@ -23,7 +23,6 @@ constexpr std::uint64_t pull_piece_bytes_apart = 32 * 1024;
 // less than the kernel's work for each piece of a list. If agents wait for each other's lock,
 // writing from the cache shortens the time under the lock by more than the gathering takes.
 constexpr std::uint64_t single_copy_piece_bytes = 8 * 1024;
-constexpr std::uint64_t least_agent_bytes = 512 * 1024;
 constexpr int most_nodes_to_ask_all = 8;  // with more, the number of requests would decide
 
 // The inode locks that agents take: none to read, one each, or one shared by several of them.
@@ -68,17 +67,6 @@ Path gathering_path(const Digest& digest, Locks locks, const Terrain& terrain,
   return piece_bytes >= least ? Path::pull : Path::pack;
 }
 
-// The agents of one subfile on one node take turns at the inode's lock: with few bytes each, the
-// turns cost more than is saved. 0: no limit.
-int most_agents(const Digest& digest, const Terrain& terrain, const Tuning& tuning) {
-  if (terrain.topology.node_count() > 1 || terrain.layout.subfile_count() > 1)
-    return tuning.max_agents;
-  const std::uint64_t worth = std::max<std::uint64_t>(1, digest.len_bytes / least_agent_bytes);
-  if (worth >= static_cast<std::uint64_t>(terrain.topology.size())) return tuning.max_agents;
-  const int most = static_cast<int>(worth);
-  return tuning.max_agents > 0 ? std::min(most, tuning.max_agents) : most;
-}
-
 AgentMap agents_for(Strategy strategy, const Digest& digest, const Terrain& terrain,
                     const Tuning& tuning) {
   const FileRange span{{digest.bounds.lowest}, {digest.bounds.highest}};
@@ -90,7 +78,6 @@ AgentMap agents_for(Strategy strategy, const Digest& digest, const Terrain& terr
     if (terrain.caches != Caches::apart) limits.candidates = AgentCandidates::members;
     return {terrain.topology, terrain.layout, span, limits};
   }
-  limits.max_agents = most_agents(digest, terrain, tuning);
   return {terrain.topology, parts_of(terrain.layout, span), limits};
 }
 
