@@ -124,8 +124,8 @@ class Bench:
             "--repeat", self.options.reps], f"shima_collective={strategy}")
         return record and statistics.median(record["seconds"])
 
-    def median_us(self, hosts, pattern, size, piece, strategy):
-        record = self.start(hosts, 2, ["--op", "write", "--pattern", pattern, "--bytes", size,
+    def median_us(self, hosts, pattern, size, piece, strategy, ranks=2):
+        record = self.start(hosts, ranks, ["--op", "write", "--pattern", pattern, "--bytes", size,
                                        "--piece", piece, "--repeat", 100],
                             f"shima_collective={strategy}")
         if record is None:
@@ -134,20 +134,22 @@ class Bench:
 
     def machine(self, most_hosts):
         """The values of the model. What only Shima knows comes from calls of two ranks: a call of 8 bytes
-        is two meetings and a write of each rank; small pieces cost more than large ones."""
+        is a write of each rank and a meeting; small pieces cost more than large ones. With more ranks
+        than cores, such a call is their turns."""
         values = self.start(min(2, most_hosts), 2, ["--machine"])
         if values is None:
             sys.exit("model: cannot measure the machine; see the messages above")
         smallest_us = self.median_us(1, "blocks", 8, 8, "independent")
-        values["meeting_us"] = max(0.5, (smallest_us - values["io_us"]) / 2)
+        values["meeting_us"] = max(0.5, smallest_us - values["io_us"])
+        cores = os.cpu_count()
+        values["turn_us"] = self.median_us(1, "blocks", 8, 8, "independent", 4 * cores) / 4
         if most_hosts > 1:
             apart_us = self.median_us(2, "blocks", 8, 8, "independent")
-            values["round_us"] = max(values["latency_us"], (apart_us - smallest_us) / 2)
+            values["round_us"] = max(values["latency_us"], apart_us - smallest_us)
         size, small, large = 1 << 20, 64, 16384
         more_us = (self.median_us(1, "columns", size, small, "disk_directed")
                    - self.median_us(1, "columns", size, large, "disk_directed"))
         more_pieces = 2 * (size // small - size // large)
-        cores = os.cpu_count()
         values["piece_ns"] = max(1.0, more_us * 1e3 * min(2, cores) / more_pieces)
         values["shared_cores"] = cores
         return values

@@ -4,9 +4,10 @@
 //                 --piece BYTES --repeat N     ranks access what `shima simulate` lets them access
 //     model_cells --file FILE --machine        values of the machine, with any number of ranks
 //
-// Prints one JSON object. A call's time is that of the slowest rank; each repetition is printed.
-// Ranks r and size/2 + r exchange messages to measure the link, so that ranks placed in blocks on
-// two hosts use the cable between them.
+// Prints one JSON object. A call's time is from the moment when the last rank has entered it until
+// the last one has left it, by the clock that all hosts of this machine share; each repetition is
+// printed. Ranks r and size/2 + r exchange messages to measure the link, so that ranks placed in
+// blocks on two hosts use the cable between them.
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -101,18 +102,40 @@ static MPI_Offset displacement_of(const struct cell* cell) {
   return cell->rank * (strcmp(cell->pattern, "blocks") == 0 ? cell->bytes : cell->piece);
 }
 
-static double timed_call(const struct cell* cell, MPI_File file, char* buffer, int bytes) {
+static double clock_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+struct times {
+  double begin, end;
+};
+
+static struct times timed_call(const struct cell* cell, MPI_File file, char* buffer, int bytes) {
   MPI_Status status;
+  struct times times;
   check(MPI_File_seek(file, 0, MPI_SEEK_SET), "seek");
   meet();
-  const double begin = MPI_Wtime();
+  times.begin = clock_s();
   if (cell->write)
     check(MPI_File_write_all(file, buffer, bytes, MPI_BYTE, &status), "write_all");
   else
     check(MPI_File_read_all(file, buffer, bytes, MPI_BYTE, &status), "read_all");
-  double mine = MPI_Wtime() - begin, slowest;
-  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return slowest;
+  times.end = clock_s();
+  return times;
+}
+
+// Not before all calls: ranks that are done would spin in it, on cores that others need.
+static void print_times(const struct cell* cell, const struct times* mine) {
+  struct times* last = calloc((size_t)cell->repeat, sizeof *last);
+  if (last == NULL) fail("no memory");
+  MPI_Reduce(mine, last, 2 * cell->repeat, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  if (cell->rank == 0) printf("{\"seconds\": [");
+  for (int i = 0; cell->rank == 0 && i < cell->repeat; i++)
+    printf("%s%.9f", i == 0 ? "" : ", ", last[i].end - last[i].begin);
+  if (cell->rank == 0) printf("]}\n");
+  free(last);
 }
 
 // The first call creates the pages of the file, or reads them; it is not printed.
@@ -133,12 +156,11 @@ static void measure_cell(const struct cell* cell) {
   struct cell first = *cell;
   first.write = true;
   timed_call(&first, file, buffer, bytes);
-  if (cell->rank == 0) printf("{\"seconds\": [");
-  for (int i = 0; i < cell->repeat; i++) {
-    const double seconds = timed_call(cell, file, buffer, bytes);
-    if (cell->rank == 0) printf("%s%.9f", i == 0 ? "" : ", ", seconds);
-  }
-  if (cell->rank == 0) printf("]}\n");
+  struct times* times = calloc((size_t)cell->repeat, sizeof *times);
+  if (times == NULL) fail("no memory");
+  for (int i = 0; i < cell->repeat; i++) times[i] = timed_call(cell, file, buffer, bytes);
+  print_times(cell, times);
+  free(times);
   check(MPI_File_close(&file), "close");
   MPI_Type_free(&filetype);
   free(buffer);
@@ -195,6 +217,14 @@ static double write_seconds(int fd, const char* buffer, size_t bytes, size_t dis
   return (MPI_Wtime() - begin) / (double)count;
 }
 
+// Of a window of pages that are in the cache.
+static double read_seconds(int fd, char* buffer) {
+  const double begin = MPI_Wtime();
+  for (size_t at = 0; at < memory_bytes; at += window_bytes)
+    if (pread(fd, buffer + at, window_bytes, (off_t)at) < 1) fail("pread");
+  return (MPI_Wtime() - begin) * window_bytes / memory_bytes;
+}
+
 static void measure_machine(const struct cell* cell) {
   char* from = malloc(memory_bytes);
   char* to = malloc(memory_bytes);
@@ -208,13 +238,13 @@ static void measure_machine(const struct cell* cell) {
   if (cell->rank == 0) {
     const int fd = open(cell->path, O_RDWR | O_CREAT, 0600);
     if (fd < 0) fail("open");
+    const double window_write_s = write_seconds(fd, from, window_bytes, window_bytes);
     printf(
         "{\"latency_us\": %.3f, \"message_us\": %.3f, \"wire_mb_s\": %.1f, \"copy_mb_s\": %.1f, "
-        "\"disk_mb_s\": %.1f, \"io_us\": %.3f}\n",
+        "\"disk_mb_s\": %.1f, \"cache_mb_s\": %.1f, \"io_us\": %.3f}\n",
         short_s * 1e6, message_cpu_s * 1e6, long_s > 0 ? window_bytes / long_s / 1e6 : 1.0,
-        window_bytes / copy_seconds(to, from) / 1e6,
-        window_bytes / write_seconds(fd, from, window_bytes, window_bytes) / 1e6,
-        write_seconds(fd, from, 64, 16384) * 1e6);
+        window_bytes / copy_seconds(to, from) / 1e6, window_bytes / window_write_s / 1e6,
+        window_bytes / read_seconds(fd, to) / 1e6, write_seconds(fd, from, 64, 16384) * 1e6);
     close(fd);
   }
   free(from);

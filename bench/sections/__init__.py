@@ -8,6 +8,7 @@ from sections.hosts import SlowWire, TwoHosts
 from sections.irregular import Irregular, IrregularMemory
 from sections.list_io import ListIo
 from sections.mounted import Mounted
+from sections.netpipe import NetPipe
 from sections.one_space import OneSpace
 from sections.overlap import Overlap
 from sections.pff_list import PffList
@@ -20,6 +21,6 @@ from sections.striped import Disks, Subfiles
 from sections.subarrays import Subarray3d, Subarray4d
 from sections.subgroup import Subgroup
 
-SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(),
-            Subarray3d(), Subarray4d(), Random(), TwoHosts(), SlowWire(), ListIo(), SmallCosts(), Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
-            Delegation(), DelegatedNet(), Dsm(), Spaces(), Subgroup()]
+SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(), Subarray3d(), Subarray4d(), Random(), TwoHosts(),
+            SlowWire(), ListIo(), SmallCosts(), Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
+            Delegation(), DelegatedNet(), Dsm(), NetPipe(), Spaces(), Subgroup()]

@@ -2,10 +2,11 @@
 //
 // A call takes its meetings, then the longest of three that overlap: the work of the processors
 // (copies, pieces, messages), the busiest link, and the disks; and the time until the first window
-// is through. Between nodes, a byte is copied three times more than its write: into the master's
-// window, into the message, and into the agent's window. Where nodes are namespaces of one machine,
-// links and disks are work of the processors that they share, so that all of it adds up; a byte on
-// a link keeps the sender's and the receiver's processor busy. Pure.
+// is through. Reads of cached bytes are work of the processors; a rank that reads small pieces
+// alone reads what lies between them too. Between nodes, a byte is copied three times more than its
+// write: into the master's window, into the message, and into the agent's window. Where nodes are
+// namespaces of one machine, links and disks are work of the processors that they share, so that
+// all of it adds up; a byte on a link keeps the sender's and the receiver's processor busy. Pure.
 #pragma once
 
 #include <array>
@@ -20,11 +21,13 @@ struct Machine {
   double round_us = 4;       // of a round of messages between the leaders of nodes
   double message_us = 1;     // of a processor for each message
   double meeting_us = 5;     // of the members of a node, one on each core
+  double turn_us = 10;       // to let another member have the core
   double piece_ns = 30;      // of a processor for each piece
   double io_us = 2;          // of a processor for each read or write of a file
   double copy_mb_s = 8000;   // by one processor
   double wire_mb_s = 12000;  // of a node's link, each way
   double disk_mb_s = 3000;   // of a subfile
+  double cache_mb_s = 6000;  // reads of cached bytes, by one processor
   double shared_cores = 0;   // of all nodes together; 0: each node has its own
 };
 
@@ -34,11 +37,13 @@ struct MachineField {
   std::string_view text;
 };
 
-extern const std::array<MachineField, 10> machine_fields;
+extern const std::array<MachineField, 12> machine_fields;
 
 // What a call moves.
 struct Traffic {
   bool independent = false;
+  bool is_read = false;
+  bool cached = false;  // the bytes that are read
   int ranks = 1;
   int nodes = 1;
   int cores_per_node = 1;  // that move bytes
@@ -46,8 +51,9 @@ struct Traffic {
   int subfiles = 1;
   std::uint64_t bytes = 0;
   std::uint64_t pieces = 0;
-  double far_share = 0;  // of the bytes, between nodes
-  double messages = 0;   // between nodes, requests and grants included
+  std::uint64_t span_bytes = 0;  // from the first to the last byte of a rank
+  double far_share = 0;          // of the bytes, between nodes
+  double messages = 0;           // between nodes, requests and grants included
   std::uint64_t window_bytes = 0;
 };
 

@@ -91,13 +91,17 @@ Status measure_masters(const Job& job, const Sampling& sampling, const Meter& me
 
 // The share of the bytes that cross between nodes, and messages, as the sampled agents have them.
 Traffic traffic_of(const Job& job, const Scale& scale) {
+  const Bounds span = post_of(job.workload(), 0).bounds;
   Traffic traffic{.independent = job.plan().is_own_io(),
+                  .is_read = job.workload().direction == Direction::read,
+                  .cached = job.workload().cached,
                   .ranks = scale.ranks,
                   .nodes = scale.nodes,
                   .agents = scale.agents,
                   .subfiles = job.workload().subfiles,
                   .bytes = scale.digest.len_bytes,
                   .pieces = std::max(scale.digest.file_pieces, scale.digest.memory_pieces),
+                  .span_bytes = static_cast<std::uint64_t>(span.highest - span.lowest),
                   .window_bytes = job.plan().window_bytes};
   const int members = std::min(job.workload().ranks, job.workload().ranks_per_node);
   traffic.cores_per_node = std::min(job.workload().cores_per_node, members);

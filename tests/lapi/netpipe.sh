@@ -6,17 +6,7 @@
 # one address space.
 set -euo pipefail
 [ -z "$SHIMA_SANITIZE" ] || { echo "NetPIPE itself reads beyond its buffers"; exit 77; }
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
-echo "deb-src [signed-by=$keys] http://deb.debian.org/debian bookworm main" >list
-mkdir -p lists/partial cache
-apt=(apt-get -qq -o Dir::Etc::SourceList="$PWD/list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists="$PWD/lists"
-  -o Dir::Cache="$PWD/cache" -o APT::Sandbox::User="$(id -un)")
-if ! { timeout 100 "${apt[@]}" update && timeout 60 "${apt[@]}" source --download-only --tar-only netpipe; } >apt.log 2>&1; then
-  echo "the source of NetPIPE cannot be fetched: $(tail -n 1 apt.log)"
-  exit 77
-fi
-tar xzf netpipe_*.orig.tar.gz
-source=$(echo NetPIPE-*/src)
+source=$("$SHIMA_SOURCE_DIR/scripts/fetch_netpipe") || { code=$?; echo "$source"; exit $code; }
 gcc -O2 -w -DLAPI -I"$SHIMA_SOURCE_DIR/include" -I"$source" "$source/netpipe.c" "$source/lapi.c" -o NPlapi -L"$SHIMA_BUILD_DIR/lib" \
   -llapi -Wl,-rpath,"$SHIMA_BUILD_DIR/lib"
 

@@ -221,6 +221,7 @@ TEST(Model, AddsUpByHand) {
                         .round_us = 20,
                         .message_us = 0,
                         .meeting_us = 100,
+                        .turn_us = 50,
                         .piece_ns = 0,
                         .io_us = 0,
                         .copy_mb_s = 1000,
@@ -234,12 +235,31 @@ TEST(Model, AddsUpByHand) {
                         .far_share = 0.5,
                         .window_bytes = 1'000'000};
   const Estimate made = estimate(traffic, machine);
-  EXPECT_DOUBLE_EQ(made.meetings_s, 2 * 2 * (100 + 2 * 20) * 1e-6);
+  EXPECT_DOUBLE_EQ(made.meetings_s, 2 * 2 * (50 + 2 * 20) * 1e-6);
   EXPECT_DOUBLE_EQ(made.processors_s, 2.0 / 8);  // 1 + 0.5 * 2 copies on 8 cores
   EXPECT_DOUBLE_EQ(made.wire_s, 0.5 / 4);
   EXPECT_DOUBLE_EQ(made.disk_s, 1.0);
   EXPECT_DOUBLE_EQ(made.first_window_s, 50e-6 + 0.003 + 0.001);
   EXPECT_DOUBLE_EQ(made.seconds, made.meetings_s + 1.0 + made.first_window_s);
+}
+
+// Two ranks on two cores read 100 pieces each of 1000 MB in all, which lie in 2000 MB.
+TEST(Model, ReadsOfCachedBytesAreWorkOfTheProcessors) {
+  const Machine machine{.meeting_us = 0, .piece_ns = 0, .io_us = 1000, .cache_mb_s = 1000};
+  Traffic traffic{.independent = true,
+                  .is_read = true,
+                  .cached = true,
+                  .ranks = 2,
+                  .cores_per_node = 2,
+                  .bytes = 1000'000'000,
+                  .pieces = 200,
+                  .span_bytes = 2000'000'000,
+                  .window_bytes = 1'000'000};
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).seconds, (1.0 + 200 * 1e-3) / 2);
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).disk_s, 0);
+  traffic.pieces = 2'000'000;  // so close that each rank reads all of it
+  const double reads = 2 * 2000'000'000.0 / (1 << 20);
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).seconds, (4.0 + reads * 1e-3) / 2);
 }
 
 TEST(Model, NamespacesOfOneMachineShareItsCores) {
