@@ -15,26 +15,32 @@ using shima::Status;
 using shima::capi::guarded_dsm;
 using shima::dsm::Memory;
 using shima::dsm::Protection;
-using shima::dsm::Rmw;
+
+std::unexpected<shima::Error> refuse(const dsm* handle) {
+  if (handle == nullptr)
+    return fail(Code::bad_argument, "the memory is NULL; use what dsm_open has stored");
+  return fail(Code::bad_handle,
+              "this process is a child of the one that has opened the memory (fork); only that one "
+              "can use it");
+}
 
 // Runs the body of a call on a memory.
 template <class Body>
 auto with_memory(const dsm* handle, Body body) noexcept {
   return guarded_dsm([&]() -> decltype(body(*handle->memory)) {
-    if (handle == nullptr) [[unlikely]]
-      return fail(Code::bad_argument, "the memory is NULL; use what dsm_open has stored");
-    if (shima::capi::is_forked_child()) [[unlikely]]
-      return fail(Code::bad_handle,
-                  "this process is a child of the one that has opened the memory (fork); only that "
-                  "one can use it");
+    if (handle == nullptr || shima::capi::forked_child.load(std::memory_order_relaxed)) [[unlikely]]
+      return refuse(handle);
     return body(*handle->memory);
   });
 }
 
-Status check_pointer(const void* pointer, const char* name) {
-  if (pointer != nullptr) [[likely]]
-    return {};
+std::unexpected<shima::Error> refuse_null(const char* name) {
   return fail(Code::bad_argument, fmt::format("{} is NULL", name));
+}
+
+Status check_pointer(const void* pointer, const char* name) {
+  if (pointer == nullptr) return refuse_null(name);
+  return {};
 }
 
 Result<Protection> protection_of(int number) {
@@ -44,9 +50,11 @@ Result<Protection> protection_of(int number) {
       fmt::format("protection {} is none of DSM_READ_WRITE, DSM_READ_ONLY and DSM_NONE", number));
 }
 
-Status store(dsm* memory, int task, uint64_t offset, const void* data, size_t len, bool complete) {
-  if (len > 0) SHIMA_TRY(check_pointer(data, "data"));
-  return memory->memory->write(task, offset, {static_cast<const std::byte*>(data), len}, complete);
+inline Status store(Memory& memory, int task, uint64_t offset, const void* data, size_t len,
+                    bool complete) {
+  if (len > 0 && data == nullptr) [[unlikely]]
+    return refuse_null("data");
+  return memory.write(task, offset, {static_cast<const std::byte*>(data), len}, complete);
 }
 
 // Stores the previous value.
@@ -115,18 +123,18 @@ void* dsm_address(dsm* memory) noexcept {
 
 int dsm_read(dsm* memory, int task, uint64_t offset, void* data, size_t len) noexcept {
   return with_memory(memory, [&](Memory& it) -> Status {
-    if (len > 0) SHIMA_TRY(check_pointer(data, "data"));
+    if (len > 0 && data == nullptr) [[unlikely]]
+      return refuse_null("data");
     return it.read(task, offset, {static_cast<std::byte*>(data), len});
   });
 }
 
 int dsm_write(dsm* memory, int task, uint64_t offset, const void* data, size_t len) noexcept {
-  return with_memory(memory,
-                     [&](Memory&) { return store(memory, task, offset, data, len, false); });
+  return with_memory(memory, [&](Memory& it) { return store(it, task, offset, data, len, false); });
 }
 
 int dsm_write_b(dsm* memory, int task, uint64_t offset, const void* data, size_t len) noexcept {
-  return with_memory(memory, [&](Memory&) { return store(memory, task, offset, data, len, true); });
+  return with_memory(memory, [&](Memory& it) { return store(it, task, offset, data, len, true); });
 }
 
 int dsm_fence(dsm* memory) noexcept {

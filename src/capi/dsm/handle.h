@@ -17,7 +17,7 @@ namespace shima::capi {
 // Collective. The error of the last fence, if the memory could be freed anyway.
 [[nodiscard]] Status close_memory(std::unique_ptr<::dsm> memory);
 
-// Whether this process is a child of the one that has opened a memory.
-[[nodiscard]] bool is_forked_child();
+// Set in a child of the process that has opened a memory.
+inline std::atomic<bool> forked_child{false};
 
 }  // namespace shima::capi

@@ -28,8 +28,6 @@ using shima::dsm::SocketWay;
 
 constexpr int most_socket_tasks = 64;
 
-std::atomic<bool> forked_child{false};
-
 // The open memories, so that a process that exits leaves them. Never destroyed.
 struct Opened {
   std::mutex mutex;
@@ -122,8 +120,6 @@ void prepare_changes(::dsm& made) {
 }
 
 }  // namespace
-
-bool is_forked_child() { return forked_child.load(std::memory_order_relaxed); }
 
 Result<std::unique_ptr<::dsm>> open_memory(std::uint64_t size_bytes, int way) {
   // For tests: as if each task had a host of its own.

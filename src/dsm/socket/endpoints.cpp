@@ -9,7 +9,6 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "base/cpu_mask.h"
 
 namespace shima::dsm {
 namespace {
@@ -27,13 +26,9 @@ UniqueFd open_at(int kind, SocketAddress& address) {
   return socket;
 }
 
-// Calls of a spinning wait between two looks at the clock, and how often it gives the core away: on
-// one core at once, since the peer needs it.
+// Calls of a spinning wait between two looks at the clock. It gives the core away after each one:
+// the kernel may have put the peer on the same core.
 constexpr unsigned calls_between_looks = 64;
-unsigned calls_between_yields() {
-  static const unsigned calls = CpuMask::own().count() < 2 ? 1 : 128;
-  return calls;
-}
 
 }  // namespace
 
@@ -62,7 +57,7 @@ bool wait_readable(int socket, bool spins, int timeout_ms) {
     const auto until = Clock::now() + patience;
     for (unsigned i = 1; i % calls_between_looks != 0 || Clock::now() < until; ++i) {
       if (::poll(&watched, 1, 0) > 0) return true;
-      if (i % calls_between_yields() == 0) sched_yield();
+      sched_yield();
     }
   }
   int ready = 0;
@@ -86,7 +81,7 @@ bool receive_exactly(int socket, void* data, std::size_t len_bytes, bool spins) 
       continue;
     }
     if (vain++ == 0) until = Clock::now() + std::chrono::milliseconds(1);
-    if (vain % calls_between_yields() == 0) sched_yield();
+    sched_yield();
     if (vain % calls_between_looks == 0 && Clock::now() > until) break;
   }
   return done == len_bytes || receive_all(socket, begin + done, len_bytes - done);

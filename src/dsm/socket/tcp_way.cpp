@@ -22,7 +22,8 @@
 namespace shima::dsm {
 namespace {
 
-constexpr std::chrono::seconds handshake_timeout{2};
+constexpr std::chrono::seconds handshake_timeout{2};  // of a stranger
+constexpr std::chrono::seconds connect_timeout{30};   // strangers may come first
 
 iovec piece(const void* data, std::size_t len_bytes) {
   return {const_cast<void*>(data), len_bytes};
@@ -158,6 +159,7 @@ void TcpWay::admit_clients() {
     for (const pollfd& one : watched)
       if (!stopping_ && (one.revents & POLLIN) != 0) admit(one.fd);
   }
+  for (const UniqueFd& listener : listeners_) ::shutdown(listener.get(), SHUT_RDWR);
 }
 
 void TcpWay::admit(int listener) {
@@ -181,7 +183,7 @@ void TcpWay::admit(int listener) {
 Status TcpWay::connect(std::span<const ServiceAddress> all) {
   for (int task = 0; task < static_cast<int>(all.size()); ++task) {
     if (task == options_.task) continue;
-    auto socket = connect_to(all[static_cast<std::size_t>(task)], handshake_timeout);
+    auto socket = connect_to(all[static_cast<std::size_t>(task)], connect_timeout);
     if (!socket)
       return fail(Code::peer_lost,
                   fmt::format("connecting to task {} by TCP: {}", task, describe(socket.error())));
