@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include "base/clock.h"
 #include "base/cpu_mask.h"
 #include "base/log.h"
 #include "base/quiet_thread.h"
@@ -15,6 +16,7 @@ thread_local const Engine* dispatching = nullptr;
 // Rounds in vain of the calling thread since the last message.
 thread_local unsigned idle_rounds = 0;
 thread_local std::uint32_t last_seen = 0;
+thread_local Clock::time_point last_probe;
 
 constexpr std::uint32_t long_sleep_us = 1'000'000'000;
 constexpr std::uint32_t poll_check_us = 1000;
@@ -40,10 +42,11 @@ Engine::Engine(std::unique_ptr<Ways> ways, const EngineOptions& options)
     : options_(options),
       tasks_(ways->tasks()),
       ways_(std::move(ways)),
+      sleeps_at_once_(ways_->is_over_hosts()),
       bell_(ways_->bell()),
       completions_(std::max(options_.completion_threads, 1), this),
       peers_(static_cast<std::size_t>(tasks_)) {
-  may_spin_ = ways_->tasks_here() <= CpuMask::own().count();
+  may_spin_ = !sleeps_at_once_ && tasks_ <= CpuMask::own().count();
 }
 
 Result<std::unique_ptr<Engine>> Engine::start(std::unique_ptr<Ways> ways,
@@ -100,19 +103,18 @@ bool Engine::has_work() {
 bool Engine::poll() {
   if (dispatching != nullptr) return false;
   const std::unique_lock hold(dispatcher_, std::try_to_lock);
-  return hold && run_round();
+  return hold && run_round(true);
 }
 
-// The caller holds dispatcher_.
-bool Engine::run_round() {
+// The caller holds dispatcher_; the program goes on if its own thread polls.
+bool Engine::run_round(bool program_goes_on) {
   dispatching = this;
-  ways_->flush();
-  ways_->look();
+  ways_->begin_round();
   bool moved = flush();
   for (int task = 0; task < tasks_; ++task)
     if (way(task).has_data(task)) moved |= receive(task);
   if (ways_->changes() != seen_changes_) notice_changes();
-  ways_->flush();
+  ways_->end_round(program_goes_on);
   dispatching = nullptr;
   if (moved) ways_->wake_attendants();
   return moved;
@@ -162,8 +164,8 @@ Status Engine::wait(Ready ready, Judge judge) {
   if (ready()) return {};
   SHIMA_TRY(check_may_wait());
   const Attendance here(*this);
-  const int spins = ways_->is_over_hosts() ? 300 : 4000;  // a poll of sockets is a system call
-  constexpr int yields = 3;
+  constexpr int spins = 4000;
+  const int yields = sleeps_at_once_ ? 1 : 3;
   for (int i = 0; may_spin_ && i < spins; ++i) {
     if (poll()) i = 0;
     if (ready()) return {};
@@ -245,6 +247,13 @@ void Engine::note_polling() {
   bell_.helper.post();
 }
 
+// Whether the calling thread polls in a loop, and does not compute in between.
+bool Engine::is_loop() {
+  constexpr auto gap = std::chrono::microseconds(20);
+  const auto now = Clock::now();
+  return now - std::exchange(last_probe, now) < gap;
+}
+
 void Engine::probe() {
   if (dispatching != nullptr) return;
   // This word is posted when a counter grows by another thread, or a task in this address space.
@@ -255,10 +264,15 @@ void Engine::probe() {
     return;
   }
   const unsigned patience = may_spin_ ? 2000 : 2;
+  const unsigned yields = sleeps_at_once_ ? 100 : 1000;
+  if (sleeps_at_once_ && !is_loop()) idle_rounds = 0;
   constexpr unsigned loop = 8;
   if (++idle_rounds >= loop) note_polling();
-  if (idle_rounds < patience) return;
-  if (idle_rounds < patience + 1000) {
+  if (idle_rounds < patience) {
+    if (sleeps_at_once_) sched_yield();
+    return;
+  }
+  if (idle_rounds < patience + yields) {
     sched_yield();
     return;
   }

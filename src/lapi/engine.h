@@ -126,10 +126,11 @@ class Engine {
   [[nodiscard]] std::optional<Status> judge_finally(Ready ready, Judge judge);
   [[nodiscard]] bool sleep_briefly(Ready ready, std::uint32_t seen);
   [[nodiscard]] bool poll();
-  [[nodiscard]] bool run_round();
+  [[nodiscard]] bool run_round(bool program_goes_on = false);
   [[nodiscard]] bool has_work();
   void help();
   void serve_as_helper();
+  [[nodiscard]] static bool is_loop();
   void note_polling();
   [[nodiscard]] bool is_polled();
 
@@ -179,8 +180,10 @@ class Engine {
 
   EngineOptions options_;
   int tasks_;
-  std::atomic<bool> may_spin_{false};
+  bool may_spin_ = false;
   std::unique_ptr<Ways> ways_;
+  // Each poll of a socket is a system call, and the sender may need this core.
+  bool sleeps_at_once_;
   Bell& bell_;
   Handlers handlers_;
   Operations operations_;

@@ -1,7 +1,6 @@
 // Fences and collective calls of a context, and the loss of tasks.
 #include <fmt/format.h>
 
-#include "base/cpu_mask.h"
 #include "base/log.h"
 #include "lapi/engine.h"
 
@@ -145,7 +144,6 @@ Status Engine::can_grow(lapi_cntr_t& counter, bool has_new_loss) {
 // Called by the dispatcher when a task has appeared or left.
 void Engine::notice_changes() {
   seen_changes_ = ways_->changes();
-  may_spin_ = ways_->tasks_here() <= CpuMask::own().count();
   for (int task = 0; task < tasks_; ++task) {
     Peer& peer = peers_[static_cast<std::size_t>(task)];
     if (peer.is_gone || !is_gone(task) || task == ways_->task()) continue;

@@ -411,6 +411,26 @@ TEST_P(LapiEngine, DataThatCannotBeFetchedIsAnErrorAtTheOrigin) {
   finish();
 }
 
+// Over TCP the kernel finds that out, and the stream goes on.
+TEST_P(LapiEngine, MemoryThatIsNotMappedIsNoEndOfATask) {
+  if (GetParam() != Way::tcp) GTEST_SKIP() << "only then the kernel touches the memory";
+  start();
+  constexpr std::uint64_t unmapped = 16;
+  std::vector<std::byte> bytes(200 << 10, std::byte{7});
+  lapi_cntr_t complete{};
+  ASSERT_TRUE(all_[0]->engine->put(1, Pieces(unmapped, bytes.size()), whole(bytes), 0,
+                                   {.complete = &complete}));
+  EXPECT_TRUE(all_[0]->engine->wait_counter(complete, 1));
+  ASSERT_TRUE(all_[0]->engine->get(1, Pieces(unmapped, bytes.size()), whole(bytes), 0,
+                                   {.origin = &complete}));
+  EXPECT_TRUE(all_[0]->engine->wait_counter(complete, 1));
+  EXPECT_EQ(bytes, std::vector<std::byte>(bytes.size()));
+  ASSERT_TRUE(all_[0]->engine->put(1, Pieces(all_[1]->window.data(), 9), Pieces(bytes.data(), 9), 0,
+                                   {.complete = &complete}));
+  EXPECT_TRUE(all_[0]->engine->wait_counter(complete, 1));
+  finish();
+}
+
 std::string name_of_way(const testing::TestParamInfo<Way>& way) {
   constexpr const char* names[] = {"messages", "copy", "pointer", "tcp", "mixed"};
   return names[static_cast<int>(way.param)];

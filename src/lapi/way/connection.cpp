@@ -1,26 +1,38 @@
 #include "lapi/way/connection.h"
 
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/log.h"
+#include "lapi/way/message.h"
 
 namespace shima::lapi {
 namespace {
 
 // A message that follows another one so soon belongs to a stream of them.
 constexpr auto stream_gap = std::chrono::microseconds(3);
+// A message that the program sends so soon after a reply answers what the reply was for.
+constexpr auto answer_gap = std::chrono::microseconds(20);
 constexpr std::size_t most_gathered_piece = std::size_t{8} << 10;
 
 std::size_t length_of(std::span<const iovec> pieces) {
   std::size_t total = 0;
   for (const iovec& piece : pieces) total += piece.iov_len;
   return total;
+}
+
+// Copies to memory that perhaps cannot be written; then nothing is stored. False if the kernel does
+// not do this.
+bool stored(void* to, std::byte* from, std::size_t len_bytes) {
+  const iovec here{from, len_bytes};
+  const iovec there{to, len_bytes};
+  if (::process_vm_writev(::getpid(), &here, 1, &there, 1, 0) >= 0) return true;
+  return errno == EFAULT;
 }
 
 epoll_event watch_for(int task, bool room) {
@@ -38,11 +50,27 @@ Connection::Connection(UniqueFd socket, int epoll, int task)
   ::epoll_ctl(epoll_, EPOLL_CTL_ADD, socket_.get(), &event);
 }
 
-std::size_t Connection::push(std::span<const iovec> pieces) {
+// Whether a message joins what has been gathered, and learns whether replies shall wait.
+bool Connection::is_gathered(std::size_t len_bytes, bool is_reply) {
+  const auto now = Clock::now();
+  const bool follows = now - last_push_ < stream_gap;
+  if (is_reply) {
+    last_reply_ = now;
+  } else {
+    replies_wait_ |= now - last_reply_ < answer_gap;
+    last_push_ = now;
+  }
+  const bool fits =
+      gathered_.size() + len_bytes <= buffer_bytes && len_bytes <= most_gathered_piece;
+  if (!fits || !(follows || (is_reply && replies_wait_))) return false;
+  has_message_ |= !is_reply || !replies_wait_;
+  return true;
+}
+
+std::size_t Connection::push(std::span<const iovec> pieces, bool is_reply) {
   const std::size_t total = length_of(pieces);
   const std::lock_guard hold(sending_);
-  const bool fits = gathered_.size() + total <= buffer_bytes && total <= most_gathered_piece;
-  if (fits && (!gathered_.empty() || Clock::now() - last_send_ < stream_gap)) {
+  if (is_gathered(total, is_reply)) {
     gather(pieces);
     return total;
   }
@@ -55,8 +83,7 @@ std::size_t Connection::push(std::span<const iovec> pieces) {
   std::copy_n(pieces.begin(), count, all.begin() + 1);
   const std::size_t sent = send(std::span(all).first(count + 1));
   const std::size_t of_gathered = std::min(sent, before);
-  gathered_.erase(gathered_.begin(), gathered_.begin() + static_cast<std::ptrdiff_t>(of_gathered));
-  has_gathered_.store(!gathered_.empty(), std::memory_order_seq_cst);
+  drop_sent(of_gathered);
   return sent - of_gathered;
 }
 
@@ -71,11 +98,32 @@ void Connection::gather(std::span<const iovec> pieces) {
 
 void Connection::flush() {
   const std::lock_guard hold(sending_);
+  send_gathered();
+}
+
+void Connection::flush_messages() {
+  const std::lock_guard hold(sending_);
+  if (has_message_) send_gathered();
+}
+
+// Replies that no message has followed do not wait any more.
+void Connection::flush_late() {
+  const std::lock_guard hold(sending_);
+  if (!gathered_.empty() && !has_message_) replies_wait_ = false;
+  send_gathered();
+}
+
+// The caller holds sending_.
+void Connection::send_gathered() {
   if (gathered_.empty() || is_full_) return;
   const iovec all{gathered_.data(), gathered_.size()};
-  const std::size_t sent = send(std::span(&all, 1));
-  gathered_.erase(gathered_.begin(), gathered_.begin() + static_cast<std::ptrdiff_t>(sent));
-  has_gathered_.store(!gathered_.empty(), std::memory_order_seq_cst);
+  drop_sent(send(std::span(&all, 1)));
+}
+
+void Connection::drop_sent(std::size_t len_bytes) {
+  gathered_.erase(gathered_.begin(), gathered_.begin() + static_cast<std::ptrdiff_t>(len_bytes));
+  has_message_ = !gathered_.empty();
+  has_gathered_.store(has_message_, std::memory_order_seq_cst);
 }
 
 void Connection::flush_waiting() {
@@ -102,7 +150,6 @@ std::size_t Connection::send(std::span<const iovec> pieces) {
     sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
   if (sent < 0 && errno == EFAULT) return send_unreadable(pieces);
-  last_send_ = Clock::now();
   if (sent >= 0) {
     if (static_cast<std::size_t>(sent) < total) set_full(true);
     return static_cast<std::size_t>(sent);
@@ -132,6 +179,11 @@ std::size_t Connection::send_unreadable(std::span<const iovec> pieces) {
   return static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
 }
 
+pollfd Connection::watched() const {
+  const int events = POLLIN | (is_full_ ? POLLOUT : 0);
+  return {has_ended_ ? -1 : socket_.get(), static_cast<short>(events), 0};
+}
+
 // The caller holds sending_.
 void Connection::set_full(bool full) {
   if (is_full_.exchange(full) == full) return;
@@ -153,12 +205,18 @@ void Connection::look() {
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) note_end();
 }
 
-// The buffer is empty.
+// The buffer is empty. Receives the head of a message after large data, because there may be more,
+// which goes to its place; else little at first, and much while small messages follow each other.
 void Connection::fill() {
-  const ssize_t got = ::recv(socket_.get(), buffer_.get(), buffer_bytes, MSG_DONTWAIT);
+  std::size_t most = is_stream_ ? buffer_bytes : first_bytes;
+  if (after_large_) most = sizeof(Message);
+  const ssize_t got = ::recv(socket_.get(), buffer_.get(), most, MSG_DONTWAIT);
   if (got > 0) {
+    after_large_ = false;
+    const auto len_bytes = static_cast<std::size_t>(got);
+    is_stream_ = len_bytes == first_bytes || len_bytes == buffer_bytes;
     begin_ = 0;
-    buffered_.store(static_cast<std::size_t>(got), std::memory_order_seq_cst);
+    buffered_.store(len_bytes, std::memory_order_seq_cst);
     return;
   }
   if (got == 0 || (errno != EAGAIN && errno != EINTR)) note_end();
@@ -166,28 +224,32 @@ void Connection::fill() {
 
 std::size_t Connection::pull(std::span<const iovec> pieces) {
   const std::size_t wanted = length_of(pieces);
-  std::size_t taken = take_buffered(pieces);
+  const bool is_large = wants_large_ || wanted >= direct_from_bytes;
+  std::size_t taken = take_buffered(pieces, is_large);
   if (taken == wanted || has_ended_) return taken;
-  if (wanted - taken >= direct_from_bytes) {
+  if (wants_large_ || wanted - taken >= direct_from_bytes) {
     wants_large_ = true;
-    return taken + receive_direct(pieces, taken);
+    is_stream_ = false;
+    taken += receive_direct(pieces, taken);
+    if (taken == wanted) wants_large_ = false, is_readable_ = false;
+    return taken;
   }
   is_readable_ = false;
-  wants_large_ = false;
   if (taken == 0) {
     fill();
-    taken = take_buffered(pieces);
+    taken = take_buffered(pieces, false);
   }
   return taken;
 }
 
-std::size_t Connection::take_buffered(std::span<const iovec> pieces) {
+std::size_t Connection::take_buffered(std::span<const iovec> pieces, bool is_large) {
   std::size_t left = buffered_.load(std::memory_order_relaxed);
   const std::size_t before = left;
   for (const iovec& piece : pieces) {
     if (left == 0) break;
     const std::size_t part = std::min(left, piece.iov_len);
-    if (part > 0) std::memcpy(piece.iov_base, buffer_.get() + begin_, part);
+    if (part > 0 && !(is_large && stored(piece.iov_base, buffer_.get() + begin_, part)))
+      std::memcpy(piece.iov_base, buffer_.get() + begin_, part);
     begin_ += part;
     left -= part;
   }
@@ -209,10 +271,9 @@ std::size_t Connection::receive_direct(std::span<const iovec> pieces, std::size_
   message.msg_iov = parts.data();
   message.msg_iovlen = count;
   const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  after_large_ = true;
   if (got > 0) {
     is_readable_ = true;
-    if (static_cast<std::size_t>(got) == length_of(std::span(parts).first(count)))
-      wants_large_ = false, is_readable_ = false;
     return static_cast<std::size_t>(got);
   }
   if (got < 0 && errno == EFAULT) return drop_unwritable(parts[0].iov_len);

@@ -1,11 +1,14 @@
 // A stream of bytes to another task and from it over one TCP connection.
 //
 // Small messages that follow each other at once are gathered and sent together: the first goes out
-// at once, and so does one after a pause. Small receives go through a buffer, so that one call
+// at once, and so does one after a pause. A reply waits for the program's next message if that has
+// come soon after the last reply (ping-pong): one packet and one wake-up instead of two. Small
+// receives go through a buffer, so that one call
 // brings many messages; large data goes straight to its place. Any thread may send; one thread at
 // a time receives.
 #pragma once
 
+#include <poll.h>
 #include <sys/uio.h>
 
 #include <array>
@@ -32,9 +35,13 @@ class Connection {
 
   [[nodiscard]] int task() const { return task_; }
   // Sends or gathers as much as there is room for.
-  [[nodiscard]] std::size_t push(std::span<const iovec> pieces);
+  [[nodiscard]] std::size_t push(std::span<const iovec> pieces, bool is_reply);
   // Sends what has been gathered.
   void flush();
+  // The same, but for replies that wait for the next message.
+  void flush_messages();
+  // The same, for what has waited long.
+  void flush_late();
   // Sends what has been gathered, or waits a moment for room.
   void flush_waiting();
   [[nodiscard]] bool has_gathered() const { return has_gathered_.load(std::memory_order_seq_cst); }
@@ -47,6 +54,8 @@ class Connection {
     return buffered_.load(std::memory_order_seq_cst) != 0 ||
            is_readable_.load(std::memory_order_seq_cst);
   }
+  // What poll() shall wait for.
+  [[nodiscard]] pollfd watched() const;
   // The other side has closed the connection, or it has failed; what had arrived has been received.
   [[nodiscard]] bool has_ended() const { return has_ended_.load(std::memory_order_seq_cst); }
   // Ends both directions at once.
@@ -56,6 +65,7 @@ class Connection {
 
  private:
   static constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
+  static constexpr std::size_t first_bytes = std::size_t{8} << 10;
   static constexpr std::size_t most_pieces = 64;
   // Data of this size is not copied through a buffer.
   static constexpr std::size_t direct_from_bytes = std::size_t{16} << 10;
@@ -63,11 +73,14 @@ class Connection {
   [[nodiscard]] std::size_t send(std::span<const iovec> pieces);
   [[nodiscard]] std::size_t send_unreadable(std::span<const iovec> pieces);
   void gather(std::span<const iovec> pieces);
+  [[nodiscard]] bool is_gathered(std::size_t len_bytes, bool is_reply);
+  void send_gathered();
+  void drop_sent(std::size_t len_bytes);
   void look_for_room(int timeout_ms);
   void set_full(bool full);
   void note_end();
   void fill();
-  [[nodiscard]] std::size_t take_buffered(std::span<const iovec> pieces);
+  [[nodiscard]] std::size_t take_buffered(std::span<const iovec> pieces, bool is_large);
   [[nodiscard]] std::size_t receive_direct(std::span<const iovec> pieces, std::size_t skip);
   [[nodiscard]] std::size_t drop_unwritable(std::size_t most);
 
@@ -78,7 +91,10 @@ class Connection {
 
   std::mutex sending_;
   std::vector<std::byte> gathered_;
-  Clock::time_point last_send_;
+  Clock::time_point last_push_;
+  Clock::time_point last_reply_;
+  bool replies_wait_ = false;
+  bool has_message_ = false;  // has gathered more than replies
   std::atomic<bool> has_gathered_{false};
   std::atomic<bool> is_full_{false};
 
@@ -87,6 +103,8 @@ class Connection {
   std::atomic<std::size_t> buffered_{0};
   std::atomic<bool> is_readable_{false};
   bool wants_large_ = false;
+  bool is_stream_ = false;
+  bool after_large_ = false;
 };
 
 }  // namespace shima::lapi

@@ -30,7 +30,7 @@ void TcpTransport::run() {
   while (!stopping_) {
     wait();
     if (stopping_) return;
-    if (gather_clock_) send_gathered();
+    if (gather_clock_ || !on_duty_) send_gathered();
     if (has_ends_) check_ends();
     think_about_duty();
     std::vector<int> unreachable;
@@ -92,14 +92,6 @@ void TcpTransport::think_about_duty() {
   if (seen != seen_attendances_) return;
   is_resting_.store(true, std::memory_order_seq_cst);
   if (!is_attended()) is_resting_ = false;
-}
-
-void TcpTransport::send_gathered() {
-  const bool any = has_gathered_;
-  flush();
-  if (any) return;
-  gather_clock_.store(false, std::memory_order_seq_cst);
-  if (has_gathered_) gather_clock_ = true;
 }
 
 void TcpTransport::hear() {

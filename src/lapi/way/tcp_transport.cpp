@@ -52,10 +52,13 @@ std::size_t TcpTransport::push(int task, std::span<const iovec> pieces) {
     want(task);
     return 0;
   }
-  const std::size_t taken = stream->push(pieces);
+  const bool is_reply = in_round_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  const std::size_t taken = stream->push(pieces, is_reply);
   if (stream->has_ended()) note_end(task);
   if (!stream->has_gathered()) return taken;
   has_gathered_.store(true, std::memory_order_seq_cst);
+  // Off duty, the thread looks every millisecond, which is soon enough for replies.
+  if (is_reply && !on_duty_ && !is_resting_) return taken;
   if (!gather_clock_.load(std::memory_order_seq_cst) && !gather_clock_.exchange(true)) kick();
   return taken;
 }
@@ -103,24 +106,60 @@ void TcpTransport::look() {
   }
 }
 
-void TcpTransport::flush() {
+template <class Flush>
+void TcpTransport::flush_all(Flush flush) {
   if (!has_gathered_.load(std::memory_order_seq_cst)) return;
   has_gathered_.store(false, std::memory_order_seq_cst);
   const std::size_t count = open_count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < count; ++i) {
     Connection& stream = *open_[i].load(std::memory_order_acquire);
     if (!stream.has_gathered()) continue;
-    stream.flush();
+    flush(stream);
     if (stream.has_gathered()) has_gathered_.store(true, std::memory_order_seq_cst);
   }
 }
 
+void TcpTransport::begin_round() {
+  flush_all([](Connection& stream) { stream.flush_messages(); });
+  look();
+  in_round_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+}
+
+void TcpTransport::end_round(bool program_goes_on) {
+  in_round_.store({}, std::memory_order_relaxed);
+  flush_all(
+      [&](Connection& stream) { program_goes_on ? stream.flush_messages() : stream.flush(); });
+}
+
+void TcpTransport::flush() {
+  flush_all([](Connection& stream) { stream.flush_late(); });
+}
+
+// Sends what no other thread has sent meanwhile.
+void TcpTransport::send_gathered() {
+  const bool any = has_gathered_;
+  flush();
+  if (any) return;
+  gather_clock_.store(false, std::memory_order_seq_cst);
+  if (has_gathered_) gather_clock_ = true;
+}
+
+// Few sockets are polled directly: the kernel then prefers to run this thread on the core of the
+// sender, if they share a machine, which an epoll instance in between prevents.
 void TcpTransport::sleep(std::uint32_t limit_us) {
-  std::array<pollfd, 2> watched{{{epoll_.get(), POLLIN, 0}, {nudge_.get(), POLLIN, 0}}};
+  std::array<pollfd, few + 1> watched{{{nudge_.get(), POLLIN, 0}}};
+  std::size_t count = open_count_.load(std::memory_order_acquire);
+  if (count > few) {
+    watched[1] = {epoll_.get(), POLLIN, 0};
+    count = 1;
+  } else {
+    for (std::size_t i = 0; i < count; ++i)
+      watched[i + 1] = open_[i].load(std::memory_order_acquire)->watched();
+  }
   const timespec limit{limit_us / 1'000'000, static_cast<long>(limit_us % 1'000'000) * 1000};
-  ::ppoll(watched.data(), watched.size(), &limit, nullptr);
+  ::ppoll(watched.data(), count + 1, &limit, nullptr);
   std::uint64_t nudges = 0;
-  if (watched[1].revents != 0) std::ignore = ::read(nudge_.get(), &nudges, sizeof nudges);
+  if (watched[0].revents != 0) std::ignore = ::read(nudge_.get(), &nudges, sizeof nudges);
 }
 
 void TcpTransport::end_sleep() {

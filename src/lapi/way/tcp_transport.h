@@ -50,9 +50,13 @@ class TcpTransport : public Transport {
   // Grows whenever a task appears or leaves.
   [[nodiscard]] std::uint32_t changes() const { return changes_.load(std::memory_order_seq_cst); }
 
-  // For the dispatcher: receives what has arrived.
-  void look();
+  // Sends all that has been gathered.
   void flush();
+  // For the dispatcher: sends gathered messages, and receives what has arrived.
+  void begin_round();
+  void look();
+  // Sends replies at once, unless the program is about to send.
+  void end_round(bool program_goes_on);
 
   // A thread of the program that sleeps at the sockets; at most one. False if there is one.
   [[nodiscard]] bool begin_sleep() { return !has_sleeper_.exchange(true); }
@@ -120,6 +124,8 @@ class TcpTransport : public Transport {
   [[nodiscard]] bool is_attended();
   void think_about_duty();
   void send_gathered();
+  template <class Flush>
+  void flush_all(Flush flush);
   void hear();
   void heed(const MeetingNotice& notice);
   void heed_joined(const MeetingNotice& notice);
@@ -161,7 +167,8 @@ class TcpTransport : public Transport {
   UniqueFd nudge_;  // eventfd: for a thread of the program that sleeps at the sockets
   std::atomic<bool> has_sleeper_{false};
   std::atomic<bool> has_gathered_{false};
-  std::atomic<bool> gather_clock_{false};  // the thread looks at what has been gathered
+  std::atomic<std::thread::id> in_round_{};  // the dispatcher, whose messages are replies
+  std::atomic<bool> gather_clock_{false};    // the thread looks at what has been gathered
   std::atomic<bool> on_duty_{true};
   std::atomic<bool> is_resting_{false};  // off duty without a clock
   std::atomic<bool> is_called_{false};

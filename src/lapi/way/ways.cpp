@@ -155,6 +155,7 @@ bool Ways::is_alone_here() {
 }
 
 void Ways::sleep(std::uint32_t seen, std::uint32_t limit_us, FunctionRef<bool()> stays) {
+  if (far_) far_->flush();
   Event& word = bell().attendants;
   if (far_ && is_alone_here() && far_->begin_sleep()) {
     if (word.word.load(std::memory_order_seq_cst) == seen && stays()) far_->sleep(limit_us);

@@ -63,13 +63,16 @@ class Ways {
     return near_->changes() + (far_ ? far_->changes() : 0);
   }
 
-  // Receives what has arrived at sockets; for the dispatcher.
+  // Around a round of the dispatcher, for sockets.
+  void begin_round() {
+    if (far_) far_->begin_round();
+  }
+  void end_round(bool program_goes_on) {
+    if (far_) far_->end_round(program_goes_on);
+  }
+  // Receives what has arrived at sockets.
   void look() {
     if (far_) far_->look();
-  }
-  // Sends the small messages that have been gathered.
-  void flush() {
-    if (far_) far_->flush();
   }
 
   // The own bell. Near tasks ring it themselves.
