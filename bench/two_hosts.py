@@ -284,7 +284,7 @@ def remove(state):
 
 def run_command(options):
     with TwoHosts() as hosts:
-        result = hosts.run_mpi(options.mpiexec, options.n, options.command)
+        result = hosts.run_mpi(options.mpiexec, options.n, options.command, before=options.before.split())
         crossed = hosts.bytes_on_wire()
     if options.json:
         print(json.dumps({"bytes_on_wire": crossed}))
@@ -310,6 +310,7 @@ def parse():
     run = commands.add_parser("run", help="make two hosts, run an MPI job over them, remove them")
     run.add_argument("--mpiexec", required=True)
     run.add_argument("-n", type=int, default=2, help="ranks, half on each host")
+    run.add_argument("--before", default="", metavar="WORDS", help="the beginning of the command, before mpiexec")
     run.add_argument("--json", action="store_true", help="print the bytes on the wire as JSON")
     run.add_argument("command", nargs=argparse.REMAINDER)
     run.set_defaults(do=run_command)

@@ -26,6 +26,11 @@ static void* on_header(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong*
 
 static void die_in(const char* where) {
   if (strcmp(where, "computing") == 0) raise(SIGKILL);
+  if (strcmp(where, "cut") == 0) {
+    fclose(fopen("ready", "w"));  // somebody cuts the cable of its host
+    sleep(30);
+    exit(0);
+  }
   if (strcmp(where, "sleeping") == 0 || strcmp(where, "handler") == 0) sleep(30);
   OK(LAPI_Waitcntr(hndl, &(lapi_cntr_t){0, 0}, 1, NULL));  // "waiting": somebody kills it
 }
@@ -39,7 +44,7 @@ static void survive(const char* where, pid_t victim, void** windows, void** coun
   OK(LAPI_Setcntr(hndl, &never, 0));
   if (task_id == 0 && strcmp(where, "handler") == 0)
     OK(LAPI_Amsend(hndl, dead, (void*)1, NULL, 0, NULL, 0, NULL, NULL, &never));
-  else if (task_id == 0 && strcmp(where, "computing") != 0)
+  else if (task_id == 0 && strcmp(where, "computing") != 0 && strcmp(where, "cut") != 0)
     kill(victim, SIGKILL);
   struct timespec begun, ended;
   clock_gettime(CLOCK_MONOTONIC, &begun);
