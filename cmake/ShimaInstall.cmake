@@ -32,4 +32,8 @@ print(os.path.relpath(p, '/usr/local' if p.startswith('/usr/local/') else sys.pr
 endif()
 if(SHIMA_PYTHON_DIR)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/shima DESTINATION ${SHIMA_PYTHON_DIR} PATTERN __pycache__ EXCLUDE)
+  # Where the package finds the library: it looks nowhere else.
+  file(RELATIVE_PATH to_library /prefix/${SHIMA_PYTHON_DIR}/shima /prefix/${CMAKE_INSTALL_LIBDIR}/libshima-dsm.so.0)
+  file(WRITE ${CMAKE_BINARY_DIR}/_library.py "PATH = \"${to_library}\"  # from this directory\n")
+  install(FILES ${CMAKE_BINARY_DIR}/_library.py DESTINATION ${SHIMA_PYTHON_DIR}/shima)
 endif()

@@ -12,7 +12,6 @@
 
 static dsm* memory;
 static unsigned char* shared;
-static unsigned long long lost;
 
 static void check(int code) {
   if (code >= 0) return;
@@ -33,6 +32,12 @@ static void by_dsm(enum operation operation, void* data, size_t bytes) {
 
 static void finish(void) { check(dsm_fence(memory)); }
 
+static unsigned long long lost(void) {
+  uint64_t bytes = 0;
+  check(dsm_lost(memory, &bytes));
+  return bytes;
+}
+
 static void by_copy(enum operation operation, void* data, size_t bytes) {
   if (operation == op_read)
     memcpy(data, shared, bytes);
@@ -52,7 +57,7 @@ static int copy(void) {
     _exit(0);
   }
   waitpid(other, NULL, 0);
-  measure_cells(by_copy, nothing, 0);
+  measure_cells(by_copy, nothing, NULL);
   return 0;
 }
 
@@ -62,13 +67,7 @@ int main(int argc, char** argv) {
   int way = atoi(argv[1]);
   check(dsm_open(&(dsm_options){.size = most_bytes, .way = way}, &memory));
   check(dsm_barrier(memory));
-  if (dsm_task(memory) == 0) {
-    measure_cells(by_dsm, finish, way == DSM_WAY_UDP);
-    uint64_t bytes = 0;
-    check(dsm_lost(memory, &bytes));
-    lost = bytes;
-    printf("{\"program\":\"dsm\",\"lost_bytes\":%llu}\n", lost);
-  }
+  if (dsm_task(memory) == 0) measure_cells(by_dsm, finish, way == DSM_WAY_UDP ? lost : NULL);
   check(dsm_barrier(memory));
   check(dsm_close(memory));
   return 0;

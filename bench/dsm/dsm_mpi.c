@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   memset(own, 1, most_bytes);
   MPI_Win_lock_all(0, window);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) measure_cells(one, finish, 0);
+  if (rank == 0) measure_cells(one, finish, NULL);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_unlock_all(window);
   MPI_Win_free(&window);

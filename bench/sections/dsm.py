@@ -13,6 +13,7 @@ SIZES = (8, 64, 512, 4096, 32768, 65536, 262144, 1 << 20)
 OPS = ("READ", "WRITE", "WRITE_B")
 WAYS = {"dsm": 0, "dsm/lapi": 1, "tcp": 2, "tcp, spinning": 3, "udp": 4}
 PAPER = {"READ": (8, 4), "WRITE": (3, 5), "WRITE_B": (7, 4)}
+CALLS = 1000  # of a cell
 CORES = {"two cores": None, "one core": "0"}
 CHARTED = ("tcp", "dsm", "udp", "tcp, spinning")  # in the order of the picture's colours
 
@@ -56,15 +57,18 @@ class Dsm(Section):
     def measure(self, context, cores, command, environment=None):
         core = CORES[cores]
         outcome = context.measure(["taskset", "-c", core, *command] if core else command, environment)
-        lost = sum(record.get("lost_bytes", 0) for record in outcome.records)
-        note = f"{lost / 2**20:.1f} MiB of its WRITEs were lost" if lost else ""
         samples = [Sample(row_of(record["op"], record["bytes"], cores), record["ns"], "ns", LOWER,
-                          outcome.problem or ("WRONG DATA" if record["wrong_bytes"] else ""), note)
-                   for record in outcome.records if "op" in record]
-        for sample in samples[1:]:
-            sample.note = ""
+                          outcome.problem or ("WRONG DATA" if record["wrong_bytes"] else ""), self.loss(record))
+                   for record in outcome.records]
         return samples or [Sample(row_of(OPS[0], SIZES[0], cores), None, "ns", LOWER,
                                   outcome.problem or "no result")]
+
+    def loss(self, record):
+        sent = CALLS * record["bytes"]
+        return f"{record['lost_bytes'] / sent:.0%} of the bytes were lost" if record["lost_bytes"] else ""
+
+    def has_lost(self, results, row, column):
+        return any(sample.note for sample in results.samples[row].get(column, []))
 
     def ratio(self, results, row, column, base="dsm"):
         mine, other = (results.median(row, name) if row in results.samples else None
@@ -103,7 +107,8 @@ class Dsm(Section):
                 row = row_of(op, size)
                 bars = [picture.Bar(i, value, f"{value / 1000:.2f} us") for i, column in
                         self.series(context)
-                        if row in results.samples and (value := results.median(row, column))]
+                        if row in results.samples and not self.has_lost(results, row, column) and
+                        (value := results.median(row, column))]
                 if bars:
                     groups.append(picture.Group(f"{size} B", bars))
             charts.append(picture.Chart(op, "Microseconds a call, two cores; shorter is better. Each "

@@ -15,9 +15,11 @@ See dsm(3) for what the operations mean.
 """
 
 import ctypes
+import itertools
 import math
 import os
 import pathlib
+import weakref
 
 READ_WRITE, READ_ONLY, NONE = 0, 1, 2
 WAYS = {"best": 0, "lapi": 1, "tcp": 2, "tcp_spinning": 3, "udp": 4}
@@ -74,11 +76,12 @@ for _bits, _type in ((32, ctypes.c_uint32), (64, _U64)):
 
 
 def _load():
-    """The library beside this package if it is installed, else where the loader finds it."""
-    for parent in pathlib.Path(__file__).resolve().parents:
-        for found in (*parent.glob("libshima-dsm.so.0"), *parent.glob("*/libshima-dsm.so.0")):
-            return ctypes.CDLL(str(found))
-    return ctypes.CDLL("libshima-dsm.so.0")
+    """The library that was installed with this package; from the sources, where the loader finds it."""
+    try:
+        from shima import _library as installed  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        return ctypes.CDLL("libshima-dsm.so.0")
+    return ctypes.CDLL(str((pathlib.Path(__file__).parent / installed.PATH).resolve()))
 
 
 _library = _load()
@@ -90,7 +93,20 @@ _library.dsm_address.restype = _VOID
 _library.dsm_error_message.restype = ctypes.c_char_p
 
 
+_RANGES = {_INT: (-(1 << 31), 1 << 31), _U64: (0, 1 << 64), _SIZE: (0, 1 << 64), ctypes.c_uint32: (0, 1 << 32)}
+
+
+def _check_range(what, value, kind):
+    """Ctypes would take the low bits of a number that is too large."""
+    low, end = _RANGES.get(kind, (None, None))
+    if low is not None and not low <= value < end:
+        raise AddressError(-3, f"{what}: {value} is not between {low} and {end - 1}")
+
+
 def _call(name, *arguments):
+    for value, kind in zip(arguments, _CALLS[name]):
+        if isinstance(value, int):
+            _check_range(name, value, kind)
     code = getattr(_library, name)(*arguments)
     if code >= 0:
         return code
@@ -120,27 +136,33 @@ def open(size=0, way="best"):  # pylint: disable=redefined-builtin
 
 
 class Memory:
-    """A shared memory; also a context manager. Its buffer protocol is that of `local`."""
+    """A shared memory; also a context manager. Its buffer is `local` (from Python 3.12 on also itself)."""
 
     def __init__(self, size=0, way="best"):
         if way not in WAYS:
             raise ValueError(f"way {way!r} is none of {', '.join(WAYS)}")
+        _check_range("the size of the donated memory", size, _SIZE)
         handle = _VOID()
         _call("dsm_open", ctypes.byref(_Options(size, WAYS[way])), ctypes.byref(handle))
         self._handle = handle
         self.task = _call("dsm_task", handle)
         self.tasks = _call("dsm_tasks", handle)
         address = _library.dsm_address(handle)
-        array = (ctypes.c_char * size).from_address(address) if address else bytearray()
-        #: The bytes that this task has donated; not to be used after close().
-        self.local = memoryview(array).cast("B")
+        self._bytes = (ctypes.c_char * size).from_address(address) if address else None
+        #: The bytes that this task has donated.
+        self.local = memoryview(self._bytes if address else bytearray()).cast("B")
 
     def close(self):
-        """Waits for the other tasks, and frees the memory."""
-        if self._handle:
-            handle, self._handle = self._handle, None
-            self.local = memoryview(b"")
-            _call("dsm_close", handle)
+        """Waits for the other tasks, and frees the memory. Not while arrays or views of `local` exist."""
+        if not self._handle:
+            return
+        views = weakref.ref(self._bytes) if self._bytes is not None else lambda: None
+        self._bytes, self.local = None, memoryview(b"")
+        if (alive := views()) is not None:
+            self._bytes, self.local = alive, memoryview(alive).cast("B")
+            raise BufferError("the memory is in use: delete the arrays and views of `local` before close()")
+        handle, self._handle = self._handle, None
+        _call("dsm_close", handle)
 
     def __enter__(self):
         return self
@@ -196,6 +218,7 @@ class Memory:
     def _exchange(self, name, task, offset, value, bits):
         word = {32: ctypes.c_uint32, 64: _U64}[bits]
         previous = word()
+        value &= (1 << bits) - 1
         _call(f"dsm_{name}_{bits}", self._handle, task, offset, value, ctypes.byref(previous))
         return previous.value
 
@@ -213,7 +236,8 @@ class Memory:
 
     def compare_and_swap(self, task, offset, expected, desired, bits=64):
         """Stores `desired` if the word is `expected`; returns whether it has."""
-        return _call(f"dsm_compare_and_swap_{bits}", self._handle, task, offset, expected, desired) == 1
+        words = (expected & (1 << bits) - 1, desired & (1 << bits) - 1)
+        return _call(f"dsm_compare_and_swap_{bits}", self._handle, task, offset, *words) == 1
 
     # -- the own memory --
 
@@ -236,7 +260,8 @@ class Array:
     """An array in a task's memory, C order. Indices are those of NumPy.
 
     What an index selects moves in one transfer if it is contiguous, else in one for each contiguous
-    run.
+    run. Integers and slices cost memory for what they select; arrays and masks as indices cost 8 bytes
+    for each element of the whole array.
     """
 
     def __init__(self, memory, task, shape, dtype="f8", offset=0):
@@ -251,8 +276,9 @@ class Array:
         if offset < 0 or offset + len_bytes > size:
             raise AddressError(-3, f"an array of {len_bytes} bytes at offset {offset} of task {task}: it has "
                                    f"donated {size} bytes")
-        # Its elements are never touched, so it takes addresses and no memory.
-        self._form = numpy.empty(shape, dtype)
+        # The places of elements, of which none is ever touched: it has the memory of one.
+        strides = list(itertools.accumulate(lengths[:0:-1], lambda a, b: a * int(b), initial=dtype.itemsize))[::-1]
+        self._form = numpy.lib.stride_tricks.as_strided(numpy.zeros(1, dtype), lengths, strides[-len(lengths):])
 
     shape = property(lambda self: self._form.shape)
     dtype = property(lambda self: self._form.dtype)
@@ -274,14 +300,17 @@ class Array:
                not isinstance(part, bool) for part in basic):
             # An Ellipsis makes the result a view also if it is one element.
             view = form[basic if Ellipsis in basic else (*basic, Ellipsis)]
+            start = view.__array_interface__["data"][0] - form.__array_interface__["data"][0]
             if view.flags.c_contiguous:
-                start = view.__array_interface__["data"][0] - form.__array_interface__["data"][0]
                 return view.shape, [(self.offset + start, view.size)]
-        chosen = numpy.arange(form.size).reshape(form.shape)[key]
-        flat = numpy.ravel(chosen)
-        ends = numpy.flatnonzero(numpy.diff(flat) != 1) + 1
-        return numpy.shape(chosen), [(self.offset + int(run[0]) * form.itemsize, run.size)
-                                     for run in numpy.split(flat, ends) if run.size]
+            places = numpy.array(start)
+            for length, stride in zip(view.shape, view.strides):
+                places = numpy.add.outer(places, numpy.arange(length) * stride)
+        else:
+            places = numpy.arange(form.size).reshape(form.shape)[key] * form.itemsize
+        flat = numpy.ravel(places)
+        ends = numpy.flatnonzero(numpy.diff(flat) != form.itemsize) + 1
+        return numpy.shape(places), [(self.offset + int(run[0]), run.size) for run in numpy.split(flat, ends) if run.size]
 
     def __getitem__(self, key):
         shape, runs = self._runs(key)

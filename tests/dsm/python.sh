@@ -92,6 +92,13 @@ def others(memory, right):
     memory.free(at)
     refused(IndexError, "tasks are 0 to", memory.get, memory.tasks, 0, 1)
     refused(ValueError, "way 'pigeons'", dsm.open, 0, "pigeons")
+    refused(IndexError, "is not between", memory.get, 1 << 32, 0, 8)
+    refused(IndexError, "is not between", memory.get, 0, 1 << 64, 8)
+    refused(IndexError, "is not between", memory.fetch_add, 0, (1 << 64) + 8, 1)
+    refused(IndexError, "is not between", dsm.open, (1 << 64) + 8)
+    word = memory.array(memory.task, (1,), "u8", 256)
+    word[0] = 5
+    assert memory.fetch_add(memory.task, 256, -2) == 5 and word[0] == 3
     assert memory.lost() == 0 and memory.size(right) == 1 << 20
     memory.barrier()
 
@@ -103,6 +110,18 @@ for way in dsm.WAYS:
         if way != "udp":
             arrays(memory, right)
         others(memory, right)
+with dsm.open(4096) as memory:
+    own = numpy.frombuffer(memory.local, "u1")
+    part = memory.local[8:16]
+    refused(BufferError, "in use", memory.close)
+    del own
+    refused(BufferError, "in use", memory.close)
+    del part
+with dsm.open(1 << 34) as memory:  # takes addresses only
+    far = memory.array((memory.task + 1) % memory.tasks, (1 << 16, 1 << 15), "f8")
+    far[5:9:2, 7] = 3
+    assert far[5:9:2, 6:9].tolist() == [[0, 3, 0], [0, 3, 0]] and far.size == 1 << 31
+    memory.barrier()
 print("done")
 EOP
 expect_status 0 'program' "$SHIMA" run --lapi -n 3 "$python" program.py
