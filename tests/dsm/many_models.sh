@@ -15,7 +15,7 @@ for seed in {1..50}; do
     for tasks in 1 2 3 4; do
       apart=()
       [ $(((seed + tasks) % 2)) = 0 ] || apart=(env SHIMA_DSM_APART=1)
-      expect_status 0 "way $way, $tasks tasks, seed $seed" "$SHIMA" run --lapi -n $tasks "${apart[@]}" ./model $way 300 $seed
+      expect_status 0 "way $way, $tasks tasks, seed $seed" "$SHIMA" run --lapi -n $tasks "${apart[@]}" ./model $way 300 "$seed"
     done
   done
 done
