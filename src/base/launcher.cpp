@@ -82,7 +82,7 @@ LauncherNumber launcher_number(const Environment& environment) {
     const auto all = number_in(environment, size);
     if (own && all) return {*own, *all};
   }
-  return {};
+  return {.rank = number_in(environment, "PMIX_RANK").value_or(-1)};  // prterun says no count
 }
 
 std::chrono::seconds seconds_setting(const char* name, std::chrono::seconds usual) {

@@ -53,6 +53,22 @@ TEST(Launcher, Slurm) {
   EXPECT_FALSE(launched_on_one_node(with(step)));
 }
 
+TEST(Launcher, Number) {
+  const auto number_with = [](std::map<std::string, std::string> variables) {
+    const LauncherNumber number = launcher_number(with(std::move(variables)));
+    return std::pair(number.rank, number.size);
+  };
+  EXPECT_EQ(number_with({}), std::pair(-1, -1));
+  EXPECT_EQ(number_with({{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}}), std::pair(2, 4));
+  EXPECT_EQ(number_with({{"SLURM_PROCID", "0"},
+                         {"SLURM_STEP_NUM_TASKS", "1"},
+                         {"OMPI_COMM_WORLD_RANK", "3"},
+                         {"OMPI_COMM_WORLD_SIZE", "5"}}),
+            std::pair(3, 5));
+  EXPECT_EQ(number_with({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}}), std::pair(1, 2));
+  EXPECT_EQ(number_with({{"PMIX_RANK", "1"}}), std::pair(1, -1));
+}
+
 TEST(Launcher, Place) {
   const LauncherPlace pmix = launcher_place(with({{"PMIX_NAMESPACE", "a@1"}, {"PMIX_RANK", "3"}}));
   EXPECT_EQ(pmix.job, "a@1");

@@ -25,6 +25,12 @@
 
 namespace shima::lapi {
 
+[[nodiscard]] inline std::size_t length_of(std::span<const iovec> pieces) {
+  std::size_t total = 0;
+  for (const iovec& piece : pieces) total += piece.iov_len;
+  return total;
+}
+
 class Connection {
  public:
   // The socket does not block. It is watched by `epoll` under the number of the task.

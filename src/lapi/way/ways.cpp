@@ -21,6 +21,12 @@ Result<std::unique_ptr<Ways>> in_started_job(const JobPlace& place, int context)
 Result<TaskNumber> own_number(int context) {
   const LauncherNumber number = launcher_number();
   if (!number.is_known()) return TaskNumber{.context = context};
+  if (number.size < 0)
+    return fail(
+        Code::bad_handle,
+        fmt::format("the launcher says that this is task {}, and not of how many; start the "
+                    "job with mpiexec or srun",
+                    number.rank));
   if (number.size < 1 || number.size > most_tasks || number.rank < 0 || number.rank >= number.size)
     return fail(Code::bad_handle,
                 fmt::format("the launcher says rank {} of {}; a LAPI job has at most {} tasks",
