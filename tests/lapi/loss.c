@@ -25,7 +25,10 @@ static void* on_header(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong*
 }
 
 static void die_in(const char* where) {
-  if (strcmp(where, "computing") == 0) raise(SIGKILL);
+  if (strcmp(where, "computing") == 0) {
+    usleep(100000);  // task 0 still waits for the others
+    raise(SIGKILL);
+  }
   if (strcmp(where, "cut") == 0) {
     fclose(fopen("ready", "w"));  // somebody cuts the cable of its host
     sleep(30);
@@ -68,6 +71,9 @@ static void survive(const char* where, pid_t victim, void** windows, void** coun
     OK(LAPI_Waitcntr(hndl, &done, 1, NULL));
     OK(LAPI_Waitcntr(hndl, counters[task_id], 1, NULL));
     OK(LAPI_Fence(hndl));
+    // A fence needs its partner: neither leaves before the other's has ended.
+    OK(LAPI_Put(hndl, partner, 0, NULL, NULL, counters[partner], NULL, NULL));
+    OK(LAPI_Waitcntr(hndl, counters[task_id], 1, NULL));
   }
 }
 
@@ -93,8 +99,8 @@ int main(int argc, char** argv) {
   // All have left the fence before one is killed: task 0 and the victim wait for all.
   static lapi_cntr_t ready;
   OK(LAPI_Address_init(hndl, &ready, ready_of));
-  OK(LAPI_Put(hndl, 0, 0, NULL, NULL, ready_of[0], NULL, NULL));
   OK(LAPI_Put(hndl, (unsigned)(num_tasks - 1), 0, NULL, NULL, ready_of[num_tasks - 1], NULL, NULL));
+  OK(LAPI_Put(hndl, 0, 0, NULL, NULL, ready_of[0], NULL, NULL));
   if (task_id == 0 || task_id == num_tasks - 1) OK(LAPI_Waitcntr(hndl, &ready, num_tasks, NULL));
   if (task_id == num_tasks - 1) die_in(where);
   survive(where, (pid_t)(long)pids[num_tasks - 1], windows, counters);
