@@ -21,7 +21,8 @@
  *
  * Calls return 0 or a number (unless documented otherwise), or a negative DSM_ERR_ code; then
  * dsm_error_message() has a text for it.  Outputs are set only on success.  Several threads may
- * make any calls at once, except dsm_close.  A child that was created by fork(2) may make none.
+ * make any calls at once, except dsm_close.  A child that was created by fork(2) after dsm_open may
+ * make none.
  * Manual pages: dsm(3) and one for every call.
  */
 #ifndef SHIMA_DSM_H
@@ -76,7 +77,8 @@ typedef struct dsm_options {
   int way;     /* a dsm_way, the same in all tasks */
 } dsm_options;
 
-/* Collective: all tasks of the job call it, in the same order if there are several memories. */
+/* Collective: all tasks of the job call it, in the same order if there are several memories.  An
+   error of one, except DSM_ERR_NOT_A_TASK, is an error of all. */
 DSM_API int dsm_open(const dsm_options* options, dsm** memory) DSM_NOEXCEPT;
 
 /* Collective: waits until all tasks that live have called it, and frees the memory.  Frees it also
@@ -89,7 +91,7 @@ DSM_API int dsm_tasks(const dsm* memory) DSM_NOEXCEPT; /* how many there are */
 /* Stores how many bytes a task has donated. */
 DSM_API int dsm_size(dsm* memory, int task, uint64_t* size) DSM_NOEXCEPT;
 
-/* The memory that the caller has donated; NULL if it has no bytes. */
+/* The memory that the caller has donated; NULL if it has no bytes, and in a child by fork(2). */
 DSM_API void* dsm_address(dsm* memory) DSM_NOEXCEPT;
 
 /* ---- data --------------------------------------------------------------------------------- */

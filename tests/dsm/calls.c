@@ -214,6 +214,11 @@ int main(int argc, char** argv) {
     dsm* never = NULL;
     FAILS(DSM_ERR_ARGUMENT, "must be equal",
           dsm_open(&(dsm_options){.way = task == 0 ? DSM_WAY_TCP : DSM_WAY_LAPI}, &never));
+    // So is a wrong argument of one.
+    FAILS(DSM_ERR_ARGUMENT, task == 1 ? "way 9" : "task 1 has failed in checking its arguments",
+          dsm_open(&(dsm_options){.way = task == 1 ? 9 : way}, &never));
+    FAILS(DSM_ERR_ARGUMENT, task == 0 ? "memory is NULL" : "task 0 has failed in checking",
+          dsm_open(NULL, task == 0 ? NULL : &never));
   }
   end();
   printf("task %d of %d is done\n", task, tasks);

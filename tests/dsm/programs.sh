@@ -10,7 +10,7 @@ set -euo pipefail
 here=$SHIMA_SOURCE_DIR/tests/dsm
 flags=(-g -O1 -Wall -Wextra -Werror -I"$SHIMA_SOURCE_DIR/include" -L"$SHIMA_BUILD_DIR/lib" "-Wl,-rpath,$SHIMA_BUILD_DIR/lib")
 [ -z "$SHIMA_SANITIZE" ] || flags+=("-fsanitize=${SHIMA_SANITIZE//+/,}")
-for program in calls model loss; do
+for program in calls model loss order; do
   cc -std=gnu11 "$here/$program.c" -o $program "${flags[@]}" -lshima-dsm -pthread
 done
 echo '#include <shima/dsm.h>
@@ -43,6 +43,8 @@ for way in 0 1 2 3 4; do
   [ "$(grep -c survives out)" = 2 ] || fail "exit, ${names[way]}: not both survive: $(cat out)"
 done
 SHIMA_DSM_APART=1 expect_status 137 'kill, apart' "$SHIMA" run --lapi -n 3 ./loss 0 kill
+[ "$(grep -c survives out)" = 2 ] || fail "kill, apart: not both survive: $(cat out)"
+expect_status 0 'order' "$SHIMA" run --lapi -n 2 ./order 1
 
 expect_status 0 'C++' "$SHIMA" run --lapi -n 2 ./header
 expect_status 1 'no task' ./header

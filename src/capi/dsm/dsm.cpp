@@ -16,19 +16,23 @@ using shima::capi::guarded_dsm;
 using shima::dsm::Memory;
 using shima::dsm::Protection;
 
+std::unexpected<shima::Error> refuse_child() {
+  return fail(Code::bad_handle,
+              "this process is a child of the one that has opened the memory (fork); only that one "
+              "can use it, and open others");
+}
+
 std::unexpected<shima::Error> refuse(const dsm* handle) {
   if (handle == nullptr)
     return fail(Code::bad_argument, "the memory is NULL; use what dsm_open has stored");
-  return fail(Code::bad_handle,
-              "this process is a child of the one that has opened the memory (fork); only that one "
-              "can use it");
+  return refuse_child();
 }
 
 // Runs the body of a call on a memory.
 template <class Body>
 auto with_memory(const dsm* handle, Body body) noexcept {
   return guarded_dsm([&]() -> decltype(body(*handle->memory)) {
-    if (handle == nullptr || shima::capi::forked_child.load(std::memory_order_relaxed)) [[unlikely]]
+    if (handle == nullptr || shima::capi::is_forked_child()) [[unlikely]]
       return refuse(handle);
     return body(*handle->memory);
   });
@@ -48,6 +52,13 @@ Result<Protection> protection_of(int number) {
   return fail(
       Code::bad_argument,
       fmt::format("protection {} is none of DSM_READ_WRITE, DSM_READ_ONLY and DSM_NONE", number));
+}
+
+Status check_open(const dsm_options& options, dsm* const* memory) {
+  SHIMA_TRY(check_pointer(static_cast<const void*>(memory), "memory"));
+  if (options.way >= DSM_WAY_BEST && options.way <= DSM_WAY_UDP) return {};
+  return fail(Code::bad_argument, fmt::format("way {} is no dsm_way; they are 0 to {}", options.way,
+                                              static_cast<int>(DSM_WAY_UDP)));
 }
 
 inline Status store(Memory& memory, int task, uint64_t offset, const void* data, size_t len,
@@ -83,12 +94,10 @@ int compare_and_swap(dsm* memory, int task, uint64_t offset, Word expected, Word
 
 int dsm_open(const dsm_options* options, dsm** memory) noexcept {
   return guarded_dsm([&]() -> Status {
-    SHIMA_TRY(check_pointer(memory, "memory"));
+    if (shima::capi::is_forked_child()) return refuse_child();
     const dsm_options wanted = options != nullptr ? *options : dsm_options{};
-    if (wanted.way < DSM_WAY_BEST || wanted.way > DSM_WAY_UDP)
-      return fail(Code::bad_argument, fmt::format("way {} is no dsm_way; they are 0 to {}",
-                                                  wanted.way, static_cast<int>(DSM_WAY_UDP)));
-    SHIMA_TRY_ASSIGN(auto made, shima::capi::open_memory(wanted.size, wanted.way));
+    SHIMA_TRY_ASSIGN(auto made,
+                     shima::capi::open_memory(check_open(wanted, memory), wanted.size, wanted.way));
     *memory = made.release();
     return {};
   });
@@ -117,7 +126,9 @@ int dsm_size(dsm* memory, int task, uint64_t* size) noexcept {
 }
 
 void* dsm_address(dsm* memory) noexcept {
-  if (memory == nullptr || memory->memory->own().size_bytes() == 0) return nullptr;
+  if (memory == nullptr || shima::capi::is_forked_child() ||
+      memory->memory->own().size_bytes() == 0)
+    return nullptr;
   return memory->memory->own().data();
 }
 

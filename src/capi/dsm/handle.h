@@ -12,12 +12,15 @@ struct dsm {
 
 namespace shima::capi {
 
-// Collective: joins the job, donates memory and prepares the way to the other tasks.
-[[nodiscard]] Result<std::unique_ptr<::dsm>> open_memory(std::uint64_t size_bytes, int way);
+// Collective: joins the job, donates memory and prepares the way to the other tasks. Bad
+// `arguments` are an error on all tasks.
+[[nodiscard]] Result<std::unique_ptr<::dsm>> open_memory(const Status& arguments,
+                                                         std::uint64_t size_bytes, int way);
 // Collective. The error of the last fence, if the memory could be freed anyway.
 [[nodiscard]] Status close_memory(std::unique_ptr<::dsm> memory);
 
 // Set in a child of the process that has opened a memory.
 inline std::atomic<bool> forked_child{false};
+[[nodiscard]] inline bool is_forked_child() { return forked_child.load(std::memory_order_relaxed); }
 
 }  // namespace shima::capi

@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <thread>
 
 namespace shima::capi {
 namespace {
 
-constexpr int change_handler = 1;  // its index
+// Indices of handlers.
+constexpr int change_handler = 1;
+constexpr int closing_handler = 2;
 
 struct Change {
   std::int64_t task = 0;
@@ -74,6 +78,18 @@ struct JobHandlers {
     });
     return nullptr;
   }
+  static void* on_closing(lapi_handle_t* handle, void* header, uint* header_bytes, ulong*,
+                          compl_hndlr_t** completion, void**) {
+    *completion = nullptr;
+    std::int64_t task = 0;
+    if (*header_bytes != sizeof task) return nullptr;
+    std::memcpy(&task, header, sizeof task);
+    with_job(*handle, [&](LapiJob& job) {
+      if (task >= 0 && task < job.tasks_)
+        job.closing_[static_cast<std::size_t>(task)].store(true, std::memory_order_seq_cst);
+    });
+    return nullptr;
+  }
 };
 
 std::unexpected<Error> lapi_failed(int code) {
@@ -96,6 +112,7 @@ Result<std::unique_ptr<LapiJob>> LapiJob::join() {
   SHIMA_TRY(lapi_status(LAPI_Qenv(handle, TASK_ID, &job->task_)));
   SHIMA_TRY(lapi_status(LAPI_Qenv(handle, NUM_TASKS, &job->tasks_)));
   job->lost_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(job->tasks_));
+  job->closing_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(job->tasks_));
   {
     Jobs& known = jobs();
     const std::lock_guard hold(known.mutex);
@@ -103,6 +120,8 @@ Result<std::unique_ptr<LapiJob>> LapiJob::join() {
   }
   SHIMA_TRY(lapi_status(
       LAPI_Addr_set(handle, reinterpret_cast<void*>(&JobHandlers::on_change), change_handler)));
+  SHIMA_TRY(lapi_status(
+      LAPI_Addr_set(handle, reinterpret_cast<void*>(&JobHandlers::on_closing), closing_handler)));
   return job;
 }
 
@@ -141,17 +160,34 @@ Status LapiJob::agree(const Status& own, const char* what) {
   return {};
 }
 
+Status LapiJob::note(int task, int handler, std::span<std::byte> header) {
+  lapi_cntr_t noted{};
+  SHIMA_TRY(lapi_status(LAPI_Amsend(
+      handle_, static_cast<uint>(task), reinterpret_cast<void*>(std::intptr_t{handler}),
+      header.data(), static_cast<uint>(header.size()), nullptr, 0, nullptr, nullptr, &noted)));
+  return lapi_status(LAPI_Waitcntr(handle_, &noted, 1, nullptr));
+}
+
 Status LapiJob::tell(std::span<const int> tasks, dsm::Granules range, dsm::Protection protection) {
   Change change{task_, range, static_cast<std::uint64_t>(protection)};
+  Status status;
   for (const int other : tasks) {
-    lapi_cntr_t noted{};
-    Status told = lapi_status(LAPI_Amsend(
-        handle_, static_cast<uint>(other), reinterpret_cast<void*>(std::intptr_t{change_handler}),
-        &change, sizeof change, nullptr, 0, nullptr, nullptr, &noted));
-    if (told) told = lapi_status(LAPI_Waitcntr(handle_, &noted, 1, nullptr));
-    if (!told && told.error().code != Code::peer_lost) return told;
+    const Status told = note(other, change_handler, std::as_writable_bytes(std::span(&change, 1)));
+    if (!told && told.error().code != Code::peer_lost) status = told;
   }
-  return {};
+  return status;
+}
+
+// The note is repeated because it also shows that the task is still there.
+void LapiJob::await_closing() {
+  std::int64_t own = task_;
+  for (int other = 0; other < tasks_; ++other) {
+    const auto& is_closing = closing_[static_cast<std::size_t>(other)];
+    while (other != task_ &&
+           note(other, closing_handler, std::as_writable_bytes(std::span(&own, 1))) &&
+           !is_closing.load(std::memory_order_seq_cst) && !is_lost(other))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 }  // namespace shima::capi

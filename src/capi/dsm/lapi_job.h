@@ -40,6 +40,10 @@ class LapiJob {
   // Collective.
   [[nodiscard]] Status meet() { return lapi_status(LAPI_Gfence(handle_)); }
 
+  // Collective, after the loss of a task: waits until each other task has called it, or has left or
+  // is lost.
+  void await_closing();
+
   // Changes and losses are noted in this memory from now on; null: no longer.
   void inform(dsm::Memory* memory) { memory_.store(memory, std::memory_order_seq_cst); }
   // Tells tasks of a change of protection, and waits until they have noted it. Lost ones are left
@@ -54,6 +58,8 @@ class LapiJob {
   friend struct JobHandlers;
   LapiJob() = default;
   void note_loss(int task);
+  // Sends an active message, and waits until the task has served it.
+  [[nodiscard]] Status note(int task, int handler, std::span<std::byte> header);
   [[nodiscard]] Status gather_words(std::span<const std::uint64_t> own,
                                     std::span<std::uint64_t> all);
 
@@ -61,6 +67,7 @@ class LapiJob {
   int task_ = 0;
   int tasks_ = 1;
   std::vector<std::atomic<bool>> lost_;
+  std::vector<std::atomic<bool>> closing_;
   std::atomic<dsm::Memory*> memory_{nullptr};
 };
 

@@ -6,8 +6,14 @@
 
 namespace shima::capi {
 
-// `bases`: where the memories of the tasks begin, in their owners. The job outlives the way.
+// The memory of a task.
+struct Target {
+  std::uint64_t base = 0;     // where it begins, in its owner
+  bool may_be_copied = true;  // by LAPI, without a message: on this host
+};
+
+// `targets` are those of all tasks. The job outlives the way.
 [[nodiscard]] std::unique_ptr<dsm::Way> make_lapi_way(const LapiJob& job,
-                                                      std::vector<std::uint64_t> bases);
+                                                      std::vector<Target> targets);
 
 }  // namespace shima::capi

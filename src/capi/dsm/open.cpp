@@ -6,10 +6,14 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <array>
 #include <atomic>
+#include <charconv>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <set>
+#include <string>
 
 #include "capi/dsm/handle.h"
 #include "capi/dsm/lapi_way.h"
@@ -46,9 +50,22 @@ Opened& opened() {
   return *made;
 }
 
+// Which kernel runs; zero if it does not say.
+using Kernel = std::array<std::uint64_t, 2>;
+Kernel own_kernel() {
+  std::string text;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+  std::erase(text, '-');
+  Kernel kernel{};
+  for (std::size_t i = 0; i < kernel.size() && text.size() == 32; ++i)
+    std::from_chars(text.data() + 16 * i, text.data() + 16 * i + 16, kernel[i], 16);
+  return kernel;
+}
+
 // What a task tells the others first.
 struct Introduction {
   std::int64_t way = 0;
+  Kernel kernel{};
   SegmentRef segment;
 };
 
@@ -93,10 +110,13 @@ Result<std::unique_ptr<SocketWay>> serve_sockets(LapiJob& job, const Memory& mem
 
 Status prepare_way(::dsm& made, std::span<const Introduction> all, int way) {
   if (way == DSM_WAY_BEST || way == DSM_WAY_LAPI) {
-    std::vector<std::uint64_t> bases;
-    bases.reserve(all.size());
-    for (const Introduction& one : all) bases.push_back(one.segment.data_address);
-    made.memory->set_way(make_lapi_way(*made.job, std::move(bases)));
+    const Kernel here = own_kernel();
+    std::vector<Target> targets;
+    targets.reserve(all.size());
+    for (const Introduction& one : all)
+      targets.push_back({one.segment.data_address,
+                         one.kernel == here || one.kernel == Kernel{} || here == Kernel{}});
+    made.memory->set_way(make_lapi_way(*made.job, std::move(targets)));
     return {};
   }
   if (made.job->tasks() > most_socket_tasks)
@@ -106,6 +126,16 @@ Status prepare_way(::dsm& made, std::span<const Introduction> all, int way) {
   SHIMA_TRY_ASSIGN(auto served, serve_sockets(*made.job, *made.memory, way));
   made.memory->set_way(std::move(served));
   return {};
+}
+
+// This task accesses the memory no more.
+void leave(::dsm& memory) {
+  memory.memory->show_left();
+  {
+    const std::lock_guard hold(opened().mutex);
+    opened().all.erase(memory.memory.get());
+  }
+  memory.job->inform(nullptr);
 }
 
 void prepare_changes(::dsm& made) {
@@ -121,14 +151,17 @@ void prepare_changes(::dsm& made) {
 
 }  // namespace
 
-Result<std::unique_ptr<::dsm>> open_memory(std::uint64_t size_bytes, int way) {
+Result<std::unique_ptr<::dsm>> open_memory(const Status& arguments, std::uint64_t size_bytes,
+                                           int way) {
   // For tests: as if each task had a host of its own.
   const bool apart = std::getenv("SHIMA_DSM_APART") != nullptr;
   auto made = std::make_unique<::dsm>();
   SHIMA_TRY_ASSIGN(made->job, LapiJob::join());
+  SHIMA_TRY(made->job->agree(arguments, "checking its arguments"));
   auto segment = Segment::make(size_bytes);
   SHIMA_TRY(made->job->agree(status_of(segment), "donating memory"));
-  SHIMA_TRY_ASSIGN(const auto all, made->job->gather(Introduction{way, segment->ref()}));
+  SHIMA_TRY_ASSIGN(const auto all,
+                   made->job->gather(Introduction{way, own_kernel(), segment->ref()}));
   SHIMA_TRY(check_same_way(all, way));
   std::vector<SegmentRef> refs;
   refs.reserve(all.size());
@@ -144,19 +177,14 @@ Result<std::unique_ptr<::dsm>> open_memory(std::uint64_t size_bytes, int way) {
   made->job->inform(made->memory.get());
   const Status met = made->job->meet();
   if (met) return made;
-  std::ignore = close_memory(std::move(made));
+  leave(*made);
   return std::unexpected(met.error());
 }
 
 Status close_memory(std::unique_ptr<::dsm> memory) {
   Status fenced = memory->memory->fence();
-  std::ignore = memory->job->meet();  // fails if a task has been lost, and that is no error here
-  memory->memory->show_left();
-  {
-    const std::lock_guard hold(opened().mutex);
-    opened().all.erase(memory->memory.get());
-  }
-  memory->job->inform(nullptr);
+  if (!memory->job->meet()) memory->job->await_closing();
+  leave(*memory);
   return fenced;
 }
 
