@@ -54,7 +54,10 @@ static void atomics(void) {
   CHECK(wide == ((UINT64_C(1) << tasks) - 1) << 40, "the bits are %llx", (unsigned long long)wide);
   // A lock, of which a plain variable beside it is increased.
   for (int i = 0; i < 20; ++i) {
-    while (dsm_compare_and_swap_64(memory, 0, 32, 0, (uint64_t)task + 1) != 1) {
+    int has_lock = 0;
+    while (has_lock == 0) {
+      has_lock = dsm_compare_and_swap_64(memory, 0, 32, 0, (uint64_t)task + 1);
+      OK(has_lock);
     }
     OK(dsm_read(memory, 0, 40, &narrow, sizeof narrow));
     ++narrow;

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   if (task == dead) {
     // The others have left the barrier.
     while (ready < (uint64_t)dead) {
-      OK(dsm_read(memory, dead, 0, &ready, 8));
+      OK(dsm_fetch_or_64(memory, dead, 0, 0, &ready));
       usleep(1000);
     }
     if (is_killed) raise(SIGKILL);

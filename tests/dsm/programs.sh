@@ -20,13 +20,16 @@ cc -std=c11 -pedantic -Wconversion header.c -o header "${flags[@]}" -lshima-dsm
 for standard in 11 17 20; do c++ -std=c++$standard -pedantic header.cpp -o header "${flags[@]}" -lshima-dsm; done
 
 names=(best lapi tcp 'tcp, spinning' udp)
+ways=(0 1 2 3 4)
+# ThreadSanitizer does not see that a barrier comes after what a server of sockets has stored: the order goes through other processes.
+case $SHIMA_SANITIZE in *thread*) ways=(0 1) ;; esac
 # run_all WHAT OPTION... : with these options of shima run
 run_all() {
   local what=$1 way
   shift
-  for way in 0 1 2 3 4; do
-    expect_status 0 "calls ${names[way]} $what" "$SHIMA" run --lapi "$@" -n 3 ./calls $way
-    expect_status 0 "model ${names[way]} $what" "$SHIMA" run --lapi "$@" -n 2 ./model $way 400 "$RANDOM"
+  for way in "${ways[@]}"; do
+    expect_status 0 "calls ${names[way]} $what" "$SHIMA" run --lapi "$@" -n 3 ./calls "$way"
+    expect_status 0 "model ${names[way]} $what" "$SHIMA" run --lapi "$@" -n 2 ./model "$way" 400 "$RANDOM"
   done
 }
 run_all 'processes'
@@ -36,10 +39,10 @@ for tasks in 1 2 4; do
   expect_status 0 "calls -n $tasks" "$SHIMA" run --lapi -n $tasks ./calls
   expect_status 0 "model -n $tasks" "$SHIMA" run --lapi -n $tasks ./model 0 2000 "$RANDOM"
 done
-for way in 0 1 2 3 4; do
-  expect_status 137 "kill, ${names[way]}" "$SHIMA" run --lapi -n 3 ./loss $way kill
+for way in "${ways[@]}"; do
+  expect_status 137 "kill, ${names[way]}" "$SHIMA" run --lapi -n 3 ./loss "$way" kill
   [ "$(grep -c survives out)" = 2 ] || fail "kill, ${names[way]}: not both survive: $(cat out)"
-  expect_status 0 "exit, ${names[way]}" "$SHIMA" run --lapi -n 3 ./loss $way exit
+  expect_status 0 "exit, ${names[way]}" "$SHIMA" run --lapi -n 3 ./loss "$way" exit
   [ "$(grep -c survives out)" = 2 ] || fail "exit, ${names[way]}: not both survive: $(cat out)"
 done
 SHIMA_DSM_APART=1 expect_status 137 'kill, apart' "$SHIMA" run --lapi -n 3 ./loss 0 kill
