@@ -79,7 +79,7 @@ bool TcpTransport::is_attended() {
 }
 
 // Off duty, it returns once no thread has attended between two looks; it rests without a clock
-// while one attends all the time, and look_at_bell() ends the rest.
+// while one attends all the time and does not poll, and look_at_bell() ends the rest.
 void TcpTransport::think_about_duty() {
   if (on_duty_) return;
   const bool is_called = is_called_.exchange(false);
@@ -89,7 +89,7 @@ void TcpTransport::think_about_duty() {
     if (is_called || seen == seen_attendances_) on_duty_.store(true, std::memory_order_seq_cst);
     return;
   }
-  if (seen != seen_attendances_) return;
+  if (seen != seen_attendances_ || bell_->polling != 0) return;
   is_resting_.store(true, std::memory_order_seq_cst);
   if (!is_attended()) is_resting_ = false;
 }
