@@ -16,13 +16,15 @@
  *
  * Before a call moves anything, it checks that the task exists, that the range lies in its donated
  * memory, and that the owner permits the access.  A thread's accesses to the memory of one task
- * take effect in the order of its calls (except by UDP).  Nothing else is ordered: order accesses
- * to several tasks with dsm_fence, those of several tasks with dsm_barrier or atomic operations.
+ * take effect in the order of its calls (except by UDP), but a READ may read before an earlier
+ * dsm_write to *other* bytes is visible; not so after dsm_write_b, dsm_fence or an atomic
+ * operation.  Nothing else is ordered: order accesses to several tasks with dsm_fence, those of
+ * several tasks with dsm_barrier or atomic operations.
  *
  * Calls return 0 or a number (unless documented otherwise), or a negative DSM_ERR_ code; then
- * dsm_error_message() has a text for it.  Outputs are set only on success.  Several threads may
- * make any calls at once, except dsm_close.  A child that was created by fork(2) after dsm_open may
- * make none.
+ * dsm_error_message() has a text for it.  Outputs are set only on success; but a READ that fails
+ * after the checks may have stored some bytes.  Several threads may make any calls at once, except
+ * dsm_close.  A child that was created by fork(2) after dsm_open may make none.
  * Manual pages: dsm(3) and one for every call.
  */
 #ifndef SHIMA_DSM_H

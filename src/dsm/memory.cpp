@@ -1,36 +1,56 @@
 #include "dsm/memory.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cerrno>
 
 #include "lapi/direct_rmw.h"
 
 namespace shima::dsm {
+namespace {
+
+// Zeros that take no memory until they are changed.
+Result<Mapping> map_zeros(std::size_t len_bytes) {
+  if (len_bytes == 0) return Mapping();
+  void* const made = ::mmap(nullptr, len_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (made == MAP_FAILED)
+    return fail(Code::no_memory,
+                fmt::format("mapping {} bytes for another task's protection table", len_bytes),
+                errno);
+  return Mapping(static_cast<std::byte*>(made), len_bytes);
+}
+
+}  // namespace
 
 Memory::Memory(Segment own, std::span<const SegmentRef> refs, Options options)
     : options_(options),
       own_(std::move(own)),
       peers_(refs.size()),
       ranges_(own_.view().size_bytes()) {
-  for (int task = 0; task < tasks(); ++task) take_in(task, refs[static_cast<std::size_t>(task)]);
+  for (int task = 0; task < tasks() && prepared_; ++task)
+    prepared_ = take_in(task, refs[static_cast<std::size_t>(task)]);
 }
 
-void Memory::take_in(int task, const SegmentRef& ref) {
+Status Memory::take_in(int task, const SegmentRef& ref) {
   Peer& it = peer(task);
   it.size_bytes = ref.size_bytes;
   SegmentView view = own();
   if (task != options_.task) {
     if (!options_.apart) it.mapping = map_segment(ref);
     if (it.mapping.bytes().empty()) {
-      it.copy_of_table.resize(ProtectionTable::table_bytes(ref.size_bytes) / sizeof(std::uint64_t));
-      it.table = ProtectionTable(reinterpret_cast<std::byte*>(it.copy_of_table.data()));
+      SHIMA_TRY_ASSIGN(it.copy_of_table, map_zeros(ProtectionTable::table_bytes(ref.size_bytes)));
+      it.table = ProtectionTable(it.copy_of_table.bytes().data());
       it.has_left = &it.never;
-      return;
+      return {};
     }
     view = SegmentView(it.mapping.bytes().data(), ref.size_bytes);
   }
   it.table = view.table();
   it.has_left = &view.head().has_left;
   if (options_.direct || task == options_.task) it.direct = view.data();
+  return {};
 }
 
 std::unexpected<Error> Memory::refuse(Fault fault, int task, std::uint64_t offset,
@@ -84,8 +104,12 @@ Result<std::uint64_t> Memory::size_of(int task) const {
 Result<std::uint64_t> Memory::allocate(std::uint64_t size_bytes, Protection protection) {
   const std::lock_guard hold(owner_);
   SHIMA_TRY_ASSIGN(const Granules range, ranges_.allocate(size_bytes));
-  SHIMA_TRY(change(range, protection));
-  return range.first * granule_bytes;
+  const std::uint64_t offset = range.first * granule_bytes;
+  if (const Status changed = change(range, protection); !changed) {
+    std::ignore = ranges_.release(offset);
+    return std::unexpected(changed.error());
+  }
+  return offset;
 }
 
 Status Memory::release(std::uint64_t offset) {
@@ -108,19 +132,23 @@ Status Memory::protect(std::uint64_t offset, std::uint64_t len_bytes, Protection
   return change({offset / granule_bytes, granules_in(len_bytes)}, protection);
 }
 
-// The caller holds owner_.
+// The caller holds owner_. If a task could not be told, its copy is out of date until the next
+// change of the range.
 Status Memory::change(Granules range, Protection protection) {
   ProtectionTable table = own().table();
-  if (table.is(range, protection)) return {};
+  if (!has_untold_ && table.is(range, protection)) return {};
   table.set(range, protection);
-  return tell_ ? tell_(range, protection) : Status{};
+  if (!tell_) return {};
+  const Status told = tell_(range, protection);
+  if (!told) has_untold_ = true;
+  return told;
 }
 
 bool Memory::note_change(int task, Granules range, Protection protection) {
   if (static_cast<std::size_t>(task) >= peers_.size()) return false;
   Peer& it = peer(task);
   const std::uint64_t all = granules_in(it.size_bytes);
-  if (it.copy_of_table.empty() || range.first > all || range.count > all - range.first ||
+  if (it.copy_of_table.bytes().empty() || range.first > all || range.count > all - range.first ||
       protection > Protection::none)
     return false;
   it.table.set(range, protection);

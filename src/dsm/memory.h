@@ -4,6 +4,9 @@
 // The table of a task on this host is read where its owner stores it. Of a task on another host
 // there is a copy, which the owner updates before a change returns. Data in mapped segments is
 // copied directly; the rest goes a Way.
+//
+// Of the orders of two direct copies by a thread, only a READ after a WRITE is left open: it would
+// cost each READ a full fence. A complete WRITE has one.
 #pragma once
 
 #include <atomic>
@@ -32,6 +35,8 @@ class Memory {
 
   // `refs` are those of all tasks, in order.
   Memory(Segment own, std::span<const SegmentRef> refs, Options options);
+  // The error, if there was no room for a copy of another task's table. Then it serves no call.
+  [[nodiscard]] const Status& prepared() const { return prepared_; }
 
   [[nodiscard]] int task() const { return options_.task; }
   [[nodiscard]] int tasks() const { return static_cast<int>(peers_.size()); }
@@ -42,7 +47,7 @@ class Memory {
   }
   // Before the first access.
   void set_way(std::unique_ptr<Way> way) { way_ = std::move(way); }
-  // Tells the tasks that are not near of a change; empty if all are near.
+  // Tells the tasks to which this one is not near of a change; empty if it is near to all.
   using Tell = std::function<Status(Granules, Protection)>;
   void set_tell(Tell tell) { tell_ = std::move(tell); }
 
@@ -53,6 +58,7 @@ class Memory {
     const std::byte* const direct = peer(task).direct;
     if (direct == nullptr) return way_->read(task, offset, into);
     if (!into.empty()) std::memmove(into.data(), direct + offset, into.size());
+    std::atomic_thread_fence(std::memory_order_acquire);
     return {};
   }
   [[nodiscard]] Status write(int task, std::uint64_t offset, std::span<const std::byte> data,
@@ -62,6 +68,7 @@ class Memory {
       return refuse(fault, task, offset, data.size(), Access::write);
     std::byte* const direct = peer(task).direct;
     if (direct == nullptr) return way_->write(task, offset, data, complete);
+    std::atomic_thread_fence(std::memory_order_release);
     if (!data.empty()) std::memmove(direct + offset, data.data(), data.size());
     if (complete) std::atomic_thread_fence(std::memory_order_seq_cst);
     return {};
@@ -94,13 +101,13 @@ class Memory {
     const std::atomic<std::uint32_t>* has_left = nullptr;
     std::atomic<bool> lost{false};
     Mapping mapping;
-    std::vector<std::uint64_t> copy_of_table;
+    Mapping copy_of_table;
     std::atomic<std::uint32_t> never{0};
   };
 
   [[nodiscard]] Peer& peer(int task) { return peers_[static_cast<std::size_t>(task)]; }
   [[nodiscard]] const Peer& peer(int task) const { return peers_[static_cast<std::size_t>(task)]; }
-  void take_in(int task, const SegmentRef& ref);
+  [[nodiscard]] Status take_in(int task, const SegmentRef& ref);
   [[nodiscard]] Fault find_fault(int task, std::uint64_t offset, std::uint64_t len_bytes,
                                  Access access) const {
     if (static_cast<std::size_t>(task) >= peers_.size()) return Fault::task;
@@ -117,11 +124,13 @@ class Memory {
   [[nodiscard]] Status change(Granules range, Protection protection);
 
   Options options_;
+  Status prepared_;
   Segment own_;
   std::vector<Peer> peers_;
   std::unique_ptr<Way> way_;
   Tell tell_;
-  std::mutex owner_;  // held by calls that allocate or protect
+  std::mutex owner_;         // held by calls that allocate or protect
+  bool has_untold_ = false;  // another task's copy may differ from the table
   Ranges ranges_;
 };
 

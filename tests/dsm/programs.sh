@@ -10,7 +10,7 @@ set -euo pipefail
 here=$SHIMA_SOURCE_DIR/tests/dsm
 flags=(-g -O1 -Wall -Wextra -Werror -I"$SHIMA_SOURCE_DIR/include" -L"$SHIMA_BUILD_DIR/lib" "-Wl,-rpath,$SHIMA_BUILD_DIR/lib")
 [ -z "$SHIMA_SANITIZE" ] || flags+=("-fsanitize=${SHIMA_SANITIZE//+/,}")
-for program in calls model loss order; do
+for program in calls model loss order large; do
   cc -std=gnu11 "$here/$program.c" -o $program "${flags[@]}" -lshima-dsm -pthread
 done
 echo '#include <shima/dsm.h>
@@ -70,6 +70,8 @@ chmod +x limited
 if [ -z "$SHIMA_SANITIZE" ]; then
   expect_status 3 'a limit' "$SHIMA" run --lapi -n 2 ./limited
   expect_output 'task 1 has failed in donating memory' 'a limit'
+  expect_status 0 'large' "$SHIMA" run --lapi -n 3 ./large
+  SHIMA_DSM_APART=1 expect_status 0 'large, apart' "$SHIMA" run --lapi -n 3 ./large
 fi
 # Exports only the symbols of the interface.
 if nm -D --defined-only "$SHIMA_BUILD_DIR/lib/libshima-dsm.so" | awk '{print $3}' | grep -v '^dsm_\|^SHIMA_DSM_0'; then

@@ -139,6 +139,19 @@ TEST(DsmMemory, ATaskElsewhereIsToldOfChanges) {
   EXPECT_FALSE(pair.first->note_change(5, {0, 1}, Protection::none));
 }
 
+TEST(DsmMemory, AChangeThatCouldNotBeToldIsToldAgain) {
+  Pair pair(1 << 20, true, true);
+  int told = 0;
+  pair.second->set_tell([&](Granules, Protection) -> Status {
+    if (++told == 1) return fail(Code::internal, "not told");
+    return {};
+  });
+  EXPECT_FALSE(pair.second->allocate(100, Protection::read_only).has_value());
+  EXPECT_TRUE(pair.second->protect(0, 128, Protection::read_only).has_value());
+  EXPECT_EQ(told, 2) << "the other task's copy differs";
+  EXPECT_EQ(pair.second->allocate(100, Protection::read_only).value(), 0U) << "the range is free";
+}
+
 SocketAddress loopback() {
   SocketAddress address{};
   auto* const plain = reinterpret_cast<sockaddr_in*>(&address);

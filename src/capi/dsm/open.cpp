@@ -138,15 +138,31 @@ void leave(::dsm& memory) {
   memory.job->inform(nullptr);
 }
 
-void prepare_changes(::dsm& made) {
+// The tasks that have not mapped this task's segment; this one may have mapped theirs.
+Result<std::vector<int>> find_far_tasks(LapiJob& job, const Memory& memory) {
+  constexpr int bits = 64;
   std::vector<int> far;
-  for (int task = 0; task < made.memory->tasks(); ++task)
-    if (!made.memory->is_near(task)) far.push_back(task);
-  if (far.empty()) return;
+  for (int first = 0; first < memory.tasks(); first += bits) {
+    std::uint64_t unmapped = 0;
+    for (int i = 0; i < bits && first + i < memory.tasks(); ++i)
+      if (!memory.is_near(first + i)) unmapped |= std::uint64_t{1} << i;
+    SHIMA_TRY_ASSIGN(const auto all, job.gather(unmapped));
+    const int own_bit = job.task() - first;
+    if (own_bit < 0 || own_bit >= bits) continue;
+    for (int task = 0; task < memory.tasks(); ++task)
+      if ((all[static_cast<std::size_t>(task)] >> own_bit & 1) != 0) far.push_back(task);
+  }
+  return far;
+}
+
+Status prepare_changes(::dsm& made) {
+  SHIMA_TRY_ASSIGN(const std::vector<int> far, find_far_tasks(*made.job, *made.memory));
+  if (far.empty()) return {};
   made.memory->set_tell(
       [job = made.job.get(), far](dsm::Granules range, dsm::Protection protection) {
         return job->tell(far, range, protection);
       });
+  return {};
 }
 
 }  // namespace
@@ -168,8 +184,9 @@ Result<std::unique_ptr<::dsm>> open_memory(const Status& arguments, std::uint64_
   for (const Introduction& one : all) refs.push_back(one.segment);
   made->memory = std::make_unique<Memory>(
       *std::move(segment), refs, Memory::Options{made->job->task(), way == DSM_WAY_BEST, apart});
+  SHIMA_TRY(made->job->agree(made->memory->prepared(), "mapping protection tables"));
   SHIMA_TRY(prepare_way(*made, all, way));
-  prepare_changes(*made);
+  SHIMA_TRY(prepare_changes(*made));
   {
     const std::lock_guard hold(opened().mutex);
     opened().all.insert(made->memory.get());

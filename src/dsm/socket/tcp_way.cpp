@@ -125,6 +125,9 @@ class TcpWay final : public SocketWay {
   [[nodiscard]] Result<Reply> receive_reply(int task);
   [[nodiscard]] Result<Reply> ask(int task, const Request& request,
                                   std::span<const std::byte> data = {});
+  // The caller has the peer's turn.
+  [[nodiscard]] Result<Reply> ask_in_turn(int task, const Request& request,
+                                          std::span<const std::byte> data = {});
   [[nodiscard]] static std::unexpected<Error> lost(int task);
   void admit_clients();
   void admit(int listener);
@@ -214,6 +217,11 @@ Result<Reply> TcpWay::receive_reply(int task) {
 
 Result<Reply> TcpWay::ask(int task, const Request& request, std::span<const std::byte> data) {
   const std::lock_guard hold(peer(task).turn);
+  return ask_in_turn(task, request, data);
+}
+
+Result<Reply> TcpWay::ask_in_turn(int task, const Request& request,
+                                  std::span<const std::byte> data) {
   SHIMA_TRY(send(task, request, data));
   return receive_reply(task);
 }
@@ -249,11 +257,9 @@ Result<std::uint64_t> TcpWay::rmw(int task, std::uint64_t offset, const Rmw& req
 Status TcpWay::fence() {
   Status status;
   for (int task = 0; task < static_cast<int>(peers_.size()); ++task) {
-    {
-      const std::lock_guard hold(peer(task).turn);
-      if (!std::exchange(peer(task).has_written, false)) continue;
-    }
-    const auto reply = ask(task, {});
+    const std::lock_guard hold(peer(task).turn);
+    if (!std::exchange(peer(task).has_written, false)) continue;
+    const auto reply = ask_in_turn(task, {});
     if (!reply) status = std::unexpected(reply.error());
     if (reply && reply->refused != 0 && status) status = refused_by(task);
   }

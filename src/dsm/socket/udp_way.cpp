@@ -93,6 +93,10 @@ class UdpWay final : public SocketWay {
   [[nodiscard]] Result<Reply> ask(int task, const Request& request,
                                   std::span<const std::byte> data = {},
                                   std::span<std::byte> into = {});
+  // The caller has the peer's turn.
+  [[nodiscard]] Result<Reply> ask_in_turn(int task, const Request& request,
+                                          std::span<const std::byte> data = {},
+                                          std::span<std::byte> into = {});
   [[nodiscard]] Result<bool> receive_answer(int task, Answer& answer, std::span<std::byte> into);
   [[nodiscard]] Status check_peer(int task);
 
@@ -225,8 +229,13 @@ Status UdpWay::check_peer(int task) {
 
 Result<Reply> UdpWay::ask(int task, const Request& request, std::span<const std::byte> data,
                           std::span<std::byte> into) {
+  const std::lock_guard hold(peer(task).turn);
+  return ask_in_turn(task, request, data, into);
+}
+
+Result<Reply> UdpWay::ask_in_turn(int task, const Request& request, std::span<const std::byte> data,
+                                  std::span<std::byte> into) {
   Peer& it = peer(task);
-  const std::lock_guard hold(it.turn);
   const Question question{it.secret, static_cast<std::uint64_t>(options_.task), ++it.last_number,
                           request};
   for (int i = 0; i < most_repeats; ++i) {
@@ -289,20 +298,15 @@ Status UdpWay::fence() {
   Status status;
   for (int task = 0; task < static_cast<int>(peers_.size()); ++task) {
     Peer& it = peer(task);
-    std::uint64_t written = 0;
-    {
-      const std::lock_guard hold(it.turn);
-      written = it.written_bytes;
-      if (written == it.fenced_bytes) continue;
-    }
-    const auto reply = ask(task, {});
+    const std::lock_guard hold(it.turn);
+    if (it.written_bytes == it.fenced_bytes) continue;
+    const auto reply = ask_in_turn(task, {});
     if (!reply) {
       status = std::unexpected(reply.error());
       continue;
     }
-    const std::lock_guard hold(it.turn);
-    it.fenced_bytes = written;
-    it.arrived_bytes = std::min(reply->value, written);
+    it.fenced_bytes = it.written_bytes;
+    it.arrived_bytes = std::min(reply->value, it.written_bytes);
     if (reply->refused != 0 && status) status = refused_by(task);
   }
   return status;
