@@ -30,10 +30,11 @@ struct CollectiveCall {
   const Tuning& tuning;
   KnownPosts& posts;
   Caches caches;
-  bool has_moved_own;               // this member has moved its bytes, or leaves them
-  std::span<const std::byte> left;  // its small write, for the last member to make (small_write.h)
-  Aside& disk;                      // idle
-  History& history;                 // of the file
+  bool has_moved_own;  // this member has moved its bytes, or leaves them
+  std::span<const std::byte>
+      left{};        // its small write, for the last member to make (small_write.h)
+  Aside& disk;       // idle
+  History& history;  // of the file
 };
 
 // A member's part of a collective call.

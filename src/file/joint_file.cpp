@@ -247,7 +247,6 @@ CollectiveCall JointFile::call_of(Direction direction, Counters& counters) {
           .posts = posts_,
           .caches = caches_,
           .has_moved_own = false,
-          .left = {},
           .disk = disk_,
           .history = history_};
 }
