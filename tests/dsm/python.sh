@@ -125,7 +125,7 @@ with dsm.open(1 << 34) as memory:  # takes addresses only
 print("done")
 EOP
 expect_status 0 'program' "$SHIMA" run --lapi -n 3 "$python" program.py
-[ "$(grep -o done out | wc -l)" = 3 ] || fail "program: $(cat out)"
+[ "$(grep -o 'done' out | wc -l)" = 3 ] || fail "program: $(cat out)"
 expect_status 0 'example' "$SHIMA" run --lapi -n 4 "$python" "$SHIMA_SOURCE_DIR/examples/dsm_squares.py"
 expect_output '^\[0 1 4 9\]' 'example'
 expect_status 1 'no task' "$python" -c 'from shima import dsm; dsm.open()'

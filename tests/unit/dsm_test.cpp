@@ -321,6 +321,45 @@ TEST_P(DsmSockets, ArbitraryRequestsDoNoHarm) {
   }
 }
 
+// More silent strangers than there is patience for one after the other.
+TEST_P(DsmSockets, SilentStrangersDoNotDelayATask) {
+  Pair pair(size, false);
+  const auto serve = GetParam() == By::udp ? serve_by_udp : serve_by_tcp;
+  const std::array<SocketAddress, 1> places{loopback()};
+  auto first = serve(pair.first->own(), 2, {.task = 0}, places).value();
+  const auto second = serve(pair.second->own(), 2, {.task = 1}, places).value();
+  const std::array<ServiceAddress, 2> all{first->address(), second->address()};
+  std::vector<UniqueFd> strangers(20);
+  for (UniqueFd& stranger : strangers) {
+    stranger = UniqueFd(::socket(AF_INET, GetParam() == By::udp ? SOCK_DGRAM : SOCK_STREAM, 0));
+    ASSERT_EQ(
+        ::connect(stranger.get(), as_sockaddr(all[1].endpoints[0]), length_of(all[1].endpoints[0])),
+        0);
+  }
+  ASSERT_TRUE(first->connect(all).has_value());
+  std::vector<std::uint8_t> data(100);
+  EXPECT_TRUE(first->read(1, 64, bytes_of(data)).has_value());
+}
+
+TEST_P(DsmSockets, AnAddressThatDoesNotAnswerIsPassedOver) {
+  Pair pair(size, false);
+  const auto serve = GetParam() == By::udp ? serve_by_udp : serve_by_tcp;
+  const std::array<SocketAddress, 2> places{loopback(), loopback()};
+  auto first = serve(pair.first->own(), 2, {.task = 0}, places).value();
+  const auto second = serve(pair.second->own(), 2, {.task = 1}, places).value();
+  std::array<ServiceAddress, 2> all{first->address(), second->address()};
+  ASSERT_EQ(all[1].endpoint_count, 2U);
+  const UniqueFd mute(::socket(AF_INET, GetParam() == By::udp ? SOCK_DGRAM : SOCK_STREAM, 0));
+  SocketAddress& address = all[1].endpoints[0];
+  socklen_t len = sizeof address;
+  address = loopback();
+  ASSERT_EQ(::bind(mute.get(), as_sockaddr(address), length_of(address)), 0);
+  ASSERT_EQ(::getsockname(mute.get(), reinterpret_cast<sockaddr*>(&address), &len), 0);
+  ASSERT_TRUE(first->connect(all).has_value());
+  std::vector<std::uint8_t> data(100);
+  EXPECT_TRUE(first->read(1, 64, bytes_of(data)).has_value());
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, DsmSockets, testing::Values(By::tcp, By::tcp_spinning, By::udp),
                          [](const auto& way) {
                            return way.param == By::tcp   ? "tcp"

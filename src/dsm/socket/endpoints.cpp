@@ -14,13 +14,12 @@ namespace shima::dsm {
 namespace {
 
 // An open socket with its port stored into `address`, or none with errno.
-UniqueFd open_at(int kind, SocketAddress& address) {
-  UniqueFd socket(::socket(address.sin6_family, kind | SOCK_CLOEXEC, 0));
+UniqueFd open_at(SocketAddress& address) {
+  UniqueFd socket(::socket(address.sin6_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return {};
   address.sin6_port = 0;
   socklen_t len = sizeof address;
   if (::bind(socket.get(), as_sockaddr(address), length_of(address)) != 0 ||
-      (kind == SOCK_STREAM && ::listen(socket.get(), SOMAXCONN) != 0) ||
       ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &len) != 0)
     return {};
   return socket;
@@ -32,17 +31,18 @@ constexpr unsigned calls_between_looks = 64;
 
 }  // namespace
 
-Result<std::vector<UniqueFd>> open_endpoints(int kind, std::span<const SocketAddress> addresses,
+Result<std::vector<UniqueFd>> open_endpoints(std::span<const SocketAddress> addresses,
                                              ServiceAddress& address) {
   std::vector<UniqueFd> opened;
   for (const SocketAddress& wanted : addresses) {
     if (opened.size() == ServiceAddress::most_endpoints) break;
     SocketAddress& endpoint = address.endpoints[opened.size()];
     endpoint = wanted;
-    if (UniqueFd socket = open_at(kind, endpoint)) opened.push_back(std::move(socket));
+    if (UniqueFd socket = open_at(endpoint)) opened.push_back(std::move(socket));
   }
   if (opened.empty())
-    return fail_errno(errno, fmt::format("listening at {} network addresses", addresses.size()));
+    return fail_errno(
+        errno, fmt::format("opening a UDP socket at {} network addresses", addresses.size()));
   address.endpoint_count = static_cast<std::uint32_t>(opened.size());
   for (auto* const secret : {&address.asker, &address.keeper})
     if (::getrandom(secret->data(), secret->size(), 0) != static_cast<ssize_t>(secret->size()))

@@ -11,10 +11,9 @@
 
 namespace shima::dsm {
 
-// Opens a socket of this kind at a free port of each address, and completes `address` with the
+// Opens a UDP socket at a free port of each address, and completes `address` with the
 // ports and new secrets. At least one, or an error.
-[[nodiscard]] Result<std::vector<UniqueFd>> open_endpoints(int kind,
-                                                           std::span<const SocketAddress> addresses,
+[[nodiscard]] Result<std::vector<UniqueFd>> open_endpoints(std::span<const SocketAddress> addresses,
                                                            ServiceAddress& address);
 
 // Waits until a socket is readable. A spinning wait polls for up to a millisecond first. False

@@ -3,27 +3,26 @@
 //
 // A request is its head, and data if it writes. A plain write has no reply; TCP keeps the order, so
 // the reply to a fence says that all before it is done, and how many of them were refused. A
-// connection whose client does not show the secret at once is closed.
+// Server admits the connections of tasks, which show a secret; others do not delay them.
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <thread>
 
-#include "base/log.h"
 #include "base/quiet_thread.h"
 #include "dsm/socket/endpoints.h"
 #include "dsm/socket/socket_way.h"
+#include "group/net/server.h"
 
 namespace shima::dsm {
 namespace {
 
-constexpr std::chrono::seconds handshake_timeout{2};  // of a stranger
-constexpr std::chrono::seconds connect_timeout{30};   // strangers may come first
+constexpr std::chrono::seconds connect_timeout{30};
+constexpr std::size_t most_strangers = 128;  // more than tasks, which are that at first
 
 iovec piece(const void* data, std::size_t len_bytes) {
   return {const_cast<void*>(data), len_bytes};
@@ -129,58 +128,40 @@ class TcpWay final : public SocketWay {
   [[nodiscard]] Result<Reply> ask_in_turn(int task, const Request& request,
                                           std::span<const std::byte> data = {});
   [[nodiscard]] static std::unexpected<Error> lost(int task);
-  void admit_clients();
-  void admit(int listener);
+  void admit(UniqueFd socket);
 
   Served served_;
   SocketOptions options_;
   std::vector<Peer> peers_;
-  std::vector<UniqueFd> listeners_;
-  std::atomic<bool> stopping_{false};
-  std::vector<std::unique_ptr<Client>> clients_;  // of the admitting thread
-  std::thread admitting_;
+  std::vector<std::unique_ptr<Client>> clients_;  // of the server's thread
+  std::unique_ptr<Server> server_;                // until all other tasks have connected
 };
 
 Status TcpWay::start(std::span<const SocketAddress> addresses) {
-  SHIMA_TRY_ASSIGN(listeners_, open_endpoints(SOCK_STREAM, addresses, address_));
-  SHIMA_TRY_ASSIGN(admitting_, start_quiet_thread([this] { admit_clients(); }));
+  Server::Handlers handlers{
+      .serve = [](Server&, Server::Visitor&) { return false; },
+      .welcome =
+          [this](Server&, Server::Visitor& visitor) {
+            admit(std::move(visitor.socket));
+            return false;  // its thread serves it
+          },
+      .over = [this](Server&) { return clients_.size() + 1 >= peers_.size(); }};
+  SHIMA_TRY_ASSIGN(
+      server_, Server::start(addresses, {.most_strangers = most_strangers}, std::move(handlers)));
+  address_ = server_->address();
   return {};
 }
 
 TcpWay::~TcpWay() {
-  stopping_ = true;
-  for (const UniqueFd& listener : listeners_) ::shutdown(listener.get(), SHUT_RDWR);
-  if (admitting_.joinable()) admitting_.join();
+  server_.reset();  // it stores clients
 }
 
-// Ends when all other tasks have connected.
-void TcpWay::admit_clients() {
-  std::vector<pollfd> watched;
-  for (const UniqueFd& listener : listeners_) watched.push_back({listener.get(), POLLIN, 0});
-  while (!stopping_ && clients_.size() + 1 < peers_.size()) {
-    ::poll(watched.data(), watched.size(), -1);
-    for (const pollfd& one : watched)
-      if (!stopping_ && (one.revents & POLLIN) != 0) admit(one.fd);
-  }
-  for (const UniqueFd& listener : listeners_) ::shutdown(listener.get(), SHUT_RDWR);
-}
-
-void TcpWay::admit(int listener) {
-  UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-  if (!socket) return;
-  const timeval limit{handshake_timeout.count(), 0};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  ServiceAddress::Secret shown{};
-  if (!receive_all(socket.get(), shown.data(), shown.size()) || shown != address_.asker) {
-    log(LogLevel::warn, "dsm: a TCP connection did not show the job's secret; it is closed");
-    return;
-  }
-  answer_at_once(socket.get());
+void TcpWay::admit(UniqueFd socket) {
+  const int flags = ::fcntl(socket.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags & ~O_NONBLOCK) != 0) return;
   close_if_unreachable(socket.get(), node_timeout());
-  const int connection = socket.get();
   auto client = std::make_unique<Client>(std::move(socket), served_, options_.spins);
-  if (client->start() && send_all(connection, address_.keeper.data(), address_.keeper.size()))
-    clients_.push_back(std::move(client));
+  if (client->start()) clients_.push_back(std::move(client));
 }
 
 Status TcpWay::connect(std::span<const ServiceAddress> all) {

@@ -1,4 +1,5 @@
-// The way over UDP: a socket that a thread serves, and one to each other task.
+// The way over UDP: a socket at each address of the host, with a thread that serves it, and one to
+// the first address of each other task that answers.
 //
 // A plain write is sent and forgotten: a burst that exceeds the receiver's buffer loses data. Every
 // datagram of a write says how many bytes its sender had written; so the reply to a fence, which
@@ -27,6 +28,9 @@ namespace {
 constexpr std::size_t most_data_bytes = std::size_t{60} << 10;  // of a datagram
 constexpr int repeat_ms = 20;
 constexpr int most_repeats = 100;
+// In search of an address that answers: datagrams to each, and how often all are tried.
+constexpr int search_repeats = 25;
+constexpr std::uint32_t search_rounds = 4;
 
 struct Question {
   ServiceAddress::Secret secret{};
@@ -82,7 +86,7 @@ class UdpWay final : public SocketWay {
     std::uint64_t fenced_bytes = 0;  // of them, those that the last fence was for
     std::uint64_t arrived_bytes = 0;
   };
-  // A task that asks this one; used by the serving thread.
+  // A task that asks this one; used by the serving threads in turn.
   struct Asker {
     std::uint64_t last_number = 0;
     Reply last_reply;
@@ -96,11 +100,13 @@ class UdpWay final : public SocketWay {
   // The caller has the peer's turn.
   [[nodiscard]] Result<Reply> ask_in_turn(int task, const Request& request,
                                           std::span<const std::byte> data = {},
-                                          std::span<std::byte> into = {});
+                                          std::span<std::byte> into = {},
+                                          int repeats = most_repeats);
   [[nodiscard]] Result<bool> receive_answer(int task, Answer& answer, std::span<std::byte> into);
   [[nodiscard]] Status check_peer(int task);
 
-  void serve();
+  [[nodiscard]] Status find_endpoint(int task, const ServiceAddress& address);
+  void serve(int socket);
   void serve_datagram(int socket, std::span<std::byte> datagram, const SocketAddress& from,
                       socklen_t from_len);
   [[nodiscard]] Reply execute(Asker& asker, const Request& request,
@@ -112,38 +118,55 @@ class UdpWay final : public SocketWay {
   std::vector<Asker> askers_;
   std::vector<UniqueFd> sockets_;
   std::atomic<bool> stopping_{false};
-  std::thread serving_;
+  std::mutex serving_turn_;
+  std::vector<std::thread> serving_;
 };
 
 Status UdpWay::start(std::span<const SocketAddress> addresses) {
-  SHIMA_TRY_ASSIGN(sockets_, open_endpoints(SOCK_DGRAM, addresses.first(1), address_));
-  SHIMA_TRY_ASSIGN(serving_, start_quiet_thread([this] { serve(); }));
+  SHIMA_TRY_ASSIGN(sockets_, open_endpoints(addresses, address_));
+  for (const UniqueFd& socket : sockets_) {
+    SHIMA_TRY_ASSIGN(auto thread,
+                     start_quiet_thread([this, number = socket.get()] { serve(number); }));
+    serving_.push_back(std::move(thread));
+  }
   return {};
 }
 
 UdpWay::~UdpWay() {
   stopping_ = true;
-  if (!sockets_.empty()) ::shutdown(sockets_.front().get(), SHUT_RDWR);  // ends the wait
-  if (serving_.joinable()) serving_.join();
+  for (const UniqueFd& socket : sockets_) ::shutdown(socket.get(), SHUT_RDWR);  // ends the wait
+  for (std::thread& thread : serving_) thread.join();
 }
 
 Status UdpWay::connect(std::span<const ServiceAddress> all) {
   for (int task = 0; task < static_cast<int>(all.size()); ++task) {
     if (task == options_.task) continue;
-    const ServiceAddress& address = all[static_cast<std::size_t>(task)];
-    const SocketAddress& endpoint = address.endpoints[0];
-    UniqueFd socket(::socket(endpoint.sin6_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (!socket || ::connect(socket.get(), as_sockaddr(endpoint), length_of(endpoint)) != 0)
-      return fail_errno(errno, fmt::format("opening a UDP socket for task {}", task));
-    peer(task).socket = std::move(socket);
-    peer(task).secret = address.asker;
+    SHIMA_TRY(find_endpoint(task, all[static_cast<std::size_t>(task)]));
   }
   return {};
 }
 
-void UdpWay::serve() {
+// Not each address of another host can be reached from here.
+Status UdpWay::find_endpoint(int task, const ServiceAddress& address) {
+  Peer& it = peer(task);
+  it.secret = address.asker;
+  const std::lock_guard hold(it.turn);
+  for (std::uint32_t i = 0; i < search_rounds * address.endpoint_count; ++i) {
+    const SocketAddress& endpoint = address.endpoints[i % address.endpoint_count];
+    it.socket = UniqueFd(::socket(endpoint.sin6_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!it.socket) return fail_errno(errno, "opening a UDP socket");
+    if (::connect(it.socket.get(), as_sockaddr(endpoint), length_of(endpoint)) == 0 &&
+        ask_in_turn(task, {}, {}, {}, search_repeats))
+      return {};
+  }
+  return fail(Code::peer_lost,
+              fmt::format("task {} answers by UDP at none of its {} network addresses; a firewall "
+                          "may drop the datagrams",
+                          task, address.endpoint_count));
+}
+
+void UdpWay::serve(int socket) {
   std::vector<std::byte> datagram(sizeof(Question) + most_data_bytes);
-  const int socket = sockets_.front().get();
   while (!stopping_) {
     SocketAddress from{};
     socklen_t from_len = sizeof from;
@@ -167,6 +190,7 @@ void UdpWay::serve_datagram(int socket, std::span<std::byte> datagram, const Soc
       log(LogLevel::warn, "dsm: a datagram without the job's secret was dropped; no more are told");
     return;
   }
+  const std::lock_guard hold(serving_turn_);
   Asker& asker = askers_[static_cast<std::size_t>(question.task)];
   const auto execute_it = [&] {
     return execute(asker, question.request, datagram.subspan(sizeof question));
@@ -234,11 +258,11 @@ Result<Reply> UdpWay::ask(int task, const Request& request, std::span<const std:
 }
 
 Result<Reply> UdpWay::ask_in_turn(int task, const Request& request, std::span<const std::byte> data,
-                                  std::span<std::byte> into) {
+                                  std::span<std::byte> into, int repeats) {
   Peer& it = peer(task);
   const Question question{it.secret, static_cast<std::uint64_t>(options_.task), ++it.last_number,
                           request};
-  for (int i = 0; i < most_repeats; ++i) {
+  for (int i = 0; i < repeats; ++i) {
     SHIMA_TRY(check_peer(task));
     send_datagram(it.socket.get(), question, data);
     for (bool has_come = true; has_come;) {
@@ -249,7 +273,7 @@ Result<Reply> UdpWay::ask_in_turn(int task, const Request& request, std::span<co
     }
   }
   return fail(Code::timed_out, fmt::format("task {} has not answered {} datagrams in {} ms", task,
-                                           most_repeats, most_repeats * repeat_ms));
+                                           repeats, repeats * repeat_ms));
 }
 
 Status UdpWay::read(int task, std::uint64_t offset, std::span<std::byte> into) {
