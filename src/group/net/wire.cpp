@@ -92,17 +92,23 @@ std::chrono::seconds node_timeout() {
   return seconds_setting("SHIMA_NODE_TIMEOUT", std::chrono::seconds(10));
 }
 
-// With TCP_USER_TIMEOUT, the kernel ignores the number of probes and closes at the first probe
-// after that time.
-void close_if_unreachable(int socket, std::chrono::seconds timeout) {
+void probe_when_silent(int socket, std::chrono::seconds timeout) {
   const int yes = 1;
   const int silent_s = static_cast<int>(std::clamp<std::int64_t>(timeout.count() / 3, 1, 60));
   const int between_probes_s = 1;
-  const auto limit_ms = static_cast<unsigned>(milliseconds(timeout).count());
+  const int probes = std::max(1, static_cast<int>(timeout.count()) - silent_s);
   give_up_after(socket, milliseconds(0));  // never
   ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &silent_s, sizeof silent_s);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &between_probes_s, sizeof between_probes_s);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+// With TCP_USER_TIMEOUT, the kernel ignores the number of probes and closes at the first probe
+// after that time; also at the first probe of a window that has been closed for so long.
+void close_if_unreachable(int socket, std::chrono::seconds timeout) {
+  const auto limit_ms = static_cast<unsigned>(milliseconds(timeout).count());
+  probe_when_silent(socket, timeout);
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof limit_ms);
 }
 

@@ -36,8 +36,11 @@ void answer_at_once(int socket);
 [[nodiscard]] std::chrono::seconds node_timeout();
 // Lets the kernel close the connection, with ETIMEDOUT, if the other machine has not answered for
 // `timeout`, and lifts other limits. A machine answers for its processes also while they compute or
-// are stopped.
+// are stopped; but if the process does not receive, so that there is no room for what is sent, this
+// is no answer.
 void close_if_unreachable(int socket, std::chrono::seconds timeout);
+// The same, but only while nothing is being sent: a process that does not receive is not lost.
+void probe_when_silent(int socket, std::chrono::seconds timeout);
 
 // A connection to a server, which has proved that it is the one, through the first endpoint that
 // answers. `timeout` applies to each connect, each send and each receive, also to later ones until

@@ -1,6 +1,8 @@
 #include "lapi/way/connection.h"
 
+#include <linux/sockios.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "group/net/wire.h"
 
 namespace shima::lapi {
 namespace {
@@ -53,6 +56,7 @@ bool Connection::is_gathered(std::size_t len_bytes, bool is_reply) {
 std::size_t Connection::push(std::span<const iovec> pieces, bool is_reply) {
   const std::size_t total = length_of(pieces);
   const std::lock_guard hold(sending_);
+  if (has_closed_) return 0;
   if (is_gathered(total, is_reply)) {
     gather(pieces);
     return total;
@@ -65,9 +69,9 @@ std::size_t Connection::push(std::span<const iovec> pieces, bool is_reply) {
   all[0] = {gathered_.data(), before};
   std::copy_n(pieces.begin(), count, all.begin() + 1);
   const std::size_t sent = send(std::span(all).first(count + 1));
-  const std::size_t of_gathered = std::min(sent, before);
+  const std::size_t of_gathered = has_closed_ ? before : std::min(sent, before);
   drop_sent(of_gathered);
-  return sent - of_gathered;
+  return has_closed_ ? 0 : sent - of_gathered;
 }
 
 void Connection::gather(std::span<const iovec> pieces) {
@@ -100,7 +104,8 @@ void Connection::flush_late() {
 void Connection::send_gathered() {
   if (gathered_.empty() || is_full_) return;
   const iovec all{gathered_.data(), gathered_.size()};
-  drop_sent(send(std::span(&all, 1)));
+  const std::size_t sent = send(std::span(&all, 1));
+  drop_sent(has_closed_ ? gathered_.size() : sent);
 }
 
 void Connection::drop_sent(std::size_t len_bytes) {
@@ -140,7 +145,7 @@ std::size_t Connection::send(std::span<const iovec> pieces) {
   if (errno == EAGAIN || errno == ENOBUFS)
     set_full(true);
   else
-    note_end();
+    note_closed();
   return 0;
 }
 
@@ -163,7 +168,7 @@ std::size_t Connection::send_unreadable(std::span<const iovec> pieces) {
 }
 
 pollfd Connection::watched() const {
-  const int events = POLLIN | (is_full_ ? POLLOUT : 0);
+  const int events = POLLIN | (is_full_ && !has_closed_ ? POLLOUT : 0);
   return {has_ended_ ? -1 : socket_.get(), static_cast<short>(events), 0};
 }
 
@@ -172,6 +177,13 @@ void Connection::set_full(bool full) {
   if (is_full_.exchange(full) == full) return;
   epoll_event event = watch_for(task_, full);
   ::epoll_ctl(epoll_, EPOLL_CTL_MOD, socket_.get(), &event);
+}
+
+// What has arrived before the send has failed is still received: only receiving finds the end. The
+// caller holds sending_.
+void Connection::note_closed() {
+  has_closed_ = true;
+  set_full(false);
 }
 
 void Connection::note_end() {
@@ -188,6 +200,10 @@ void Connection::look() {
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) note_end();
 }
 
+void Connection::close_if_unreachable() {
+  shima::close_if_unreachable(socket_.get(), node_timeout());
+}
+
 void Connection::abort() {
   ::shutdown(socket_.get(), SHUT_RDWR);
   note_end();
@@ -196,6 +212,17 @@ void Connection::abort() {
 void Connection::finish() {
   flush();
   ::shutdown(socket_.get(), SHUT_WR);
+}
+
+bool Connection::is_delivered() {
+  constexpr int end_bytes = 1;  // the end of the stream counts, and is acknowledged late
+  ssize_t got = 0;
+  do {
+    got = ::recv(socket_.get(), buffer_.get(), buffer_bytes, MSG_DONTWAIT);
+  } while (got > 0);
+  if (got == 0 || (errno != EAGAIN && errno != EINTR)) return true;
+  int unacknowledged = 0;
+  return ::ioctl(socket_.get(), SIOCOUTQ, &unacknowledged) != 0 || unacknowledged <= end_bytes;
 }
 
 // Unread data would make close() drop what has not been sent yet.

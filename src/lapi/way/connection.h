@@ -51,7 +51,11 @@ class Connection {
   // Sends what has been gathered, or waits a moment for room.
   void flush_waiting();
   [[nodiscard]] bool has_gathered() const { return has_gathered_.load(std::memory_order_seq_cst); }
-  [[nodiscard]] bool has_room() const { return !is_full_.load(std::memory_order_seq_cst); }
+  [[nodiscard]] bool has_room() const {
+    return !is_full_.load(std::memory_order_seq_cst) && !has_closed();
+  }
+  // Nothing more can be sent. What has arrived can still be received.
+  [[nodiscard]] bool has_closed() const { return has_closed_.load(std::memory_order_seq_cst); }
 
   // Asks the kernel what has arrived, and whether there is room again.
   void look();
@@ -64,10 +68,15 @@ class Connection {
   [[nodiscard]] pollfd watched() const;
   // The other side has closed the connection, or it has failed; what had arrived has been received.
   [[nodiscard]] bool has_ended() const { return has_ended_.load(std::memory_order_seq_cst); }
+  // Ends if the other machine does not answer, or the other task does not receive for as long.
+  void close_if_unreachable();
   // Ends both directions at once.
   void abort();
   // Ends the own direction; what has been sent still arrives.
   void finish();
+  // After finish(): whether the other machine has all that has been sent. Drops what arrives: were
+  // the socket closed before, the kernel would answer it with a reset, which ends sending.
+  [[nodiscard]] bool is_delivered();
 
  private:
   static constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
@@ -84,6 +93,7 @@ class Connection {
   void drop_sent(std::size_t len_bytes);
   void look_for_room(int timeout_ms);
   void set_full(bool full);
+  void note_closed();
   void note_end();
   void fill();
   [[nodiscard]] std::size_t take_buffered(std::span<const iovec> pieces, bool is_large);
@@ -94,6 +104,7 @@ class Connection {
   int epoll_;
   int task_;
   std::atomic<bool> has_ended_{false};
+  std::atomic<bool> has_closed_{false};
 
   std::mutex sending_;
   std::vector<std::byte> gathered_;

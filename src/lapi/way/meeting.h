@@ -34,17 +34,18 @@ struct TaskNumber {
 struct MeetingNotice {
   enum class Kind : std::uint32_t {
     none,
-    join,      // from a task: host, tasks, address
-    settled,   // from a task: it maps the memory of its host; `memory`, if it has made it
-    ask,       // from a task: `task` shall connect to the sender
-    goodbye,   // from a task: leaves after `meetings`
-    make,      // to a task: create the memory of its host
-    map,       // to a task: `memory` of its host
-    joined,    // to a task: `task` has settled, and listens at `address`
-    connect,   // to a task: `task` has asked for a connection
-    left,      // to a task: `task` has left after `meetings`
-    lost,      // to a task: `task`
-    mismatch,  // to a task: the tasks do not form one job; `task` and `tasks` contradict others
+    join,         // from a task: host, tasks, address
+    settled,      // from a task: it maps the memory of its host; `memory`, if it has made it
+    ask,          // from a task: `task` shall connect to the sender
+    goodbye,      // from a task: leaves after `meetings`
+    unreachable,  // from a task: `task`
+    make,         // to a task: create the memory of its host
+    map,          // to a task: `memory` of its host
+    joined,       // to a task: `task` has settled, and listens at `address`
+    connect,      // to a task: `task` has asked for a connection
+    left,         // to a task: `task` has left after `meetings`
+    lost,         // to a task: `task`
+    mismatch,     // to a task: the tasks do not form one job; `task` and `tasks` contradict others
   };
 
   Kind kind = Kind::none;

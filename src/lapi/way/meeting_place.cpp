@@ -1,6 +1,7 @@
 #include "lapi/way/meeting_place.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include <cstring>
 #include <tuple>
@@ -63,6 +64,10 @@ bool MeetingPlace::serve(Server& server, Server::Visitor& visitor) {
     case Kind::ask:
       if (const auto asked = context.members.find(notice.task); asked != context.members.end())
         tell(server, asked->second, {.kind = Kind::connect, .task = task});
+      return true;
+    case Kind::unreachable:
+      if (const auto other = context.members.find(notice.task); other != context.members.end())
+        tell(server, other->second, {.kind = Kind::lost, .task = task});
       return true;
     case Kind::goodbye:
       member.state = Kind::left;
@@ -156,7 +161,9 @@ void MeetingPlace::forget_maker(Server& server, Context& context, const Member& 
 void MeetingPlace::tell(Server& server, const Member& member, const MeetingNotice& notice) {
   if (member.mark == 0) return;
   server.for_each_client([&](Server::Visitor& visitor) {
-    if (visitor.mark == member.mark) std::ignore = send_notice(visitor.socket.get(), notice);
+    // Perhaps a part of it has been sent: what follows would be misread.
+    if (visitor.mark == member.mark && !send_notice(visitor.socket.get(), notice))
+      ::shutdown(visitor.socket.get(), SHUT_RDWR);
   });
 }
 

@@ -119,6 +119,7 @@ void TcpTransport::want(int task) {
 
 void TcpTransport::order_connection(int task) {
   const std::lock_guard hold(ordering_);
+  peer(task).is_connecting = true;
   orders_.push_back(task);
   ordered_.notify_all();
 }
@@ -131,21 +132,38 @@ void TcpTransport::connect_all() {
     if (stopping_) return;
     const int task = orders_.front();
     orders_.pop_front();
-    if (connection(task) != nullptr) continue;
     lock.unlock();
-    auto socket = reach_peer(task);
-    if (socket) {
-      const std::lock_guard hold(adopting_);
-      adopt(task, *std::move(socket));
-      lock.lock();
-      continue;
-    }
-    if (standing(task) == Standing::running)
-      log(LogLevel::error, "LAPI: task {} cannot be reached: {}", task, describe(socket.error()));
+    if (connection(task) == nullptr) connect(task);
+    peer(task).is_connecting = false;
+    changed();
     lock.lock();
-    unreachable_.push_back(task);
-    kick();
   }
+}
+
+// A task that refuses may be about to leave, which the meeting place says soon; else once more. The
+// other task hears of a failure too: it waits for the connection.
+void TcpTransport::connect(int task) {
+  auto socket = reach_peer(task);
+  if (!socket && still_runs(task)) socket = reach_peer(task);
+  if (socket) {
+    const std::lock_guard hold(adopting_);
+    return adopt(task, *std::move(socket));
+  }
+  if (peer(task).shown != Standing::running || peer(task).is_lost || stopping_) return;
+  log(LogLevel::error, "LAPI: task {} cannot be reached: {}", task, describe(socket.error()));
+  tell_place({.kind = MeetingNotice::Kind::unreachable, .task = task});
+  const std::lock_guard hold(ordering_);
+  unreachable_.push_back(task);
+  kick();
+}
+
+// Whether the task is there and neither leaves nor ends within a moment.
+bool TcpTransport::still_runs(int task) {
+  const auto gone = [&] {
+    return stopping_ || peer(task).shown != Standing::running || peer(task).is_lost;
+  };
+  std::unique_lock lock(ordering_);
+  return !ordered_.wait_for(lock, end_grace, gone);
 }
 
 Result<UniqueFd> TcpTransport::reach_peer(int task) {
@@ -166,7 +184,7 @@ Result<UniqueFd> TcpTransport::reach_peer(int task) {
 // The caller holds adopting_.
 void TcpTransport::adopt(int task, UniqueFd socket) {
   ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
-  close_if_unreachable(socket.get(), node_timeout());
+  probe_when_silent(socket.get(), node_timeout());
   Peer& there = peer(task);
   there.owned = std::make_unique<Connection>(std::move(socket), epoll_.get(), task);
   const std::size_t count = open_count_.load();
@@ -186,8 +204,23 @@ void TcpTransport::send_all_gathered() {
   const auto until = Clock::now() + node_timeout();
   for (std::size_t i = 0; i < open_count_.load(); ++i) {
     Connection& stream = *open_[i].load();
-    while (stream.has_gathered() && !stream.has_ended() && Clock::now() < until)
+    while (stream.has_gathered() && !stream.has_closed() && Clock::now() < until)
       stream.flush_waiting();
+    if (stream.has_gathered() && !stream.has_closed())
+      log(LogLevel::error,
+          "LAPI: messages to task {} are dropped: it has not received for {} s while this task "
+          "leaves",
+          stream.task(), node_timeout().count());
+  }
+}
+
+// No thread receives any more.
+void TcpTransport::wait_until_delivered() {
+  const auto until = Clock::now() + node_timeout();
+  for (std::size_t i = 0; i < open_count_.load(); ++i) {
+    Connection& stream = *open_[i].load();
+    while (!peer(stream.task()).is_lost && !stream.is_delivered() && Clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
@@ -211,6 +244,11 @@ void TcpTransport::leave() {
   if (connector_.joinable()) connector_.join();
   show_left();
   server_.reset();
+}
+
+TcpTransport::~TcpTransport() {
+  leave();
+  wait_until_delivered();
 }
 
 }  // namespace shima::lapi

@@ -20,8 +20,6 @@ using Kind = MeetingNotice::Kind;
 constexpr std::int64_t gather_us = 50;
 constexpr std::int64_t duty_us = 1000;
 constexpr std::int64_t check_ends_us = 50'000;
-// How long a task whose connection has ended is not yet lost: the meeting place knows more.
-constexpr auto grace = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -157,6 +155,8 @@ void TcpTransport::heed_lost_place() {
       "LAPI: the meeting place of the job, `shima run --lapi`, has ended; tasks without a "
       "connection cannot be reached");
   has_place_ = false;
+  // Nobody else finds out now that a machine is lost.
+  for (std::size_t i = 0; i < open_count_.load(); ++i) open_[i].load()->close_if_unreachable();
   lose_all(false);
 }
 
@@ -183,7 +183,7 @@ void TcpTransport::check_ends() {
     Peer& there = peer(task);
     if (!there.end_seen || there.is_told || there.shown != Standing::running) continue;
     if (there.ended_at == Clock::time_point{}) there.ended_at = now;
-    if (now - there.ended_at >= grace || !has_place_)
+    if (now - there.ended_at >= end_grace || !has_place_)
       lose(task);
     else
       is_open = true;

@@ -26,13 +26,17 @@ TcpTransport::TcpTransport(const TaskNumber& number)
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       nudge_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-// A task that has left is seen to run until the last of what it has sent has been received.
+// A task that has left is seen to run until the last of what it has sent has been received; the
+// connection to it may be about to be made.
 Standing TcpTransport::standing(int task) {
   Peer& there = peer(task);
   if (there.is_lost.load(std::memory_order_seq_cst)) return Standing::lost;
   const Standing shown = there.shown.load(std::memory_order_seq_cst);
-  const Connection* stream = shown == Standing::left ? connection(task) : nullptr;
-  return stream != nullptr && !stream->has_ended() ? Standing::running : shown;
+  if (shown != Standing::left) return shown;
+  const bool connects = there.is_connecting.load(std::memory_order_seq_cst);  // before connection()
+  const Connection* stream = connection(task);
+  const bool sends = stream == nullptr ? connects : !stream->has_ended();
+  return sends ? Standing::running : shown;
 }
 
 void TcpTransport::give_up(int task) {
@@ -53,8 +57,12 @@ std::size_t TcpTransport::push(int task, std::span<const iovec> pieces) {
     return 0;
   }
   const bool is_reply = in_round_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  const bool had_room = stream->has_room();
   const std::size_t taken = stream->push(pieces, is_reply);
-  if (stream->has_ended()) note_end(task);
+  if (!stream->has_room()) {  // look() finds out when there is room
+    if (had_room) wake_sleeper();
+    return taken;
+  }
   if (!stream->has_gathered()) return taken;
   has_gathered_.store(true, std::memory_order_seq_cst);
   // Off duty, the thread looks every millisecond, which is soon enough for replies.
@@ -72,7 +80,10 @@ bool TcpTransport::has_room(int task) {
 
 std::size_t TcpTransport::pull(int task, std::span<const iovec> pieces) {
   Connection* stream = connection(task);
-  return stream == nullptr ? 0 : stream->pull(pieces);
+  if (stream == nullptr) return 0;
+  const std::size_t taken = stream->pull(pieces);
+  if (stream->has_ended()) note_end(task);
+  return taken;
 }
 
 bool TcpTransport::has_data(int task) {
@@ -89,6 +100,7 @@ void TcpTransport::look() {
   const auto look_at = [&](Connection& stream, int task) {
     if (stream.has_ended()) return note_end(task);
     stream.look();
+    if (stream.has_gathered() && stream.has_room()) has_gathered_ = true;
     if (stream.has_ended()) note_end(task);
   };
   if (count <= few) {
@@ -113,9 +125,12 @@ void TcpTransport::flush_all(Flush flush) {
   const std::size_t count = open_count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < count; ++i) {
     Connection& stream = *open_[i].load(std::memory_order_acquire);
-    if (!stream.has_gathered()) continue;
+    if (!stream.has_gathered() || !stream.has_room()) continue;
     flush(stream);
-    if (stream.has_gathered()) has_gathered_.store(true, std::memory_order_seq_cst);
+    if (!stream.has_room())
+      wake_sleeper();
+    else if (stream.has_gathered())
+      has_gathered_.store(true, std::memory_order_seq_cst);
   }
 }
 

@@ -32,7 +32,7 @@ class TcpTransport : public Transport {
   // Connects to the meeting place, and waits until it says which memory the node's tasks share.
   [[nodiscard]] static Result<std::unique_ptr<TcpTransport>> join(const ServiceAddress& place,
                                                                   const TaskNumber& number);
-  ~TcpTransport() override { leave(); }
+  ~TcpTransport() override;
   // What the place has said: `make` or `map`.
   [[nodiscard]] const MeetingNotice& memory() const { return memory_; }
   // Lets the others see the task, which has made this memory, if any.
@@ -87,15 +87,19 @@ class TcpTransport : public Transport {
   struct Peer {
     std::atomic<Standing> shown{Standing::absent};
     std::atomic<bool> is_lost{false};
-    std::atomic<bool> is_broken{false};  // nothing more is read from it
-    std::atomic<bool> is_wanted{false};  // a connection has been asked for
-    std::atomic<bool> end_seen{false};   // of the connection
+    std::atomic<bool> is_broken{false};      // nothing more is read from it
+    std::atomic<bool> is_wanted{false};      // a connection has been asked for
+    std::atomic<bool> is_connecting{false};  // the connector is about to connect
+    std::atomic<bool> end_seen{false};       // of the connection
     std::atomic<std::uint64_t> meetings{0};
     std::atomic<Connection*> connection{nullptr};
     std::unique_ptr<Connection> owned;
     bool is_told = false;        // these are the thread's: that the task is lost
     Clock::time_point ended_at;  // when it has heard of the end
   };
+
+  // How long a task whose connection has ended is not yet lost: the meeting place knows more.
+  static constexpr auto end_grace = std::chrono::milliseconds(500);
 
   explicit TcpTransport(const TaskNumber& number);
   [[nodiscard]] Peer& peer(int task) { return peers_[static_cast<std::size_t>(task)]; }
@@ -110,10 +114,13 @@ class TcpTransport : public Transport {
   void want(int task);
   void order_connection(int task);
   void connect_all();
+  void connect(int task);
+  [[nodiscard]] bool still_runs(int task);
   [[nodiscard]] Result<UniqueFd> reach_peer(int task);
   void adopt(int task, UniqueFd socket);
   void tell_place(const MeetingNotice& notice);
   void send_all_gathered();
+  void wait_until_delivered();
 
   // The thread (tcp_thread.cpp).
   void run();
