@@ -79,7 +79,7 @@ Status Engine::finish() {
   set_interrupts(true);
   completions_.finish();
   const auto all_sent = [&] {
-    bool sent = operations_.empty();
+    bool sent = operations_.empty() && !ways_->has_unsent();
     for (int task = 0; task < tasks_; ++task)
       sent &= peers_[static_cast<std::size_t>(task)].outbox.length() == 0;
     return sent;

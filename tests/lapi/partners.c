@@ -1,6 +1,8 @@
 // RANKS: none
 // Two tasks of which one does not receive at first (partners.py). Argument: what happens meanwhile.
 #include <pthread.h>
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -56,6 +58,22 @@ static void busy(void) {
   OK(LAPI_Gfence(hndl));
 }
 
+// A child of the killed task lives on.
+static void forked(void) {
+  if (task_id == 1) {
+    if (fork() == 0) {
+      sleep(5);
+      _exit(0);
+    }
+    usleep(100000);
+    raise(SIGKILL);
+  }
+  time_t begun = time(NULL);
+  FAILS(LAPI_ERR_TASK_LOST, "task", LAPI_Waitcntr(hndl, &arrived, 1, NULL));
+  CHECK(time(NULL) - begun < 4, "the loss is known only with the end of the child");
+  puts("survives");
+}
+
 static void* put_large(void* unused) {
   usleep(50000);
   put_to(1, large, &arrived);
@@ -87,6 +105,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "first") == 0) first();
   if (strcmp(what, "busy") == 0) busy();
   if (strcmp(what, "thread") == 0) thread();
+  if (strcmp(what, "forked") == 0) forked();
   OK(LAPI_Term(hndl));
   return 0;
 }

@@ -29,12 +29,6 @@ bool move_all(std::size_t len_bytes, Move move) {
   return true;
 }
 
-void give_up_after(int socket, milliseconds timeout) {
-  const timeval limit{timeout.count() / 1000, timeout.count() % 1000 * 1000};
-  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
-
 // A connect that a signal interrupted continues in the kernel.
 bool connect_all(int socket, const SocketAddress& address, milliseconds timeout) {
   if (::connect(socket, as_sockaddr(address), length_of(address)) == 0) return true;
@@ -86,6 +80,12 @@ bool receive_all(int socket, void* data, std::size_t len_bytes) {
 void answer_at_once(int socket) {
   const int yes = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
+void give_up_after(int socket, milliseconds timeout) {
+  const timeval limit{timeout.count() / 1000, timeout.count() % 1000 * 1000};
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
 std::chrono::seconds node_timeout() {

@@ -34,6 +34,8 @@ struct ServiceAddress {
 void answer_at_once(int socket);
 // The time after which a machine that does not answer is lost (SHIMA_NODE_TIMEOUT).
 [[nodiscard]] std::chrono::seconds node_timeout();
+// For each later send and receive that waits; zero: never.
+void give_up_after(int socket, std::chrono::milliseconds timeout);
 // Lets the kernel close the connection, with ETIMEDOUT, if the other machine has not answered for
 // `timeout`, and lifts other limits. A machine answers for its processes also while they compute or
 // are stopped; but if the process does not receive, so that there is no room for what is sent, this

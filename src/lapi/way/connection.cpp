@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "group/net/own_socket.h"
 #include "group/net/wire.h"
 
 namespace shima::lapi {
@@ -34,6 +35,7 @@ Connection::Connection(UniqueFd socket, int epoll, int task)
     : socket_(std::move(socket)), epoll_(epoll), task_(task) {
   epoll_event event = watch_for(task, false);
   ::epoll_ctl(epoll_, EPOLL_CTL_ADD, socket_.get(), &event);
+  keep_from_children(socket_.get());
 }
 
 // Whether a message joins what has been gathered, and learns whether replies shall wait.
@@ -227,6 +229,7 @@ bool Connection::is_delivered() {
 
 // Unread data would make close() drop what has not been sent yet.
 Connection::~Connection() {
+  keep_no_longer(socket_.get());
   while (::recv(socket_.get(), buffer_.get(), buffer_bytes, MSG_DONTWAIT) > 0) {
   }
 }

@@ -8,12 +8,14 @@
 
 #include "base/log.h"
 #include "base/quiet_thread.h"
+#include "group/net/own_socket.h"
 #include "lapi/way/tcp_transport.h"
 
 namespace shima::lapi {
 namespace {
 
 constexpr auto meeting_timeout = std::chrono::seconds(60);
+constexpr auto endpoint_timeout = std::chrono::seconds(3);
 
 SocketAddress own_end_of(int socket) {
   SocketAddress own{};
@@ -21,6 +23,13 @@ SocketAddress own_end_of(int socket) {
   ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &len);
   own.sin6_port = 0;
   return own;
+}
+
+bool is_on_this_host(int socket) {
+  SocketAddress other{};
+  socklen_t len = sizeof other;
+  ::getpeername(socket, reinterpret_cast<sockaddr*>(&other), &len);
+  return name_of(other) == name_of(own_end_of(socket));
 }
 
 }  // namespace
@@ -35,7 +44,8 @@ Result<std::unique_ptr<TcpTransport>> TcpTransport::join(const ServiceAddress& p
 }
 
 Status TcpTransport::meet(const ServiceAddress& place) {
-  auto reached = connect_to(place, meeting_timeout);
+  auto reached = connect_to(place, endpoint_timeout);  // the next endpoint may be the right one
+  if (!reached) reached = connect_to(place, meeting_timeout);
   if (!reached)
     return fail(Code::bad_handle,
                 fmt::format("the meeting place of the job, `shima run --lapi`, cannot be reached "
@@ -44,7 +54,9 @@ Status TcpTransport::meet(const ServiceAddress& place) {
                             reached.error().what.c_str()),
                 reached.error().sys_errno);
   meeting_ = *std::move(reached);
-  SHIMA_TRY(start_server());
+  keep_from_children(meeting_.get());
+  give_up_after(meeting_.get(), meeting_timeout);
+  SHIMA_TRY(start_server(place));
   MeetingNotice notice{.kind = MeetingNotice::Kind::join,
                        .context = number_.context,
                        .task = number_.task,
@@ -63,15 +75,20 @@ Status TcpTransport::meet(const ServiceAddress& place) {
 }
 
 // At the address that leads to the meeting place, so that networks that lead elsewhere cannot
-// reach it.
-Status TcpTransport::start_server() {
+// reach it. On the host of the meeting place, at all addresses of the place: others know which of
+// them leads here.
+Status TcpTransport::start_server(const ServiceAddress& place) {
   Server::Handlers handlers;
   handlers.message_bytes = sizeof(TaskHello);
   handlers.serve = [this](Server&, Server::Visitor& visitor) { return welcome(visitor); };
-  const SocketAddress own = own_end_of(meeting_.get());
-  SHIMA_TRY_ASSIGN(server_,
-                   Server::start(std::span(&own, 1), {.most_strangers = 64, .most_clients = 64},
-                                 std::move(handlers)));
+  std::vector<SocketAddress> own{own_end_of(meeting_.get())};
+  if (is_on_this_host(meeting_.get())) {
+    const auto all = std::span(place.endpoints).first(place.endpoint_count);
+    own.assign(all.begin(), all.end());
+    for (SocketAddress& each : own) each.sin6_port = 0;
+  }
+  SHIMA_TRY_ASSIGN(
+      server_, Server::start(own, {.most_strangers = 64, .most_clients = 64}, std::move(handlers)));
   return {};
 }
 
@@ -204,9 +221,8 @@ void TcpTransport::send_all_gathered() {
   const auto until = Clock::now() + node_timeout();
   for (std::size_t i = 0; i < open_count_.load(); ++i) {
     Connection& stream = *open_[i].load();
-    while (stream.has_gathered() && !stream.has_closed() && Clock::now() < until)
-      stream.flush_waiting();
-    if (stream.has_gathered() && !stream.has_closed())
+    while (is_unsent(stream) && Clock::now() < until) stream.flush_waiting();
+    if (is_unsent(stream))
       log(LogLevel::error,
           "LAPI: messages to task {} are dropped: it has not received for {} s while this task "
           "leaves",
@@ -249,6 +265,7 @@ void TcpTransport::leave() {
 TcpTransport::~TcpTransport() {
   leave();
   wait_until_delivered();
+  keep_no_longer(meeting_.get());
 }
 
 }  // namespace shima::lapi

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/log.h"
@@ -148,6 +149,12 @@ void TcpTransport::end_round(bool program_goes_on) {
 
 void TcpTransport::flush() {
   flush_all([](Connection& stream) { stream.flush_late(); });
+}
+
+bool TcpTransport::has_unsent() {
+  const std::size_t count = open_count_.load(std::memory_order_acquire);
+  return std::any_of(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](const auto& stream) { return is_unsent(*stream.load()); });
 }
 
 // Sends what no other thread has sent meanwhile.

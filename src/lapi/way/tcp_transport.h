@@ -52,6 +52,8 @@ class TcpTransport : public Transport {
 
   // Sends all that has been gathered.
   void flush();
+  // Whether something is left, because a stream has no room.
+  [[nodiscard]] bool has_unsent();
   // For the dispatcher: sends gathered messages, and receives what has arrived.
   void begin_round();
   void look();
@@ -109,7 +111,7 @@ class TcpTransport : public Transport {
 
   // Connecting (tcp_connect.cpp).
   [[nodiscard]] Status meet(const ServiceAddress& place);
-  [[nodiscard]] Status start_server();
+  [[nodiscard]] Status start_server(const ServiceAddress& place);
   [[nodiscard]] bool welcome(Server::Visitor& visitor);
   void want(int task);
   void order_connection(int task);
@@ -121,6 +123,9 @@ class TcpTransport : public Transport {
   void tell_place(const MeetingNotice& notice);
   void send_all_gathered();
   void wait_until_delivered();
+  [[nodiscard]] bool is_unsent(const Connection& stream) {
+    return stream.has_gathered() && !stream.has_closed() && !peer(stream.task()).is_lost;
+  }
 
   // The thread (tcp_thread.cpp).
   void run();

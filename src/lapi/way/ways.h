@@ -70,6 +70,8 @@ class Ways {
   void end_round(bool program_goes_on) {
     if (far_) far_->end_round(program_goes_on);
   }
+  // Whether sent messages still wait for room in a socket.
+  [[nodiscard]] bool has_unsent() { return far_ && far_->has_unsent(); }
   // Receives what has arrived at sockets.
   void look() {
     if (far_) far_->look();
