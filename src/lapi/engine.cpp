@@ -16,7 +16,7 @@ thread_local const Engine* dispatching = nullptr;
 // Rounds in vain of the calling thread since the last message.
 thread_local unsigned idle_rounds = 0;
 thread_local std::uint32_t last_seen = 0;
-thread_local Clock::time_point last_probe;
+thread_local Clock::rep last_probe = 0;  // since the clock's epoch
 
 constexpr std::uint32_t long_sleep_us = 1'000'000'000;
 constexpr std::uint32_t poll_check_us = 1000;
@@ -250,8 +250,8 @@ void Engine::note_polling() {
 // Whether the calling thread polls in a loop, and does not compute in between.
 bool Engine::is_loop() {
   constexpr auto gap = std::chrono::microseconds(20);
-  const auto now = Clock::now();
-  return now - std::exchange(last_probe, now) < gap;
+  const Clock::duration now = Clock::now().time_since_epoch();
+  return now - Clock::duration(std::exchange(last_probe, now.count())) < gap;
 }
 
 void Engine::probe() {
