@@ -2,7 +2,7 @@
  *
  *   cc lapi_task_queue.c -llapi && shima run --lapi -n 4 ./a.out
  *
- * A task that gets long pieces takes fewer of them; nobody deals the work out. Task 0 works too:
+ * A task that gets long pieces takes fewer of them; no task distributes the work. Task 0 works too:
  * its number is served while it computes. */
 #include <lapi.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { pieces = 2000 };
 
-static int next_piece;  /* in task 0: the first one that nobody has */
+static int next_piece;  /* in task 0: the first one that no task has */
 static long long total; /* in task 0 */
 
 static void check(int code) {

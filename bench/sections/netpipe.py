@@ -1,6 +1,6 @@
 """NetPIPE's ping-pong by LAPI, beside its modules for MPI (stock) and TCP, on one host and over two.
 
-NetPIPE is a program that nobody here has written; its LAPI module is compiled unmodified against lapi.h. A line of its
+NetPIPE is an independent benchmark; its LAPI module is compiled unmodified against lapi.h. A line of its
 output has a message's bytes, the throughput in Mbit/s and the time of one way in seconds.
 """
 

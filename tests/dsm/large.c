@@ -1,5 +1,5 @@
 // RANKS: none
-// Task 0 donates 8 GiB that nobody touches: opening takes little memory. Then again with task 1
+// Task 0 donates 8 GiB that no task touches: opening takes little memory. Then again with task 1
 // unable to map it, while task 0 maps that of task 1: task 1 still obeys its protection.
 #include <stdint.h>
 #include <sys/resource.h>

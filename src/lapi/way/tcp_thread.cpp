@@ -155,7 +155,7 @@ void TcpTransport::heed_lost_place() {
       "LAPI: the meeting place of the job, `shima run --lapi`, has ended; tasks without a "
       "connection cannot be reached");
   has_place_ = false;
-  // Nobody else finds out now that a machine is lost.
+  // Without the meeting place, only these connections show that a machine is lost.
   for (std::size_t i = 0; i < open_count_.load(); ++i) open_[i].load()->close_if_unreachable();
   lose_all(false);
 }
@@ -175,7 +175,8 @@ void TcpTransport::lose(int task) {
   events_.on_lost(task);
 }
 
-// A task whose connection has ended has left or is lost; if nobody says so, it cannot be reached.
+// A task whose connection has ended has left or is lost; if the meeting place says neither, it
+// cannot be reached.
 void TcpTransport::check_ends() {
   bool is_open = false;
   const auto now = Clock::now();
