@@ -255,6 +255,20 @@ TEST(Liveness, AHubThatHasLeftIsNotLost) {
   EXPECT_TRUE(nobody_is_lost(*words));
 }
 
+// The hub's thread may still have the node's first notice before it.
+TEST(Liveness, AHubThatLeavesAtOnceIsNotLost) {
+  constexpr std::size_t rounds = 64;
+  std::vector<std::shared_ptr<Words>> words;
+  std::vector<std::shared_ptr<Lookout>> nodes;
+  for (std::size_t i = 0; i < rounds; ++i) {
+    auto hub = start_hub();
+    words.push_back(make_words());
+    nodes.push_back(Lookout::start(node_of(words.back(), 1), connect(hub->address())).value());
+  }
+  wait_a_moment();
+  for (const auto& of_node : words) EXPECT_EQ(of_node->nodes[1].lost, 0U);
+}
+
 // Its kernel answers for it. The time that counts is shorter than the stop.
 TEST(Liveness, AStoppedLeaderIsNotLost) {
   const auto words = make_words();

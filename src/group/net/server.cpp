@@ -82,10 +82,10 @@ void Server::wake() {
 }
 
 void Server::run() {
-  while (!stopping_) {  // also without memory for a round
+  for (;;) {
     const auto more = caught([&] { return serve_round(); });
+    if (more ? !*more : stopping_.load()) break;
     if (!more) ::poll(nullptr, 0, accept_pause_ms);  // out of memory: retry later
-    if (more && !*more) break;
   }
 }
 
@@ -96,8 +96,11 @@ void Server::answer_bell() {
 }
 
 // Waits for messages and serves them; false when the server ends. If there is no memory for a
-// visitor's message, its connection is closed.
+// visitor's message, its connection is closed. The last round begins after the server was told to
+// stop and serves what has arrived: a connection closed with unread bytes is reset, and the kernel
+// of the client then drops what this server has sent last.
 Result<bool> Server::serve_round() {
+  const bool is_last = stopping_;
   std::vector<pollfd> watched{{bell_.get(), POLLIN, 0}};
   Clock::time_point next = Clock::now() + std::chrono::hours(1);
   for (const UniqueFd& listener : listeners_) watched.push_back({listener.get(), POLLIN, 0});
@@ -106,16 +109,18 @@ Result<bool> Server::serve_round() {
     next = std::min(next, visitor.until);
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
-  const int timeout_ms = visitors_.empty() ? -1 : static_cast<int>(std::max<long>(left, 0));
+  const int timeout_ms = is_last             ? 0
+                         : visitors_.empty() ? -1
+                                             : static_cast<int>(std::max<long>(left, 0));
   if (::poll(watched.data(), watched.size(), timeout_ms) < 0 && errno != EINTR) return false;
   if (watched[0].revents != 0) answer_bell();
-  if (stopping_) return false;
   const pollfd* const of_visitors = watched.data() + 1 + listeners_.size();
   for (std::size_t i = 0; i < visitors_.size(); ++i) {
     if (of_visitors[i].revents == 0) continue;
     const auto stays = caught([&]() -> Result<bool> { return attend(visitors_[i]); });
     if (!stays || !*stays) visitors_[i].until = {};
   }
+  if (is_last) return false;
   for (std::size_t i = 0; i < listeners_.size(); ++i)
     if (watched[i + 1].revents != 0) admit(listeners_[i].get());
   keep_within_limits();
