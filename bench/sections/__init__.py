@@ -20,7 +20,9 @@ from sections.strided_read import StridedRead
 from sections.striped import Disks, Subfiles
 from sections.subarrays import Subarray3d, Subarray4d
 from sections.subgroup import Subgroup
+from sections.waitall import Waitall
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(), Subarray3d(), Subarray4d(), Random(), TwoHosts(),
-            SlowWire(), ListIo(), SmallCosts(), Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
+            SlowWire(), ListIo(), SmallCosts(), Waitall(),
+            Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
             Delegation(), DelegatedNet(), Dsm(), NetPipe(), Spaces(), Subgroup()]
