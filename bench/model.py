@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Compares the model of `shima simulate` with measured collective calls.
 
-The values of the machine are measured first (bench/mpi/model_cells.c), then cells: numbers of hosts
-and ranks, pieces, bytes, reads and writes, each with every strategy. `shima simulate` estimates the
-same cells with the measured values. Prints the errors and how often the strategy that is estimated
-first is also measured first, and draws a page. Each result is stored as soon as it is there; a
+The values of the machine are measured first: rates by bench/mpi/model_cells.c, and costs by calls in
+which they decide (COSTS; none of them is a cell of the grid). Then cells are measured: numbers of
+hosts and ranks, pieces, bytes, reads and writes, each with every strategy, in several jobs. `shima
+simulate` estimates the same cells with the values of the machine. Prints the errors and how often the
+strategy that is estimated first is also measured first; the same for one job as an estimate of the
+others, which no model can surpass; and draws a page. Each result is stored as soon as it is there; a
 further run continues, so the command may be interrupted.
 
     bench/model.py --cells 40            40 random cells of the grid, then the report
@@ -19,6 +21,7 @@ import argparse
 import dataclasses
 import itertools
 import json
+import math
 import os
 import pathlib
 import random
@@ -38,6 +41,7 @@ BYTES = (65536, 1 << 20, 8 << 20)
 MOST_BYTES, MOST_PIECES = 256 << 20, 1 << 20  # of all ranks
 LIMIT_ERROR, LIMIT_FIRST = 0.20, 0.90
 EVEN = 1.10  # strategies whose times differ by less are equally good
+CALLS_FOR_COSTS = 15  # in a job
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,10 +72,38 @@ def grid(most_hosts):
             yield cell
 
 
+# The calls in which a cost decides, in the order in which costs are found. All sizes are none of the
+# grid's, so that no call is judged that has been used to find a value.
+COSTS = {
+    "io_us": [(Cell(1, 2, "columns", 1024, 512 << 10, "write"), "independent"),
+              (Cell(1, 8, "columns", 64, 128 << 10, "write"), "independent"),
+              (Cell(1, 8, "columns", 1024, 512 << 10, "read"), "independent")],
+    "meeting_us": [(Cell(1, 2, "blocks", 8, 8, "write"), "independent")],
+    "turn_us": [(Cell(1, 8, "blocks", 8, 8, "write"), "independent"),
+                (Cell(1, 16, "blocks", 8, 8, "write"), "independent")],
+    "round_us": [(Cell(2, 2, "blocks", 8, 8, "write"), "independent"),
+                 (Cell(2, 8, "blocks", 8, 8, "write"), "independent")],
+    "piece_ns": [(Cell(1, 2, "columns", 64, 4 << 20, "write"), "disk_directed"),
+                 (Cell(1, 2, "columns", 64, 4 << 20, "read"), "disk_directed")],
+    "list_piece_ns": [(Cell(1, 2, "irregular", 64, 4 << 20, "write"), "disk_directed"),
+                      (Cell(1, 2, "irregular", 64, 4 << 20, "read"), "disk_directed")],
+    "sieved_piece_ns": [(Cell(1, 2, "irregular", 64, 4 << 20, "read"), "independent")],
+    "visit_us": [(Cell(1, 8, "columns", 1024, 256 << 10, "read"), "two_phase"),
+                 (Cell(1, 16, "columns", 1024, 128 << 10, "write"), "two_phase")],
+    "message_us": [(Cell(2, 8, "columns", 8192, 32 << 10, "read"), "disk_directed"),
+                   (Cell(2, 16, "columns", 1024, 32 << 10, "write"), "two_phase")],
+    "memory_mb_s": [(Cell(1, 8, "columns", 16384, 16 << 20, "write"), "independent"),
+                    (Cell(1, 8, "columns", 16384, 16 << 20, "read"), "independent"),
+                    (Cell(1, 8, "columns", 16384, 16 << 20, "write"), "disk_directed")],
+    "wire_mb_s": [(Cell(2, 2, "columns", 16384, 4 << 20, "write"), "disk_directed"),
+                  (Cell(2, 4, "columns", 16384, 4 << 20, "read"), "subgroup")],
+}
+
+
 # --- results that outlive the command -----------------------------------------------------------
 
 class Store:
-    """A line of JSON for each result; `key` identifies it."""
+    """A line of JSON for each result; `key` identifies it, and the last line counts."""
 
     def __init__(self, path):
         self.path = path
@@ -79,15 +111,24 @@ class Store:
         lines = path.read_text().splitlines() if path.exists() else []
         self.results = {entry["key"]: entry["value"] for entry in runner.json_lines("\n".join(lines))}
 
-    def get(self, key, make):
-        if key not in self.results:
-            value = make()
-            if value is None:
-                return None
-            self.results[key] = value
-            with open(self.path, "a") as file:
-                file.write(json.dumps({"key": key, "value": value}) + "\n")
-        return self.results[key]
+    def put(self, key, value):
+        self.results[key] = value
+        with open(self.path, "a") as file:
+            file.write(json.dumps({"key": key, "value": value}) + "\n")
+
+    def jobs(self, cell, strategy):
+        """The median seconds of a call in each job."""
+        return self.results.get(f"{cell.name()} {strategy}", [])
+
+    def seconds(self, cell, strategy):
+        jobs = self.jobs(cell, strategy)
+        return statistics.median(jobs) if jobs else None
+
+
+def processor_cache_mb():
+    """Of the last level, in megabytes."""
+    sizes = [path.read_text().strip() for path in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
+    return max((int(size[:-1]) * 1.024e-3 for size in sizes if size.endswith("K")), default=32)
 
 
 # --- measuring ----------------------------------------------------------------------------------
@@ -118,56 +159,61 @@ class Bench:
             return None
         return outcome.records[0]
 
-    def cell(self, cell, strategy):
+    def cell(self, cell, strategy, calls):
+        """The median seconds of a call in one job."""
         record = self.start(cell.hosts, cell.ranks, [
             "--op", cell.op, "--pattern", cell.pattern, "--bytes", cell.bytes, "--piece", cell.piece,
-            "--repeat", self.options.reps], f"shima_collective={strategy}")
+            "--repeat", calls], f"shima_collective={strategy}")
         return record and statistics.median(record["seconds"])
 
-    def median_us(self, hosts, pattern, size, piece, strategy, ranks=2):
-        record = self.start(hosts, ranks, ["--op", "write", "--pattern", pattern, "--bytes", size,
-                                       "--piece", piece, "--repeat", 100],
-                            f"shima_collective={strategy}")
-        if record is None:
-            sys.exit("model: cannot measure the machine; see the messages above")
-        return statistics.median(record["seconds"]) * 1e6
-
-    def machine(self, most_hosts):
-        """The values of the model. What only Shima knows comes from calls of two ranks: a call of 8 bytes
-        is a write of each rank and a meeting; small pieces cost more than large ones. With more ranks
-        than cores, such a call is their turns."""
-        values = self.start(min(2, most_hosts), 2, ["--machine"])
+    def rates(self):
+        values = self.start(1, min(2, os.cpu_count()), ["--machine"])
         if values is None:
             sys.exit("model: cannot measure the machine; see the messages above")
-        smallest_us = self.median_us(1, "blocks", 8, 8, "independent")
-        values["meeting_us"] = max(0.5, smallest_us - values["io_us"])
-        cores = os.cpu_count()
-        values["turn_us"] = self.median_us(1, "blocks", 8, 8, "independent", 4 * cores) / 4
-        if most_hosts > 1:
-            apart_us = self.median_us(2, "blocks", 8, 8, "independent")
-            values["round_us"] = max(values["latency_us"], apart_us - smallest_us)
-        size, small, large = 1 << 20, 64, 16384
-        more_us = (self.median_us(1, "columns", size, small, "disk_directed")
-                   - self.median_us(1, "columns", size, large, "disk_directed"))
-        more_pieces = 2 * (size // small - size // large)
-        values["piece_ns"] = max(1.0, more_us * 1e3 * min(2, cores) / more_pieces)
-        values["shared_cores"] = cores
-        return values
+        return values | {"processor_cache_mb": processor_cache_mb(), "shared_cores": os.cpu_count()}
 
 
 # --- estimating ---------------------------------------------------------------------------------
 
-def estimate(cell, strategy, machine_file):
+def estimate(cell, strategy, machine):
     command = [str(subjects.TOOL), "simulate", "--ranks", str(cell.ranks),
                "--ranks-per-node", str(-(-cell.ranks // cell.hosts)),
                "--cores-per-node", str(os.cpu_count()), "--pattern", cell.pattern,
                "--bytes-per-rank", str(cell.bytes), "--piece", str(min(cell.piece, cell.bytes)),
-               "--direction", cell.op, "--strategy", strategy, "--machine", str(machine_file),
-               "--json", "-"] + (["--cached"] if cell.op == "read" else [])
-    done = subprocess.run(command, capture_output=True, text=True)
+               "--direction", cell.op, "--strategy", strategy, "--samples", "2", "--json", "-"]
+    command += [word for name, value in machine.items() for word in ("--set", f"{name}={value}")]
+    done = subprocess.run(command + (["--cached"] if cell.op == "read" else []),
+                          capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"model: {' '.join(command)}\n{done.stderr}")
     return json.loads(done.stdout)["scales"][0]["estimate"]["seconds"]
+
+
+def solve(name, calls, machine):
+    """The value with which the model gives the seconds that the calls took: by bisection of its logarithm."""
+    falls = name.endswith("_mb_s")
+    low, high = math.log(1e-3), math.log(1e5)
+    for _ in range(24):
+        value = (low + high) / 2
+        error = sum(math.log(estimate(*call, machine | {name: math.exp(value)}) / seconds)
+                    for call, seconds in calls)
+        if (error > 0) == falls:
+            low = value
+        else:
+            high = value
+    return float(f"{math.exp(value):.4g}")
+
+
+def find_costs(store, rates):
+    """Each cost depends a little on the others, so they are found several times."""
+    machine = dict(rates)
+    for _ in range(3):
+        for name, calls in COSTS.items():
+            times = [(call, store.seconds(*call)) for call in calls]
+            known = [(call, seconds) for call, seconds in times if seconds]
+            if known:
+                machine[name] = solve(name, known, machine)
+    return machine
 
 
 @dataclasses.dataclass
@@ -185,12 +231,23 @@ class Compared:
         return self.measured[first] <= EVEN * min(self.measured.values())
 
 
-def compare(store, cells, machine_file):
+def compare(store, cells, machine):
     for cell in cells:
-        measured = {name: store.results.get(f"{cell.name()} {name}") for name in cell.strategies()}
+        measured = {name: store.seconds(cell, name) for name in cell.strategies()}
         measured = {name: seconds for name, seconds in measured.items() if seconds}
         if measured:
-            yield Compared(cell, measured, {name: estimate(cell, name, machine_file) for name in measured})
+            yield Compared(cell, measured, {name: estimate(cell, name, machine) for name in measured})
+
+
+def repeat(store, cells):
+    """One job as the estimate of the others: the error that the measurement itself has."""
+    for cell in cells:
+        jobs = {name: store.jobs(cell, name) for name in cell.strategies()}
+        jobs = {name: seconds for name, seconds in jobs.items() if len(seconds) > 1}
+        for turn in range(min(map(len, jobs.values()), default=0)):
+            others = {name: statistics.median(seconds[:turn] + seconds[turn + 1:])
+                      for name, seconds in jobs.items()}
+            yield Compared(cell, others, {name: seconds[turn] for name, seconds in jobs.items()})
 
 
 # --- showing ------------------------------------------------------------------------------------
@@ -217,7 +274,12 @@ def print_errors(results):
         print(f"{key:<20} {calls:>6} {error:>12.0%} {first:>10.0%}")
 
 
-def draw(results, machine, path):
+def in_words(results):
+    error, first, _ = summary(results)
+    return f"median error {error:.0%}, the same strategy first in {first:.0%}"
+
+
+def draw(results, repeated, machine, path):
     groups = []
     for each in sorted(results, key=lambda r: dataclasses.astuple(r.cell)):
         bars = []
@@ -226,9 +288,10 @@ def draw(results, machine, path):
                 bars.append(picture.Bar(series, seconds, f"{seconds * 1e3:.2f} ms {name}"))
         groups.append((each.cell, picture.Group("", bars)))
     charts = [picture.Chart(cell.name(), "", [group]) for cell, group in groups]
-    error, first, calls = summary(results)
-    lead = (f"{calls} calls in {len(results)} cells: median error {error:.0%} (at most {LIMIT_ERROR:.0%}), "
-            f"the same strategy first in {first:.0%} (at least {LIMIT_FIRST:.0%}).")
+    lead = (f"{summary(results)[2]} calls in {len(results)} cells: {in_words(results)} "
+            f"(to reach: {LIMIT_ERROR:.0%} and {LIMIT_FIRST:.0%}).")
+    if repeated:
+        lead += f" One job as the estimate of the others: {in_words(repeated)}; no model can be better."
     rows = [[each.cell.name(), name, f"{each.measured[name] * 1e3:.3f}", f"{each.estimated[name] * 1e3:.3f}",
              f"{each.estimated[name] / each.measured[name]:.2f}"]
             for each in results for name in each.measured]
@@ -240,15 +303,20 @@ def draw(results, machine, path):
     print(f"picture: {path}")
 
 
-def report(store, cells, machine, options):
-    machine_file = store.path.with_suffix(".machine.json")
-    machine_file.write_text(json.dumps(machine) + "\n")
-    results = list(compare(store, cells, machine_file))
+def report(store, cells, options):
+    rates = store.results.get(f"machine {options.mpi}")
+    if rates is None:
+        sys.exit("model: nothing is stored")
+    machine = find_costs(store, rates)
+    results = list(compare(store, cells, machine))
     if not results:
         sys.exit("model: no cell has been measured yet")
     print(", ".join(f"{key} {value:g}" for key, value in machine.items()))
     print_errors(results)
-    draw(results, machine, ROOT / "build/report/model.html")
+    repeated = list(repeat(store, cells))
+    if repeated:
+        print(f"one job as the estimate of the others: {in_words(repeated)}")
+    draw(results, repeated, machine, ROOT / "build/report/model.html")
     error, first, _ = summary(results)
     return 1 if options.strict and (error > LIMIT_ERROR or first < LIMIT_FIRST) else 0
 
@@ -259,7 +327,8 @@ def parse():
     add = parser.add_argument
     add("--cells", type=int, default=40, help="how many cells of the grid, chosen at random (40)")
     add("--seed", type=int, default=1, help="which cells")
-    add("--reps", type=int, default=5, help="calls a cell; their median counts (5)")
+    add("--reps", type=int, default=5, help="calls in a job; their median counts (5)")
+    add("--jobs", type=int, default=3, help="jobs a call; the median of theirs counts (3)")
     add("--mpi", choices=subjects.FAMILIES, default="mpich")
     add("--hosts", type=int, default=4, help="the most hosts (4)")
     add("--dir", help="where the file goes (default: build/bench-files)")
@@ -271,13 +340,27 @@ def parse():
     return parser.parse_args()
 
 
-def measure_all(bench, store, cells):
-    for number, cell in enumerate(cells):
-        for strategy in cell.strategies():
-            key = f"{cell.name()} {strategy}"
-            if key not in store.results:
-                runner.say(f"  {number + 1}/{len(cells)}  {key}")
-                store.get(key, lambda c=cell, s=strategy: bench.cell(c, s))
+def measure_calls(bench, store, calls, repetitions, jobs):
+    """All calls once, then again, so that slow changes of the machine show as differences between jobs."""
+    for job in range(jobs):
+        for number, (cell, strategy) in enumerate(calls):
+            known = store.jobs(cell, strategy)
+            if len(known) > job:
+                continue
+            runner.say(f"  {job + 1}/{jobs} {number + 1}/{len(calls)}  {cell.name()} {strategy}")
+            seconds = bench.cell(cell, strategy, repetitions)
+            if seconds is not None:
+                store.put(f"{cell.name()} {strategy}", [*known, seconds])
+
+
+def measure_all(bench, store, cells, most_hosts, options):
+    key = f"machine {options.mpi}"
+    if key not in store.results:
+        store.put(key, bench.rates())
+    decisive = [call for calls in COSTS.values() for call in calls if call[0].hosts <= most_hosts]
+    measure_calls(bench, store, decisive, CALLS_FOR_COSTS, max(3, options.jobs))
+    measure_calls(bench, store, [(cell, name) for cell in cells for name in cell.strategies()],
+                  options.reps, options.jobs)
 
 
 def main():
@@ -296,17 +379,14 @@ def main():
     random.Random(options.seed).shuffle(cells)
     cells = cells[:options.cells]
     if options.report:
-        machine = store.get(f"machine {options.mpi}", lambda: sys.exit("model: nothing is stored"))
-        return report(store, cells, machine, options)
+        return report(store, cells, options)
     directory = runner.working_directory(options.dir, ROOT / "build/bench-files", 1)
     try:
         subjects.compile_program("model_cells", flavour)
-        bench = Bench(flavour, directory, options)
-        machine = store.get(f"machine {options.mpi}", lambda: bench.machine(most_hosts))
-        measure_all(bench, store, cells)
+        measure_all(Bench(flavour, directory, options), store, cells, most_hosts, options)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return report(store, cells, machine, options)
+    return report(store, cells, options)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
-// model_cells: the time of one collective call, and the values of the machine that a model needs.
+// model_cells: the time of one collective call, and the rates of the machine that a model needs.
 //
 //     model_cells --file FILE --op write|read --pattern columns|blocks|irregular --bytes BYTES
 //                 --piece BYTES --repeat N     ranks access what `shima simulate` lets them access
-//     model_cells --file FILE --machine        values of the machine, with any number of ranks
+//     model_cells --file FILE --machine        rates of the machine, with any number of ranks
 //
 // Prints one JSON object. A call's time is from the moment when the last rank has entered it until
 // the last one has left it, by the clock that all hosts of this machine share; each repetition is
-// printed. Ranks r and size/2 + r exchange messages to measure the link, so that ranks placed in
-// blocks on two hosts use the cable between them.
+// printed.
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -16,8 +15,7 @@
 
 #include "measure.h"
 
-// Copies go through more memory than caches hold, as those of a call do.
-enum { window_bytes = 2 << 20, memory_bytes = 64 << 20, short_rounds = 2000, long_rounds = 64 };
+enum { window_bytes = 2 << 20, memory_bytes = 4 << 20 };  // of a rank: caches hold it
 
 struct cell {
   const char *path, *pattern;
@@ -166,89 +164,81 @@ static void measure_cell(const struct cell* cell) {
   free(buffer);
 }
 
+enum { passes = 8 };
+
 // --- the machine ------------------------------------------------------------------------------
 
-// Seconds of one message of each direction between the first rank and the one at half of them.
-static double one_way(const struct cell* cell, char* buffer, int bytes, int rounds) {
-  const int peer = cell->ranks / 2;
-  if (peer == 0) return 0;
-  double seconds = 0;
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double begin = MPI_Wtime();
-  for (int i = 0; i < rounds; i++) {
-    if (cell->rank == 0) {
-      MPI_Send(buffer, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
-      MPI_Recv(buffer, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    } else if (cell->rank == peer) {
-      MPI_Recv(buffer, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      MPI_Send(buffer, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
-    }
-  }
-  seconds = (MPI_Wtime() - begin) / rounds / 2;
-  MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  return seconds;
-}
+struct memory {
+  char *from, *to;
+  size_t bytes;
+};
 
-static double cpu_seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-// Of a window.
-static double copy_seconds(char* to, const char* from) {
-  memcpy(to, from, memory_bytes);
-  const double begin = MPI_Wtime();
-  for (size_t at = 0; at < memory_bytes; at += window_bytes)
-    memcpy(to + at, from + at, window_bytes);
-  return (MPI_Wtime() - begin) * window_bytes / memory_bytes;
-}
-
-// Of pages that are in the cache; a write has `bytes`, and the next one begins `distance` later.
-static double write_seconds(int fd, const char* buffer, size_t bytes, size_t distance) {
-  const size_t count = memory_bytes / distance;
+// Seconds of all windows of the memory, after passes that make pages and fill caches.
+static double copy_seconds(const struct memory* memory) {
   double begin = 0;
-  for (int pass = 0; pass < 2; pass++) {
+  for (int pass = 0; pass < passes; pass++) {
     begin = MPI_Wtime();
-    for (size_t i = 0; i < count; i++)
-      if (pwrite(fd, buffer + i * distance, bytes, (off_t)(i * distance)) != (ssize_t)bytes)
-        fail("pwrite");
+    for (size_t at = 0; at < memory->bytes; at += window_bytes)
+      memcpy(memory->to + at, memory->from + at, window_bytes);
   }
-  return (MPI_Wtime() - begin) / (double)count;
+  return MPI_Wtime() - begin;
 }
 
-// Of a window of pages that are in the cache.
-static double read_seconds(int fd, char* buffer) {
-  const double begin = MPI_Wtime();
-  for (size_t at = 0; at < memory_bytes; at += window_bytes)
-    if (pread(fd, buffer + at, window_bytes, (off_t)at) < 1) fail("pread");
-  return (MPI_Wtime() - begin) * window_bytes / memory_bytes;
+static double write_seconds(int fd, const struct memory* memory) {
+  double begin = 0;
+  for (int pass = 0; pass < passes; pass++) {
+    begin = MPI_Wtime();
+    for (size_t at = 0; at < memory->bytes; at += window_bytes)
+      if (pwrite(fd, memory->from + at, window_bytes, (off_t)at) < 1) fail("pwrite");
+  }
+  return MPI_Wtime() - begin;
+}
+
+static double read_seconds(int fd, const struct memory* memory) {
+  double begin = 0;
+  for (int pass = 0; pass < passes; pass++) {
+    begin = MPI_Wtime();
+    for (size_t at = 0; at < memory->bytes; at += window_bytes)
+      if (pread(fd, memory->to + at, window_bytes, (off_t)at) < 1) fail("pread");
+  }
+  return MPI_Wtime() - begin;
+}
+
+struct rates {
+  double copy_mb_s, write_mb_s, read_mb_s;
+};
+
+static double mean_rate_mb_s(size_t bytes, double seconds) {
+  double sum = 0;
+  int ranks;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Allreduce(&seconds, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  return (double)bytes * ranks / sum / 1e6;
+}
+
+// All ranks copy and read at the same time, as in a call. One writes: writers of a file take turns.
+static struct rates measure_rates(const struct cell* cell, size_t bytes) {
+  struct memory memory = {malloc(bytes), malloc(bytes), bytes};
+  if (memory.from == NULL || memory.to == NULL) fail("no memory");
+  memset(memory.from, 1, bytes);
+  const int fd = open(cell->path, O_RDWR | O_CREAT, 0600);
+  if (fd < 0) fail("open");
+  double write_s = cell->rank == 0 ? write_seconds(fd, &memory) : 0;
+  MPI_Bcast(&write_s, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  const struct rates rates = {mean_rate_mb_s(bytes, copy_seconds(&memory)),
+                              (double)bytes / write_s / 1e6,
+                              mean_rate_mb_s(bytes, read_seconds(fd, &memory))};
+  close(fd);
+  free(memory.from);
+  free(memory.to);
+  return rates;
 }
 
 static void measure_machine(const struct cell* cell) {
-  char* from = malloc(memory_bytes);
-  char* to = malloc(memory_bytes);
-  if (from == NULL || to == NULL) fail("no memory");
-  memset(from, 1, memory_bytes);
-  memset(to, 2, memory_bytes);
-  const double busy = cpu_seconds();
-  const double short_s = one_way(cell, from, 8, short_rounds);
-  const double message_cpu_s = (cpu_seconds() - busy) / (2 * short_rounds);
-  const double long_s = one_way(cell, from, window_bytes, long_rounds);
-  if (cell->rank == 0) {
-    const int fd = open(cell->path, O_RDWR | O_CREAT, 0600);
-    if (fd < 0) fail("open");
-    const double window_write_s = write_seconds(fd, from, window_bytes, window_bytes);
-    printf(
-        "{\"latency_us\": %.3f, \"message_us\": %.3f, \"wire_mb_s\": %.1f, \"copy_mb_s\": %.1f, "
-        "\"disk_mb_s\": %.1f, \"cache_mb_s\": %.1f, \"io_us\": %.3f}\n",
-        short_s * 1e6, message_cpu_s * 1e6, long_s > 0 ? window_bytes / long_s / 1e6 : 1.0,
-        window_bytes / copy_seconds(to, from) / 1e6, window_bytes / window_write_s / 1e6,
-        window_bytes / read_seconds(fd, to) / 1e6, write_seconds(fd, from, 64, 16384) * 1e6);
-    close(fd);
-  }
-  free(from);
-  free(to);
+  const struct rates rates = measure_rates(cell, memory_bytes);
+  if (cell->rank == 0)
+    printf("{\"copy_mb_s\": %.0f, \"disk_mb_s\": %.0f, \"cache_mb_s\": %.0f}\n", rates.copy_mb_s,
+           rates.write_mb_s, rates.read_mb_s);
 }
 
 int main(int argc, char** argv) {

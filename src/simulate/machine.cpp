@@ -8,25 +8,65 @@ namespace {
 
 constexpr double mega = 1e6;
 constexpr double micro = 1e-6;
+constexpr double nano = 1e-9;
 constexpr double copies_near = 1;
 constexpr double copies_between_nodes = 3;
 constexpr double ends_of_a_link = 2;
+constexpr double hops_of_a_write = 2;       // grant and bytes; requests come meanwhile
+constexpr double hops_of_a_read = 3;        // grant, places and bytes
 constexpr double sieve_bytes = 1 << 20;     // of one read
 constexpr double sieve_pitch_bytes = 4096;  // pieces closer than this are read together
 constexpr double few_bytes = 16 * 1024;     // of a rank, moved before the meeting
 
 double log2_up(int count) { return std::ceil(std::log2(std::max(count, 1))); }
 
-// Of one processor.
+// The cores that all ranks have, and how many ranks take turns on each.
+struct Cores {
+  double count;
+  double busy;   // with a rank
+  double turns;  // at least 1
+};
+
+Cores cores_for(const Traffic& traffic, const Machine& machine) {
+  const double count = machine.shared_cores > 0
+                           ? machine.shared_cores
+                           : static_cast<double>(traffic.nodes) * traffic.cores_per_node;
+  return {count, std::min<double>(count, traffic.ranks), std::max(1.0, traffic.ranks / count)};
+}
+
+bool sieves(const Traffic& traffic) {
+  const double pieces = static_cast<double>(traffic.pieces) / traffic.ranks;
+  return traffic.independent && traffic.is_read && pieces > 2 &&
+         static_cast<double>(traffic.span_bytes) / pieces < sieve_pitch_bytes;
+}
+
+// Of one processor: copies from one member's memory to another's, or out of what was read.
 double copy_seconds(const Traffic& traffic, const Machine& machine) {
-  if (traffic.independent) return 0;
+  if (traffic.independent && !sieves(traffic)) return 0;
   const double copies = copies_near + traffic.far_share * (copies_between_nodes - copies_near);
   return copies * static_cast<double>(traffic.bytes) / (machine.copy_mb_s * mega);
+}
+
+// Of one processor: pieces between nodes are walked at both ends. If there is a call of the kernel
+// for each piece, it has the cost of the piece.
+double piece_seconds(const Traffic& traffic, const Machine& machine) {
+  if (traffic.independent && !sieves(traffic)) return 0;
+  const double listed_ns = traffic.independent ? machine.sieved_piece_ns : machine.list_piece_ns;
+  const double each_ns = traffic.listed ? listed_ns : machine.piece_ns;
+  return static_cast<double>(traffic.pieces) * (1 + traffic.far_share) * each_ns * nano;
 }
 
 double wire_seconds(const Traffic& traffic, const Machine& machine) {
   if (traffic.independent) return 0;
   return traffic.far_share * static_cast<double>(traffic.bytes) / (machine.wire_mb_s * mega);
+}
+
+// Of a processor, for each byte of a call: the share that no cache holds comes from memory.
+double memory_seconds(const Traffic& traffic, const Machine& machine) {
+  const double bytes = 2 * static_cast<double>(traffic.bytes);
+  const double held =
+      machine.processor_cache_mb * mega * (machine.shared_cores > 0 ? 1 : traffic.nodes);
+  return bytes > held ? (1 - held / bytes) / (machine.memory_mb_s * mega) : 0;
 }
 
 // What reads or writes of files move, and how many there are.
@@ -37,12 +77,6 @@ struct FileWork {
   double disk_seconds = 0;  // of a subfile that moves all
 };
 
-bool sieves(const Traffic& traffic) {
-  const double pieces = static_cast<double>(traffic.pieces) / traffic.ranks;
-  return traffic.independent && traffic.is_read && pieces > 2 &&
-         static_cast<double>(traffic.span_bytes) / pieces < sieve_pitch_bytes;
-}
-
 // One call for each piece, or for each window.
 FileWork file_work(const Traffic& traffic, const Machine& machine) {
   FileWork work{.bytes = static_cast<double>(traffic.bytes),
@@ -51,79 +85,85 @@ FileWork file_work(const Traffic& traffic, const Machine& machine) {
     work.bytes = static_cast<double>(traffic.span_bytes) * traffic.ranks;
     work.calls = std::max<double>(traffic.ranks, work.bytes / sieve_bytes);
   } else if (!traffic.independent) {
-    work.calls = std::max(
-        1.0, work.bytes / static_cast<double>(std::max<std::uint64_t>(1, traffic.window_bytes)));
+    work.calls = traffic.windows;
   }
   work.seconds = work.calls * machine.io_us * micro;
+  const double memory = memory_seconds(traffic, machine);
   if (traffic.cached)
-    work.seconds += work.bytes / (machine.cache_mb_s * mega);
+    work.seconds += work.bytes * (memory + 1 / (machine.cache_mb_s * mega));
   else
-    work.disk_seconds = work.bytes / (machine.disk_mb_s * mega);
+    work.disk_seconds = work.bytes * (memory + 1 / (machine.disk_mb_s * mega));
   return work;
 }
 
-// Members move few bytes of their own before they meet; else they also agree on the outcome.
+// Members move few bytes of their own before they meet, unless a write has several pieces; else
+// they also agree on the outcome.
 int meetings_of(const Traffic& traffic) {
   const bool is_over =
-      traffic.independent && static_cast<double>(traffic.bytes) <= few_bytes * traffic.ranks;
+      traffic.independent && static_cast<double>(traffic.bytes) <= few_bytes * traffic.ranks &&
+      (traffic.is_read || traffic.pieces <= static_cast<std::uint64_t>(traffic.ranks));
   return is_over ? 1 : 2;
 }
 
-// Members that share a core take turns.
-double meeting_seconds(const Traffic& traffic, const Machine& machine, double cores) {
-  const double turns = traffic.ranks / cores;
-  const double here_us = turns > 1 ? turns * machine.turn_us : machine.meeting_us;
-  return micro * (here_us + std::max(1.0, turns) * machine.round_us * log2_up(traffic.nodes));
+double meeting_seconds(const Traffic& traffic, const Machine& machine, const Cores& cores) {
+  const double here_us = cores.turns > 1 ? cores.turns * machine.turn_us : machine.meeting_us;
+  return micro * (here_us + cores.turns * machine.round_us * log2_up(traffic.nodes));
 }
 
-double first_window_seconds(const Traffic& traffic, const Machine& machine) {
+// Messages that wait for each other. Where nodes have their own processors, no other window keeps
+// these busy meanwhile.
+double first_window_seconds(const Traffic& traffic, const Machine& machine, const Cores& cores) {
   if (traffic.independent || traffic.far_share == 0) return 0;
+  const double hops = traffic.is_read ? hops_of_a_read : hops_of_a_write;
+  const double waits = hops * cores.turns * machine.round_us * micro;
+  if (machine.shared_cores > 0) return waits;
   const double bytes = std::min(static_cast<double>(traffic.window_bytes),
                                 static_cast<double>(traffic.bytes) / std::max(traffic.agents, 1));
-  return (2 * machine.round_us + machine.latency_us) * micro +
-         bytes * copies_between_nodes / (machine.copy_mb_s * mega) +
+  return waits + bytes * copies_between_nodes / (machine.copy_mb_s * mega) +
          bytes / (machine.wire_mb_s * mega);
 }
 
 }  // namespace
 
-const std::array<MachineField, 12> machine_fields{{
-    {"latency_us", &Machine::latency_us, "a short message between nodes"},
-    {"round_us", &Machine::round_us, "a round of messages between the leaders of nodes"},
-    {"message_us", &Machine::message_us, "processor time for each message"},
+const std::array<MachineField, 16> machine_fields{{
     {"meeting_us", &Machine::meeting_us, "a meeting of the ranks of a node, one on each core"},
     {"turn_us", &Machine::turn_us, "letting another rank have a core that several share"},
-    {"piece_ns", &Machine::piece_ns, "processor time for each piece"},
+    {"round_us", &Machine::round_us, "a message between nodes, and until it is noticed"},
+    {"message_us", &Machine::message_us, "processor time for each message, at both ends"},
+    {"visit_us", &Machine::visit_us, "processor time for a rank's part in a window"},
+    {"piece_ns", &Machine::piece_ns, "processor time for each piece at a regular place"},
+    {"list_piece_ns", &Machine::list_piece_ns, "processor time for each piece of a list"},
+    {"sieved_piece_ns", &Machine::sieved_piece_ns, "picking a piece of a list out of a read"},
     {"io_us", &Machine::io_us, "processor time for each read or write of a file"},
     {"copy_mb_s", &Machine::copy_mb_s, "copying by one processor"},
     {"wire_mb_s", &Machine::wire_mb_s, "a node's link, each way"},
     {"disk_mb_s", &Machine::disk_mb_s, "a subfile"},
     {"cache_mb_s", &Machine::cache_mb_s, "reads of cached bytes by one processor"},
+    {"memory_mb_s", &Machine::memory_mb_s, "more, for bytes that processors' caches do not hold"},
+    {"processor_cache_mb", &Machine::processor_cache_mb, "what processors' caches hold"},
     {"shared_cores", &Machine::shared_cores, "of all nodes together; 0: nodes have their own"},
 }};
 
 Estimate estimate(const Traffic& traffic, const Machine& machine) {
   const bool shared = machine.shared_cores > 0;
-  const double cores =
-      shared ? machine.shared_cores : static_cast<double>(traffic.nodes) * traffic.cores_per_node;
-  // A call for each piece has the cost of the piece.
-  const bool by_piece = traffic.independent && !sieves(traffic);
-  const double pieces_s =
-      by_piece ? 0 : static_cast<double>(traffic.pieces) * machine.piece_ns * 1e-9;
+  const Cores cores = cores_for(traffic, machine);
+  const double gather = copy_seconds(traffic, machine) + piece_seconds(traffic, machine) +
+                        traffic.visits * machine.visit_us * micro;
   const double wire = wire_seconds(traffic, machine);
   const FileWork files = file_work(traffic, machine);
-  double work = copy_seconds(traffic, machine) + pieces_s + files.seconds +
-                traffic.messages * machine.message_us * micro;
+  double work = gather + files.seconds + traffic.messages * machine.message_us * micro;
   if (shared) work += ends_of_a_link * wire + files.disk_seconds;
 
   Estimate made;
   made.meetings_s = meetings_of(traffic) * meeting_seconds(traffic, machine, cores);
-  made.processors_s = work / std::min(cores, static_cast<double>(traffic.ranks));
+  made.processors_s = work / cores.busy;
   made.wire_s = wire / (shared ? 1 : traffic.nodes);
-  // Writers of one file wait for each other.
-  const bool take_turns = traffic.independent && !traffic.is_read;
-  made.disk_s = (files.disk_seconds + (take_turns ? files.seconds : 0)) / traffic.subfiles;
-  made.first_window_s = first_window_seconds(traffic, machine);
+  made.disk_s = files.disk_seconds / traffic.subfiles;
+  // Writers of one file wait for each other, and all of them for the first window.
+  if (!traffic.is_read)
+    made.disk_s += traffic.independent ? files.seconds / traffic.subfiles
+                                       : gather / std::max(traffic.windows, 1.0);
+  made.first_window_s = first_window_seconds(traffic, machine, cores);
   made.seconds = made.meetings_s + std::max({made.processors_s, made.wire_s, made.disk_s}) +
                  made.first_window_s;
   return made;

@@ -1,12 +1,16 @@
 // A small model of how long the transfers of a planned call take.
 //
-// A call takes its meetings, then the longest of three that overlap: the work of the processors
-// (copies, pieces, messages), the busiest link, and the disks; and the time until the first window
-// is through. Reads of cached bytes are work of the processors; a rank that reads small pieces
-// alone reads what lies between them too. Between nodes, a byte is copied three times more than its
-// write: into the master's window, into the message, and into the agent's window. Where nodes are
-// namespaces of one machine, links and disks are work of the processors that they share, so that
-// all of it adds up; a byte on a link keeps the sender's and the receiver's processor busy. Pure.
+// A call takes its meetings, then the longest of three that overlap: the work of the processors,
+// the busiest link, and the disks; and the time until its first window is through. Processors copy
+// bytes, walk pieces, call the kernel for reads and writes, send and receive messages, and let
+// members have a part in windows (visits). Writers of one file wait for each other, so their calls
+// add up; reads of cached bytes are work of the processors; a rank that reads small pieces alone
+// reads what lies between them too. Between nodes, a byte is copied three times more than its
+// write: into the master's window, into the message, and into the agent's window. Members that
+// share a core take turns, so a meeting or a message takes as many turns as members share it. Where
+// nodes are namespaces of one machine, links and disks are work of the processors that they share,
+// so that all of it adds up; a byte on a link keeps the sender's and the receiver's processor busy.
+// Pure.
 #pragma once
 
 #include <array>
@@ -17,18 +21,22 @@ namespace shima::simulate {
 
 // All of it can be measured; see bench/model.py.
 struct Machine {
-  double latency_us = 2;     // of a short message between nodes
-  double round_us = 4;       // of a round of messages between the leaders of nodes
-  double message_us = 1;     // of a processor for each message
-  double meeting_us = 5;     // of the members of a node, one on each core
-  double turn_us = 10;       // to let another member have the core
-  double piece_ns = 30;      // of a processor for each piece
-  double io_us = 2;          // of a processor for each read or write of a file
-  double copy_mb_s = 8000;   // by one processor
-  double wire_mb_s = 12000;  // of a node's link, each way
-  double disk_mb_s = 3000;   // of a subfile
-  double cache_mb_s = 6000;  // reads of cached bytes, by one processor
-  double shared_cores = 0;   // of all nodes together; 0: each node has its own
+  double meeting_us = 5;        // of the members of a node, one on each core
+  double turn_us = 10;          // to let another member have the core
+  double round_us = 4;          // from one node to another: the message, and until it is noticed
+  double message_us = 1;        // of processors for each message, at both ends
+  double visit_us = 1;          // of a processor for a member's part in a window
+  double piece_ns = 5;          // of a processor for each piece at a regular place
+  double list_piece_ns = 20;    // the same for a piece of a list
+  double sieved_piece_ns = 60;  // to pick a piece of a list out of what a rank has read
+  double io_us = 1;             // of a processor for each read or write of a file
+  double copy_mb_s = 8000;      // by one processor
+  double wire_mb_s = 12000;     // of a node's link, each way
+  double disk_mb_s = 3000;      // of a subfile
+  double cache_mb_s = 6000;     // reads of cached bytes, by one processor
+  double memory_mb_s = 10000;   // more, for bytes that the processors' cache does not hold
+  double processor_cache_mb = 32;
+  double shared_cores = 0;  // of all nodes together; 0: each node has its own
 };
 
 struct MachineField {
@@ -37,13 +45,14 @@ struct MachineField {
   std::string_view text;
 };
 
-extern const std::array<MachineField, 12> machine_fields;
+extern const std::array<MachineField, 16> machine_fields;
 
 // What a call moves.
 struct Traffic {
   bool independent = false;
   bool is_read = false;
   bool cached = false;  // the bytes that are read
+  bool listed = false;  // the places of pieces follow no rule
   int ranks = 1;
   int nodes = 1;
   int cores_per_node = 1;  // that move bytes
@@ -54,6 +63,8 @@ struct Traffic {
   std::uint64_t span_bytes = 0;  // from the first to the last byte of a rank
   double far_share = 0;          // of the bytes, between nodes
   double messages = 0;           // between nodes, requests and grants included
+  double windows = 1;            // of all agents
+  double visits = 0;             // of members in windows with bytes of theirs
   std::uint64_t window_bytes = 0;
 };
 

@@ -42,10 +42,11 @@ ordered_json json_of(const MasterCounts& master) {
 }
 
 ordered_json json_of(const AgentCounts& agent) {
-  return {{"agent", agent.agent},           {"rank", agent.rank},
-          {"subgroups", agent.subgroups},   {"windows", agent.windows},
-          {"messages", agent.messages},     {"most_messages_in_a_window", agent.most_in_a_window},
-          {"near_bytes", agent.near_bytes}, {"far_bytes", agent.far_bytes}};
+  return {{"agent", agent.agent},         {"rank", agent.rank},
+          {"subgroups", agent.subgroups}, {"windows", agent.windows},
+          {"messages", agent.messages},   {"most_messages_in_a_window", agent.most_in_a_window},
+          {"visits", agent.visits},       {"near_bytes", agent.near_bytes},
+          {"far_bytes", agent.far_bytes}};
 }
 
 ordered_json json_of(const Estimate& made) {

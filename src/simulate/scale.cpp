@@ -89,12 +89,44 @@ Status measure_masters(const Job& job, const Sampling& sampling, const Meter& me
   return {};
 }
 
-// The share of the bytes that cross between nodes, and messages, as the sampled agents have them.
+// How many subgroups elsewhere send a request to an agent.
+std::uint64_t requests_to(const Job& job, const AgentCounts& agent) {
+  if (job.plan().requests == RequestsTo::touched) return agent.subgroups;
+  const Subgroups subgroups(job.topology(), job.plan().subgroup_members);
+  const int own = job.topology().node_of(agent.rank);
+  std::uint64_t count = 0;
+  for (int node = 0; node < job.topology().node_count(); ++node)
+    if (node != own) count += static_cast<std::uint64_t>(subgroups.count_on(node));
+  return count;
+}
+
+// What the sampled agents have, for all agents.
+void add_agents(const Job& job, const Scale& scale, Traffic& traffic) {
+  if (scale.agent_counts.empty()) return;
+  // A write's bytes follow a grant; before a read's, the agent gets the places.
+  const double each = traffic.is_read ? 3 : 2;
+  const double weight = scale.agents / static_cast<double>(scale.agent_counts.size());
+  double near = 0;
+  double far = 0;
+  double windows = 0;
+  for (const AgentCounts& agent : scale.agent_counts) {
+    near += static_cast<double>(agent.near_bytes);
+    far += static_cast<double>(agent.far_bytes);
+    windows += weight * static_cast<double>(agent.windows);
+    traffic.visits += weight * static_cast<double>(agent.visits);
+    traffic.messages += weight * (each * static_cast<double>(agent.messages) +
+                                  static_cast<double>(requests_to(job, agent)));
+  }
+  traffic.windows = std::max(1.0, windows);
+  if (near + far > 0) traffic.far_share = far / (near + far);
+}
+
 Traffic traffic_of(const Job& job, const Scale& scale) {
   const Bounds span = post_of(job.workload(), 0).bounds;
   Traffic traffic{.independent = job.plan().is_own_io(),
                   .is_read = job.workload().direction == Direction::read,
                   .cached = job.workload().cached,
+                  .listed = job.workload().shape == Shape::irregular,
                   .ranks = scale.ranks,
                   .nodes = scale.nodes,
                   .agents = scale.agents,
@@ -105,20 +137,7 @@ Traffic traffic_of(const Job& job, const Scale& scale) {
                   .window_bytes = job.plan().window_bytes};
   const int members = std::min(job.workload().ranks, job.workload().ranks_per_node);
   traffic.cores_per_node = std::min(job.workload().cores_per_node, members);
-  double near = 0;
-  double far = 0;
-  double messages = 0;
-  for (const AgentCounts& agent : scale.agent_counts) {
-    near += static_cast<double>(agent.near_bytes);
-    far += static_cast<double>(agent.far_bytes);
-    messages += 2 * static_cast<double>(agent.messages);  // and the grant of each
-  }
-  if (near + far > 0) traffic.far_share = far / (near + far);
-  if (!scale.agent_counts.empty())
-    traffic.messages = messages / static_cast<double>(scale.agent_counts.size()) * scale.agents;
-  for (const MasterCounts& master : scale.masters)
-    traffic.messages += static_cast<double>(master.requests) /
-                        static_cast<double>(scale.masters.size()) * scale.nodes;
+  add_agents(job, scale, traffic);
   return traffic;
 }
 

@@ -12,16 +12,23 @@
 namespace shima::simulate {
 namespace {
 
-// Calls visit(WindowId, number of bytes) for each window with bytes, in order.
+// What members bring to a window.
+struct Brought {
+  std::uint64_t bytes = 0;
+  std::uint64_t members = 0;
+};
+
+// Calls visit(WindowId, Brought) for each window with bytes, in order.
 template <class Visit>
 void for_each_window(DomainWalk& walk, std::uint64_t window_bytes, Visit visit) {
   while (const auto window = walk.next_window()) {
-    std::uint64_t bytes = 0;
+    Brought brought;
     for (MemberWalk* member : walk.members_in(*window)) {
-      bytes += member->bytes_below(window->range.end);
+      brought.bytes += member->bytes_below(window->range.end);
+      ++brought.members;
       member->skip_below(window->range.end);
     }
-    visit(id_of(*window, window_bytes), bytes);
+    visit(id_of(*window, window_bytes), brought);
   }
 }
 
@@ -46,8 +53,9 @@ class AgentSurvey {
     DomainWalk walk(posts_of(posts, subgroup), job_.layout(), window_bytes, domains_);
     const bool is_near = subgroup.node == node_;
     const std::uint64_t before = counts_.messages;
-    for_each_window(walk, window_bytes, [&](const WindowId& id, std::uint64_t bytes) {
-      (is_near ? counts_.near_bytes : counts_.far_bytes) += bytes;
+    for_each_window(walk, window_bytes, [&](const WindowId& id, const Brought& brought) {
+      (is_near ? counts_.near_bytes : counts_.far_bytes) += brought.bytes;
+      counts_.visits += brought.members;
       std::uint64_t& in_window = messages_[id];
       if (is_near) return;
       ++counts_.messages;
@@ -138,9 +146,9 @@ Result<MasterCounts> survey_master(const Job& job, int rank, const Meter& meter)
   counts.agents = served.size();
   counts.requests = served.size();
   for (Served& each : served)
-    for_each_window(each.walk, plan.window_bytes, [&](const WindowId&, std::uint64_t bytes) {
+    for_each_window(each.walk, plan.window_bytes, [&](const WindowId&, const Brought& brought) {
       ++counts.messages;
-      counts.bytes += bytes;
+      counts.bytes += brought.bytes;
     });
   return counts;
 }

@@ -22,6 +22,7 @@ struct AgentCounts {
   std::uint64_t windows = 0;           // with bytes
   std::uint64_t messages = 0;          // windows of subgroups on other nodes
   std::uint64_t most_in_a_window = 0;  // messages
+  std::uint64_t visits = 0;            // of members, in each window with bytes of theirs
   std::uint64_t near_bytes = 0;        // from members of its node
   std::uint64_t far_bytes = 0;
 };

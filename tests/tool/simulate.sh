@@ -11,7 +11,7 @@ expect_refusal 'pattern' 'unknown pattern' "$SHIMA" simulate --pattern rows
 expect_refusal 'no number of bytes' 'no size' "$SHIMA" simulate --bytes-per-rank lots
 expect_refusal 'larger than all bytes' 'large pieces' "$SHIMA" simulate --ranks 4 --piece 2M
 expect_refusal 'no such value' 'unknown value' "$SHIMA" simulate --ranks 4 --set warp=9
-expect_refusal 'a value is NAME=NUMBER' 'no value' "$SHIMA" simulate --ranks 4 --set latency_us
+expect_refusal 'a value is NAME=NUMBER' 'no value' "$SHIMA" simulate --ranks 4 --set turn_us
 expect_refusal 'cannot be read' 'no machine' "$SHIMA" simulate --ranks 4 --machine nothere
 echo '[1]' >list.json
 expect_refusal 'not a JSON object' 'not an object' "$SHIMA" simulate --ranks 4 --machine list.json
@@ -19,7 +19,7 @@ expect_refusal 'cannot be written' 'no directory' "$SHIMA" simulate --ranks 4 --
 expect_status 0 'help' "$SHIMA" simulate --help
 expect_output '--ranks-per-node' 'help'
 
-echo '{"latency_us": 7, "shared_cores": 2}' >machine.json
+echo '{"turn_us": 7, "shared_cores": 2}' >machine.json
 for pattern in columns blocks irregular one_rank; do
   expect_status 0 "$pattern" "$SHIMA" simulate --ranks 16,256 --ranks-per-node 16 --pattern $pattern \
     --strategy subgroup --machine machine.json --json $pattern.json --html $pattern.html
@@ -54,7 +54,7 @@ for pattern in ("columns", "blocks", "irregular", "one_rank"):
     report = json.load(open(f"{pattern}.json"))
     assert [scale["ranks"] for scale in report["scales"]] == [16, 256]
     assert report["workload"]["pattern"] == pattern
-    assert report["machine"]["latency_us"] == 7
+    assert report["machine"]["turn_us"] == 7
     assert report["scales"][1]["strategy"] == "subgroup"
     assert report["scales"][1]["reason"] == "hint"
     assert report["scales"][1]["path"] == "message"

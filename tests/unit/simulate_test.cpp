@@ -137,6 +137,8 @@ TEST(Simulate, AgentsGetWhatMastersSend) {
         received.near_bytes += agent.near_bytes;
         received.far_bytes += agent.far_bytes;
         EXPECT_LE(agent.most_in_a_window, agent.subgroups);
+        EXPECT_GE(agent.visits, std::max(agent.windows, agent.messages));
+        EXPECT_LE(agent.visits, agent.windows * static_cast<std::uint64_t>(workload.ranks));
       }
       EXPECT_EQ(received.near_bytes + received.far_bytes, job.digest().len_bytes);
       MasterCounts sent;
@@ -215,37 +217,68 @@ TEST(Simulate, BadWorkloadsAreRefused) {
   EXPECT_FALSE(measure_scale(workload, {}, {}, meter).has_value());
 }
 
+// No cost but rates of 1000 MB/s.
+Machine only_rates() {
+  Machine machine;
+  for (const MachineField& field : machine_fields) machine.*field.value = 0;
+  for (auto rate :
+       {&Machine::copy_mb_s, &Machine::wire_mb_s, &Machine::disk_mb_s, &Machine::cache_mb_s})
+    machine.*rate = 1000;
+  machine.memory_mb_s = 1000;
+  machine.processor_cache_mb = 1e6;
+  return machine;
+}
+
 // 1000 MB at 1000 MB/s for each of copying, link and disk; one byte in two crosses.
 TEST(Model, AddsUpByHand) {
-  const Machine machine{.latency_us = 10,
-                        .round_us = 20,
-                        .message_us = 0,
-                        .meeting_us = 100,
-                        .turn_us = 50,
-                        .piece_ns = 0,
-                        .io_us = 0,
-                        .copy_mb_s = 1000,
-                        .wire_mb_s = 1000,
-                        .disk_mb_s = 1000};
+  Machine machine = only_rates();
+  machine.round_us = 20;
+  machine.meeting_us = 100;
+  machine.turn_us = 50;
   const Traffic traffic{.ranks = 16,
                         .nodes = 4,
                         .cores_per_node = 2,
                         .agents = 4,
                         .bytes = 1000'000'000,
                         .far_share = 0.5,
+                        .windows = 1000,
                         .window_bytes = 1'000'000};
   const Estimate made = estimate(traffic, machine);
   EXPECT_DOUBLE_EQ(made.meetings_s, 2 * 2 * (50 + 2 * 20) * 1e-6);
   EXPECT_DOUBLE_EQ(made.processors_s, 2.0 / 8);  // 1 + 0.5 * 2 copies on 8 cores
   EXPECT_DOUBLE_EQ(made.wire_s, 0.5 / 4);
-  EXPECT_DOUBLE_EQ(made.disk_s, 1.0);
-  EXPECT_DOUBLE_EQ(made.first_window_s, 50e-6 + 0.003 + 0.001);
-  EXPECT_DOUBLE_EQ(made.seconds, made.meetings_s + 1.0 + made.first_window_s);
+  EXPECT_DOUBLE_EQ(made.disk_s, 1.0 + 2.0 / 1000);
+  EXPECT_DOUBLE_EQ(made.first_window_s, 2 * 2 * 20e-6 + 0.003 + 0.001);
+  EXPECT_DOUBLE_EQ(made.seconds, made.meetings_s + made.disk_s + made.first_window_s);
+}
+
+// Costs of pieces, visits and messages are work of the processors.
+TEST(Model, CountsWhatIsDoneOften) {
+  Machine machine = only_rates();
+  machine.piece_ns = 10;
+  machine.list_piece_ns = 100;
+  machine.visit_us = 1;
+  machine.message_us = 10;
+  machine.io_us = 2;
+  machine.shared_cores = 2;
+  Traffic traffic{.is_read = true,
+                  .cached = true,
+                  .ranks = 8,
+                  .nodes = 2,
+                  .pieces = 10'000,
+                  .far_share = 0.5,
+                  .messages = 20,
+                  .windows = 5,
+                  .visits = 30};
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s, (150 + 30 + 200 + 10) * 1e-6 / 2);
+  traffic.listed = true;
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s, (1500 + 30 + 200 + 10) * 1e-6 / 2);
 }
 
 // Two ranks on two cores read 100 pieces each of 1000 MB in all, which lie in 2000 MB.
 TEST(Model, ReadsOfCachedBytesAreWorkOfTheProcessors) {
-  const Machine machine{.meeting_us = 0, .piece_ns = 0, .io_us = 1000, .cache_mb_s = 1000};
+  Machine machine = only_rates();
+  machine.io_us = 1000;
   Traffic traffic{.independent = true,
                   .is_read = true,
                   .cached = true,
@@ -257,9 +290,21 @@ TEST(Model, ReadsOfCachedBytesAreWorkOfTheProcessors) {
                   .window_bytes = 1'000'000};
   EXPECT_DOUBLE_EQ(estimate(traffic, machine).seconds, (1.0 + 200 * 1e-3) / 2);
   EXPECT_DOUBLE_EQ(estimate(traffic, machine).disk_s, 0);
-  traffic.pieces = 2'000'000;  // so close that each rank reads all of it
+  traffic.pieces = 2'000'000;  // so close that each rank reads all of it, and copies its pieces
   const double reads = 2 * 2000'000'000.0 / (1 << 20);
-  EXPECT_DOUBLE_EQ(estimate(traffic, machine).seconds, (4.0 + reads * 1e-3) / 2);
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).seconds, (4.0 + 1.0 + reads * 1e-3) / 2);
+  traffic.listed = true;
+  machine.sieved_piece_ns = 500;
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).seconds, (4.0 + 1.0 + 1.0 + reads * 1e-3) / 2);
+}
+
+// 100 MB of the program and 100 MB of the page cache: a cache of 50 MB holds a quarter.
+TEST(Model, BytesThatNoCacheHoldsComeFromMemory) {
+  Machine machine = only_rates();
+  const Traffic traffic{.independent = true, .bytes = 100'000'000};
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).disk_s, 0.1);
+  machine.processor_cache_mb = 50;
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).disk_s, 0.1 + 0.075);
 }
 
 TEST(Model, NamespacesOfOneMachineShareItsCores) {

@@ -63,10 +63,10 @@ Outcome<void> read_machine(const std::string& path, simulate::Machine& machine) 
   if (!file) return refuse(path, "the file cannot be read", "check its name and permissions");
   const auto values = nlohmann::json::parse(file, nullptr, false);
   if (!values.is_object())
-    return refuse(path, "it is not a JSON object", "write {\"latency_us\": 20}");
+    return refuse(path, "it is not a JSON object", "write {\"turn_us\": 20}");
   for (const auto& [name, value] : values.items()) {
     if (!value.is_number())
-      return refuse(path, name + " is not a number", "write {\"latency_us\": 20}");
+      return refuse(path, name + " is not a number", "write {\"turn_us\": 20}");
     if (const auto set = set_machine_value(machine, name, value.get<double>()); !set) return set;
   }
   return {};
@@ -83,7 +83,7 @@ Outcome<simulate::Machine> machine_of(const SimulateOptions& options) {
     if (equals != std::string::npos)
       std::from_chars(word.data() + equals + 1, word.data() + word.size(), value);
     if (value < 0)
-      return refuse("--set " + word, "a value is NAME=NUMBER", "write --set latency_us=20");
+      return refuse("--set " + word, "a value is NAME=NUMBER", "write --set turn_us=20");
     if (const auto set = set_machine_value(machine, word.substr(0, equals), value); !set)
       return std::unexpected(set.error());
   }
