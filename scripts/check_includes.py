@@ -32,7 +32,9 @@ ROOMS_BELOW = {
     "pvas/root/server": ["base", "pvas/shared", "pvas/root/inside", "pvas/root/loader"],
     "ipc": ["base", "pvas/shared", "pvas/task"],
     "group/net": ["base"],
-    "lapi/way": ["base", "ipc", "group/net"],
+    "lapi/stream": ["base", "group/net"],
+    "lapi/ucx": ["base", "lapi/stream"],
+    "lapi/way": ["base", "ipc", "group/net", "lapi/stream", "lapi/ucx"],
     "lapi": ["base", "ipc", "lapi/way"],
     "group/pointer": ["base", "ipc", "group/net"],
     "group/liveness": ["base", "group/net"],
@@ -72,7 +74,7 @@ ROOMS_BELOW = {
 }
 # tool tests whether io_uring works on this machine.
 OWNERS = {"mpi.h": ["mpiio", "delegate_mpi"], "liburing.h": ["store/subfile", "tool/report"], "CLI/CLI.hpp": ["tool"],
-          "fuse3/fuse_lowlevel.h": ["fuse"]}
+          "fuse3/fuse_lowlevel.h": ["fuse"], "ucp/api/ucp.h": ["lapi/ucx"]}
 MOST_FILES = 24
 SOURCES = (".h", ".cpp", ".c")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -42,7 +42,7 @@ Engine::Engine(std::unique_ptr<Ways> ways, const EngineOptions& options)
     : options_(options),
       tasks_(ways->tasks()),
       ways_(std::move(ways)),
-      sleeps_at_once_(ways_->is_over_hosts()),
+      sleeps_at_once_(ways_->polls_sockets()),
       bell_(ways_->bell()),
       completions_(std::max(options_.completion_threads, 1), this),
       peers_(static_cast<std::size_t>(tasks_)) {

@@ -81,6 +81,11 @@ void add_job_options(CLI::App& command, JobOptions& options) {
   command.add_flag("--lapi", options.lapi,
                    "Start N tasks of a LAPI job (lapi.h) on this machine; without -n, let a "
                    "launcher start them");
+  command
+      .add_option("--transport", options.transport,
+                  "How LAPI tasks on different hosts exchange data (default auto)")
+      ->type_name("auto|tcp|ucx")
+      ->check(CLI::IsMember({"auto", "tcp", "ucx"}));
   command.add_option("--mpiexec", options.mpiexec, "The launcher to use")->type_name("PATH");
   command
       .add_option("--mpi-arg", options.mpiexec_arguments,

@@ -123,9 +123,10 @@ Outcome<int> run_lapi_tasks(const JobOptions& options) {
                        !options.mpiexec_arguments.empty() || !process.hints.empty() ||
                        !process.stripe.empty() || !process.mpi.empty();
   if (for_mpi)
-    return refuse("shima run --lapi", "only -n, --one-space and --log go with it",
+    return refuse("shima run --lapi", "only -n, --one-space, --transport and --log go with it",
                   "leave out the options for MPI programs");
   if (!process.log_level.empty()) setenv("SHIMA_LOG", process.log_level.c_str(), 1);
+  if (!options.transport.empty()) setenv("SHIMA_TRANSPORT", options.transport.c_str(), 1);
   if (options.ranks == 0 && !process.one_space) return run_lapi_launcher(process.program);
   return run_lapi_job(process.program, std::max(options.ranks, 1), process.one_space);
 }
@@ -134,6 +135,8 @@ Outcome<int> run_lapi_tasks(const JobOptions& options) {
 
 Outcome<int> run_job(const JobOptions& options) {
   if (options.lapi) return run_lapi_tasks(options);
+  if (!options.transport.empty())
+    return refuse("--transport", "it goes with --lapi only", "leave it out");
   if (auto status = export_settings(options.process); !status)
     return std::unexpected(status.error());
   std::string stats_file;

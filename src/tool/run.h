@@ -25,7 +25,8 @@ struct JobOptions {
   ProcessOptions process;
   int ranks = 0;  // 0: not given
   bool stats = false;
-  bool lapi = false;  // LAPI tasks instead of MPI ranks
+  bool lapi = false;      // LAPI tasks instead of MPI ranks
+  std::string transport;  // of LAPI tasks on different hosts
   std::string mpiexec;
   std::vector<std::string> mpiexec_arguments;
 };

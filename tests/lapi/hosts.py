@@ -27,10 +27,10 @@ SKIP = 77
 KNOWN_WITHIN_S = 1.0
 
 
-def compile_program(name, compiler="cc"):
+def compile_program(name, compiler="cc", output=None, *options):
     sanitize = [f"-fsanitize={os.environ['SHIMA_SANITIZE'].replace('+', ',')}"] if os.environ.get("SHIMA_SANITIZE") else []
-    subprocess.run([compiler, "-std=gnu11", "-g", "-O1", "-Wall", str(HERE / f"{name}.c"), "-o", name, *sanitize,
-                    f"-I{SOURCES}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-llapi"], check=True)
+    subprocess.run([compiler, "-std=gnu11", "-g", "-O1", "-Wall", str(HERE / f"{name}.c"), "-o", output or name, *options,
+                    *sanitize, f"-I{SOURCES}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-llapi"], check=True)
 
 
 class Secrets(threading.Thread):

@@ -221,6 +221,7 @@ enum class Way {
   pointer,
   tcp,    // each task on a host of its own
   mixed,  // the last task on another host than the others
+  ucx,    // each task on a host of its own, by UCX if this machine has it
 };
 
 class LapiEngine : public testing::TestWithParam<Way> {
@@ -254,10 +255,10 @@ class LapiEngine : public testing::TestWithParam<Way> {
     if (!is_over_hosts())
       return Ways::on_node(JobMemory({region_.get(), JobMemory::region_bytes(tasks)}, tasks), task,
                            here);
-    const int host = GetParam() == Way::tcp ? task : task / (tasks - 1);
+    const int host = GetParam() == Way::mixed ? task / (tasks - 1) : task;
     return Ways::over_hosts(place_->address(),
                             {.task = task, .tasks = tasks, .host = {static_cast<char>('a' + host)}},
-                            here);
+                            here, GetParam() == Way::ucx ? Carrier::ucx : Carrier::tcp);
   }
   void finish() {
     for (auto& task : all_) ASSERT_TRUE(task->engine->finish());
@@ -413,7 +414,8 @@ TEST_P(LapiEngine, DataThatCannotBeFetchedIsAnErrorAtTheOrigin) {
 
 // Over TCP the kernel finds that out, and the stream goes on.
 TEST_P(LapiEngine, MemoryThatIsNotMappedIsNoEndOfATask) {
-  if (GetParam() != Way::tcp) GTEST_SKIP() << "only then the kernel touches the memory";
+  if (GetParam() != Way::tcp && GetParam() != Way::ucx)
+    GTEST_SKIP() << "only then the kernel touches the memory";
   start();
   constexpr std::uint64_t unmapped = 16;
   std::vector<std::byte> bytes(200 << 10, std::byte{7});
@@ -432,12 +434,12 @@ TEST_P(LapiEngine, MemoryThatIsNotMappedIsNoEndOfATask) {
 }
 
 std::string name_of_way(const testing::TestParamInfo<Way>& way) {
-  constexpr const char* names[] = {"messages", "copy", "pointer", "tcp", "mixed"};
+  constexpr const char* names[] = {"messages", "copy", "pointer", "tcp", "mixed", "ucx"};
   return names[static_cast<int>(way.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Ways, LapiEngine,
                          testing::Values(Way::pointer, Way::copy, Way::messages, Way::tcp,
-                                         Way::mixed),
+                                         Way::mixed, Way::ucx),
                          name_of_way);
 
 ServiceAddress some_meeting() {

@@ -61,8 +61,10 @@ struct MeetingNotice {
 // The first bytes on a connection from one task to another, after the secrets; and the answer.
 struct TaskHello {
   std::int32_t task = 0;
+  std::uint32_t has_fabric = 0;  // proposes that data does not go over the connection
 };
 inline constexpr std::byte task_accepted{0x5a};
+inline constexpr std::byte task_accepted_by_fabric{0x5b};
 
 // The address and the secrets of a meeting place, as the environment says them (SHIMA_LAPI).
 [[nodiscard]] std::string describe(const ServiceAddress& place);

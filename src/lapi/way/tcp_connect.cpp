@@ -9,10 +9,14 @@
 #include "base/log.h"
 #include "base/quiet_thread.h"
 #include "group/net/own_socket.h"
+#include "lapi/stream/connection.h"
+#include "lapi/way/message.h"
 #include "lapi/way/tcp_transport.h"
 
 namespace shima::lapi {
 namespace {
+
+static_assert(Connection::head_bytes == sizeof(Message));
 
 constexpr auto meeting_timeout = std::chrono::seconds(60);
 constexpr auto endpoint_timeout = std::chrono::seconds(3);
@@ -35,12 +39,24 @@ bool is_on_this_host(int socket) {
 }  // namespace
 
 Result<std::unique_ptr<TcpTransport>> TcpTransport::join(const ServiceAddress& place,
-                                                         const TaskNumber& number) {
+                                                         const TaskNumber& number,
+                                                         Carrier carrier) {
   std::unique_ptr<TcpTransport> made(new TcpTransport(number));
   if (!made->epoll_ || !made->wake_ || !made->nudge_)
     return fail_errno(errno, "creating an epoll instance and two eventfds");
+  made->choose_carrier(carrier);
   SHIMA_TRY(made->meet(place));
   return made;
+}
+
+void TcpTransport::choose_carrier(Carrier carrier) {
+  auto opened = open_fabric(carrier, {.own = number_.task, .all = number_.tasks});
+  if (opened)
+    fabric_ = *std::move(opened);
+  else
+    log(carrier == Carrier::ucx ? LogLevel::warn : LogLevel::info,
+        "LAPI: data between hosts goes by TCP, because UCX cannot be used: {}",
+        opened.error().what.c_str());
 }
 
 Status TcpTransport::meet(const ServiceAddress& place) {
@@ -101,8 +117,9 @@ bool TcpTransport::welcome(Server::Visitor& visitor) {
   if (hello.task < 0 || hello.task >= number_.task || bell_ == nullptr || has_left_ ||
       connection(hello.task) != nullptr)
     return false;
-  if (send_all(visitor.socket.get(), &task_accepted, 1))
-    adopt(hello.task, std::move(visitor.socket));
+  const bool by_fabric = fabric_ && hello.has_fabric != 0;
+  if (send_all(visitor.socket.get(), by_fabric ? &task_accepted_by_fabric : &task_accepted, 1))
+    adopt(hello.task, {std::move(visitor.socket), by_fabric});
   return false;
 }
 
@@ -160,14 +177,14 @@ void TcpTransport::connect_all() {
 // A task that refuses may be about to leave, which the meeting place says soon; else once more. The
 // other task hears of a failure too: it waits for the connection.
 void TcpTransport::connect(int task) {
-  auto socket = reach_peer(task);
-  if (!socket && still_runs(task)) socket = reach_peer(task);
-  if (socket) {
+  auto reached = reach_peer(task);
+  if (!reached && still_runs(task)) reached = reach_peer(task);
+  if (reached) {
     const std::lock_guard hold(adopting_);
-    return adopt(task, *std::move(socket));
+    return adopt(task, *std::move(reached));
   }
   if (peer(task).shown != Standing::running || peer(task).is_lost || stopping_) return;
-  log(LogLevel::error, "LAPI: task {} cannot be reached: {}", task, describe(socket.error()));
+  log(LogLevel::error, "LAPI: task {} cannot be reached: {}", task, describe(reached.error()));
   tell_place({.kind = MeetingNotice::Kind::unreachable, .task = task});
   const std::lock_guard hold(ordering_);
   unreachable_.push_back(task);
@@ -183,27 +200,32 @@ bool TcpTransport::still_runs(int task) {
   return !ordered_.wait_for(lock, end_grace, gone);
 }
 
-Result<UniqueFd> TcpTransport::reach_peer(int task) {
+Result<TcpTransport::Reached> TcpTransport::reach_peer(int task) {
   ServiceAddress address;
   {
     const std::lock_guard hold(ordering_);
     address = addresses_[static_cast<std::size_t>(task)];
   }
   SHIMA_TRY_ASSIGN(UniqueFd socket, connect_to(address, node_timeout()));
-  const TaskHello hello{number_.task};
+  const TaskHello hello{number_.task, fabric_ ? 1U : 0U};
   std::byte answer{};
   if (!send_all(socket.get(), &hello, sizeof hello) ||
-      !receive_all(socket.get(), &answer, sizeof answer) || answer != task_accepted)
+      !receive_all(socket.get(), &answer, sizeof answer) ||
+      (answer != task_accepted && answer != task_accepted_by_fabric))
     return fail_errno(errno == 0 ? ECONNREFUSED : errno, "connecting to a task");
-  return socket;
+  return Reached{std::move(socket), answer == task_accepted_by_fabric};
 }
 
 // The caller holds adopting_.
-void TcpTransport::adopt(int task, UniqueFd socket) {
-  ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
-  probe_when_silent(socket.get(), node_timeout());
+void TcpTransport::adopt(int task, Reached reached) {
+  const int socket = reached.socket.get();
+  ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);
+  probe_when_silent(socket, node_timeout());
   Peer& there = peer(task);
-  there.owned = std::make_unique<Connection>(std::move(socket), epoll_.get(), task);
+  if (reached.by_fabric && fabric_)
+    there.owned = fabric_->carry(std::move(reached.socket), epoll_.get(), task);
+  else
+    there.owned = std::make_unique<Connection>(std::move(reached.socket), epoll_.get(), task);
   const std::size_t count = open_count_.load();
   open_[count].store(there.owned.get(), std::memory_order_release);
   there.connection.store(there.owned.get(), std::memory_order_release);
@@ -220,7 +242,7 @@ void TcpTransport::tell_place(const MeetingNotice& notice) {
 void TcpTransport::send_all_gathered() {
   const auto until = Clock::now() + node_timeout();
   for (std::size_t i = 0; i < open_count_.load(); ++i) {
-    Connection& stream = *open_[i].load();
+    Stream& stream = *open_[i].load();
     while (is_unsent(stream) && Clock::now() < until) stream.flush_waiting();
     if (is_unsent(stream))
       log(LogLevel::error,
@@ -230,11 +252,12 @@ void TcpTransport::send_all_gathered() {
   }
 }
 
-// No thread receives any more.
-void TcpTransport::wait_until_delivered() {
-  const auto until = Clock::now() + node_timeout();
+// What the kernel has is looked at only when no thread receives any more.
+void TcpTransport::wait_until_delivered(std::chrono::seconds limit, bool also_by_kernel) {
+  const auto until = Clock::now() + limit;
   for (std::size_t i = 0; i < open_count_.load(); ++i) {
-    Connection& stream = *open_[i].load();
+    Stream& stream = *open_[i].load();
+    if (stream.is_kernels() && !also_by_kernel) continue;
     while (!peer(stream.task()).is_lost && !stream.is_delivered() && Clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -247,6 +270,7 @@ void TcpTransport::show_left() {
   tell_place({.kind = MeetingNotice::Kind::goodbye, .meetings = meetings});
   const std::lock_guard hold(adopting_);
   for (std::size_t i = 0; i < open_count_.load(); ++i) open_[i].load()->finish();
+  if (fabric_) wait_until_delivered(std::chrono::seconds(1), false);
 }
 
 void TcpTransport::leave() {
@@ -264,7 +288,7 @@ void TcpTransport::leave() {
 
 TcpTransport::~TcpTransport() {
   leave();
-  wait_until_delivered();
+  wait_until_delivered(node_timeout(), true);
   keep_no_longer(meeting_.get());
 }
 

@@ -48,17 +48,19 @@ std::int64_t TcpTransport::patience_us() {
 }
 
 void TcpTransport::wait() {
-  const std::int64_t patience = patience_us();
+  const bool has_work = on_duty_ && !may_sleep();
+  const std::int64_t patience = has_work ? 0 : patience_us();
   const timespec limit{0, patience * 1000};
-  std::array<pollfd, 3> watched{{{wake_.get(), POLLIN, 0},
+  std::array<pollfd, 4> watched{{{wake_.get(), POLLIN, 0},
                                  {has_place_ ? meeting_.get() : -1, POLLIN, 0},
-                                 {on_duty_ ? epoll_.get() : -1, POLLIN, 0}}};
+                                 {on_duty_ ? epoll_.get() : -1, POLLIN, 0},
+                                 {on_duty_ && fabric_ ? fabric_->descriptor() : -1, POLLIN, 0}}};
   if (::ppoll(watched.data(), watched.size(), patience < 0 ? nullptr : &limit, nullptr) < 0) return;
   std::uint64_t kicks = 0;
   if (watched[0].revents != 0) std::ignore = ::read(wake_.get(), &kicks, sizeof kicks);
   if (stopping_) return;
   if (watched[1].revents != 0) hear();
-  if (watched[2].revents != 0) serve_sockets();
+  if (has_work || watched[2].revents != 0 || watched[3].revents != 0) serve_sockets();
 }
 
 void TcpTransport::serve_sockets() {

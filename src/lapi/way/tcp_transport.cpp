@@ -20,10 +20,10 @@ constexpr std::size_t few = 4;
 
 TcpTransport::TcpTransport(const TaskNumber& number)
     : number_(number),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       peers_(static_cast<std::size_t>(number.tasks)),
       open_(static_cast<std::size_t>(number.tasks)),
       addresses_(static_cast<std::size_t>(number.tasks)),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       nudge_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
@@ -35,7 +35,7 @@ Standing TcpTransport::standing(int task) {
   const Standing shown = there.shown.load(std::memory_order_seq_cst);
   if (shown != Standing::left) return shown;
   const bool connects = there.is_connecting.load(std::memory_order_seq_cst);  // before connection()
-  const Connection* stream = connection(task);
+  const Stream* stream = connection(task);
   const bool sends = stream == nullptr ? connects : !stream->has_ended();
   return sends ? Standing::running : shown;
 }
@@ -45,14 +45,14 @@ void TcpTransport::give_up(int task) {
       task);
   peer(task).is_broken = true;
   peer(task).is_lost = true;
-  if (Connection* stream = connection(task)) stream->abort();
+  if (Stream* stream = connection(task)) stream->abort();
   const std::lock_guard hold(ordering_);
   unreachable_.push_back(task);
   kick();
 }
 
 std::size_t TcpTransport::push(int task, std::span<const iovec> pieces) {
-  Connection* stream = connection(task);
+  Stream* stream = connection(task);
   if (stream == nullptr) {
     want(task);
     return 0;
@@ -73,14 +73,14 @@ std::size_t TcpTransport::push(int task, std::span<const iovec> pieces) {
 }
 
 bool TcpTransport::has_room(int task) {
-  const Connection* stream = connection(task);
+  const Stream* stream = connection(task);
   if (stream != nullptr) return stream->has_room();
   const Peer& there = peer(task);
   return there.shown == Standing::running && !there.is_wanted;
 }
 
 std::size_t TcpTransport::pull(int task, std::span<const iovec> pieces) {
-  Connection* stream = connection(task);
+  Stream* stream = connection(task);
   if (stream == nullptr) return 0;
   const std::size_t taken = stream->pull(pieces);
   if (stream->has_ended()) note_end(task);
@@ -88,7 +88,7 @@ std::size_t TcpTransport::pull(int task, std::span<const iovec> pieces) {
 }
 
 bool TcpTransport::has_data(int task) {
-  const Connection* stream = connection(task);
+  const Stream* stream = connection(task);
   return stream != nullptr && stream->has_data() && !peer(task).is_broken;
 }
 
@@ -98,15 +98,16 @@ Status TcpTransport::copy(int task, Direction, std::span<const Piece>, std::span
 
 void TcpTransport::look() {
   const std::size_t count = open_count_.load(std::memory_order_acquire);
-  const auto look_at = [&](Connection& stream, int task) {
+  if (fabric_) fabric_->progress();
+  const auto look_at = [&](Stream& stream, int task) {
     if (stream.has_ended()) return note_end(task);
     stream.look();
     if (stream.has_gathered() && stream.has_room()) has_gathered_ = true;
     if (stream.has_ended()) note_end(task);
   };
-  if (count <= few) {
+  if (count <= few || fabric_) {
     for (std::size_t i = 0; i < count; ++i) {
-      Connection& stream = *open_[i].load(std::memory_order_acquire);
+      Stream& stream = *open_[i].load(std::memory_order_acquire);
       look_at(stream, stream.task());
     }
     return;
@@ -115,7 +116,7 @@ void TcpTransport::look() {
   const int found = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
   for (int i = 0; i < found; ++i) {
     const auto task = static_cast<int>(ready[static_cast<std::size_t>(i)].data.u32);
-    if (Connection* stream = connection(task)) look_at(*stream, task);
+    if (Stream* stream = connection(task)) look_at(*stream, task);
   }
 }
 
@@ -125,7 +126,7 @@ void TcpTransport::flush_all(Flush flush) {
   has_gathered_.store(false, std::memory_order_seq_cst);
   const std::size_t count = open_count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < count; ++i) {
-    Connection& stream = *open_[i].load(std::memory_order_acquire);
+    Stream& stream = *open_[i].load(std::memory_order_acquire);
     if (!stream.has_gathered() || !stream.has_room()) continue;
     flush(stream);
     if (!stream.has_room())
@@ -136,19 +137,18 @@ void TcpTransport::flush_all(Flush flush) {
 }
 
 void TcpTransport::begin_round() {
-  flush_all([](Connection& stream) { stream.flush_messages(); });
+  flush_all([](Stream& stream) { stream.flush_messages(); });
   look();
   in_round_.store(std::this_thread::get_id(), std::memory_order_relaxed);
 }
 
 void TcpTransport::end_round(bool program_goes_on) {
   in_round_.store({}, std::memory_order_relaxed);
-  flush_all(
-      [&](Connection& stream) { program_goes_on ? stream.flush_messages() : stream.flush(); });
+  flush_all([&](Stream& stream) { program_goes_on ? stream.flush_messages() : stream.flush(); });
 }
 
 void TcpTransport::flush() {
-  flush_all([](Connection& stream) { stream.flush_late(); });
+  flush_all([](Stream& stream) { stream.flush_late(); });
 }
 
 bool TcpTransport::has_unsent() {
@@ -166,10 +166,20 @@ void TcpTransport::send_gathered() {
   if (has_gathered_) gather_clock_ = true;
 }
 
+bool TcpTransport::has_arrived() {
+  const std::size_t count = open_count_.load(std::memory_order_acquire);
+  return std::any_of(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](const auto& stream) { return stream.load()->has_data(); });
+}
+
+// What a fabric has brought is not seen at its descriptor any more.
+bool TcpTransport::may_sleep() { return !fabric_ || (fabric_->arm() && !has_arrived()); }
+
 // Few sockets are polled directly: the kernel then prefers to run this thread on the core of the
 // sender, if they share a machine, which an epoll instance in between prevents.
 void TcpTransport::sleep(std::uint32_t limit_us) {
-  std::array<pollfd, few + 1> watched{{{nudge_.get(), POLLIN, 0}}};
+  if (!may_sleep()) return;
+  std::array<pollfd, few + 2> watched{{{nudge_.get(), POLLIN, 0}}};
   std::size_t count = open_count_.load(std::memory_order_acquire);
   if (count > few) {
     watched[1] = {epoll_.get(), POLLIN, 0};
@@ -178,6 +188,7 @@ void TcpTransport::sleep(std::uint32_t limit_us) {
     for (std::size_t i = 0; i < count; ++i)
       watched[i + 1] = open_[i].load(std::memory_order_acquire)->watched();
   }
+  watched[++count] = {fabric_ ? fabric_->descriptor() : -1, POLLIN, 0};
   const timespec limit{limit_us / 1'000'000, static_cast<long>(limit_us % 1'000'000) * 1000};
   ::ppoll(watched.data(), count + 1, &limit, nullptr);
   std::uint64_t nudges = 0;

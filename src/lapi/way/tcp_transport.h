@@ -1,5 +1,8 @@
 // The tasks on other nodes: a TCP connection for each pair that talks, made when first needed.
 //
+// If both tasks of a pair have a Fabric, their data goes by that, and the connection only shows
+// that they live.
+//
 // The lower task of a pair connects, the higher one asks it to through the meeting place, so two
 // connections never cross. Connections are authenticated by secrets that the tasks hear from the
 // meeting place. Who receives: a thread of the program that waits or polls, or else one thread of
@@ -20,8 +23,10 @@
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "group/net/server.h"
+#include "lapi/stream/fabric.h"
+#include "lapi/stream/stream.h"
+#include "lapi/ucx/open_fabric.h"
 #include "lapi/way/bell.h"
-#include "lapi/way/connection.h"
 #include "lapi/way/meeting.h"
 #include "lapi/way/transport.h"
 
@@ -31,7 +36,8 @@ class TcpTransport : public Transport {
  public:
   // Connects to the meeting place, and waits until it says which memory the node's tasks share.
   [[nodiscard]] static Result<std::unique_ptr<TcpTransport>> join(const ServiceAddress& place,
-                                                                  const TaskNumber& number);
+                                                                  const TaskNumber& number,
+                                                                  Carrier carrier = Carrier::tcp);
   ~TcpTransport() override;
   // What the place has said: `make` or `map`.
   [[nodiscard]] const MeetingNotice& memory() const { return memory_; }
@@ -71,6 +77,8 @@ class TcpTransport : public Transport {
   void look_at_bell();
   // A thread of the program sleeps elsewhere: the transport's thread receives.
   void call_on_duty();
+  // Whether a poll costs little, so that waiting threads may poll for a while.
+  [[nodiscard]] bool is_polled_cheaply() const { return fabric_ && fabric_->is_polled_cheaply(); }
 
   [[nodiscard]] Standing standing(int task) override;
   [[nodiscard]] std::uint64_t meetings(int task) override { return peer(task).meetings; }
@@ -94,8 +102,8 @@ class TcpTransport : public Transport {
     std::atomic<bool> is_connecting{false};  // the connector is about to connect
     std::atomic<bool> end_seen{false};       // of the connection
     std::atomic<std::uint64_t> meetings{0};
-    std::atomic<Connection*> connection{nullptr};
-    std::unique_ptr<Connection> owned;
+    std::atomic<Stream*> connection{nullptr};
+    std::unique_ptr<Stream> owned;
     bool is_told = false;        // these are the thread's: that the task is lost
     Clock::time_point ended_at;  // when it has heard of the end
   };
@@ -105,11 +113,16 @@ class TcpTransport : public Transport {
 
   explicit TcpTransport(const TaskNumber& number);
   [[nodiscard]] Peer& peer(int task) { return peers_[static_cast<std::size_t>(task)]; }
-  [[nodiscard]] Connection* connection(int task) {
+  [[nodiscard]] Stream* connection(int task) {
     return peer(task).connection.load(std::memory_order_acquire);
   }
 
+  // Sleeping.
+  [[nodiscard]] bool has_arrived();
+  [[nodiscard]] bool may_sleep();
+
   // Connecting (tcp_connect.cpp).
+  void choose_carrier(Carrier carrier);
   [[nodiscard]] Status meet(const ServiceAddress& place);
   [[nodiscard]] Status start_server(const ServiceAddress& place);
   [[nodiscard]] bool welcome(Server::Visitor& visitor);
@@ -118,12 +131,16 @@ class TcpTransport : public Transport {
   void connect_all();
   void connect(int task);
   [[nodiscard]] bool still_runs(int task);
-  [[nodiscard]] Result<UniqueFd> reach_peer(int task);
-  void adopt(int task, UniqueFd socket);
+  struct Reached {
+    UniqueFd socket;
+    bool by_fabric = false;
+  };
+  [[nodiscard]] Result<Reached> reach_peer(int task);
+  void adopt(int task, Reached peer);
   void tell_place(const MeetingNotice& notice);
   void send_all_gathered();
-  void wait_until_delivered();
-  [[nodiscard]] bool is_unsent(const Connection& stream) {
+  void wait_until_delivered(std::chrono::seconds limit, bool also_by_kernel);
+  [[nodiscard]] bool is_unsent(const Stream& stream) {
     return stream.has_gathered() && !stream.has_closed() && !peer(stream.task()).is_lost;
   }
 
@@ -150,6 +167,8 @@ class TcpTransport : public Transport {
   void changed();
 
   TaskNumber number_;
+  UniqueFd epoll_;
+  std::unique_ptr<Fabric> fabric_;  // may be null; outlives the streams
   std::vector<Peer> peers_;
   Bell* bell_ = nullptr;
   Events events_;
@@ -165,7 +184,7 @@ class TcpTransport : public Transport {
   std::unique_ptr<Server> server_;
 
   std::mutex adopting_;
-  std::vector<std::atomic<Connection*>> open_;  // the first open_count_
+  std::vector<std::atomic<Stream*>> open_;  // the first open_count_
   std::atomic<std::size_t> open_count_{0};
   std::mutex ordering_;
   std::condition_variable ordered_;
@@ -174,7 +193,6 @@ class TcpTransport : public Transport {
   std::vector<ServiceAddress> addresses_;  // of tasks, under ordering_
   std::thread connector_;
 
-  UniqueFd epoll_;
   UniqueFd wake_;   // eventfd: for the thread
   UniqueFd nudge_;  // eventfd: for a thread of the program that sleeps at the sockets
   std::atomic<bool> has_sleeper_{false};

@@ -34,6 +34,14 @@ Result<TaskNumber> own_number(int context) {
   return TaskNumber{.context = context, .task = number.rank, .tasks = number.size};
 }
 
+Result<Carrier> chosen_carrier() {
+  const char* const text = std::getenv(carrier_variable);
+  const auto chosen = parse_carrier(text != nullptr ? text : "auto");
+  if (chosen) return *chosen;
+  return fail(Code::bad_argument,
+              fmt::format("{}={}: it is auto, tcp or ucx", carrier_variable, text));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Ways>> Ways::on_node(const JobMemory& memory, int task,
@@ -46,9 +54,9 @@ Result<std::unique_ptr<Ways>> Ways::on_node(const JobMemory& memory, int task,
 
 // If the memory of the host cannot be mapped, the task has its own, and reaches all over TCP.
 Result<std::unique_ptr<Ways>> Ways::over_hosts(const ServiceAddress& place,
-                                               const TaskNumber& number,
-                                               const NodeOptions& options) {
-  SHIMA_TRY_ASSIGN(auto far, TcpTransport::join(place, number));
+                                               const TaskNumber& number, const NodeOptions& options,
+                                               Carrier carrier) {
+  SHIMA_TRY_ASSIGN(auto far, TcpTransport::join(place, number, carrier));
   Mapping mapping;
   if (far->memory().kind == Kind::map)
     if (auto mapped = map_shared(far->memory().memory)) mapping = *std::move(mapped);
@@ -81,7 +89,8 @@ Result<std::unique_ptr<Ways>> Ways::from_environment(int context) {
                                               "change this variable",
                                               job_variable));
   SHIMA_TRY_ASSIGN(const TaskNumber number, own_number(context));
-  return over_hosts(*meeting, number, {});
+  SHIMA_TRY_ASSIGN(const Carrier carrier, chosen_carrier());
+  return over_hosts(*meeting, number, {}, carrier);
 }
 
 Status Ways::watch(WayEvents events) {

@@ -30,7 +30,8 @@ class Ways {
   // Joins the tasks that meet at `place`; an error if the place refuses the task.
   [[nodiscard]] static Result<std::unique_ptr<Ways>> over_hosts(const ServiceAddress& place,
                                                                 const TaskNumber& number,
-                                                                const NodeOptions& options);
+                                                                const NodeOptions& options,
+                                                                Carrier carrier = Carrier::tcp);
   // Over the memory that `shima run --lapi -n` has made, or the meeting place, as the environment
   // says (SHIMA_LAPI).
   [[nodiscard]] static Result<std::unique_ptr<Ways>> from_environment(int context);
@@ -56,6 +57,8 @@ class Ways {
     return *far_;
   }
   [[nodiscard]] bool is_over_hosts() const { return far_ != nullptr; }
+  // Whether each poll for far tasks is a system call.
+  [[nodiscard]] bool polls_sockets() const { return far_ && !far_->is_polled_cheaply(); }
   // How many tasks compete for the cores of this node, as far as that is known.
   [[nodiscard]] int tasks_here() const;
   // Grows whenever a task appears or leaves.

@@ -8,9 +8,6 @@
 // a time receives.
 #pragma once
 
-#include <poll.h>
-#include <sys/uio.h>
-
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -22,61 +19,52 @@
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
+#include "lapi/stream/stream.h"
 
 namespace shima::lapi {
 
-[[nodiscard]] inline std::size_t length_of(std::span<const iovec> pieces) {
-  std::size_t total = 0;
-  for (const iovec& piece : pieces) total += piece.iov_len;
-  return total;
-}
-
-class Connection {
+class Connection final : public Stream {
  public:
   // The socket does not block. It is watched by `epoll` under the number of the task.
   Connection(UniqueFd socket, int epoll, int task);
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-  ~Connection();
+  ~Connection() override;
 
-  [[nodiscard]] int task() const { return task_; }
-  // Sends or gathers as much as there is room for.
-  [[nodiscard]] std::size_t push(std::span<const iovec> pieces, bool is_reply);
-  // Sends what has been gathered.
-  void flush();
-  // The same, but for replies that wait for the next message.
-  void flush_messages();
-  // The same, for what has waited long.
-  void flush_late();
-  // Sends what has been gathered, or waits a moment for room.
-  void flush_waiting();
-  [[nodiscard]] bool has_gathered() const { return has_gathered_.load(std::memory_order_seq_cst); }
-  [[nodiscard]] bool has_room() const {
+  [[nodiscard]] std::size_t push(std::span<const iovec> pieces, bool is_reply) override;
+  void flush() override;
+  void flush_messages() override;
+  void flush_late() override;
+  void flush_waiting() override;
+  [[nodiscard]] bool has_gathered() const override {
+    return has_gathered_.load(std::memory_order_seq_cst);
+  }
+  [[nodiscard]] bool has_room() const override {
     return !is_full_.load(std::memory_order_seq_cst) && !has_closed();
   }
-  // Nothing more can be sent. What has arrived can still be received.
-  [[nodiscard]] bool has_closed() const { return has_closed_.load(std::memory_order_seq_cst); }
+  [[nodiscard]] bool has_closed() const override {
+    return has_closed_.load(std::memory_order_seq_cst);
+  }
 
-  // Asks the kernel what has arrived, and whether there is room again.
-  void look();
-  [[nodiscard]] std::size_t pull(std::span<const iovec> pieces);
-  [[nodiscard]] bool has_data() const {
+  // Asks the kernel.
+  void look() override;
+  [[nodiscard]] std::size_t pull(std::span<const iovec> pieces) override;
+  [[nodiscard]] bool has_data() const override {
     return buffered_.load(std::memory_order_seq_cst) != 0 ||
            is_readable_.load(std::memory_order_seq_cst);
   }
-  // What poll() shall wait for.
-  [[nodiscard]] pollfd watched() const;
-  // The other side has closed the connection, or it has failed; what had arrived has been received.
-  [[nodiscard]] bool has_ended() const { return has_ended_.load(std::memory_order_seq_cst); }
-  // Ends if the other machine does not answer, or the other task does not receive for as long.
-  void close_if_unreachable();
-  // Ends both directions at once.
-  void abort();
-  // Ends the own direction; what has been sent still arrives.
-  void finish();
-  // After finish(): whether the other machine has all that has been sent. Drops what arrives: were
-  // the socket closed before, the kernel would answer it with a reset, which ends sending.
-  [[nodiscard]] bool is_delivered();
+  [[nodiscard]] pollfd watched() const override;
+  [[nodiscard]] bool has_ended() const override {
+    return has_ended_.load(std::memory_order_seq_cst);
+  }
+  void close_if_unreachable() override;
+  void abort() override;
+  void finish() override;
+  [[nodiscard]] bool is_kernels() const override { return true; }
+  // Whether the other machine has it. Were the socket closed before, the kernel would answer what
+  // arrives with a reset, which ends sending.
+  [[nodiscard]] bool is_delivered() override;
+
+  // What may follow large data; the head of a message.
+  static constexpr std::size_t head_bytes = 64;
 
  private:
   static constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
@@ -102,7 +90,6 @@ class Connection {
 
   UniqueFd socket_;
   int epoll_;
-  int task_;
   std::atomic<bool> has_ended_{false};
   std::atomic<bool> has_closed_{false};
 

@@ -1,36 +1,22 @@
 // The receiving half of a connection.
 #include <sys/socket.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <tuple>
 
 #include "base/log.h"
-#include "lapi/way/connection.h"
-#include "lapi/way/message.h"
+#include "lapi/stream/careful_copy.h"
+#include "lapi/stream/connection.h"
 
 namespace shima::lapi {
-namespace {
-
-// Copies to memory that perhaps cannot be written; then nothing is stored. False if the kernel does
-// not do this.
-bool stored(void* to, std::byte* from, std::size_t len_bytes) {
-  const iovec here{from, len_bytes};
-  const iovec there{to, len_bytes};
-  if (::process_vm_writev(::getpid(), &here, 1, &there, 1, 0) >= 0) return true;
-  return errno == EFAULT;
-}
-
-}  // namespace
 
 // The buffer is empty. Receives the head of a message after large data, because there may be more,
 // which goes to its place; else little at first, and much while small messages follow each other.
 void Connection::fill() {
   std::size_t most = is_stream_ ? buffer_bytes : first_bytes;
-  if (after_large_) most = sizeof(Message);
+  if (after_large_) most = head_bytes;
   const ssize_t got = ::recv(socket_.get(), buffer_.get(), most, MSG_DONTWAIT);
   if (got > 0) {
     after_large_ = false;
@@ -69,8 +55,8 @@ std::size_t Connection::take_buffered(std::span<const iovec> pieces, bool is_lar
   for (const iovec& piece : pieces) {
     if (left == 0) break;
     const std::size_t part = std::min(left, piece.iov_len);
-    if (part > 0 && !(is_large && stored(piece.iov_base, buffer_.get() + begin_, part)))
-      std::memcpy(piece.iov_base, buffer_.get() + begin_, part);
+    if (part > 0)
+      std::ignore = copy_carefully(piece.iov_base, buffer_.get() + begin_, part, is_large);
     begin_ += part;
     left -= part;
   }
@@ -109,7 +95,7 @@ std::size_t Connection::drop_unwritable(std::size_t most) {
       ::recv(socket_.get(), buffer_.get(), std::min(most, buffer_bytes), MSG_DONTWAIT);
   if (got <= 0) return 0;
   log(LogLevel::error, "LAPI: {} bytes from task {} are dropped: their memory cannot be written",
-      got, task_);
+      got, task());
   return static_cast<std::size_t>(got);
 }
 

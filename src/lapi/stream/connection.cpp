@@ -1,4 +1,4 @@
-#include "lapi/way/connection.h"
+#include "lapi/stream/connection.h"
 
 #include <linux/sockios.h>
 #include <sys/epoll.h>
@@ -32,7 +32,7 @@ epoll_event watch_for(int task, bool room) {
 }  // namespace
 
 Connection::Connection(UniqueFd socket, int epoll, int task)
-    : socket_(std::move(socket)), epoll_(epoll), task_(task) {
+    : Stream(task), socket_(std::move(socket)), epoll_(epoll) {
   epoll_event event = watch_for(task, false);
   ::epoll_ctl(epoll_, EPOLL_CTL_ADD, socket_.get(), &event);
   keep_from_children(socket_.get());
@@ -161,7 +161,7 @@ std::size_t Connection::send_unreadable(std::span<const iovec> pieces) {
       ::send(socket_.get(), first->iov_base, first->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && errno == EFAULT) {
     log(LogLevel::error, "LAPI: the memory at {} cannot be read; task {} gets zeros",
-        first->iov_base, task_);
+        first->iov_base, task());
     sent = ::send(socket_.get(), zeros.data(), std::min(zeros.size(), first->iov_len),
                   MSG_NOSIGNAL | MSG_DONTWAIT);
   }
@@ -177,7 +177,7 @@ pollfd Connection::watched() const {
 // The caller holds sending_.
 void Connection::set_full(bool full) {
   if (is_full_.exchange(full) == full) return;
-  epoll_event event = watch_for(task_, full);
+  epoll_event event = watch_for(task(), full);
   ::epoll_ctl(epoll_, EPOLL_CTL_MOD, socket_.get(), &event);
 }
 

@@ -1,0 +1,66 @@
+// A stream of bytes to another task and from it, and what tells that it ends.
+//
+// Any thread may send; one thread at a time receives.
+#pragma once
+
+#include <poll.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <span>
+
+namespace shima::lapi {
+
+[[nodiscard]] inline std::size_t length_of(std::span<const iovec> pieces) {
+  std::size_t total = 0;
+  for (const iovec& piece : pieces) total += piece.iov_len;
+  return total;
+}
+
+class Stream {
+ public:
+  explicit Stream(int task) : task_(task) {}
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default;
+
+  [[nodiscard]] int task() const { return task_; }
+  // Sends or gathers as much as there is room for.
+  [[nodiscard]] virtual std::size_t push(std::span<const iovec> pieces, bool is_reply) = 0;
+  // Sends what has been gathered.
+  virtual void flush() = 0;
+  // The same, but for replies that wait for the next message.
+  virtual void flush_messages() = 0;
+  // The same, for what has waited long.
+  virtual void flush_late() = 0;
+  // Sends what has been gathered, or waits a moment for room.
+  virtual void flush_waiting() = 0;
+  [[nodiscard]] virtual bool has_gathered() const = 0;
+  [[nodiscard]] virtual bool has_room() const = 0;
+  // Nothing more can be sent. What has arrived can still be received.
+  [[nodiscard]] virtual bool has_closed() const = 0;
+
+  // Finds out what has arrived, and whether there is room again.
+  virtual void look() = 0;
+  [[nodiscard]] virtual std::size_t pull(std::span<const iovec> pieces) = 0;
+  [[nodiscard]] virtual bool has_data() const = 0;
+  // What poll() shall wait for.
+  [[nodiscard]] virtual pollfd watched() const = 0;
+  // The other side has ended the stream, or it has failed; what had arrived has been received.
+  [[nodiscard]] virtual bool has_ended() const = 0;
+  // Ends if the other machine does not answer, or the other task does not receive for as long.
+  virtual void close_if_unreachable() = 0;
+  // Ends both directions at once.
+  virtual void abort() = 0;
+  // Ends the own direction; what has been sent still arrives.
+  virtual void finish() = 0;
+  // Whether the kernel delivers what has been sent, also after this process has ended.
+  [[nodiscard]] virtual bool is_kernels() const = 0;
+  // After finish(): whether the other side has all that has been sent. Drops what arrives.
+  [[nodiscard]] virtual bool is_delivered() = 0;
+
+ private:
+  int task_;
+};
+
+}  // namespace shima::lapi

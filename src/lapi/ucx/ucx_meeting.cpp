@@ -1,0 +1,149 @@
+// The connection beside a stream by UCX: how two tasks agree on UCX, and how they end.
+#include "lapi/ucx/ucx_api.h"
+
+#ifdef SHIMA_HAVE_UCX
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
+#include <cstring>
+#include <thread>
+
+#include "base/log.h"
+#include "lapi/ucx/ucx_stream.h"
+
+namespace shima::lapi {
+namespace {
+
+// What each task says first; its address in UCX follows.
+struct Greeting {
+  std::uint32_t major = 0;  // version of UCX
+  std::uint32_t minor = 0;
+  std::uint64_t token = 0;
+  std::uint64_t address_bytes = 0;
+};
+constexpr std::size_t most_address_bytes = std::size_t{1} << 20;
+constexpr std::byte agrees{1};
+constexpr std::byte declines{2};
+constexpr auto look_interval = std::chrono::microseconds(100);
+constexpr int last_wait_ms = 50;
+
+}  // namespace
+
+UcxStream::UcxStream(UcxWorker& worker, UniqueFd socket, int epoll, int task)
+    : Stream(task), worker_(worker), connection_(std::move(socket), epoll, task) {
+  worker_.attach(*this);
+  greet();
+}
+
+// The socket is new, and takes so little at once.
+void UcxStream::tell(const void* bytes, std::size_t len_bytes) {
+  const iovec piece{const_cast<void*>(bytes), len_bytes};
+  if (connection_.push(std::span(&piece, 1), false) != len_bytes) connection_.abort();
+  connection_.flush();
+}
+
+void UcxStream::greet() {
+  if (::getrandom(&own_token_, sizeof own_token_, 0) != sizeof own_token_) connection_.abort();
+  const auto address = worker_.address();
+  const Greeting greeting{worker_.api().major, worker_.api().minor, own_token_, address.size()};
+  std::vector<std::byte> text(sizeof greeting + address.size());
+  std::memcpy(text.data(), &greeting, sizeof greeting);
+  std::memcpy(text.data() + sizeof greeting, address.data(), address.size());
+  tell(text.data(), text.size());
+}
+
+// Whether so many bytes have been heard.
+bool UcxStream::hear(std::size_t len_bytes) {
+  while (heard_.size() < len_bytes) {
+    std::array<std::byte, 4096> part;
+    const iovec piece{part.data(), std::min(part.size(), len_bytes - heard_.size())};
+    const std::size_t got = connection_.pull(std::span(&piece, 1));
+    if (got == 0) return false;
+    heard_.insert(heard_.end(), part.begin(), part.begin() + static_cast<std::ptrdiff_t>(got));
+  }
+  return true;
+}
+
+// The other task has said where it is: whether it is in reach.
+Status UcxStream::judge(std::span<const std::byte> address) {
+  Greeting other;
+  std::memcpy(&other, heard_.data(), sizeof other);
+  other_token_ = other.token;
+  const UcxApi& own = worker_.api();
+  if (other.major != own.major || other.minor != own.minor)
+    return fail(Code::unsupported_operation,
+                fmt::format("it has UCX {}.{}, and this task {}.{}", other.major, other.minor,
+                            own.major, own.minor));
+  SHIMA_TRY_ASSIGN(endpoint_, worker_.connect(address, *this));
+  return {};
+}
+
+void UcxStream::meet() {
+  if (is(State::greeting)) {
+    if (!hear(sizeof(Greeting))) return;
+    Greeting other;
+    std::memcpy(&other, heard_.data(), sizeof other);
+    if (other.address_bytes > most_address_bytes) return abort();
+    if (!hear(sizeof other + other.address_bytes)) return;
+    const Status judgement = judge(std::span(heard_).subspan(sizeof other));
+    if (!judgement)
+      log(LogLevel::warn, "LAPI: data to task {} goes by TCP and not by UCX: {}", task(),
+          describe(judgement.error()));
+    const std::byte verdict = judgement ? agrees : declines;
+    heard_.clear();
+    state_ = State::deciding;
+    tell(&verdict, 1);
+  }
+  if (is(State::deciding) && hear(1)) conclude(heard_.front() == agrees && endpoint_ != nullptr);
+}
+
+void UcxStream::conclude(bool agreed) {
+  heard_.clear();
+  if (!agreed) worker_.detach(*this, std::exchange(endpoint_, nullptr));
+  state_ = agreed ? State::open : State::plain;
+}
+
+// The connection is looked at from time to time: it carries data only if UCX does not.
+void UcxStream::look() {
+  if (is(State::plain)) return connection_.look();
+  const std::unique_lock hold(looking_, std::try_to_lock);
+  if (!hold) return;
+  if (!is(State::open)) {
+    connection_.look();
+    meet();
+    if (connection_.has_ended() && !is(State::plain)) has_ended_ = true;
+    return;
+  }
+  const auto now = Clock::now();
+  if (now < next_look_ || has_ended_) return;
+  next_look_ = now + look_interval;
+  look_at_connection();
+}
+
+// The caller holds looking_.
+void UcxStream::look_at_connection() {
+  connection_.look();
+  std::byte mark{};
+  const iovec piece{&mark, 1};
+  if (connection_.has_data() && connection_.pull(std::span(&piece, 1)) == 1) {
+    is_acknowledged_ = true;
+    connection_.look();
+  }
+  if (has_failed_ && !is_complete_) connection_.abort();
+  if (!connection_.has_ended() || is_cut_) return;
+  wait_for_last();
+  is_cut_ = true;
+  if (arrived_bytes_ == 0) has_ended_ = true;
+}
+
+// What a task has sent before it ended may still be on its way.
+void UcxStream::wait_for_last() {
+  for (int i = 0; i < last_wait_ms && !is_complete_ && !has_failed_; ++i) {
+    worker_.progress();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace shima::lapi
+#endif

