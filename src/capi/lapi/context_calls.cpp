@@ -152,14 +152,13 @@ int LAPI_Init(lapi_handle_t* hndl, lapi_info_t* lapi_info) noexcept {
 
 int LAPI_Term(lapi_handle_t hndl) noexcept {
   try {
-    const auto found = context_of(hndl);
-    if (!found) return report_lapi(found.error());
-    const auto finished = translated((*found)->engine->finish());
+    const HeldContext held(hndl);
+    if (held.get() == nullptr) return report_lapi(no_context(hndl));
+    const auto finished = translated(held.get()->engine->finish());
     if (!finished && finished.error().code == LAPI_ERR_IN_HANDLER)
       return report_lapi(finished.error());
-    const auto taken = take_context(hndl);
-    if (!taken) return report_lapi(taken.error());
-    (*taken)->engine->leave_now();
+    if (!close_context(hndl)) return report_lapi(no_context(hndl));
+    held.get()->engine->leave_now();
     return LAPI_SUCCESS;
   } catch (const std::exception& exception) {
     return report_lapi(shima::Error{shima::Code::internal, 0, exception.what()});
@@ -240,7 +239,7 @@ int LAPI_Getcntr(lapi_handle_t hndl, lapi_cntr_t* cntr, int* val) noexcept {
   return with_context(hndl, [&](LapiContext& context) -> LapiStatus {
     LAPI_TRY(check_counter(cntr));
     LAPI_TRY(check_result(val));
-    context.engine->probe();
+    context.engine->probe(cntr);
     *val = shima::lapi::value_of(*cntr);
     return {};
   });

@@ -3,23 +3,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 #include <mutex>
 
 #include "base/log.h"
+#include "capi/lapi/held_context.h"
 
 namespace shima::capi {
 namespace {
 
 using lapi::Engine;
 
-// A handle is the number of the context and a mark, so that other values are found out.
-constexpr lapi_handle_t handle_mark = 0x4c415000;
-
 struct Contexts {
   std::mutex mutex;
-  std::array<Context, lapi::contexts_of_job> all;
   int opened = 0;
   pid_t process = 0;
 };
@@ -34,12 +30,12 @@ Contexts& contexts() {
 void leave_at_exit() {
   Contexts& known = contexts();
   if (known.process != ::getpid()) return;  // a child of fork
-  for (const Context& context : known.all)
-    if (context && context->engine) context->engine->leave_now();
+  for (std::size_t number = 0; number < lapi::contexts_of_job; ++number)
+    if (LapiContext* const context = shown_context(number)) context->engine->leave_now();
 }
 
-std::expected<Context, Error> make_context(int number, const lapi_info_t& info) {
-  auto context = std::make_shared<LapiContext>();
+Result<std::unique_ptr<LapiContext>> make_context(int number, const lapi_info_t& info) {
+  auto context = std::make_unique<LapiContext>();
   SHIMA_TRY_ASSIGN(auto ways, lapi::Ways::from_environment(number));
   log_set_rank(ways->task());
   SHIMA_TRY_ASSIGN(
@@ -74,36 +70,18 @@ std::expected<lapi_handle_t, LapiError> open_context(const lapi_info_t& info) {
     std::atexit(leave_at_exit);
   }
   const auto number = static_cast<std::size_t>(known.opened++);
-  known.all[number] = *std::move(made);
+  show_context(number, *std::move(made));
   return handle_mark + static_cast<lapi_handle_t>(number);
 }
 
-namespace {
-
-std::expected<Context, LapiError> find_context(lapi_handle_t handle, bool take) {
-  Contexts& known = contexts();
-  const std::lock_guard hold(known.mutex);
-  const std::size_t number = handle - handle_mark;
-  if (number >= known.all.size() || !known.all[number])
-    return refuse(LAPI_ERR_HNDL_INVALID,
-                  fmt::format("{:#x} is not the handle of a context: use what LAPI_Init has "
-                              "stored, and not after LAPI_Term",
-                              handle));
-  Context& found = known.all[number];
-  if (take) return std::exchange(found, nullptr);
-  // On a thread of the engine, the last share of it shall not end.
-  if (found->engine->owns_thread()) return Context(Context(), found.get());
-  return found;
+LapiError no_context(lapi_handle_t handle) {
+  return {
+      LAPI_ERR_HNDL_INVALID,
+      fmt::format("{:#x} is not the handle of a context: use what LAPI_Init has stored, and not "
+                  "after LAPI_Term",
+                  handle)};
 }
 
-}  // namespace
-
-std::expected<Context, LapiError> context_of(lapi_handle_t handle) {
-  return find_context(handle, false);
-}
-
-std::expected<Context, LapiError> take_context(lapi_handle_t handle) {
-  return find_context(handle, true);
-}
+bool close_context(lapi_handle_t handle) { return hide_context(handle - handle_mark); }
 
 }  // namespace shima::capi

@@ -1,4 +1,10 @@
 // The contexts of this process, by handle; and the errors of its calls.
+//
+// A call finds its context without a lock: the thread counts, in memory of its own, the calls that
+// use a context. LAPI_Term takes the context off the table, and it is deleted once no thread counts
+// a call on it. The order between a thread's count and its look at the table is enforced by
+// LAPI_Term (membarrier(2)), so that a call needs no atomic operation; where the kernel has no such
+// call, by every call.
 #pragma once
 
 #include <lapi.h>
@@ -27,11 +33,26 @@ struct LapiContext {
   std::atomic<int> timeout_s{900};  // TIMEOUT: only remembered
 };
 
-using Context = std::shared_ptr<LapiContext>;
+// Keeps a context alive during a call.
+class HeldContext {
+ public:
+  explicit HeldContext(lapi_handle_t handle);
+  HeldContext(const HeldContext&) = delete;
+  HeldContext& operator=(const HeldContext&) = delete;
+  ~HeldContext();
+  // Null if the handle is not that of a context.
+  [[nodiscard]] LapiContext* get() const { return context_; }
+
+ private:
+  std::atomic<std::uint32_t>* uses_ = nullptr;
+  LapiContext* context_ = nullptr;
+};
+
 [[nodiscard]] std::expected<lapi_handle_t, LapiError> open_context(const lapi_info_t& info);
-[[nodiscard]] std::expected<Context, LapiError> context_of(lapi_handle_t handle);
-// The handle is invalid afterwards.
-[[nodiscard]] std::expected<Context, LapiError> take_context(lapi_handle_t handle);
+// What is wrong with a handle that is not that of a context.
+[[nodiscard]] LapiError no_context(lapi_handle_t handle);
+// The handle is invalid afterwards. False if it was before.
+[[nodiscard]] bool close_context(lapi_handle_t handle);
 
 // Keeps the thread's last error; returns its code.
 int report_lapi(const LapiError& error) noexcept;
@@ -43,9 +64,9 @@ int report_lapi(const Error& error) noexcept;
 template <class Body>
 int with_context(lapi_handle_t handle, Body body) noexcept {
   try {
-    const auto context = context_of(handle);
-    if (!context) return report_lapi(context.error());
-    const auto done = body(**context);
+    const HeldContext held(handle);
+    if (held.get() == nullptr) return report_lapi(no_context(handle));
+    const auto done = body(*held.get());
     return done ? LAPI_SUCCESS : report_lapi(done.error());
   } catch (const std::bad_alloc&) {
     return report_lapi(Error{Code::no_memory, 0, "out of memory"});
