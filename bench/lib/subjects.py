@@ -44,6 +44,8 @@ SOURCES = {
     "many_tasks": ["bench/tasks/many_tasks.c", "bench/tasks/tasks.h"],
     "dsm_calls": ["bench/dsm/dsm_calls.c", "bench/dsm/cells.h"],
     "dsm_mpi": ["bench/dsm/dsm_mpi.c", "bench/dsm/cells.h"],
+    "between_hosts_lapi": ["bench/dsm/between_hosts_lapi.c", "bench/dsm/between_hosts.h"],
+    "between_hosts_mpi": ["bench/dsm/between_hosts_mpi.c", "bench/dsm/between_hosts.h"],
 }
 LIBRARIES = ROOT / "build/release/lib"
 PVAS = [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pvas"]
@@ -54,6 +56,7 @@ PLAIN = {  # programs without MPI: their libraries
     "delegate": PVAS, "delegate_net_task": PVAS, "task_copy": PVAS, "many_tasks": PVAS,
     "delegated_overlap": PVAS,
     "dsm_calls": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-dsm"],
+    "between_hosts_lapi": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-llapi"],
 }
 
 

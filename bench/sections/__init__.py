@@ -6,6 +6,7 @@ from sections.delegation import Delegation
 from sections.dsm import Dsm
 from sections.hosts import SlowWire, TwoHosts
 from sections.irregular import Irregular, IrregularMemory
+from sections.lapi_hosts import LapiHosts
 from sections.list_io import ListIo
 from sections.mounted import Mounted
 from sections.netpipe import NetPipe
@@ -25,4 +26,4 @@ from sections.waitall import Waitall
 SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(), Subarray3d(), Subarray4d(), Random(), TwoHosts(),
             SlowWire(), ListIo(), SmallCosts(), Waitall(),
             Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
-            Delegation(), DelegatedNet(), Dsm(), NetPipe(), Spaces(), Subgroup()]
+            Delegation(), DelegatedNet(), Dsm(), LapiHosts(), NetPipe(), Spaces(), Subgroup()]

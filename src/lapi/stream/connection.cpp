@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/log.h"
 #include "group/net/own_socket.h"
@@ -21,6 +23,11 @@ constexpr auto stream_gap = std::chrono::microseconds(3);
 // A message that the program sends so soon after a reply answers what the reply was for.
 constexpr auto answer_gap = std::chrono::microseconds(20);
 constexpr std::size_t most_gathered_piece = std::size_t{8} << 10;
+
+bool is_gathering_allowed() {
+  const char* setting = std::getenv("SHIMA_LAPI_GATHER");
+  return setting == nullptr || std::string_view(setting) != "0";
+}
 
 epoll_event watch_for(int task, bool room) {
   epoll_event event{};
@@ -40,6 +47,8 @@ Connection::Connection(UniqueFd socket, int epoll, int task)
 
 // Whether a message joins what has been gathered, and learns whether replies shall wait.
 bool Connection::is_gathered(std::size_t len_bytes, bool is_reply) {
+  static const bool is_allowed = is_gathering_allowed();
+  if (!is_allowed) return false;
   const auto now = Clock::now();
   const bool follows = now - last_push_ < stream_gap;
   if (is_reply) {
