@@ -30,7 +30,7 @@ struct Arrival {
   void start_data(Pieces into) {
     destination = std::move(into);
     walk = Walk(destination.all());
-    left_bytes = head.data_bytes;
+    left_bytes = bytes_behind(head);
   }
   [[nodiscard]] std::size_t lens_bytes() const { return head.pieces * sizeof(ulong); }
   // The part of the header that the user has written.

@@ -12,7 +12,7 @@
 namespace shima::lapi {
 
 inline int value_of(lapi_cntr_t& counter) {
-  return std::atomic_ref(counter.value).load(std::memory_order_acquire);
+  return std::atomic_ref(counter.value).load(std::memory_order_seq_cst);
 }
 
 inline void set(lapi_cntr_t& counter, int value) {
@@ -20,7 +20,8 @@ inline void set(lapi_cntr_t& counter, int value) {
   std::atomic_ref(counter.value).store(value, std::memory_order_seq_cst);
 }
 
-// What has been stored before is visible to threads that see the new value.
+// What has been stored before is visible to threads that see the new value. Whoever looks at the
+// counter after it has shown that it sleeps sees the new value, or is seen to sleep.
 inline void grow(lapi_cntr_t& counter, int source) {
   std::atomic_ref(counter.last).store(static_cast<unsigned>(source) + 1, std::memory_order_relaxed);
   std::atomic_ref(counter.value).fetch_add(1, std::memory_order_seq_cst);
@@ -34,7 +35,7 @@ inline int last_source(lapi_cntr_t& counter) {
 // Subtracts `value` if the counter is as large.
 inline bool take(lapi_cntr_t& counter, int value) {
   std::atomic_ref word(counter.value);
-  int seen = word.load(std::memory_order_acquire);
+  int seen = word.load(std::memory_order_seq_cst);
   while (seen >= value)
     if (word.compare_exchange_weak(seen, seen - value, std::memory_order_acq_rel)) return true;
   return false;

@@ -32,8 +32,10 @@ bool Engine::receive(int task) {
   constexpr int most_steps = 64;  // the other tasks shall have their turns
   Arrival& arrival = peers_[static_cast<std::size_t>(task)].arrival;
   bool moved = false;
-  for (int i = 0; i < most_steps && way(task).has_data(task); ++i)
+  for (int i = 0; i < most_steps && way(task).has_data(task); ++i) {
     moved |= receive_step(task, arrival);
+    if (program_goes_on_ && has_told_program_) break;
+  }
   return moved;
 }
 
@@ -45,7 +47,7 @@ bool Engine::receive_step(int task, Arrival& arrival) {
     return arrival.got_bytes == len_bytes;
   };
   if (arrival.stage == Arrival::Stage::head) {
-    if (!pull(&arrival.head, sizeof arrival.head)) return true;
+    if (!pull(&arrival.head, message_head_bytes)) return true;
     if (!well_formed(arrival.head)) {
       give_up(task);
       return false;
@@ -113,7 +115,9 @@ void Engine::begin(int task, Arrival& arrival) {
 }
 
 void Engine::finish_message(int task, Arrival& arrival) {
-  ++receives_completed_;
+  // Only the dispatcher changes it.
+  receives_completed_.store(receives_completed_.load(std::memory_order_relaxed) + 1,
+                            std::memory_order_relaxed);
   const Message& head = arrival.head;
   switch (head.kind) {
     case Kind::active:
@@ -129,7 +133,7 @@ void Engine::finish_message(int task, Arrival& arrival) {
     case Kind::rmw_reply:
       return finish_rmw(task, head);
     case Kind::count:
-      return grow_and_wake(counter_at(head.target_counter), task);
+      return grow_for_program(task, head.target_counter);
     case Kind::done:
       return finish_done(task, head);
     case Kind::fence:
@@ -145,9 +149,21 @@ void Engine::finish_message(int task, Arrival& arrival) {
   }
 }
 
+void Engine::grow_for_program(int task, std::uint64_t counter) {
+  if (counter == 0) return;
+  grow_and_wake(counter_at(counter), task);
+  has_told_program_ = true;
+}
+
 void Engine::finish_put(int task, const Message& head) {
-  if (head.target_counter != 0) grow_and_wake(counter_at(head.target_counter), task);
-  if (head.ticket != 0) send(task, {.kind = Kind::done, .flags = complete, .ticket = head.ticket});
+  if (has_data_in_head(head))
+    std::memcpy(reinterpret_cast<void*>(head.address), head.operands.data(), head.data_bytes);
+  grow_for_program(task, head.target_counter);
+  if (head.ticket == 0) return;
+  if (head.target_counter != 0)
+    owe_done(task, head.ticket);
+  else
+    send_done(task, head.ticket);
 }
 
 void Engine::serve_get(int task, Arrival& arrival) {
@@ -167,8 +183,8 @@ void Engine::finish_get(int task, const Message& head) {
 }
 
 void Engine::serve_rmw(int task, const Message& head) {
-  const auto operation = static_cast<RMW_ops_t>(head.code & 0xff);
-  const std::uint32_t size_bits = head.code >> 8;
+  const auto operation = static_cast<RMW_ops_t>(rmw_operation(head.code));
+  const std::uint32_t size_bits = rmw_size_bits(head.code);
   if ((size_bits != 32 && size_bits != 64) || head.address % (size_bits / 8) != 0 ||
       operation > COMPARE_AND_SWAP) {
     give_up(task);

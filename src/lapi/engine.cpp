@@ -11,12 +11,24 @@
 namespace shima::lapi {
 namespace {
 
-// Whose dispatcher the calling thread is.
-thread_local const Engine* dispatching = nullptr;
-// Rounds in vain of the calling thread since the last message.
-thread_local unsigned idle_rounds = 0;
-thread_local std::uint32_t last_seen = 0;
-thread_local Clock::rep last_probe = 0;  // since the clock's epoch
+// What the calling thread does.
+struct ThreadState {
+  const Engine* dispatching = nullptr;   // whose dispatcher it is
+  unsigned idle_rounds = 0;              // in vain since the last message
+  unsigned loop_rounds = 0;              // in vain without a pause for computing
+  Clock::rep last_probe = 0;             // when it has ended, since the clock's epoch
+  const lapi_cntr_t* counter = nullptr;  // that it has looked at
+  int value = 0;
+};
+constinit thread_local ThreadState own_state{};
+
+// Whether a counter has another value than when the thread looked at it last.
+bool has_changed(ThreadState& own, lapi_cntr_t* counter) {
+  if (counter == nullptr) return false;
+  const int value = value_of(*counter);
+  const bool is_same = std::exchange(own.counter, counter) == counter;
+  return std::exchange(own.value, value) != value && is_same;
+}
 
 constexpr std::uint32_t long_sleep_us = 1'000'000'000;
 constexpr std::uint32_t poll_check_us = 1000;
@@ -73,15 +85,14 @@ Engine::~Engine() {
 }
 
 Status Engine::finish() {
-  if (engine_of_thread != nullptr || dispatching != nullptr)
+  if (engine_of_thread != nullptr || own_state.dispatching != nullptr)
     return fail(Code::unsupported_operation,
                 "LAPI_Term ends the threads that call handlers, so a handler may not call it");
   set_interrupts(true);
   completions_.finish();
   const auto all_sent = [&] {
     bool sent = operations_.empty() && !ways_->has_unsent();
-    for (int task = 0; task < tasks_; ++task)
-      sent &= peers_[static_cast<std::size_t>(task)].outbox.length() == 0;
+    for (const Peer& peer : peers_) sent &= peer.outbox.length() == 0 && peer.owed == 0;
     return sent;
   };
   const Status status = wait(all_sent, [] { return Status{}; });
@@ -89,33 +100,48 @@ Status Engine::finish() {
   return status;
 }
 
-void Engine::leave_now() { ways_->show_left(); }
+void Engine::leave_now() {
+  for (int task = 0; task < tasks_; ++task)
+    if (peers_[static_cast<std::size_t>(task)].outbox.length() == 0) send_owed(task);
+  ways_->show_left();
+}
 
 // Whether a round of the dispatcher would move bytes.
 bool Engine::has_work() {
-  for (int task = 0; task < tasks_; ++task)
-    if (way(task).has_data(task) ||
-        (peers_[static_cast<std::size_t>(task)].outbox.length() != 0 && way(task).has_room(task)))
+  for (int task = 0; task < tasks_; ++task) {
+    const Peer& peer = peers_[static_cast<std::size_t>(task)];
+    Transport& there = way(task);
+    if (there.has_data(task) || peer.owed.load(std::memory_order_relaxed) != 0 ||
+        (peer.outbox.length() != 0 && there.has_room(task)))
       return true;
+  }
   return false;
 }
 
+// Whether a round may find something to do.
+bool Engine::is_due() {
+  return ways_->is_over_hosts() || has_work() ||
+         ways_->changes() != seen_changes_.load(std::memory_order_relaxed);
+}
+
 bool Engine::poll() {
-  if (dispatching != nullptr) return false;
+  if (own_state.dispatching != nullptr || !is_due()) return false;
   const std::unique_lock hold(dispatcher_, std::try_to_lock);
   return hold && run_round(true);
 }
 
 // The caller holds dispatcher_; the program goes on if its own thread polls.
 bool Engine::run_round(bool program_goes_on) {
-  dispatching = this;
+  own_state.dispatching = this;
+  program_goes_on_ = program_goes_on;
+  has_told_program_ = false;
   ways_->begin_round();
   bool moved = flush();
   for (int task = 0; task < tasks_; ++task)
     if (way(task).has_data(task)) moved |= receive(task);
   if (ways_->changes() != seen_changes_) notice_changes();
   ways_->end_round(program_goes_on);
-  dispatching = nullptr;
+  own_state.dispatching = nullptr;
   if (moved) ways_->wake_attendants();
   return moved;
 }
@@ -155,7 +181,7 @@ void Engine::help() {
 }
 
 Status Engine::check_may_wait() {
-  if (dispatching == nullptr) return {};
+  if (own_state.dispatching == nullptr) return {};
   return fail(Code::unsupported_operation,
               "a header handler may not wait; do it in the completion handler");
 }
@@ -247,38 +273,43 @@ void Engine::note_polling() {
   bell_.helper.post();
 }
 
-// Whether the calling thread polls in a loop, and does not compute in between.
-bool Engine::is_loop() {
+// Finds out whether the calling thread polls in a loop, and does not compute in between.
+void Engine::note_loop() {
   constexpr auto gap = std::chrono::microseconds(20);
+  constexpr unsigned loop = 8;
+  const bool is_known = bell_.polling.load(std::memory_order_relaxed) != 0;
+  if (is_known) polls_.store(1, std::memory_order_relaxed);
+  if (is_known && !sleeps_at_once_) return;
+  ThreadState& own = own_state;
   const Clock::duration now = Clock::now().time_since_epoch();
-  return now - Clock::duration(std::exchange(last_probe, now.count())) < gap;
+  const bool follows = now - Clock::duration(std::exchange(own.last_probe, now.count())) < gap;
+  if (!follows) own.loop_rounds = 0, own.idle_rounds = 0;
+  if (++own.loop_rounds >= loop) note_polling();
 }
 
-void Engine::probe() {
-  if (dispatching != nullptr) return;
-  // This word is posted when a counter grows by another thread, or a task in this address space.
+void Engine::probe(lapi_cntr_t* counter) {
+  ThreadState& own = own_state;
+  if (own.dispatching != nullptr) return;
   const std::uint32_t seen = bell_.attendants.word.load(std::memory_order_seq_cst);
-  if (poll() || std::exchange(last_seen, seen) != seen) {
-    idle_rounds = 0;
+  if (poll() || has_changed(own, counter)) {
+    own.idle_rounds = 0;
     polls_.store(1, std::memory_order_relaxed);
     return;
   }
-  const unsigned patience = may_spin_ ? 2000 : 2;
+  note_loop();
+  const unsigned patience = may_spin_ ? 2000 : 0;
   const unsigned yields = sleeps_at_once_ ? 100 : 1000;
-  if (sleeps_at_once_ && !is_loop()) idle_rounds = 0;
-  constexpr unsigned loop = 8;
-  if (++idle_rounds >= loop) note_polling();
-  if (idle_rounds < patience) {
-    if (sleeps_at_once_) sched_yield();
-    return;
-  }
-  if (idle_rounds < patience + yields) {
+  if (own.idle_rounds < patience + yields) {
+    if (++own.idle_rounds <= patience) return;
     sched_yield();
-    return;
+    if (bell_.polling.load(std::memory_order_relaxed) == 0)
+      own.last_probe = Clock::now().time_since_epoch().count();
+  } else {
+    const Attendance here(*this);
+    constexpr std::uint32_t nap_us = 200;
+    ways_->sleep(seen, nap_us, [&] { return !has_work() && !has_changed(own, counter); });
   }
-  const Attendance here(*this);
-  constexpr std::uint32_t nap_us = 200;
-  ways_->sleep(seen, nap_us, [&] { return !has_work(); });
+  if (has_changed(own, counter)) own.idle_rounds = 0;
 }
 
 uint Engine::poll_messages(uint rounds) {
@@ -295,6 +326,7 @@ uint Engine::poll_messages(uint rounds) {
 
 void Engine::set_interrupts(bool on) {
   bell_.interrupts.store(on ? 1 : 0, std::memory_order_seq_cst);
+  for (int task = 0; task < tasks_; ++task) send_owed(task);
   bell_.helper.post();
   ways_->bell_changed();
 }

@@ -8,6 +8,10 @@
 // the helper leaves it the messages, and looks every millisecond whether it still polls. A fence is
 // a message that every target answers after all earlier ones.
 //
+// A program that polls answers what it has received: so its round of the dispatcher ends when a
+// counter of the program has grown, and that a near task's Put is complete is told (*owed*) after
+// the program's next message to that task, or with the next round.
+//
 // The loss of a task ends the waits that need it: see can_grow().
 #pragma once
 
@@ -92,8 +96,9 @@ class Engine {
   // Counters and progress.
   void set_counter(lapi_cntr_t& counter, int value);
   [[nodiscard]] Status wait_counter(lapi_cntr_t& counter, int value);
-  // One round of the dispatcher; gives the core away after many calls in vain.
-  void probe();
+  // One round of the dispatcher; gives the core away after many calls in vain: if there was no
+  // message and the counter that the program looks at, if any, has not changed.
+  void probe(lapi_cntr_t* counter = nullptr);
   // Polls up to `rounds` times; returns LAPI_*_COMPLETE flags.
   [[nodiscard]] uint poll_messages(uint rounds);
   void set_interrupts(bool on);
@@ -109,6 +114,7 @@ class Engine {
     Outbox outbox;
     Arrival arrival;
     std::atomic<std::uint64_t> fenced{0};  // of outbox.to_fence(), known to be stored
+    std::atomic<std::uint64_t> owed{0};    // ticket of a put that is complete, not told yet
     std::deque<std::uint64_t> gathered;
     std::atomic<bool> is_gone{false};  // and its operations have failed
   };
@@ -126,11 +132,12 @@ class Engine {
   [[nodiscard]] std::optional<Status> judge_finally(Ready ready, Judge judge);
   [[nodiscard]] bool sleep_briefly(Ready ready, std::uint32_t seen);
   [[nodiscard]] bool poll();
+  [[nodiscard]] bool is_due();
   [[nodiscard]] bool run_round(bool program_goes_on = false);
   [[nodiscard]] bool has_work();
   void help();
   void serve_as_helper();
-  [[nodiscard]] static bool is_loop();
+  void note_loop();
   void note_polling();
   [[nodiscard]] bool is_polled();
 
@@ -139,6 +146,9 @@ class Engine {
   void send(int task, const Message& message, std::span<const std::byte> header = {},
             const Pieces& data = {}, bool copy_data = false, const Sent& sent = {});
   [[nodiscard]] bool flush();
+  void send_done(int task, std::uint64_t ticket);
+  void owe_done(int task, std::uint64_t ticket);
+  void send_owed(int task);
   void throttle(int task);
   void tell(const Sent& sent, int task, uint reason);
   void tell_done(const Notices& notices, int task);
@@ -154,6 +164,7 @@ class Engine {
   void begin(int task, Arrival& arrival);
   void finish_message(int task, Arrival& arrival);
   void finish_put(int task, const Message& head);
+  void grow_for_program(int task, std::uint64_t counter);
   void serve_get(int task, Arrival& arrival);
   void finish_get(int task, const Message& head);
   void serve_rmw(int task, const Message& head);
@@ -191,7 +202,9 @@ class Engine {
   std::vector<Peer> peers_;
 
   std::mutex dispatcher_;
-  std::uint32_t seen_changes_ = 0;
+  bool program_goes_on_ = false;  // these two: the dispatcher's
+  bool has_told_program_ = false;
+  std::atomic<std::uint32_t> seen_changes_{0};
   std::atomic<std::uint64_t> losses_{0};       // of tasks, whose operations have failed
   std::atomic<std::uint64_t> told_losses_{0};  // of them, those that have ended a wait
   std::atomic<std::uint64_t> sends_completed_{0};

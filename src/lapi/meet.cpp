@@ -52,7 +52,8 @@ Status Engine::global_fence() {
   ways_->show_meetings(number);
   std::uint32_t round = 0;
   for (int distance = 1; distance < tasks_; distance *= 2, ++round) {
-    send((task() + distance) % tasks_, {.kind = Kind::barrier, .code = round});
+    send((task() + distance) % tasks_,
+         {.kind = Kind::barrier, .code = static_cast<std::uint8_t>(round)});
     const auto& arrived = barrier_messages_[round];
     SHIMA_TRY(wait([&] { return arrived.load() >= number; }, [&] { return check_all_in(number); }));
   }

@@ -38,7 +38,7 @@ Status Engine::check_target(int task) {
 void Engine::grow_and_wake(lapi_cntr_t* counter, int source) {
   if (counter == nullptr) return;
   grow(*counter, source);
-  ways_->post_attendants();
+  ways_->wake_attendants();
 }
 
 void Engine::tell(const Sent& sent, int task, uint reason) {
@@ -78,13 +78,35 @@ void Engine::send(int task, const Message& message, std::span<const std::byte> h
     if (peer.is_gone) fail_operations(task);  // with the one of this message
     return;
   }
+  const bool is_program = is_fenced(message.kind);
+  if (!is_program) send_owed(task);
   const bool is_sent = peer.outbox.send(way(task), task, message, header, data, copy_data, sent);
   way(task).notify(task);
+  if (is_program) send_owed(task);
   if (is_sent) tell(sent, task, LAPI_SUCCESS);
   if (peer.is_gone) return fail_operations(task);
   if (is_sent) return;
   std::ignore = flush();  // another thread may have found no room before there was some
   throttle(task);
+}
+
+void Engine::send_done(int task, std::uint64_t ticket) {
+  send(task, {.kind = Kind::done, .flags = complete, .ticket = ticket});
+}
+
+// The helper looks every millisecond whether the program still polls, and else sends it.
+void Engine::owe_done(int task, std::uint64_t ticket) {
+  const bool has_clock =
+      program_goes_on_ && interrupts() && bell_.polling.load(std::memory_order_seq_cst) != 0;
+  if (!has_clock || !ways_->is_near(task)) return send_done(task, ticket);
+  send_owed(task);
+  peers_[static_cast<std::size_t>(task)].owed.store(ticket, std::memory_order_release);
+}
+
+void Engine::send_owed(int task) {
+  auto& owed = peers_[static_cast<std::size_t>(task)].owed;
+  if (owed.load(std::memory_order_relaxed) == 0) return;
+  if (const std::uint64_t ticket = owed.exchange(0)) send_done(task, ticket);
 }
 
 // Keeps a stream of operations from filling memory.
@@ -96,10 +118,11 @@ void Engine::throttle(int task) {
       wait([&] { return outbox.length() < most / 2; }, [&] { return check_target(task); });
 }
 
-// Sends what waits in the outboxes.
+// Sends what waits in the outboxes, or is owed.
 bool Engine::flush() {
   bool moved = false;
   for (int task = 0; task < tasks_; ++task) {
+    send_owed(task);
     Outbox& outbox = peers_[static_cast<std::size_t>(task)].outbox;
     if (outbox.length() == 0) continue;
     std::vector<Sent> sent;
@@ -154,10 +177,16 @@ Status Engine::put(int task, const Pieces& target, const Pieces& origin,
   }
   Message message{.kind = Kind::put, .data_bytes = len_bytes, .target_counter = target_counter};
   const auto header = name_target(message, target);
+  const bool in_head =
+      len_bytes > 0 && len_bytes <= most_data_in_head && header.empty() && !origin.is_many();
+  if (in_head) {
+    message.flags = data_in_head;
+    std::memcpy(message.operands.data(), origin.all().front().data(), len_bytes);
+  }
   if (notices.complete != nullptr)
     message.ticket = operations_.add(
         {.task = task, .expected = complete, .notices = {.complete = notices.complete}});
-  send(task, message, header, origin, false,
+  send(task, message, header, in_head ? Pieces() : origin, false,
        {notices.origin, task, notices.sent, notices.sent_info});
   return {};
 }
@@ -184,7 +213,7 @@ Status Engine::send_active(int task, const Call& call, const Pieces& data,
   SHIMA_TRY(check_target(task));
   Message message{.kind = Kind::active,
                   .flags = call.vector ? vector_handler : std::uint8_t{0},
-                  .vector_type = static_cast<std::uint16_t>(call.vector_type),
+                  .vector_type = static_cast<std::uint8_t>(call.vector_type),
                   .data_bytes = data.len_bytes(),
                   .address = call.handler,
                   .target_counter = target_counter,
@@ -228,9 +257,9 @@ Status Engine::rmw(int task, const RmwRequest& request, const Notices& notices) 
     return {};
   }
   Message message{.kind = Kind::rmw,
+                  .code = rmw_code(request.operation, request.size_bits),
                   .address = request.variable,
-                  .operands = request.input,
-                  .code = static_cast<std::uint32_t>(request.operation) | request.size_bits << 8};
+                  .operands = request.input};
   message.ticket = operations_.add({.task = task,
                                     .notices = notices,
                                     .previous = request.previous,

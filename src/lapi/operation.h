@@ -4,6 +4,7 @@
 #include <lapi.h>
 
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -33,22 +34,14 @@ struct Operation {
 };
 
 // The operations that wait for replies, by ticket. Thread-safe.
+//
+// A ticket is the place of an operation in a table and how often the place has been used, so that
+// a late or malformed reply finds nothing.
 class Operations {
  public:
-  [[nodiscard]] std::uint64_t add(Operation operation) {
-    const std::lock_guard hold(mutex_);
-    pending_.emplace(++last_ticket_, std::move(operation));
-    return last_ticket_;
-  }
+  [[nodiscard]] std::uint64_t add(Operation operation);
   // Takes an operation out, if `task` is its target.
-  [[nodiscard]] std::optional<Operation> take(std::uint64_t ticket, int task) {
-    const std::lock_guard hold(mutex_);
-    const auto found = pending_.find(ticket);
-    if (found == pending_.end() || found->second.task != task) return {};
-    std::optional<Operation> taken(std::move(found->second));
-    pending_.erase(found);
-    return taken;
-  }
+  [[nodiscard]] std::optional<Operation> take(std::uint64_t ticket, int task);
   // Notes flags of `done`; returns the notices of which to tell, of `flags` alone.
   [[nodiscard]] std::optional<Notices> note_done(std::uint64_t ticket, int task,
                                                  std::uint8_t flags);
@@ -66,11 +59,11 @@ class Operations {
   [[nodiscard]] std::optional<int> failed_on(const lapi_cntr_t& counter) {
     const std::lock_guard hold(mutex_);
     const auto found = failed_.find(&counter);
-    return found == failed_.end() ? std::optional<int>() : found->second;
+    return found == failed_.end() ? std::nullopt : std::optional(found->second);
   }
   void forget_failure(const lapi_cntr_t& counter) {
     const std::lock_guard hold(mutex_);
-    if (!failed_.empty()) failed_.erase(&counter);
+    failed_.erase(&counter);
   }
   // Whether an operation on a task that `lives` names the counter.
   [[nodiscard]] bool names(const lapi_cntr_t& counter, FunctionRef<bool(int)> lives);
@@ -78,15 +71,26 @@ class Operations {
   void abandon(const lapi_cntr_t& counter);
   [[nodiscard]] bool empty() {
     const std::lock_guard hold(mutex_);
-    return pending_.empty();
+    return pending_ == 0;
   }
 
  private:
+  struct Place {
+    Operation operation{};
+    std::uint32_t use = 0;  // odd: an operation waits here
+    std::uint32_t next_free = 0;
+  };
+  static constexpr std::uint32_t none = UINT32_MAX;
+
   void note_failed(const Operation& operation);
+  // These need mutex_.
+  [[nodiscard]] Place* find(std::uint64_t ticket, int task);
+  [[nodiscard]] Operation take_from(Place& place);
 
   std::mutex mutex_;
-  std::uint64_t last_ticket_ = 0;
-  std::unordered_map<std::uint64_t, Operation> pending_;
+  std::deque<Place> places_;
+  std::uint32_t first_free_ = none;
+  std::size_t pending_ = 0;
   std::unordered_map<const lapi_cntr_t*, int> failed_;
 };
 

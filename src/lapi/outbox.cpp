@@ -7,14 +7,16 @@
 namespace shima::lapi {
 
 bool Sending::push(Transport& way, int task) {
-  const std::uint64_t front_bytes = sizeof head + header.size();
+  const std::uint64_t front_bytes = message_head_bytes + header.size();
   while (true) {
     std::array<iovec, 64> parts;
     std::size_t count = 0;
-    if (done_bytes < sizeof head)
-      parts[count++] = {reinterpret_cast<std::byte*>(&head) + done_bytes, sizeof head - done_bytes};
+    if (done_bytes < message_head_bytes)
+      parts[count++] = {reinterpret_cast<std::byte*>(&head) + done_bytes,
+                        message_head_bytes - done_bytes};
     if (done_bytes < front_bytes && !header.empty()) {
-      const std::uint64_t at = done_bytes < sizeof head ? 0 : done_bytes - sizeof head;
+      const std::uint64_t at =
+          done_bytes < message_head_bytes ? 0 : done_bytes - message_head_bytes;
       parts[count++] = {const_cast<std::byte*>(header.data()) + at, header.size() - at};
     }
     count += data.describe(std::span(parts).subspan(count), UINT64_MAX);

@@ -377,6 +377,29 @@ TEST_P(LapiEngine, WhatWaitsForATaskThatLeavesFails) {
   for (int task : {0, 2}) ASSERT_TRUE(all_[task]->engine->finish());
 }
 
+// While a program polls, it tells of the last Put with its next message. Here there is none.
+TEST_P(LapiEngine, ACompletionIsToldAlsoIfTheTargetPollsNoMore) {
+  start();
+  for (int round = 0; round < 3; ++round) {
+    std::thread target([&] {
+      int seen = 0;
+      while (seen <= round) {
+        all_[1]->engine->probe(&all_[1]->arrived);
+        seen = value_of(all_[1]->arrived);
+      }
+    });
+    lapi_cntr_t complete{};
+    std::vector<std::byte> bytes(8);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the target polls in a loop
+    ASSERT_TRUE(all_[0]->engine->put(1, Pieces(all_[1]->window.data(), bytes.size()), whole(bytes),
+                                     reinterpret_cast<std::uint64_t>(&all_[1]->arrived),
+                                     {.complete = &complete}));
+    EXPECT_TRUE(all_[0]->engine->wait_counter(complete, 1));
+    target.join();
+  }
+  finish();
+}
+
 TEST_P(LapiEngine, AMalformedMessageIsALoss) {
   if (is_over_hosts()) GTEST_SKIP() << "the streams are not in reach of this test";
   start();

@@ -64,7 +64,7 @@ class Connection final : public Stream {
   [[nodiscard]] bool is_delivered() override;
 
   // What may follow large data; the head of a message.
-  static constexpr std::size_t head_bytes = 64;
+  static constexpr std::size_t head_bytes = 60;
 
  private:
   static constexpr std::size_t buffer_bytes = std::size_t{64} << 10;

@@ -34,7 +34,7 @@ struct alignas(64) Mailbox {
   std::atomic<std::uint64_t> meetings{0};
   std::uint64_t nonce = 0;
   std::uint64_t nonce_address = 0;  // where the task has the nonce
-  Bell bell;
+  alignas(64) Bell bell;            // changes more often
 };
 
 // A region of one context.

@@ -21,11 +21,13 @@ enum class Kind : std::uint8_t {
   count,      // the target counter grows; the data has been stored otherwise
   done,       // flags: what has been done at the target
   fence,      // asks for `done` after all earlier messages
-  barrier,    // `code`: the round
+  barrier,    // code: the round
   gather,     // operands[0]: the value of the sender
   last = gather,
 };
 
+// Flags of a put.
+inline constexpr std::uint8_t data_in_head = 1;  // the operands are the data
 // Flags of an active message.
 inline constexpr std::uint8_t data_by_address = 1;  // operands[0]: where the origin has it
 inline constexpr std::uint8_t vector_handler = 2;   // the handler returns a vector
@@ -37,7 +39,8 @@ inline constexpr std::uint8_t not_done = 4;  // the operation's counters will no
 struct Message {
   Kind kind = Kind::done;
   std::uint8_t flags = 0;
-  std::uint16_t vector_type = 0;
+  std::uint8_t vector_type = 0;
+  std::uint8_t code = 0;  // rmw: operation and size, see rmw_code(); barrier: the round
   std::uint32_t header_bytes = 0;
   std::uint64_t data_bytes = 0;
   std::uint64_t address = 0;  // active: the handler
@@ -45,9 +48,27 @@ struct Message {
   std::uint64_t ticket = 0;  // 0: no reply is wanted
   std::array<std::uint64_t, 2> operands{};
   std::uint32_t pieces = 0;  // in the header
-  std::uint32_t code = 0;    // rmw: operation and size
 };
-static_assert(sizeof(Message) == 64);
+// What a stream carries of it: all but the padding, so that it fits into a line of a ByteRing.
+inline constexpr std::size_t message_head_bytes = 60;
+static_assert(offsetof(Message, pieces) + sizeof Message::pieces == message_head_bytes);
+
+// Data of a put up to this size needs no bytes of the stream.
+inline constexpr std::size_t most_data_in_head = sizeof Message::operands;
+
+[[nodiscard]] inline bool has_data_in_head(const Message& message) {
+  return message.kind == Kind::put && (message.flags & data_in_head) != 0;
+}
+// How many bytes follow the head and the header.
+[[nodiscard]] inline std::uint64_t bytes_behind(const Message& message) {
+  return has_data_in_head(message) ? 0 : message.data_bytes;
+}
+
+[[nodiscard]] constexpr std::uint8_t rmw_code(std::uint32_t operation, std::uint32_t size_bits) {
+  return static_cast<std::uint8_t>(operation | size_bits);  // 32 or 64
+}
+[[nodiscard]] constexpr std::uint32_t rmw_operation(std::uint8_t code) { return code & 0x1fU; }
+[[nodiscard]] constexpr std::uint32_t rmw_size_bits(std::uint8_t code) { return code & 0xe0U; }
 
 // Whether a fence waits for messages of this kind.
 [[nodiscard]] inline bool is_fenced(Kind kind) {
@@ -61,6 +82,9 @@ inline constexpr std::uint32_t most_pieces = 1U << 24;
 inline constexpr std::uint32_t most_header_bytes = most_pieces * 16 + most_user_header_bytes;
 
 [[nodiscard]] inline bool well_formed(const Message& message) {
+  if (has_data_in_head(message) &&
+      (message.data_bytes > most_data_in_head || message.header_bytes != 0))
+    return false;
   return message.kind <= Kind::last && message.pieces <= most_pieces &&
          message.header_bytes <= most_header_bytes;
 }

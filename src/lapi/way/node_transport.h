@@ -63,7 +63,7 @@ class NodeTransport : public Transport {
   [[nodiscard]] Reach reach(int task) override;
   [[nodiscard]] Status copy(int task, Direction direction, std::span<const Piece> here,
                             std::span<const Piece> there) override;
-  void wake_waiters(int task) override { memory_.mailbox(task).bell.attendants.post(); }
+  void wake_waiters(int task) override { memory_.mailbox(task).bell.attendants.wake(); }
 
  private:
   struct Peer {

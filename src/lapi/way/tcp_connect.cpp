@@ -16,7 +16,7 @@
 namespace shima::lapi {
 namespace {
 
-static_assert(Connection::head_bytes == sizeof(Message));
+static_assert(Connection::head_bytes == message_head_bytes);
 
 constexpr auto meeting_timeout = std::chrono::seconds(60);
 constexpr auto endpoint_timeout = std::chrono::seconds(3);

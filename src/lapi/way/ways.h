@@ -53,9 +53,11 @@ class Ways {
   [[nodiscard]] int task() const { return task_; }
   [[nodiscard]] int tasks() const { return tasks_; }
   [[nodiscard]] Transport& to(int task) {
-    if (!far_ || near_->is_shown(task)) return *near_;
+    if (is_near(task)) return *near_;
     return *far_;
   }
+  // Whether messages to a task go through memory.
+  [[nodiscard]] bool is_near(int task) const { return !far_ || near_->is_shown(task); }
   [[nodiscard]] bool is_over_hosts() const { return far_ != nullptr; }
   // Whether each poll for far tasks is a system call.
   [[nodiscard]] bool polls_sockets() const { return far_ && !far_->is_polled_cheaply(); }
