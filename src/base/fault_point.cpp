@@ -35,11 +35,22 @@ std::optional<Kill> parse(std::string_view fault) {
   return Kill{static_cast<std::size_t>(phase - fault_phase_names.begin()), *rank, *nth};
 }
 
+// What `shima run --lapi -n` tells a task: "fd=3 task=1 tasks=4".
+std::optional<std::uint64_t> task_of_lapi_job() {
+  constexpr std::string_view word = " task=";
+  const char* job = std::getenv("SHIMA_LAPI");
+  const std::string_view text = job != nullptr ? job : "";
+  const auto at = text.find(word);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = text.substr(at + word.size());
+  return number_of(rest.substr(0, rest.find(' ')));
+}
+
 // This process's rank, from the launcher's environment: MPI may not be initialized.
 std::optional<std::uint64_t> rank_in_job() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const char* rank = std::getenv(name); rank != nullptr) return number_of(rank);
-  return std::nullopt;
+  return task_of_lapi_job();
 }
 
 struct Armed {

@@ -41,10 +41,18 @@ enum class FaultPhase : std::uint8_t {
   lead,             // before executing the writes of others
   work,             // the thread of nonblocking and split calls, before its work
   split,            // between the two halves of a split call
+  lapi_join,        // in LAPI_Init: no other task knows this one
+  lapi_meet,        // the meeting place knows it; the other tasks do not
+  lapi_shown,       // the other tasks know it; LAPI_Init has not returned
+  lapi_part,        // the stream has taken a part of a message
+  lapi_fence,       // the questions of a fence are sent
+  lapi_barrier,     // in a round of LAPI_Gfence: the own message is sent
+  lapi_gather,      // LAPI_Address_init: the own value is sent
+  lapi_term,        // LAPI_Term: all is sent; the other tasks do not know that this one leaves
 };
 
 // Their names in SHIMA_FAULT, in the order of the enumeration.
-inline constexpr std::array<std::string_view, 27> fault_phase_names{
+inline constexpr std::array<std::string_view, 35> fault_phase_names{
     "open.enter",    "open.introduced",
     "open.made",     "open.joined",
     "open.agree",    "view",
@@ -58,7 +66,11 @@ inline constexpr std::array<std::string_view, 27> fault_phase_names{
     "claim",         "pointer.ask",
     "pointer.serve", "write_request",
     "lead",          "work",
-    "split"};
+    "split",         "lapi.join",
+    "lapi.meet",     "lapi.shown",
+    "lapi.part",     "lapi.fence",
+    "lapi.barrier",  "lapi.gather",
+    "lapi.term"};
 
 // The parts of a SHIMA_FAULT, and of one fault in it.
 [[nodiscard]] std::vector<std::string_view> split_fault(std::string_view text, char separator);

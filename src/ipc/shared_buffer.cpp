@@ -23,10 +23,10 @@ Result<Mapping> map_fd(int fd, std::size_t len_bytes) {
   return Mapping(static_cast<std::byte*>(data), len_bytes);
 }
 
-Result<std::uint64_t> inode_of(int fd) {
+Result<struct stat> facts_of(int fd) {
   struct stat facts{};
   if (::fstat(fd, &facts) != 0) return fail_errno(errno, "identifying shared memory");
-  return static_cast<std::uint64_t>(facts.st_ino);
+  return facts;
 }
 
 Result<Mapping> attach(int id, std::size_t len_bytes) {
@@ -64,7 +64,8 @@ Result<SharedBuffer> SharedBuffer::make_memfd(std::size_t len_bytes, const char*
   if (::ftruncate(fd, static_cast<off_t>(len_bytes)) != 0)
     return fail_errno(errno, fmt::format("sizing shared memory to {} bytes", len_bytes));
   SHIMA_TRY_ASSIGN(made.mapping_, map_fd(fd, len_bytes));
-  SHIMA_TRY_ASSIGN(made.ref_.inode, inode_of(fd));
+  SHIMA_TRY_ASSIGN(const auto facts, facts_of(fd));
+  made.ref_.inode = facts.st_ino;
   return made;
 }
 
@@ -113,8 +114,8 @@ Result<Mapping> map_shared(const SharedRef& ref) {
   if (fd < 0)
     return fail_errno(errno, fmt::format("opening the shared memory of process {}", ref.pid));
   const UniqueFd close_at_return(fd);
-  SHIMA_TRY_ASSIGN(const std::uint64_t inode, inode_of(fd));
-  if (inode != ref.inode)
+  SHIMA_TRY_ASSIGN(const auto facts, facts_of(fd));
+  if (facts.st_ino != ref.inode || static_cast<std::uint64_t>(facts.st_size) < ref.len_bytes)
     return fail(Code::peer_lost, fmt::format("process {} did not create the shared memory: its "
                                              "process ID or descriptor was reused",
                                              ref.pid));

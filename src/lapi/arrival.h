@@ -18,7 +18,9 @@ struct Arrival {
   Message head;
   std::size_t got_bytes = 0;  // of the head or the header
   std::vector<std::byte> header;
-  Pieces destination;  // of the data
+  Pieces named;             // the memory that the message names
+  bool is_refused = false;  // it names memory that this task does not have
+  Pieces destination;       // of the data
   Walk walk;
   std::uint64_t left_bytes = 0;   // of the data
   std::vector<std::byte> packet;  // small data of an active message, before its handler is called

@@ -90,9 +90,13 @@ void Engine::finish_call(int task, std::uint64_t target_counter, std::uint64_t t
   if (ticket != 0) send(task, {.kind = Kind::done, .flags = complete, .ticket = ticket});
 }
 
-// Tells the program's error handler, or logs.
+// Tells the log and the program's error handler.
 void Engine::report(const Error& error, int task, lapi_err_t type) {
   log(LogLevel::warn, "LAPI: {}", describe(error));
+  call_error_handler(task, type);
+}
+
+void Engine::call_error_handler(int task, lapi_err_t type) {
   if (options_.on_error == nullptr) return;
   lapi_handle_t handle = options_.handle;
   int code = type == COM_ERR ? LAPI_ERR_TASK_LOST : LAPI_ERR_HDR_HNDLR;

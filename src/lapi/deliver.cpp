@@ -1,32 +1,12 @@
 // Messages of a context at their target.
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "base/log.h"
 #include "lapi/direct_rmw.h"
 #include "lapi/engine.h"
-#include "lapi/vector.h"
 
 namespace shima::lapi {
-namespace {
-
-// The pieces that the header of a put or get lists, or its one address. False if it is malformed.
-bool read_pieces(const Arrival& arrival, std::uint64_t len_bytes, Pieces& pieces) {
-  const Message& head = arrival.head;
-  if (head.pieces == 0) {
-    pieces = Pieces(head.address, len_bytes);
-    return head.header_bytes == 0;
-  }
-  if (head.header_bytes != head.pieces * sizeof(Piece)) return false;
-  std::vector<Piece> many(head.pieces);
-  std::memcpy(many.data(), arrival.header.data(), arrival.header.size());
-  pieces = Pieces(std::move(many));
-  return pieces.len_bytes() >= len_bytes;
-}
-
-}  // namespace
 
 bool Engine::receive(int task) {
   constexpr int most_steps = 64;  // the other tasks shall have their turns
@@ -39,25 +19,27 @@ bool Engine::receive(int task) {
   return moved;
 }
 
+// Continues at arrival.got_bytes; true once all has been received.
+bool Engine::pull(int task, Arrival& arrival, std::span<std::byte> all) {
+  const std::span<std::byte> missing = all.subspan(arrival.got_bytes);
+  const iovec rest{missing.data(), missing.size()};
+  arrival.got_bytes += way(task).pull(task, std::span(&rest, 1));
+  return arrival.got_bytes == all.size();
+}
+
 bool Engine::receive_step(int task, Arrival& arrival) {
-  const auto pull = [&](void* begin, std::size_t len_bytes) {
-    const iovec rest{static_cast<std::byte*>(begin) + arrival.got_bytes,
-                     len_bytes - arrival.got_bytes};
-    arrival.got_bytes += way(task).pull(task, std::span(&rest, 1));
-    return arrival.got_bytes == len_bytes;
-  };
   if (arrival.stage == Arrival::Stage::head) {
-    if (!pull(&arrival.head, message_head_bytes)) return true;
-    if (!well_formed(arrival.head)) {
-      give_up(task);
-      return false;
-    }
-    arrival.header.resize(arrival.head.header_bytes);
+    const auto head = std::as_writable_bytes(std::span(&arrival.head, 1));
+    if (!pull(task, arrival, head.first(message_head_bytes))) return true;
+    if (!well_formed(arrival.head)) return give_up(task);
+    arrival.header.clear();
     arrival.got_bytes = 0;
     arrival.stage = Arrival::Stage::header;
   }
   if (arrival.stage == Arrival::Stage::header) {
-    if (!arrival.header.empty() && !pull(arrival.header.data(), arrival.header.size())) return true;
+    const auto is_complete = caught([&] { return receive_header(task, arrival); });
+    if (!is_complete) return give_up(task);
+    if (!*is_complete) return true;
     arrival.stage = Arrival::Stage::data;
     begin(task, arrival);
   }
@@ -65,6 +47,19 @@ bool Engine::receive_step(int task, Arrival& arrival) {
   finish_message(task, arrival);
   arrival.stage = Arrival::Stage::head;
   arrival.got_bytes = 0;
+  return true;
+}
+
+// True once it is complete; an error if the message is malformed. Takes memory for what has
+// arrived, not for what the head promises.
+Result<bool> Engine::receive_header(int task, Arrival& arrival) {
+  constexpr std::size_t most_ahead = std::size_t{1} << 20;
+  const std::size_t len_bytes = arrival.head.header_bytes;
+  while (arrival.got_bytes < len_bytes) {
+    arrival.header.resize(std::min(len_bytes, arrival.got_bytes + most_ahead));
+    if (!pull(task, arrival, arrival.header)) return false;
+  }
+  SHIMA_TRY(admit(task, arrival));
   return true;
 }
 
@@ -86,30 +81,22 @@ bool Engine::receive_data(int task, Arrival& arrival) {
   return true;
 }
 
-// The header of a message is complete: decides where its data goes.
+// Decides where the data of a message goes.
 void Engine::begin(int task, Arrival& arrival) {
-  Message& head = arrival.head;
+  const Message& head = arrival.head;
   Pieces into(std::vector<Piece>{});
-  switch (head.kind) {
-    case Kind::active:
-      if (arrival.lens_bytes() > arrival.header.size()) head.pieces = 0;
-      arrival.packet.clear();
-      if ((head.flags & data_by_address) != 0) return;  // finish_active() fetches it
-      if (head.data_bytes <= packet_bytes) {
-        arrival.packet.resize(head.data_bytes);
-        into = Pieces(arrival.packet.data(), head.data_bytes);
-      } else {
-        into = call_handler(task, arrival, nullptr);
-      }
-      break;
-    case Kind::put:
-      if (!read_pieces(arrival, head.data_bytes, into)) into = Pieces(std::vector<Piece>{});
-      break;
-    case Kind::get_reply:
-      into = operations_.destination(head.ticket, task);
-      break;
-    default:
-      break;
+  arrival.packet.clear();
+  if (head.kind == Kind::active && (head.flags & data_by_address) != 0)
+    return;  // finish_active() fetches it
+  if (head.kind == Kind::active && !arrival.is_refused) {
+    if (head.data_bytes <= packet_bytes) {
+      arrival.packet.resize(head.data_bytes);
+      into = Pieces(arrival.packet.data(), head.data_bytes);
+    } else {
+      into = call_handler(task, arrival, nullptr);
+    }
+  } else if (!arrival.is_refused && (head.kind == Kind::put || head.kind == Kind::get_reply)) {
+    into = std::move(arrival.named);
   }
   arrival.start_data(std::move(into));
 }
@@ -119,6 +106,7 @@ void Engine::finish_message(int task, Arrival& arrival) {
   receives_completed_.store(receives_completed_.load(std::memory_order_relaxed) + 1,
                             std::memory_order_relaxed);
   const Message& head = arrival.head;
+  if (arrival.is_refused) return refuse(task, head);
   switch (head.kind) {
     case Kind::active:
       return finish_active(task, arrival);
@@ -139,7 +127,7 @@ void Engine::finish_message(int task, Arrival& arrival) {
     case Kind::fence:
       return send(task, {.kind = Kind::done, .flags = complete, .ticket = head.ticket});
     case Kind::barrier:
-      if (head.code < barrier_messages_.size()) ++barrier_messages_[head.code];
+      ++barrier_messages_[head.code];
       return ways_->wake_attendants();
     case Kind::gather: {
       const std::lock_guard hold(gathering_);
@@ -166,15 +154,11 @@ void Engine::finish_put(int task, const Message& head) {
     send_done(task, head.ticket);
 }
 
-void Engine::serve_get(int task, Arrival& arrival) {
-  const std::uint64_t len_bytes = arrival.head.operands[0];
-  Pieces from;
-  Message reply{.kind = Kind::get_reply, .data_bytes = len_bytes, .ticket = arrival.head.ticket};
-  if (!read_pieces(arrival, len_bytes, from) || from.len_bytes() != len_bytes) {
-    give_up(task);
-    return;
-  }
-  send(task, reply, {}, from, false, {counter_at(arrival.head.target_counter), task});
+void Engine::serve_get(int task, const Arrival& arrival) {
+  const Message reply{.kind = Kind::get_reply,
+                      .data_bytes = arrival.head.operands[0],
+                      .ticket = arrival.head.ticket};
+  send(task, reply, {}, arrival.named, false, {counter_at(arrival.head.target_counter), task});
 }
 
 void Engine::finish_get(int task, const Message& head) {
@@ -185,11 +169,6 @@ void Engine::finish_get(int task, const Message& head) {
 void Engine::serve_rmw(int task, const Message& head) {
   const auto operation = static_cast<RMW_ops_t>(rmw_operation(head.code));
   const std::uint32_t size_bits = rmw_size_bits(head.code);
-  if ((size_bits != 32 && size_bits != 64) || head.address % (size_bits / 8) != 0 ||
-      operation > COMPARE_AND_SWAP) {
-    give_up(task);
-    return;
-  }
   Message reply{.kind = Kind::rmw_reply, .ticket = head.ticket};
   reply.operands[0] = rmw_here(operation, size_bits, head.address, head.operands);
   send(task, reply);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/cpu_mask.h"
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "base/quiet_thread.h"
 
@@ -63,6 +64,7 @@ Engine::Engine(std::unique_ptr<Ways> ways, const EngineOptions& options)
 
 Result<std::unique_ptr<Engine>> Engine::start(std::unique_ptr<Ways> ways,
                                               const EngineOptions& options) {
+  fault_point(FaultPhase::lapi_shown);
   std::unique_ptr<Engine> engine(new Engine(std::move(ways), options));
   Engine* const own = engine.get();
   SHIMA_TRY(own->ways_->watch({.on_lost = [own](int task) { own->task_lost(task); },
@@ -97,6 +99,7 @@ Status Engine::finish() {
   };
   const Status status = wait(all_sent, [] { return Status{}; });
   completions_.finish();
+  fault_point(FaultPhase::lapi_term);
   return status;
 }
 

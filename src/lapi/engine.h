@@ -35,6 +35,7 @@
 #include "lapi/handlers.h"
 #include "lapi/operation.h"
 #include "lapi/outbox.h"
+#include "lapi/own_memory.h"
 #include "lapi/own_thread.h"
 #include "lapi/way/ways.h"
 
@@ -116,7 +117,8 @@ class Engine {
     std::atomic<std::uint64_t> fenced{0};  // of outbox.to_fence(), known to be stored
     std::atomic<std::uint64_t> owed{0};    // ticket of a put that is complete, not told yet
     std::deque<std::uint64_t> gathered;
-    std::atomic<bool> is_gone{false};  // and its operations have failed
+    std::atomic<bool> is_gone{false};       // and its operations have failed
+    std::atomic<bool> is_malformed{false};  // it has sent what no task sends
   };
   class Attendance;
   using Ready = FunctionRef<bool()>;
@@ -160,12 +162,14 @@ class Engine {
   // Receiving (deliver.cpp).
   [[nodiscard]] bool receive(int task);
   [[nodiscard]] bool receive_step(int task, Arrival& arrival);
+  [[nodiscard]] bool pull(int task, Arrival& arrival, std::span<std::byte> all);
+  [[nodiscard]] Result<bool> receive_header(int task, Arrival& arrival);
   [[nodiscard]] bool receive_data(int task, Arrival& arrival);
   void begin(int task, Arrival& arrival);
   void finish_message(int task, Arrival& arrival);
   void finish_put(int task, const Message& head);
   void grow_for_program(int task, std::uint64_t counter);
-  void serve_get(int task, Arrival& arrival);
+  void serve_get(int task, const Arrival& arrival);
   void finish_get(int task, const Message& head);
   void serve_rmw(int task, const Message& head);
   void finish_rmw(int task, const Message& head);
@@ -176,7 +180,16 @@ class Engine {
   [[nodiscard]] Pieces call_vector_handler(void* handler, Arrival& arrival,
                                            lapi_return_info_t& info);
   void report(const Error& error, int task, lapi_err_t type);
-  void give_up(int task);
+  void call_error_handler(int task, lapi_err_t type);
+  bool give_up(int task);
+
+  // Checks of what arrives (admit.cpp).
+  enum class Verdict : std::uint8_t { sound, refused, malformed };
+  [[nodiscard]] Status admit(int task, Arrival& arrival);
+  [[nodiscard]] Verdict judge_message(int task, Arrival& arrival);
+  [[nodiscard]] bool may_use(const Pieces& pieces, Use use);
+  [[nodiscard]] bool may_count(std::uint64_t counter);
+  void refuse(int task, const Message& head);
 
   // Losses (meet.cpp).
   [[nodiscard]] bool is_gone(int task);
@@ -202,7 +215,8 @@ class Engine {
   std::vector<Peer> peers_;
 
   std::mutex dispatcher_;
-  bool program_goes_on_ = false;  // these two: the dispatcher's
+  OwnMemory memory_;  // these three: the dispatcher's
+  bool program_goes_on_ = false;
   bool has_told_program_ = false;
   std::atomic<std::uint32_t> seen_changes_{0};
   std::atomic<std::uint64_t> losses_{0};       // of tasks, whose operations have failed
@@ -212,7 +226,7 @@ class Engine {
 
   std::mutex meeting_;  // one meeting at a time
   std::uint64_t barriers_ = 0;
-  std::array<std::atomic<std::uint64_t>, 32> barrier_messages_{};
+  std::array<std::atomic<std::uint64_t>, most_barrier_rounds> barrier_messages_{};
   std::mutex gathering_;
 
   std::atomic<std::uint32_t> polls_{0};  // of the program's loops

@@ -2,31 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
-#include <string_view>
-
 namespace shima::lapi {
-namespace {
-
-// proc(5): "begin-end perms ..." for each mapping.
-bool is_executable(std::uint64_t address) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
-                                                             std::fclose);
-  std::array<char, 4352> line{};
-  while (maps && std::fgets(line.data(), static_cast<int>(line.size()), maps.get()) != nullptr) {
-    char* rest = nullptr;
-    const std::uint64_t begin = std::strtoull(line.data(), &rest, 16);
-    if (*rest != '-') continue;  // the rest of a long line
-    const std::uint64_t end = std::strtoull(rest + 1, &rest, 16);
-    if (begin <= address && address < end)
-      return std::string_view(rest).substr(0, 4).ends_with('x');
-  }
-  return false;
-}
-
-}  // namespace
 
 void Handlers::set(int index, void* handler) {
   const std::lock_guard hold(mutex_);
@@ -47,14 +23,11 @@ Result<void*> Handlers::find(std::uint64_t named) {
                             "before other tasks send to it",
                             named));
   }
-  if (!executable_.contains(named)) {
-    if (!is_executable(named))
-      return fail(Code::bad_argument,
-                  fmt::format("header handler {:#x} is not code of this task; exchange the "
-                              "addresses of handlers with LAPI_Address_init",
-                              named));
-    executable_.insert(named);
-  }
+  if (!memory_.allows(named, 1, Use::execute))
+    return fail(Code::bad_argument,
+                fmt::format("header handler {:#x} is not code of this task; exchange the addresses "
+                            "of handlers with LAPI_Address_init",
+                            named));
   return reinterpret_cast<void*>(named);
 }
 

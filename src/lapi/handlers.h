@@ -7,9 +7,9 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
-#include <unordered_set>
 
 #include "base/result.h"
+#include "lapi/own_memory.h"
 
 namespace shima::lapi {
 
@@ -25,7 +25,7 @@ class Handlers {
  private:
   std::mutex mutex_;
   std::array<void*, most> table_{};
-  std::unordered_set<std::uint64_t> executable_;  // addresses that were found to be
+  OwnMemory memory_;
 };
 
 }  // namespace shima::lapi

@@ -1,6 +1,7 @@
 // Fences and collective calls of a context, and the loss of tasks.
 #include <fmt/format.h>
 
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "lapi/engine.h"
 
@@ -26,6 +27,7 @@ Status Engine::fence() {
         operations_.add({.task = task, .expected = complete, .notices = {.complete = &answers}});
     send(task, {.kind = Kind::fence, .ticket = ticket});
   }
+  fault_point(FaultPhase::lapi_fence);
   if (asked > 0) {
     const Status waited =
         wait([&] { return value_of(answers) >= asked; }, [&] { return can_grow(answers, false); });
@@ -54,6 +56,7 @@ Status Engine::global_fence() {
   for (int distance = 1; distance < tasks_; distance *= 2, ++round) {
     send((task() + distance) % tasks_,
          {.kind = Kind::barrier, .code = static_cast<std::uint8_t>(round)});
+    fault_point(FaultPhase::lapi_barrier);
     const auto& arrived = barrier_messages_[round];
     SHIMA_TRY(wait([&] { return arrived.load() >= number; }, [&] { return check_all_in(number); }));
   }
@@ -65,14 +68,21 @@ Status Engine::gather(std::uint64_t value, std::span<std::uint64_t> all) {
   Message message{.kind = Kind::gather};
   message.operands[0] = value;
   for (int i = 0; i < tasks_; ++i) send((task() + i) % tasks_, message);
-  for (int i = 0; i < tasks_; ++i) {
-    auto& gathered = peers_[static_cast<std::size_t>(i)].gathered;
-    const auto has_come = [&] {
-      const std::lock_guard look(gathering_);
-      return !gathered.empty();
-    };
-    SHIMA_TRY(wait(has_come, [&] { return check_needed(i, "LAPI_Address_init"); }));
+  fault_point(FaultPhase::lapi_gather);
+  const auto has_come = [&](int i) {
     const std::lock_guard look(gathering_);
+    return !peers_[static_cast<std::size_t>(i)].gathered.empty();
+  };
+  // Another task may have given up already, and not send any more.
+  const auto check_others = [&](int first) -> Status {
+    for (int i = first; i < tasks_; ++i)
+      if (!has_come(i)) SHIMA_TRY(check_needed(i, "LAPI_Address_init"));
+    return {};
+  };
+  for (int i = 0; i < tasks_; ++i) {
+    SHIMA_TRY(wait([&] { return has_come(i); }, [&] { return check_others(i); }));
+    const std::lock_guard look(gathering_);
+    auto& gathered = peers_[static_cast<std::size_t>(i)].gathered;
     all[static_cast<std::size_t>(i)] = gathered.front();
     gathered.pop_front();
   }
@@ -123,7 +133,7 @@ Status Engine::can_grow(lapi_cntr_t& counter, bool has_new_loss) {
     return fail(
         Code::peer_lost,
         fmt::format("waiting for a counter that task {} may have to make grow: it has {}", task,
-                    !is_gone(task)                               ? "failed to fetch the data"
+                    !is_gone(task)                               ? "failed to access the data"
                     : way(task).standing(task) == Standing::left ? "left the job"
                                                                  : "ended"));
   };
@@ -157,10 +167,13 @@ void Engine::notice_changes() {
   }
 }
 
-// Treats a task as lost that has sent what no task sends.
-void Engine::give_up(int task) {
+// Treats a task as lost that has sent what no task sends; nothing more is read from it. The way
+// logs it.
+bool Engine::give_up(int task) {
+  peers_[static_cast<std::size_t>(task)].is_malformed = true;
   way(task).give_up(task);
   --seen_changes_;  // notice_changes() is due
+  return false;
 }
 
 // Called by the watching thread.
@@ -172,6 +185,7 @@ void Engine::task_lost(int task) {
     std::ignore = run_round();
   }
   ways_->ring_all();
+  if (peers_[static_cast<std::size_t>(task)].is_malformed) return call_error_handler(task, COM_ERR);
   const Error error{
       Code::peer_lost, 0,
       fmt::format("task {} has ended without LAPI_Term; calls that need it fail", task)};

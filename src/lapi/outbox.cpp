@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/fault_point.h"
+
 namespace shima::lapi {
 
 bool Sending::push(Transport& way, int task) {
@@ -42,6 +44,7 @@ bool Outbox::send(Transport& way, int task, const Message& head, std::span<const
 }
 
 void Outbox::keep(Sending sending, const Pieces& data, bool copy_data, const Sent& sent) {
+  if (sending.sent_bytes != 0) fault_point(FaultPhase::lapi_part);
   waiting_.push_back({sending, {sending.header.begin(), sending.header.end()}, {}, {}, sent});
   Waiting& kept = waiting_.back();  // a deque does not move it
   kept.sending.header = kept.header;

@@ -2,6 +2,7 @@
 // model; with pointers, with copies between processes, with messages only, and over TCP.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
@@ -16,6 +17,7 @@
 #include "lapi/engine.h"
 #include "lapi/vector.h"
 #include "lapi/way/meeting_place.h"
+#include "raw_lapi_task.h"
 
 namespace shima::lapi {
 namespace {
@@ -226,7 +228,8 @@ enum class Way {
 
 class LapiEngine : public testing::TestWithParam<Way> {
  protected:
-  void start() {
+  // All tasks, but for one that the test is itself.
+  void start(int raw = -1) {
     region_.reset(
         static_cast<std::byte*>(std::aligned_alloc(4096, JobMemory::region_bytes(tasks))));
     std::memset(region_.get(), 0, JobMemory::region_bytes(tasks));
@@ -241,6 +244,7 @@ class LapiEngine : public testing::TestWithParam<Way> {
       place_ = *std::move(place);
     }
     for (int i = 0; i < tasks; ++i) {
+      if (i == raw) continue;
       auto ways = ways_of(i);
       ASSERT_TRUE(ways) << describe(ways.error());
       auto engine = Engine::start(*std::move(ways), {});
@@ -401,19 +405,27 @@ TEST_P(LapiEngine, ACompletionIsToldAlsoIfTheTargetPollsNoMore) {
 }
 
 TEST_P(LapiEngine, AMalformedMessageIsALoss) {
-  if (is_over_hosts()) GTEST_SKIP() << "the streams are not in reach of this test";
-  start();
-  all_[1]->engine->set_interrupts(false);
-  lapi_cntr_t complete{};
-  std::vector<std::byte> bytes(8);
-  const Call call{.handler = reinterpret_cast<std::uint64_t>(&on_header), .header = {}};
-  ASSERT_TRUE(all_[0]->engine->send_active(1, call, whole(bytes), 0, {.complete = &complete}));
-  Message message{.kind = static_cast<Kind>(77)};
-  const iovec wrong{&message, sizeof message};
-  JobMemory memory({region_.get(), JobMemory::region_bytes(tasks)}, tasks);
-  memory.ring(1, 0).write(std::span(&wrong, 1));
-  EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(complete, 1)));
-  for (int task : {0, 2}) ASSERT_TRUE(all_[task]->engine->finish());
+  for (const Message& wrong :
+       {Message{.kind = static_cast<Kind>(77)}, Message{.kind = Kind::put, .header_bytes = 7},
+        Message{.kind = Kind::active, .header_bytes = 1U << 30},
+        Message{.kind = Kind::barrier, .code = most_barrier_rounds},
+        Message{.kind = Kind::rmw, .code = rmw_code(0, 96)},
+        Message{.kind = Kind::get_reply, .data_bytes = 9, .ticket = 1}}) {
+    start(1);
+    auto ways = ways_of(1);
+    ASSERT_TRUE(ways);
+    RawTask raw(*std::move(ways));
+    lapi_cntr_t complete{};
+    std::vector<std::byte> bytes(8);
+    const Call call{.handler = 1, .header = {}};
+    ASSERT_TRUE(all_[0]->engine->send_active(1, call, whole(bytes), 0, {.complete = &complete}));
+    ASSERT_TRUE(raw.send(0, wrong));
+    EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(complete, 1)));
+    for (int task : {0, 2}) {
+      ASSERT_TRUE(all_[task]->engine->finish());
+      all_[task]->engine.reset();
+    }
+  }
 }
 
 TEST_P(LapiEngine, DataThatCannotBeFetchedIsAnErrorAtTheOrigin) {
@@ -435,25 +447,65 @@ TEST_P(LapiEngine, DataThatCannotBeFetchedIsAnErrorAtTheOrigin) {
   finish();
 }
 
-// Over TCP the kernel finds that out, and the stream goes on.
-TEST_P(LapiEngine, MemoryThatIsNotMappedIsNoEndOfATask) {
-  if (GetParam() != Way::tcp && GetParam() != Way::ucx)
-    GTEST_SKIP() << "only then the kernel touches the memory";
+TEST_P(LapiEngine, AnOperationOnMemoryThatIsNotMappedIsAnErrorAtTheOrigin) {
+  if (GetParam() == Way::copy || GetParam() == Way::pointer) GTEST_SKIP() << "no messages";
   start();
   constexpr std::uint64_t unmapped = 16;
-  std::vector<std::byte> bytes(200 << 10, std::byte{7});
-  lapi_cntr_t complete{};
-  ASSERT_TRUE(all_[0]->engine->put(1, Pieces(unmapped, bytes.size()), whole(bytes), 0,
-                                   {.complete = &complete}));
-  EXPECT_TRUE(all_[0]->engine->wait_counter(complete, 1));
-  ASSERT_TRUE(all_[0]->engine->get(1, Pieces(unmapped, bytes.size()), whole(bytes), 0,
-                                   {.origin = &complete}));
-  EXPECT_TRUE(all_[0]->engine->wait_counter(complete, 1));
-  EXPECT_EQ(bytes, std::vector<std::byte>(bytes.size()));
-  ASSERT_TRUE(all_[0]->engine->put(1, Pieces(all_[1]->window.data(), 9), Pieces(bytes.data(), 9), 0,
-                                   {.complete = &complete}));
-  EXPECT_TRUE(all_[0]->engine->wait_counter(complete, 1));
+  Engine& engine = *all_[0]->engine;
+  const auto own = reinterpret_cast<std::uint64_t>(all_[1]->window.data());
+  for (const std::uint64_t len : {std::uint64_t{8}, std::uint64_t{200} << 10}) {
+    std::vector<std::byte> bytes(len, std::byte{7});
+    lapi_cntr_t done{};
+    const Notices when_complete{.complete = &done};
+    const Notices when_here{.origin = &done};
+    ASSERT_TRUE(engine.put(1, Pieces(unmapped, len), whole(bytes), 0, when_complete));
+    EXPECT_TRUE(is_lost(engine.wait_counter(done, 1)));
+    ASSERT_TRUE(engine.put(1, Pieces(own, len), whole(bytes), unmapped, when_complete));
+    EXPECT_TRUE(is_lost(engine.wait_counter(done, 1)));
+    EXPECT_EQ(all_[1]->window[0], std::byte{});
+    ASSERT_TRUE(engine.put(1, Pieces(std::vector<Piece>{{own, len - 1}, {unmapped, 1}}),
+                           whole(bytes), 0, when_complete));
+    EXPECT_TRUE(is_lost(engine.wait_counter(done, 1)));
+    ASSERT_TRUE(engine.get(1, Pieces(unmapped, len), whole(bytes), 0, when_here));
+    EXPECT_TRUE(is_lost(engine.wait_counter(done, 1)));
+    const Header header{1, 0, 0};
+    const Call call{.handler = reinterpret_cast<std::uint64_t>(&on_header),
+                    .header = std::as_bytes(std::span(&header, 1))};
+    ASSERT_TRUE(engine.send_active(1, call, whole(bytes), unmapped, when_complete));
+    EXPECT_TRUE(is_lost(engine.wait_counter(done, 1)));
+    ASSERT_TRUE(engine.rmw(1, {.variable = unmapped}, when_here));
+    EXPECT_TRUE(is_lost(engine.wait_counter(done, 1)));
+    EXPECT_EQ(all_[1]->called, 0U);
+    EXPECT_TRUE(engine.fence());
+    // The streams go on.
+    ASSERT_TRUE(engine.put(1, Pieces(own, 8), Pieces(bytes.data(), 8), 0, when_complete));
+    EXPECT_TRUE(engine.wait_counter(done, 1));
+    all_[1]->window[0] = std::byte{};
+  }
   finish();
+}
+
+// Memory that appears after others have been looked at is found.
+TEST(LapiOwnMemory, IsWhatTheKernelSays) {
+  OwnMemory memory;
+  constexpr std::size_t page = 4096;
+  auto* const made = static_cast<std::byte*>(
+      ::mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_EQ(::mprotect(made + page, page, PROT_READ), 0);
+  ASSERT_EQ(::mprotect(made + 3 * page, page, PROT_NONE), 0);
+  const auto at = reinterpret_cast<std::uint64_t>(made);
+  EXPECT_TRUE(memory.allows(at, page, Use::write));
+  EXPECT_FALSE(memory.allows(at, page + 1, Use::write));
+  EXPECT_TRUE(memory.allows(at, 3 * page, Use::read));
+  EXPECT_FALSE(memory.allows(at, 3 * page + 1, Use::read));
+  EXPECT_FALSE(memory.allows(at, 1, Use::execute));
+  EXPECT_FALSE(memory.allows(at, UINT64_MAX, Use::read));
+  EXPECT_FALSE(memory.allows(16, 1, Use::read));
+  EXPECT_TRUE(memory.allows(16, 0, Use::write));
+  ASSERT_EQ(::mprotect(made + page, 3 * page, PROT_READ | PROT_WRITE), 0);
+  EXPECT_TRUE(memory.allows(at, 4 * page, Use::write));
+  EXPECT_TRUE(memory.allows(reinterpret_cast<std::uint64_t>(&on_complete), 1, Use::execute));
+  ::munmap(made, 4 * page);
 }
 
 std::string name_of_way(const testing::TestParamInfo<Way>& way) {

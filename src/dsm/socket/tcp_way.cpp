@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/log.h"
 #include "base/quiet_thread.h"
 #include "dsm/socket/endpoints.h"
 #include "dsm/socket/socket_way.h"
@@ -67,6 +68,7 @@ class Client {
       case Request::Kind::fence:
         return answer({std::exchange(refused_, 0), 0});
     }
+    log(LogLevel::error, "dsm: a request that is malformed has come by TCP; its connection ends");
     return false;
   }
   [[nodiscard]] bool take_data(const Request& request) {

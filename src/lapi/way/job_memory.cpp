@@ -66,10 +66,11 @@ void JobMemory::change(int task, Standing standing) const {
   for (int other = 0; other < tasks_; ++other) mailbox(other).bell.ring_all();
 }
 
-void JobMemory::note_end(int task) const {
+void JobMemory::note_end(int task, bool by_signal) const {
   auto absent = static_cast<std::uint32_t>(Standing::absent);
-  if (!mailbox(task).standing.compare_exchange_strong(
-          absent, static_cast<std::uint32_t>(Standing::left), std::memory_order_seq_cst))
+  const Standing ended = by_signal ? Standing::lost : Standing::left;
+  if (!mailbox(task).standing.compare_exchange_strong(absent, static_cast<std::uint32_t>(ended),
+                                                      std::memory_order_seq_cst))
     return;
   const bool is_used = changes().fetch_add(1, std::memory_order_seq_cst) != 0;
   for (int other = 0; is_used && other < tasks_; ++other) mailbox(other).bell.ring_all();

@@ -51,8 +51,9 @@ class JobMemory {
   [[nodiscard]] std::atomic<std::uint32_t>& changes() const;
   // Changes the standing of a task and wakes all.
   void change(int task, Standing standing) const;
-  // For the launcher: the process of a task has ended. If it has not joined, it never will.
-  void note_end(int task) const;
+  // For the launcher: the process of a task has ended. If it has not joined, it never will: it is
+  // lost if a signal has ended it, else it has left.
+  void note_end(int task, bool by_signal) const;
 
  private:
   std::span<std::byte> region_;

@@ -23,7 +23,6 @@ enum class Kind : std::uint8_t {
   fence,      // asks for `done` after all earlier messages
   barrier,    // code: the round
   gather,     // operands[0]: the value of the sender
-  last = gather,
 };
 
 // Flags of a put.
@@ -79,14 +78,43 @@ inline constexpr std::size_t most_data_in_head = sizeof Message::operands;
 // Limits that hold for every message; a peer that exceeds them is not one of ours.
 inline constexpr std::uint32_t most_user_header_bytes = 64U << 10;
 inline constexpr std::uint32_t most_pieces = 1U << 24;
-inline constexpr std::uint32_t most_header_bytes = most_pieces * 16 + most_user_header_bytes;
+inline constexpr std::uint32_t piece_bytes = 16;  // an address and a length
 
+inline constexpr std::uint64_t most_data_bytes = INT64_MAX;
+inline constexpr std::uint8_t most_barrier_rounds = 32;
+
+// What a message may have besides its head, by its kind. Whether its numbers fit what it names is
+// found out later (Engine::admit).
 [[nodiscard]] inline bool well_formed(const Message& message) {
-  if (has_data_in_head(message) &&
-      (message.data_bytes > most_data_in_head || message.header_bytes != 0))
-    return false;
-  return message.kind <= Kind::last && message.pieces <= most_pieces &&
-         message.header_bytes <= most_header_bytes;
+  if (message.pieces > most_pieces || message.data_bytes > most_data_bytes) return false;
+  const bool has_header = message.header_bytes != 0;
+  const bool has_data = message.data_bytes != 0;
+  switch (message.kind) {
+    case Kind::active: {
+      const std::uint64_t listed = std::uint64_t{message.pieces} * sizeof(std::uint64_t);
+      return message.header_bytes >= listed &&
+             message.header_bytes - listed <= most_user_header_bytes &&
+             (message.flags & ~(data_by_address | vector_handler)) == 0;
+    }
+    case Kind::put:
+      return message.header_bytes == message.pieces * piece_bytes &&
+             (!has_data_in_head(message) ||
+              (!has_header && message.data_bytes <= most_data_in_head));
+    case Kind::get:
+      return message.header_bytes == message.pieces * piece_bytes && !has_data;
+    case Kind::get_reply:
+      return !has_header;
+    case Kind::barrier:
+      return !has_header && !has_data && message.code < most_barrier_rounds;
+    case Kind::rmw:
+    case Kind::rmw_reply:
+    case Kind::count:
+    case Kind::done:
+    case Kind::fence:
+    case Kind::gather:
+      return !has_header && !has_data;
+  }
+  return false;
 }
 
 }  // namespace shima::lapi

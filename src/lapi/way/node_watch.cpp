@@ -39,7 +39,7 @@ bool NodeTransport::look_at_peers() {
       peer.watched = true;
       by_clock |= peer.process.descriptor() < 0;
       if (!peer.process.has_ended()) continue;
-    } else if (!peer.broken) {
+    } else if (standing(task) != Standing::lost) {
       continue;
     }
     peer.lost = true;

@@ -123,7 +123,8 @@ void TcpTransport::heed(const MeetingNotice& notice) {
   if (notice.task < 0 || notice.task >= number_.tasks || notice.task == number_.task) return;
   switch (notice.kind) {
     case Kind::joined:
-      return heed_joined(notice);
+      if (notice.address.endpoint_count <= ServiceAddress::most_endpoints) heed_joined(notice);
+      return;
     case Kind::connect:
       if (notice.task > number_.task) order_connection(notice.task);
       return;

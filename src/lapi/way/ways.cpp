@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "base/fault_point.h"
 #include "base/futex.h"
 #include "base/launcher.h"
 
@@ -13,6 +14,7 @@ namespace {
 using Kind = MeetingNotice::Kind;
 
 Result<std::unique_ptr<Ways>> in_started_job(const JobPlace& place, int context) {
+  fault_point(FaultPhase::lapi_join);
   SHIMA_TRY_ASSIGN(Mapping mapping, map_job_memory(place, context));
   const JobMemory memory(mapping.bytes(), place.tasks);
   return Ways::on_node(memory, place.task, {}, std::move(mapping));
@@ -56,15 +58,17 @@ Result<std::unique_ptr<Ways>> Ways::on_node(const JobMemory& memory, int task,
 Result<std::unique_ptr<Ways>> Ways::over_hosts(const ServiceAddress& place,
                                                const TaskNumber& number, const NodeOptions& options,
                                                Carrier carrier) {
+  fault_point(FaultPhase::lapi_join);
   SHIMA_TRY_ASSIGN(auto far, TcpTransport::join(place, number, carrier));
+  fault_point(FaultPhase::lapi_meet);
   Mapping mapping;
-  if (far->memory().kind == Kind::map)
+  const std::size_t len_bytes = JobMemory::region_bytes(number.tasks);
+  if (far->memory().kind == Kind::map && far->memory().memory.len_bytes == len_bytes)
     if (auto mapped = map_shared(far->memory().memory)) mapping = *std::move(mapped);
   SharedBuffer buffer;
   std::span<std::byte> region = mapping.bytes();
   if (region.empty()) {
-    SHIMA_TRY_ASSIGN(buffer,
-                     SharedBuffer::make(JobMemory::region_bytes(number.tasks), "shima-lapi"));
+    SHIMA_TRY_ASSIGN(buffer, SharedBuffer::make(len_bytes, "shima-lapi"));
     region = buffer.bytes();
   }
   SHIMA_TRY_ASSIGN(auto ways, on_node(JobMemory(region, number.tasks), number.task, options));

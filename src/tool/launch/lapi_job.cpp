@@ -92,7 +92,7 @@ class Job {
       const auto task = found - children_.begin();
       codes_[static_cast<std::size_t>(task)] =
           WIFEXITED(status) ? WEXITSTATUS(status) : exit_signalled_base + WTERMSIG(status);
-      tell_others(static_cast<int>(task));
+      tell_others(static_cast<int>(task), WIFSIGNALED(status));
     }
     return std::ranges::count(codes_, -1) > 0;
   }
@@ -104,12 +104,12 @@ class Job {
 
  private:
   // A task that has called LAPI_Init is watched by the others.
-  void tell_others(int task) const {
+  void tell_others(int task, bool by_signal) const {
     for (int context = 0; context < lapi::contexts_of_job; ++context) {
       const auto mapped = lapi::map_job_memory(place_, context);
       if (!mapped) return;
       const JobMemory memory(mapped->bytes(), place_.tasks);
-      memory.note_end(task);
+      memory.note_end(task, by_signal);
     }
   }
 
