@@ -74,6 +74,22 @@ static void forked(void) {
   puts("survives");
 }
 
+static int is_cut(void) { return access("cut", F_OK) == 0; }
+
+// The machines of the two tasks lose each other while data moves; both reach the meeting place.
+static void apart(void) {
+  lapi_cntr_t done;
+  OK(LAPI_Setcntr(hndl, &done, 0));
+  fclose(fopen("ready", "w"));
+  int rc = LAPI_SUCCESS;
+  while (rc == LAPI_SUCCESS) {
+    rc = LAPI_Put(hndl, 1 - (unsigned)task_id, large / 32, data, data, NULL, NULL, &done);
+    if (rc == LAPI_SUCCESS) rc = LAPI_Waitcntr(hndl, &done, 1, NULL);
+  }
+  CHECK(rc == LAPI_ERR_TASK_LOST && is_cut(), "the error %d", rc);
+  fprintf(stderr, "task %d survives\n", task_id);
+}
+
 static void* put_large(void* unused) {
   usleep(50000);
   put_to(1, large, &arrived);
@@ -106,6 +122,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "busy") == 0) busy();
   if (strcmp(what, "thread") == 0) thread();
   if (strcmp(what, "forked") == 0) forked();
+  if (strcmp(what, "apart") == 0) apart();
   OK(LAPI_Term(hndl));
   return 0;
 }

@@ -1,6 +1,8 @@
 #include "lapi/stream/connection.h"
 
 #include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -213,6 +215,24 @@ void Connection::look() {
 
 void Connection::close_if_unreachable() {
   shima::close_if_unreachable(socket_.get(), node_timeout());
+}
+
+// While the other side's window is closed, nothing is in flight, and the kernel's probes of the
+// window are acknowledged.
+std::optional<Clock::duration> Connection::unanswered() {
+  tcp_info info{};
+  socklen_t len = sizeof info;
+  if (has_ended_ || ::getsockopt(socket_.get(), IPPROTO_TCP, TCP_INFO, &info, &len) != 0) return {};
+  const auto now = Clock::now();
+  if (info.tcpi_unacked == 0 && info.tcpi_probes == 0)
+    unanswered_since_ = {};
+  else if (unanswered_since_ == Clock::time_point{})
+    unanswered_since_ = now;
+  if (unanswered_since_ == Clock::time_point{})
+    return info.tcpi_notsent_bytes != 0 || has_gathered() ? std::optional(Clock::duration::zero())
+                                                          : std::nullopt;
+  return std::min<Clock::duration>(now - unanswered_since_,
+                                   std::chrono::milliseconds(info.tcpi_last_ack_recv));
 }
 
 void Connection::abort() {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -56,6 +57,7 @@ class Connection final : public Stream {
     return has_ended_.load(std::memory_order_seq_cst);
   }
   void close_if_unreachable() override;
+  [[nodiscard]] std::optional<Clock::duration> unanswered() override;
   void abort() override;
   void finish() override;
   [[nodiscard]] bool is_kernels() const override { return true; }
@@ -109,6 +111,8 @@ class Connection final : public Stream {
   bool wants_large_ = false;
   bool is_stream_ = false;
   bool after_large_ = false;
+
+  Clock::time_point unanswered_since_;
 };
 
 }  // namespace shima::lapi

@@ -7,7 +7,10 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <optional>
 #include <span>
+
+#include "base/clock.h"
 
 namespace shima::lapi {
 
@@ -50,6 +53,10 @@ class Stream {
   [[nodiscard]] virtual bool has_ended() const = 0;
   // Ends if the other machine does not answer, or the other task does not receive for as long.
   virtual void close_if_unreachable() = 0;
+  // For how long the other machine has acknowledged nothing, although something is to be
+  // acknowledged; nothing if all has been, or if that is not known. A task that does not receive
+  // does not make its machine silent. One thread at a time asks, about every second.
+  [[nodiscard]] virtual std::optional<Clock::duration> unanswered() { return {}; }
   // Ends both directions at once.
   virtual void abort() = 0;
   // Ends the own direction; what has been sent still arrives.

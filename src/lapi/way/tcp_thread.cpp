@@ -20,6 +20,7 @@ using Kind = MeetingNotice::Kind;
 constexpr std::int64_t gather_us = 50;
 constexpr std::int64_t duty_us = 1000;
 constexpr std::int64_t check_ends_us = 50'000;
+constexpr std::int64_t check_answers_us = 500'000;
 
 }  // namespace
 
@@ -30,6 +31,7 @@ void TcpTransport::run() {
     if (stopping_) return;
     if (gather_clock_ || !on_duty_) send_gathered();
     if (has_ends_) check_ends();
+    if (awaits_answers_) check_answers();
     think_about_duty();
     std::vector<int> unreachable;
     {
@@ -44,7 +46,8 @@ void TcpTransport::run() {
 std::int64_t TcpTransport::patience_us() {
   if (gather_clock_) return gather_us;
   if (!on_duty_ && !is_resting_) return duty_us;
-  return has_ends_ ? check_ends_us : -1;
+  if (has_ends_) return check_ends_us;
+  return awaits_answers_ ? check_answers_us : -1;
 }
 
 void TcpTransport::wait() {
@@ -176,6 +179,28 @@ void TcpTransport::lose(int task) {
   there.is_lost.store(true, std::memory_order_seq_cst);
   changed();
   events_.on_lost(task);
+}
+
+// Ends connections to machines that do not answer. The kernel itself gives up after about 15
+// minutes while something is being sent; TCP_USER_TIMEOUT would also end a connection to a task
+// that does not receive.
+void TcpTransport::check_answers() {
+  const auto now = Clock::now();
+  if (now < next_check_of_answers_) return;
+  next_check_of_answers_ = now + std::chrono::microseconds(check_answers_us);
+  awaits_answers_.store(false, std::memory_order_seq_cst);  // before looking
+  bool waits = false;
+  for (std::size_t i = 0; i < open_count_.load(); ++i) {
+    Stream& stream = *open_[i].load();
+    const auto silent = stream.unanswered();
+    waits |= silent.has_value();
+    if (!silent || *silent < node_timeout()) continue;
+    log(LogLevel::error, "LAPI: the machine of task {} has not answered for {} s", stream.task(),
+        node_timeout().count());
+    stream.abort();
+    note_end(stream.task());
+  }
+  if (waits) awaits_answers_ = true;
 }
 
 // A task whose connection has ended has left or is lost; if the meeting place says neither, it

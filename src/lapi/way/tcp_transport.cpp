@@ -60,6 +60,7 @@ std::size_t TcpTransport::push(int task, std::span<const iovec> pieces) {
   const bool is_reply = in_round_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   const bool had_room = stream->has_room();
   const std::size_t taken = stream->push(pieces, is_reply);
+  await_answers();
   if (!stream->has_room()) {  // look() finds out when there is room
     if (had_room) wake_sleeper();
     return taken;

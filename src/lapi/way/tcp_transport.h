@@ -165,6 +165,11 @@ class TcpTransport : public Transport {
   void check_ends();
   void note_end(int task);
   void changed();
+  // Something has been sent: looks from time to time whether the other machine answers.
+  void await_answers() {
+    if (!awaits_answers_.load(std::memory_order_seq_cst) && !awaits_answers_.exchange(true)) kick();
+  }
+  void check_answers();
 
   TaskNumber number_;
   UniqueFd epoll_;
@@ -204,7 +209,9 @@ class TcpTransport : public Transport {
   std::atomic<bool> is_called_{false};
   std::atomic<std::uint64_t> attendances_{0};
   std::uint64_t seen_attendances_ = 0;
-  std::atomic<bool> has_ends_{false};  // some connection has ended, and it is not known why
+  std::atomic<bool> awaits_answers_{false};
+  Clock::time_point next_check_of_answers_;  // the thread's
+  std::atomic<bool> has_ends_{false};        // some connection has ended, and it is not known why
   std::atomic<bool> stopping_{false};
   std::atomic<bool> has_left_{false};
   std::thread thread_;
