@@ -2,13 +2,14 @@
 # FLAVOURS: none
 # TIMEOUT: 120
 """The meeting place of a LAPI job refuses strangers: wrong secrets with one line, and ten thousand connections that never
-speak leave its memory flat; the job goes on. Two tasks with one number are an error. Programs that start with randomized
+speak leave its memory flat; the job goes on. So does the socket at which a task listens for others. Two tasks with one number are an error. Programs that start with randomized
 addresses, as over ssh, get the addresses of the others."""
 
 import os
 import pathlib
 import re
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -19,14 +20,18 @@ LIBRARIES = os.path.join(os.environ["SHIMA_BUILD_DIR"], "lib")
 SILENT = 10_000
 AT_ONCE = 500
 GROWTH_KIB = 2048
+STRANGERS = 100
 
 
 def compile_task():
     pathlib.Path("task.c").write_text("""#include <lapi.h>
         #include <stdio.h>
-        int main(void) { lapi_info_t info = {}; lapi_handle_t handle = 0; static int variable;
+        #include <unistd.h>
+        int main(int argc, char** argv) { (void)argv; lapi_info_t info = {}; lapi_handle_t handle = 0; static int variable;
           printf("%p %p\\n", (void*)main, (void*)&variable);
-          return LAPI_Init(&handle, &info) == LAPI_SUCCESS && LAPI_Gfence(handle) == LAPI_SUCCESS && LAPI_Term(handle) == LAPI_SUCCESS ? 0 : 1; }""")
+          if (LAPI_Init(&handle, &info) != LAPI_SUCCESS) return 1;
+          while (argc > 1) { puts("ready"); fflush(stdout); pause(); }
+          return LAPI_Gfence(handle) == LAPI_SUCCESS && LAPI_Term(handle) == LAPI_SUCCESS ? 0 : 1; }""")
     sanitize = [f"-fsanitize={os.environ['SHIMA_SANITIZE'].replace('+', ',')}"] if os.environ.get("SHIMA_SANITIZE") else []
     subprocess.run(["cc", "task.c", "-o", "task", *sanitize, f"-I{SOURCES}/include", f"-L{LIBRARIES}",
                     f"-Wl,-rpath,{LIBRARIES}", "-llapi"], check=True)
@@ -82,6 +87,51 @@ def check_numbers():
     return problems + ([] if "do not form one job" in job.stderr else [f"no reason: {job.stderr}"])
 
 
+def listening_endpoints(pid):
+    """Where the process listens, as /proc/net/tcp says it (IPv4)."""
+    sockets = set()
+    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            sockets.add(os.readlink(entry))
+        except OSError:
+            pass  # closed meanwhile
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if words[3] == "0A" and f"socket:[{words[9]}]" in sockets:
+            address, port = words[1].split(":")
+            yield socket.inet_ntoa(bytes.fromhex(address)[::-1]), int(port, 16)
+
+
+def check_task():
+    """The socket at which a task listens for others: neither memory nor descriptors for ten thousand strangers."""
+    command = "PMI_RANK=0 PMI_SIZE=1 ./task wait & echo $!; wait $!"
+    job = subprocess.Popen([SHIMA, "run", "--lapi", "sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    task = int(job.stdout.readline())
+    while job.stdout.readline().strip() != "ready":
+        pass
+    descriptors = lambda: len(os.listdir(f"/proc/{task}/fd"))
+    before, most = descriptors(), 0
+    endpoint = next(listening_endpoints(task))
+    open_silent(endpoint, AT_ONCE)
+    memory = memory_kib(task)
+    kept = []
+    for _ in range(0, SILENT, AT_ONCE):
+        kept = [socket.create_connection(endpoint) for _ in range(AT_ONCE)]  # closes the former ones
+        most = max(most, descriptors())
+    grown = memory_kib(task) - memory
+    print(f"{SILENT} silent connections to a task: {grown} KiB and {most - before} descriptors more")
+    problems = [f"{SILENT} silent connections to a task cost {grown} KiB"] if grown > GROWTH_KIB else []
+    problems += [f"a task has {most - before} descriptors of strangers"] if most - before > STRANGERS else []
+    for words in (b"x" * 16, b"\0" * 4096):
+        if not is_refused(endpoint, words):
+            problems.append(f"a task has not refused {words[:20]}")
+    del kept
+    os.kill(task, signal.SIGTERM)
+    _, errors = job.communicate(timeout=60)
+    return problems + ([] if errors.count("without the secret") == 1 else [f"not one line about strangers: {errors}"])
+
+
 RANDOMIZED = """import ctypes, os
 ctypes.CDLL(None).personality(0)
 os.execv("./task", ["./task"])
@@ -98,7 +148,7 @@ def check_addresses():
 def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     compile_task()
-    problems = check_strangers() + check_numbers() + check_addresses()
+    problems = check_strangers() + check_task() + check_numbers() + check_addresses()
     print("\n".join(problems), file=sys.stderr)
     return 1 if problems else 0
 

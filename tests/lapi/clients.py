@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# FLAVOURS: none
+# TIMEOUT: 240
+# PROCESSORS: 2
+"""Programs as others write them from the manual pages of LAPI (clients): one to four tasks on one host, in one address space
+and over two hosts."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.environ["SHIMA_SOURCE_DIR"], "tests/lapi"))
+from jobs_lib import SANITIZE, SOURCES, WAYS, command_of, compile_program
+from two_hosts import TwoHosts, Unavailable
+
+GUARD_S = 60
+
+
+def check(way, hosts, tasks, program):
+    try:
+        job = subprocess.run(command_of(way, hosts, tasks, [f"./{program}"]), capture_output=True, text=True, errors="replace",
+                             timeout=GUARD_S, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired as late:
+        return [f"{program}, {way}, {tasks} tasks: does not end\n{(late.stderr or b'').decode(errors='replace')[-3000:]}"]
+    return [] if job.returncode == 0 else [f"{program}, {way}, {tasks} tasks: {job.returncode}\n{(job.stdout + job.stderr)[-3000:]}"]
+
+
+def main():
+    sources = sorted(path.name for path in pathlib.Path(SOURCES, "tests/lapi/clients").iterdir() if path.suffix in (".c", ".cpp"))
+    programs = [source.partition(".")[0] for source in sources]
+    for source, program in zip(sources, programs):
+        compile_program(f"clients/{source}", program)
+    problems = []
+    try:
+        with TwoHosts() as hosts:
+            for way in WAYS:
+                if SANITIZE and way == "one space":
+                    continue
+                begun = time.monotonic()
+                for program in programs:
+                    for tasks in (1, 2, 3, 4):
+                        problems += check(way, hosts, tasks, program)
+                print(f"{way}: {time.monotonic() - begun:.1f} s", flush=True)
+    except Unavailable as reason:
+        print(f"skipped: {reason}")
+        return 77
+    print("\n".join(problems), file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# FLAVOURS: none
+# TIMEOUT: 240
+# PROCESSORS: 2
+"""Transfers of every size up to 64 MiB between two tasks: copied between processes, by pointers in one address space, and by
+TCP between hosts."""
+
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.environ["SHIMA_SOURCE_DIR"], "tests/lapi"))
+from jobs_lib import SANITIZE, WAYS, command_of, compile_program
+from two_hosts import TwoHosts, Unavailable
+
+
+def main(sizes_mib=((64, 64),), guard_s=120):
+    """Each pair: memory, and the longest transfer."""
+    compile_program("sizes.c", "sizes")
+    problems = []
+    try:
+        with TwoHosts() as hosts:
+            for way in WAYS:
+                if SANITIZE and way == "one space":
+                    continue
+                for memory, most in sizes_mib:
+                    begun = time.monotonic()
+                    job = subprocess.run(command_of(way, hosts, 2, ["./sizes", str(memory), str(most)]), capture_output=True, text=True,
+                                         timeout=guard_s, stdin=subprocess.DEVNULL)
+                    print(f"{way}, {most} MiB: {job.returncode}, {time.monotonic() - begun:.1f} s", flush=True)
+                    if job.returncode != 0:
+                        problems.append(f"{way}, {most} MiB: {job.returncode}\n{(job.stdout + job.stderr)[-3000:]}")
+    except Unavailable as reason:
+        print(f"skipped: {reason}")
+        return 77
+    print("\n".join(problems), file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
