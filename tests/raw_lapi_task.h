@@ -53,7 +53,7 @@ class RawTask {
     std::size_t at = 0;
     while (got_.size() - at >= message_head_bytes) {
       Message head;
-      std::memcpy(&head, got_.data() + at, message_head_bytes);
+      std::memcpy(static_cast<void*>(&head), got_.data() + at, message_head_bytes);
       if (head.kind == kind && head.ticket == ticket) return true;
       const std::uint64_t len = message_head_bytes + head.header_bytes + head.data_bytes;
       if (len > got_.size() - at) return false;
