@@ -150,8 +150,13 @@ Status Engine::copy(int task, Direction direction, const Pieces& here, const Pie
     case Reach::none:
       return fail(Code::peer_lost,
                   fmt::format("the memory of task {} cannot be reached (any more)", task));
-    case Reach::copy:
-      return way(task).copy(task, direction, here.all(), there.all());
+    case Reach::copy: {
+      const Status copied = way(task).copy(task, direction, here.all(), there.all());
+      if (copied) return {};
+      return fail(copied.error().code,
+                  fmt::format("the memory of task {}: {}", task, copied.error().what.c_str()),
+                  copied.error().sys_errno);
+    }
     case Reach::pointer:
       break;
   }

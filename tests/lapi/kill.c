@@ -33,6 +33,7 @@ static void die_in(const char* where) {
 
 static void on_error(lapi_handle_t* handle, int* code, lapi_err_t* type, int* own, int* source) {
   (void)handle, (void)own;
+  if (*type == USER_ERR) return;  // the other survivor has not registered its handlers yet
   CHECK(*code == LAPI_ERR_TASK_LOST && *type == COM_ERR, "error handler: code %d", *code);
   handler_at = now();
   lost_task = *source;
@@ -59,6 +60,15 @@ static void* on_survivor(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulon
   CHECK(*uhdr_len == 4 && memcmp(uhdr, "live", 4) == 0 && *msg_len == 0, "a survivor's message");
   *completion = NULL;
   __atomic_add_fetch(&came, 1, __ATOMIC_SEQ_CST);
+  return NULL;
+}
+
+static volatile int is_partner_ready;
+static void* on_ready(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong* msg_len,
+                      compl_hndlr_t** completion, void** user_info) {
+  (void)handle, (void)uhdr, (void)uhdr_len, (void)msg_len, (void)user_info;
+  *completion = NULL;
+  is_partner_ready = 1;
   return NULL;
 }
 
@@ -152,6 +162,11 @@ static void survive(void) {
   FAILS(LAPI_ERR_TASK_LOST, "task", LAPI_Address_init(hndl, words, table));
   lapi_cntr_t done;
   OK(LAPI_Setcntr(hndl, &done, 0));
+  while (!is_partner_ready && now() < until) {
+    OK(LAPI_Amsend(hndl, partner, (void*)3, NULL, 0, NULL, 0, NULL, NULL, NULL));
+    usleep(2000);
+  }
+  OK(LAPI_Amsend(hndl, partner, (void*)3, NULL, 0, NULL, 0, NULL, NULL, NULL));
   for (int i = 0; i < 100; ++i)
     OK(LAPI_Amsend(hndl, partner, (void*)2, (void*)"live", 4, NULL, 0, NULL, NULL, &done));
   OK(LAPI_Waitcntr(hndl, &done, 100, NULL));
@@ -178,6 +193,7 @@ int main(int argc, char** argv) {
   begin_with(on_error, 0);
   OK(LAPI_Addr_set(hndl, (void*)on_header, 1));
   OK(LAPI_Addr_set(hndl, (void*)on_survivor, 2));
+  OK(LAPI_Addr_set(hndl, (void*)on_ready, 3));  // the last one
   const int knows = work();
   if (!is_victim()) {
     CHECK(knows, "the victim is not lost");
