@@ -56,11 +56,10 @@ Engine::Engine(std::unique_ptr<Ways> ways, const EngineOptions& options)
       tasks_(ways->tasks()),
       ways_(std::move(ways)),
       sleeps_at_once_(ways_->polls_sockets()),
+      cores_(CpuMask::own().count()),
       bell_(ways_->bell()),
       completions_(std::max(options_.completion_threads, 1), this),
-      peers_(static_cast<std::size_t>(tasks_)) {
-  may_spin_ = !sleeps_at_once_ && tasks_ <= CpuMask::own().count();
-}
+      peers_(static_cast<std::size_t>(tasks_)) {}
 
 Result<std::unique_ptr<Engine>> Engine::start(std::unique_ptr<Ways> ways,
                                               const EngineOptions& options) {
@@ -195,7 +194,8 @@ Status Engine::wait(Ready ready, Judge judge) {
   const Attendance here(*this);
   constexpr int spins = 4000;
   const int yields = sleeps_at_once_ ? 1 : 3;
-  for (int i = 0; may_spin_ && i < spins; ++i) {
+  const bool may_spin = this->may_spin();
+  for (int i = 0; may_spin && i < spins; ++i) {
     if (poll()) i = 0;
     if (ready()) return {};
     relax_core();
@@ -300,7 +300,7 @@ void Engine::probe(lapi_cntr_t* counter) {
     return;
   }
   note_loop();
-  const unsigned patience = may_spin_ ? 2000 : 0;
+  const unsigned patience = may_spin() ? 2000 : 0;
   const unsigned yields = sleeps_at_once_ ? 100 : 1000;
   if (own.idle_rounds < patience + yields) {
     if (++own.idle_rounds <= patience) return;

@@ -142,6 +142,8 @@ class Engine {
   void note_loop();
   void note_polling();
   [[nodiscard]] bool is_polled();
+  // Whether each task of this node has a core to wait on.
+  [[nodiscard]] bool may_spin() { return !sleeps_at_once_ && ways_->tasks_here() <= cores_; }
 
   // Sending (operate.cpp).
   [[nodiscard]] Status check_target(int task);
@@ -204,10 +206,10 @@ class Engine {
 
   EngineOptions options_;
   int tasks_;
-  bool may_spin_ = false;
   std::unique_ptr<Ways> ways_;
   // Each poll of a socket is a system call, and the sender may need this core.
   bool sleeps_at_once_;
+  int cores_;
   Bell& bell_;
   Handlers handlers_;
   Operations operations_;

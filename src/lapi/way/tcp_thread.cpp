@@ -70,6 +70,7 @@ void TcpTransport::serve_sockets() {
   if (!is_attended()) return events_.serve();
   on_duty_.store(false, std::memory_order_seq_cst);
   seen_attendances_ = attendances_.load();
+  if (fabric_) wake_sleeper();  // what this thread has taken from a fabric wakes no other
 }
 
 // Whether a thread of the program receives, or none shall.

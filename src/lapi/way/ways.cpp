@@ -156,27 +156,22 @@ void Ways::bell_changed() {
   if (far_) far_->look_at_bell();
 }
 
-int Ways::tasks_here() const {
+// Computed again when a task has appeared.
+int Ways::tasks_here() {
   if (!far_) return tasks_;
+  const std::uint64_t changes = near_->changes();
+  const std::uint64_t known = known_here_.load();
+  if (known >> 32 == changes) return static_cast<int>(known & 0xffffffff);
   int here = 0;
   for (int task = 0; task < tasks_; ++task) here += near_->is_shown(task) ? 1 : 0;
+  known_here_ = changes << 32 | static_cast<std::uint64_t>(here);
   return here;
-}
-
-// Whether no other task is near; computed again when a task has appeared.
-bool Ways::is_alone_here() {
-  const std::uint64_t changes = std::uint64_t{near_->changes()} << 1;
-  const std::uint64_t known = known_alone_.load();
-  if ((known & ~std::uint64_t{1}) == changes) return (known & 1) != 0;
-  const bool alone = tasks_here() <= 1;
-  known_alone_ = changes | (alone ? 1 : 0);
-  return alone;
 }
 
 void Ways::sleep(std::uint32_t seen, std::uint32_t limit_us, FunctionRef<bool()> stays) {
   if (far_) far_->flush();
   Event& word = bell().attendants;
-  if (far_ && is_alone_here() && far_->begin_sleep()) {
+  if (far_ && tasks_here() <= 1 && far_->begin_sleep()) {
     if (word.word.load(std::memory_order_seq_cst) == seen && stays()) far_->sleep(limit_us);
     return far_->end_sleep();
   }

@@ -62,7 +62,7 @@ class Ways {
   // Whether each poll for far tasks is a system call.
   [[nodiscard]] bool polls_sockets() const { return far_ && !far_->is_polled_cheaply(); }
   // How many tasks compete for the cores of this node, as far as that is known.
-  [[nodiscard]] int tasks_here() const;
+  [[nodiscard]] int tasks_here();
   // Grows whenever a task appears or leaves.
   [[nodiscard]] std::uint32_t changes() const {
     return near_->changes() + (far_ ? far_->changes() : 0);
@@ -100,7 +100,6 @@ class Ways {
  private:
   Ways(std::unique_ptr<NodeTransport> near, int task, int tasks)
       : near_(std::move(near)), task_(task), tasks_(tasks) {}
-  [[nodiscard]] bool is_alone_here();
 
   Mapping mapping_;  // these outlive near_
   SharedBuffer buffer_;
@@ -108,8 +107,8 @@ class Ways {
   std::unique_ptr<TcpTransport> far_;
   int task_;
   int tasks_;
-  std::atomic<std::uint64_t> known_alone_{
-      0};  // changes of near_, and whether no other task is near
+  // Changes of near_ and tasks_here() since then; at first none that can be.
+  std::atomic<std::uint64_t> known_here_{~std::uint64_t{0}};
 };
 
 }  // namespace shima::lapi
