@@ -96,9 +96,10 @@ Result<Caches> caches_of(Channel& channel, const Result<LogicalFile>& file, Togg
   const auto told_apart = yes_or_no(told);
   if (told_apart == true) return Caches::apart;
   if (channel.messenger() == nullptr) return Caches::one;
-  const auto mine =
-      file ? Result<CacheFacts>(CacheFacts{file->close_to_open() ? 1U : 0U, file->local_identity()})
-           : std::unexpected(file.error());
+  const auto mine = caught([&]() -> Result<CacheFacts> {
+    SHIMA_TRY(status_of(file));
+    return CacheFacts{file->close_to_open() ? 1U : 0U, file->local_identity()};
+  });
   SHIMA_TRY_ASSIGN(const auto all, exchange_values(channel, mine));
   CacheFacts joined = all.front();
   for (std::size_t i = 1; i < all.size(); ++i) joined = join(joined, all[i]);

@@ -5,7 +5,7 @@
 
 inject_calls.c is run on one host, in one address space, and over two hosts (bench/two_hosts.py), with the library of
 inject_calls_lib.c preloaded. SHIMA_INJECT_STRIDE selects every n-th site (all sites: 1, as
-tests/soak/inject_calls.sh does).
+tests/soak/inject_calls.sh does), SHIMA_INJECT_REACH some of "one space two".
 """
 
 import os
@@ -18,6 +18,7 @@ sys.path.insert(0, str(SOURCE / "bench"))
 from two_hosts import TwoHosts, Unavailable
 
 STRIDE = os.environ.get("SHIMA_INJECT_STRIDE", "8")
+REACHES = os.environ.get("SHIMA_INJECT_REACH", "one space two").split()
 LIMIT_S = int(os.environ.get("SHIMA_INJECT_LIMIT_S", "100"))
 SKIP = 77
 
@@ -44,9 +45,13 @@ def main():
     arguments = [mpiexec, "-n", "3"]
     if os.environ["MPI_FAMILY"] == "openmpi":
         arguments += ["--oversubscribe", "--allow-run-as-root"]
-    codes = [subprocess.run([*arguments, *command("one", offset)], timeout=LIMIT_S).returncode]
-    if not os.environ["SHIMA_SANITIZE"]:  # programs with sanitizers cannot be tasks
+    codes = []
+    if "one" in REACHES:
+        codes.append(subprocess.run([*arguments, *command("one", offset)], timeout=LIMIT_S).returncode)
+    if "space" in REACHES and not os.environ["SHIMA_SANITIZE"]:  # programs with sanitizers cannot be tasks
         codes.append(subprocess.run([*arguments, *command("space", offset, "--one-space")], timeout=LIMIT_S).returncode)
+    if "two" not in REACHES:
+        return 1 if any(codes) else 0
     try:
         with TwoHosts() as hosts:
             codes.append(hosts.run_mpi(mpiexec, 4, command("two", offset), timeout=LIMIT_S).returncode)

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <string_view>
 
 namespace shima {
 namespace {
@@ -82,12 +83,16 @@ std::uint64_t local_identity(int fd) {
   if (!is_local(fd) || ::fstatfs(fd, &system) != 0 ||
       ::statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &facts) != 0)
     return 0;
-  std::array<int, 2> system_id{};
-  std::memcpy(system_id.data(), &system.f_fsid, sizeof system_id);
-  return std::hash<std::string>()(fmt::format(
-             "{} {} {} {} {} {} {}", system_id[0], system_id[1], facts.stx_dev_major,
-             facts.stx_dev_minor, facts.stx_ino, facts.stx_btime.tv_sec, facts.stx_btime.tv_nsec)) |
-         1;
+  static_assert(sizeof system.f_fsid == sizeof(std::uint64_t));
+  std::array<std::uint64_t, 6> parts{0,
+                                     facts.stx_dev_major,
+                                     facts.stx_dev_minor,
+                                     facts.stx_ino,
+                                     static_cast<std::uint64_t>(facts.stx_btime.tv_sec),
+                                     facts.stx_btime.tv_nsec};
+  std::memcpy(parts.data(), &system.f_fsid, sizeof system.f_fsid);
+  const std::string_view bytes(reinterpret_cast<const char*>(parts.data()), sizeof parts);
+  return std::hash<std::string_view>()(bytes) | 1;
 }
 
 Result<int> open_anew(int fd, int flags, const std::string& path) {
