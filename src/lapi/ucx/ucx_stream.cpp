@@ -7,9 +7,6 @@
 #include <cstring>
 #include <thread>
 
-#include "base/log.h"
-#include "lapi/stream/careful_copy.h"
-
 namespace shima::lapi {
 namespace {
 
@@ -19,8 +16,6 @@ constexpr std::size_t most_gathered_piece = std::size_t{8} << 10;
 // While UCX has so many frames, small messages are gathered.
 constexpr int busy_from = 2;
 constexpr int most_sending = 8;
-// Data of this size may lie anywhere.
-constexpr std::size_t careful_from_bytes = std::size_t{16} << 10;
 
 }  // namespace
 
@@ -56,36 +51,24 @@ std::size_t UcxStream::push(std::span<const iovec> pieces, bool is_reply) {
   if (is(State::plain)) return connection_.push(pieces, is_reply);
   if (!is(State::open)) return 0;
   const std::lock_guard hold(sending_);
-  const std::size_t total = length_of(pieces);
-  const bool waits = shall_wait(total);
-  sends_large_ |= total >= careful_from_bytes;
+  const bool waits = shall_wait(length_of(pieces));
   std::size_t taken = 0;
   for (const iovec& piece : pieces) {
     for (std::size_t done = 0; done < piece.iov_len;) {
       if (!chunk_ && (is_full() || has_closed())) return taken;
       if (!chunk_) chunk_ = worker_.make_chunk();
       const std::size_t part = std::min(UcxChunk::capacity - chunk_->len, piece.iov_len - done);
-      fill(static_cast<const std::byte*>(piece.iov_base) + done, part);
+      std::memcpy(chunk_->bytes.data() + chunk_->len,
+                  static_cast<const std::byte*>(piece.iov_base) + done, part);
+      chunk_->len += part;
       done += part;
       taken += part;
       if (chunk_->len == UcxChunk::capacity) send_chunk();
     }
   }
-  sends_large_ = false;
   if (!waits) send_chunk();
   has_gathered_ = chunk_ != nullptr;
   return taken;
-}
-
-// Memory that cannot be read gives zeros: the stream must go on.
-void UcxStream::fill(const std::byte* bytes, std::size_t len_bytes) {
-  std::byte* const room = chunk_->bytes.data() + chunk_->len;
-  if (!copy_carefully(room, bytes, len_bytes, sends_large_)) {
-    log(LogLevel::error, "LAPI: the memory at {} cannot be read; task {} gets zeros",
-        static_cast<const void*>(bytes), task());
-    std::memset(room, 0, len_bytes);
-  }
-  chunk_->len += len_bytes;
 }
 
 void UcxStream::send_chunk(bool is_last) {
@@ -156,7 +139,6 @@ bool UcxStream::arrive(const UcxFrame& frame, const UcxArrivals::Bytes& bytes) {
 
 std::size_t UcxStream::pull(std::span<const iovec> pieces) {
   if (is(State::plain)) return connection_.pull(pieces);
-  receives_large_ |= length_of(pieces) >= careful_from_bytes;
   std::size_t taken = 0;
   for (const iovec& piece : pieces) {
     for (std::size_t done = 0; done < piece.iov_len;) {
@@ -167,17 +149,12 @@ std::size_t UcxStream::pull(std::span<const iovec> pieces) {
       }
       if (ready.empty()) return taken;
       const std::size_t part = std::min(ready.size(), piece.iov_len - done);
-      if (!copy_carefully(static_cast<std::byte*>(piece.iov_base) + done, ready.data(), part,
-                          receives_large_))
-        log(LogLevel::error,
-            "LAPI: {} bytes from task {} are dropped: their memory cannot be written", part,
-            task());
+      std::memcpy(static_cast<std::byte*>(piece.iov_base) + done, ready.data(), part);
       done += part;
       taken += part;
       take(part);
     }
   }
-  receives_large_ = false;
   return taken;
 }
 

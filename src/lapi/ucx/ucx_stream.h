@@ -76,7 +76,6 @@ class UcxStream final : public Stream {
   // Sending; the caller holds sending_.
   [[nodiscard]] bool is_full() const;
   [[nodiscard]] bool shall_wait(std::size_t len_bytes);
-  void fill(const std::byte* bytes, std::size_t len_bytes);
   void send_chunk(bool is_last = false);
 
   void take(std::size_t len_bytes);
@@ -100,14 +99,12 @@ class UcxStream final : public Stream {
   std::unique_ptr<UcxChunk> chunk_;  // is being filled
   std::uint64_t next_number_ = 0;
   Clock::time_point last_push_;
-  bool sends_large_ = false;  // until the last byte of large data
   std::atomic<bool> has_gathered_{false};
   std::atomic<int> sending_count_{0};
 
   UcxArrivals arrivals_;  // under the worker's lock
   std::atomic<std::size_t> arrived_bytes_{0};
   std::atomic<bool> is_complete_{false};
-  bool receives_large_ = false;  // until the last byte of large data
 };
 
 }  // namespace shima::lapi
