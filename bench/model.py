@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Compares the model of `shima simulate` with measured collective calls.
 
-The values of the machine are measured first: rates by bench/mpi/model_cells.c, and costs by calls in
-which they decide (COSTS; none of them is a cell of the grid). Then cells are measured: numbers of
-hosts and ranks, pieces, bytes, reads and writes, each with every strategy, in several jobs. `shima
-simulate` estimates the same cells with the values of the machine. Prints the errors and how often the
-strategy that is estimated first is also measured first; the same for one job as an estimate of the
-others, which no model can surpass; and draws a page. Each result is stored as soon as it is there; a
-further run continues, so the command may be interrupted.
+The values of the machine are measured first: each by calls in which it decides (COSTS; none of them
+is a cell of the grid). Then cells are measured: numbers of hosts and ranks, pieces, bytes, reads and
+writes, each with every strategy, in several jobs. `shima simulate` estimates the same cells with the
+values of the machine. Prints the errors and how often the strategy that is estimated first is also
+measured first; the same for one job as an estimate of the others, which is the error of the measurement
+itself; and draws a page. Each result is stored as soon as it is there; a further run continues, so the
+command may be interrupted.
 
     bench/model.py --cells 40            40 random cells of the grid, then the report
     bench/model.py --report              the report alone
@@ -25,10 +25,12 @@ import math
 import os
 import pathlib
 import random
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 import two_hosts
 from lib import picture, runner, subjects
@@ -42,6 +44,8 @@ MOST_BYTES, MOST_PIECES = 256 << 20, 1 << 20  # of all ranks
 LIMIT_ERROR, LIMIT_FIRST = 0.20, 0.90
 EVEN = 1.10  # strategies whose times differ by less are equally good
 CALLS_FOR_COSTS = 15  # in a job
+TRIES, MOST_BY_OTHERS = 4, 0.08  # jobs, while other processes use more of the processors
+MOST_LOG = 0.5  # one disturbed call decides no value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,31 +76,59 @@ def grid(most_hosts):
             yield cell
 
 
-# The calls in which a cost decides, in the order in which costs are found. All sizes are none of the
+# The calls in which a value decides, in the order in which values are found. All sizes are none of the
 # grid's, so that no call is judged that has been used to find a value.
 COSTS = {
+    "disk_mb_s": [(Cell(1, 4, "blocks", 64, 2 << 20, "write"), "independent"),
+                  (Cell(2, 4, "columns", 131072, 2 << 20, "write"), "independent")],
+    "cache_mb_s": [(Cell(1, 4, "blocks", 64, 2 << 20, "read"), "independent"),
+                   (Cell(2, 4, "columns", 65536, 2 << 20, "read"), "independent")],
+    "copy_mb_s": [(Cell(1, 4, "columns", 16384, 2 << 20, "write"), "disk_directed"),
+                  (Cell(1, 4, "columns", 16384, 2 << 20, "read"), "disk_directed"),
+                  (Cell(1, 8, "columns", 16384, 512 << 10, "read"), "two_phase")],
     "io_us": [(Cell(1, 2, "columns", 1024, 512 << 10, "write"), "independent"),
               (Cell(1, 8, "columns", 64, 128 << 10, "write"), "independent"),
-              (Cell(1, 8, "columns", 1024, 512 << 10, "read"), "independent")],
-    "meeting_us": [(Cell(1, 2, "blocks", 8, 8, "write"), "independent")],
+              (Cell(1, 8, "columns", 1024, 512 << 10, "read"), "independent"),
+              (Cell(2, 16, "columns", 1024, 256 << 10, "write"), "independent"),
+              (Cell(4, 8, "irregular", 1024, 512 << 10, "write"), "independent"),
+              (Cell(2, 4, "columns", 4096, 512 << 10, "read"), "independent")],
+    "meeting_us": [(Cell(1, 2, "blocks", 8, 8, "write"), "independent"),
+                   (Cell(1, 2, "columns", 16384, 32 << 10, "write"), "disk_directed")],
     "turn_us": [(Cell(1, 8, "blocks", 8, 8, "write"), "independent"),
-                (Cell(1, 16, "blocks", 8, 8, "write"), "independent")],
+                (Cell(1, 16, "blocks", 8, 8, "write"), "independent"),
+                (Cell(1, 32, "blocks", 8, 8, "write"), "independent")],
     "round_us": [(Cell(2, 2, "blocks", 8, 8, "write"), "independent"),
-                 (Cell(2, 8, "blocks", 8, 8, "write"), "independent")],
+                 (Cell(2, 8, "blocks", 8, 8, "write"), "independent"),
+                 (Cell(4, 4, "blocks", 8, 8, "write"), "independent"),
+                 (Cell(4, 16, "blocks", 8, 8, "write"), "independent")],
     "piece_ns": [(Cell(1, 2, "columns", 64, 4 << 20, "write"), "disk_directed"),
-                 (Cell(1, 2, "columns", 64, 4 << 20, "read"), "disk_directed")],
+                 (Cell(1, 2, "columns", 64, 4 << 20, "read"), "disk_directed"),
+                 (Cell(1, 8, "columns", 64, 512 << 10, "write"), "two_phase"),
+                 (Cell(2, 4, "columns", 64, 512 << 10, "write"), "subgroup")],
     "list_piece_ns": [(Cell(1, 2, "irregular", 64, 4 << 20, "write"), "disk_directed"),
-                      (Cell(1, 2, "irregular", 64, 4 << 20, "read"), "disk_directed")],
-    "sieved_piece_ns": [(Cell(1, 2, "irregular", 64, 4 << 20, "read"), "independent")],
+                      (Cell(1, 2, "irregular", 64, 4 << 20, "read"), "disk_directed"),
+                      (Cell(1, 8, "irregular", 64, 512 << 10, "read"), "disk_directed"),
+                      (Cell(2, 8, "irregular", 64, 512 << 10, "read"), "subgroup")],
+    "sieved_piece_ns": [(Cell(1, 2, "irregular", 64, 4 << 20, "read"), "independent"),
+                        (Cell(1, 8, "irregular", 64, 512 << 10, "read"), "independent")],
     "visit_us": [(Cell(1, 8, "columns", 1024, 256 << 10, "read"), "two_phase"),
-                 (Cell(1, 16, "columns", 1024, 128 << 10, "write"), "two_phase")],
+                 (Cell(1, 16, "columns", 1024, 128 << 10, "write"), "two_phase"),
+                 (Cell(1, 32, "columns", 1024, 128 << 10, "write"), "two_phase"),
+                 (Cell(1, 16, "columns", 1024, 512 << 10, "read"), "disk_directed")],
     "message_us": [(Cell(2, 8, "columns", 8192, 32 << 10, "read"), "disk_directed"),
-                   (Cell(2, 16, "columns", 1024, 32 << 10, "write"), "two_phase")],
+                   (Cell(2, 16, "columns", 1024, 32 << 10, "write"), "two_phase"),
+                   (Cell(2, 8, "columns", 1024, 32 << 10, "write"), "subgroup"),
+                   (Cell(4, 8, "columns", 1024, 32 << 10, "read"), "two_phase"),
+                   (Cell(4, 16, "irregular", 1024, 32 << 10, "write"), "disk_directed")],
     "memory_mb_s": [(Cell(1, 8, "columns", 16384, 16 << 20, "write"), "independent"),
                     (Cell(1, 8, "columns", 16384, 16 << 20, "read"), "independent"),
-                    (Cell(1, 8, "columns", 16384, 16 << 20, "write"), "disk_directed")],
+                    (Cell(1, 8, "columns", 16384, 16 << 20, "write"), "disk_directed"),
+                    (Cell(4, 4, "blocks", 64, 16 << 20, "write"), "independent")],
     "wire_mb_s": [(Cell(2, 2, "columns", 16384, 4 << 20, "write"), "disk_directed"),
-                  (Cell(2, 4, "columns", 16384, 4 << 20, "read"), "subgroup")],
+                  (Cell(2, 4, "columns", 16384, 4 << 20, "read"), "subgroup"),
+                  (Cell(4, 8, "columns", 16384, 4 << 20, "write"), "two_phase"),
+                  (Cell(2, 8, "columns", 1024, 2 << 20, "write"), "disk_directed"),
+                  (Cell(4, 16, "columns", 65536, 2 << 20, "read"), "disk_directed")],
 }
 
 
@@ -133,6 +165,25 @@ def processor_cache_mb():
 
 # --- measuring ----------------------------------------------------------------------------------
 
+class Others:
+    """What processes other than this one's children use of the processors."""
+
+    def __init__(self):
+        self.begin = self._now()
+
+    @staticmethod
+    def _now():
+        user, nice, system, _, _, irq, softirq, steal = map(
+            int, pathlib.Path("/proc/stat").read_text().split()[1:9])
+        busy_s = (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+        own_s = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        return time.monotonic(), busy_s - own_s
+
+    def share(self):
+        now, others_s = self._now()
+        return (others_s - self.begin[1]) / (now - self.begin[0]) / os.cpu_count()
+
+
 class Bench:
     def __init__(self, flavour, directory, options):
         self.flavour, self.directory, self.options = flavour, directory, options
@@ -160,22 +211,24 @@ class Bench:
         return outcome.records[0]
 
     def cell(self, cell, strategy, calls):
-        """The median seconds of a call in one job."""
-        record = self.start(cell.hosts, cell.ranks, [
-            "--op", cell.op, "--pattern", cell.pattern, "--bytes", cell.bytes, "--piece", cell.piece,
-            "--repeat", calls], f"shima_collective={strategy}")
-        return record and statistics.median(record["seconds"])
-
-    def rates(self):
-        values = self.start(1, min(2, os.cpu_count()), ["--machine"])
-        if values is None:
-            sys.exit("model: cannot measure the machine; see the messages above")
-        return values | {"processor_cache_mb": processor_cache_mb(), "shared_cores": os.cpu_count()}
+        """The median seconds of a call in one job that other processes have not disturbed, if there is one."""
+        for _ in range(TRIES):
+            others = Others()
+            record = self.start(cell.hosts, cell.ranks, [
+                "--op", cell.op, "--pattern", cell.pattern, "--bytes", cell.bytes, "--piece", cell.piece,
+                "--repeat", calls], f"shima_collective={strategy}")
+            if record is None:
+                return None
+            if others.share() < MOST_BY_OTHERS:
+                break
+            runner.say("    disturbed by other processes")
+        return statistics.median(record["seconds"])
 
 
 # --- estimating ---------------------------------------------------------------------------------
 
-def estimate(cell, strategy, machine):
+def simulated(cell, strategy, machine):
+    """What `shima simulate` tells of the call."""
     command = [str(subjects.TOOL), "simulate", "--ranks", str(cell.ranks),
                "--ranks-per-node", str(-(-cell.ranks // cell.hosts)),
                "--cores-per-node", str(os.cpu_count()), "--pattern", cell.pattern,
@@ -186,7 +239,16 @@ def estimate(cell, strategy, machine):
                           capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"model: {' '.join(command)}\n{done.stderr}")
-    return json.loads(done.stdout)["scales"][0]["estimate"]["seconds"]
+    return json.loads(done.stdout)["scales"][0]
+
+
+def estimate(cell, strategy, machine):
+    return simulated(cell, strategy, machine)["estimate"]["seconds"]
+
+
+def plan_of(scale):
+    """Equal for strategies that do the same in a cell: two_phase is disk_directed if each rank has a core."""
+    return json.dumps([scale["path"], scale["agents"], scale["sampled_agents"]])
 
 
 def solve(name, calls, machine):
@@ -195,8 +257,8 @@ def solve(name, calls, machine):
     low, high = math.log(1e-3), math.log(1e5)
     for _ in range(24):
         value = (low + high) / 2
-        error = sum(math.log(estimate(*call, machine | {name: math.exp(value)}) / seconds)
-                    for call, seconds in calls)
+        ratios = (estimate(*call, machine | {name: math.exp(value)}) / seconds for call, seconds in calls)
+        error = sum(max(-MOST_LOG, min(MOST_LOG, math.log(ratio))) for ratio in ratios)
         if (error > 0) == falls:
             low = value
         else:
@@ -204,9 +266,9 @@ def solve(name, calls, machine):
     return float(f"{math.exp(value):.4g}")
 
 
-def find_costs(store, rates):
-    """Each cost depends a little on the others, so they are found several times."""
-    machine = dict(rates)
+def find_costs(store, machine):
+    """Each value depends a little on the others, so they are found several times."""
+    machine = dict(machine)
     for _ in range(3):
         for name, calls in COSTS.items():
             times = [(call, store.seconds(*call)) for call in calls]
@@ -232,22 +294,22 @@ class Compared:
 
 
 def compare(store, cells, machine):
+    """The cells, and the error of one job as the estimate of the others that executed the same plan."""
+    results, repeated = [], []
     for cell in cells:
-        measured = {name: store.seconds(cell, name) for name in cell.strategies()}
-        measured = {name: seconds for name, seconds in measured.items() if seconds}
-        if measured:
-            yield Compared(cell, measured, {name: estimate(cell, name, machine) for name in measured})
-
-
-def repeat(store, cells):
-    """One job as the estimate of the others: the error that the measurement itself has."""
-    for cell in cells:
-        jobs = {name: store.jobs(cell, name) for name in cell.strategies()}
-        jobs = {name: seconds for name, seconds in jobs.items() if len(seconds) > 1}
-        for turn in range(min(map(len, jobs.values()), default=0)):
-            others = {name: statistics.median(seconds[:turn] + seconds[turn + 1:])
-                      for name, seconds in jobs.items()}
-            yield Compared(cell, others, {name: seconds[turn] for name, seconds in jobs.items()})
+        jobs, plans, estimated = {}, {}, {}
+        for name in cell.strategies():
+            if store.jobs(cell, name):
+                scale = simulated(cell, name, machine)
+                plans[name], estimated[name] = plan_of(scale), scale["estimate"]["seconds"]
+                jobs.setdefault(plans[name], []).extend(store.jobs(cell, name))
+        if estimated:
+            measured = {name: statistics.median(jobs[plan]) for name, plan in plans.items()}
+            results.append(Compared(cell, measured, estimated))
+        for times in jobs.values():
+            for turn, seconds in enumerate(times if len(times) > 1 else []):
+                repeated.append(abs(seconds / statistics.median(times[:turn] + times[turn + 1:]) - 1))
+    return results, repeated
 
 
 # --- showing ------------------------------------------------------------------------------------
@@ -279,6 +341,11 @@ def in_words(results):
     return f"median error {error:.0%}, the same strategy first in {first:.0%}"
 
 
+def repeated_in_words(errors):
+    return (f"one job as the estimate of the others that executed the same plan: "
+            f"median error {statistics.median(errors):.0%} of {len(errors)}")
+
+
 def draw(results, repeated, machine, path):
     groups = []
     for each in sorted(results, key=lambda r: dataclasses.astuple(r.cell)):
@@ -291,7 +358,7 @@ def draw(results, repeated, machine, path):
     lead = (f"{summary(results)[2]} calls in {len(results)} cells: {in_words(results)} "
             f"(to reach: {LIMIT_ERROR:.0%} and {LIMIT_FIRST:.0%}).")
     if repeated:
-        lead += f" One job as the estimate of the others: {in_words(repeated)}; no model can be better."
+        lead += f" For comparison, {repeated_in_words(repeated)}."
     rows = [[each.cell.name(), name, f"{each.measured[name] * 1e3:.3f}", f"{each.estimated[name] * 1e3:.3f}",
              f"{each.estimated[name] / each.measured[name]:.2f}"]
             for each in results for name in each.measured]
@@ -304,18 +371,17 @@ def draw(results, repeated, machine, path):
 
 
 def report(store, cells, options):
-    rates = store.results.get(f"machine {options.mpi}")
-    if rates is None:
+    known = store.results.get("machine")
+    if known is None:
         sys.exit("model: nothing is stored")
-    machine = find_costs(store, rates)
-    results = list(compare(store, cells, machine))
+    machine = find_costs(store, known)
+    results, repeated = compare(store, cells, machine)
     if not results:
         sys.exit("model: no cell has been measured yet")
     print(", ".join(f"{key} {value:g}" for key, value in machine.items()))
     print_errors(results)
-    repeated = list(repeat(store, cells))
     if repeated:
-        print(f"one job as the estimate of the others: {in_words(repeated)}")
+        print(repeated_in_words(repeated))
     draw(results, repeated, machine, ROOT / "build/report/model.html")
     error, first, _ = summary(results)
     return 1 if options.strict and (error > LIMIT_ERROR or first < LIMIT_FIRST) else 0
@@ -354,9 +420,8 @@ def measure_calls(bench, store, calls, repetitions, jobs):
 
 
 def measure_all(bench, store, cells, most_hosts, options):
-    key = f"machine {options.mpi}"
-    if key not in store.results:
-        store.put(key, bench.rates())
+    if "machine" not in store.results:
+        store.put("machine", {"processor_cache_mb": processor_cache_mb(), "shared_cores": os.cpu_count()})
     decisive = [call for calls in COSTS.values() for call in calls if call[0].hosts <= most_hosts]
     measure_calls(bench, store, decisive, CALLS_FOR_COSTS, max(3, options.jobs))
     measure_calls(bench, store, [(cell, name) for cell in cells for name in cell.strategies()],

@@ -1,53 +1,44 @@
-// model_cells: the time of one collective call, and the rates of the machine that a model needs.
+// model_cells: the time of one collective call.
 //
 //     model_cells --file FILE --op write|read --pattern columns|blocks|irregular --bytes BYTES
-//                 --piece BYTES --repeat N     ranks access what `shima simulate` lets them access
-//     model_cells --file FILE --machine        rates of the machine, with any number of ranks
+//                 --piece BYTES --repeat N
+//
+// Ranks access what `shima simulate` lets them access.
 //
 // Prints one JSON object. A call's time is from the moment when the last rank has entered it until
 // the last one has left it, by the clock that all hosts of this machine share; each repetition is
 // printed.
 
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 
 #include "measure.h"
 
-enum { window_bytes = 2 << 20, memory_bytes = 4 << 20 };  // of a rank: caches hold it
-
 struct cell {
   const char *path, *pattern;
-  bool write, machine;
+  bool write;
   int64_t bytes, piece;
   int repeat, rank, ranks;
 };
 
 static struct cell parse(int argc, char** argv) {
   struct cell cell = {.pattern = "columns", .bytes = 1 << 20, .piece = 4096, .repeat = 5};
-  for (int i = 1; i < argc; i++) {
+  for (int i = 1; i < argc; i += 2) {
     const char* value = i + 1 < argc ? argv[i + 1] : "";
-    if (strcmp(argv[i], "--machine") == 0) {
-      cell.machine = true;
-      continue;
-    }
-    i++;
-    if (strcmp(argv[i - 1], "--file") == 0) cell.path = value;
-    if (strcmp(argv[i - 1], "--pattern") == 0) cell.pattern = value;
-    if (strcmp(argv[i - 1], "--op") == 0) cell.write = strcmp(value, "write") == 0;
-    if (strcmp(argv[i - 1], "--bytes") == 0) cell.bytes = atoll(value);
-    if (strcmp(argv[i - 1], "--piece") == 0) cell.piece = atoll(value);
-    if (strcmp(argv[i - 1], "--repeat") == 0) cell.repeat = atoi(value);
+    if (strcmp(argv[i], "--file") == 0) cell.path = value;
+    if (strcmp(argv[i], "--pattern") == 0) cell.pattern = value;
+    if (strcmp(argv[i], "--op") == 0) cell.write = strcmp(value, "write") == 0;
+    if (strcmp(argv[i], "--bytes") == 0) cell.bytes = atoll(value);
+    if (strcmp(argv[i], "--piece") == 0) cell.piece = atoll(value);
+    if (strcmp(argv[i], "--repeat") == 0) cell.repeat = atoi(value);
   }
   MPI_Comm_rank(MPI_COMM_WORLD, &cell.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &cell.ranks);
   if (cell.path == NULL || cell.bytes < 1 || cell.piece < 1 || cell.repeat < 1)
-    fail("model_cells --file FILE [--machine] [--op ...] [--pattern ...] [--bytes N] [--piece N]");
+    fail("model_cells --file FILE [--op ...] [--pattern ...] [--bytes N] [--piece N]");
   return cell;
 }
-
-// --- one cell ---------------------------------------------------------------------------------
 
 // As src/simulate/workload.cpp.
 static uint64_t scattered(uint64_t x) {
@@ -164,90 +155,10 @@ static void measure_cell(const struct cell* cell) {
   free(buffer);
 }
 
-enum { passes = 8 };
-
-// --- the machine ------------------------------------------------------------------------------
-
-struct memory {
-  char *from, *to;
-  size_t bytes;
-};
-
-// Seconds of all windows of the memory, after passes that make pages and fill caches.
-static double copy_seconds(const struct memory* memory) {
-  double begin = 0;
-  for (int pass = 0; pass < passes; pass++) {
-    begin = MPI_Wtime();
-    for (size_t at = 0; at < memory->bytes; at += window_bytes)
-      memcpy(memory->to + at, memory->from + at, window_bytes);
-  }
-  return MPI_Wtime() - begin;
-}
-
-static double write_seconds(int fd, const struct memory* memory) {
-  double begin = 0;
-  for (int pass = 0; pass < passes; pass++) {
-    begin = MPI_Wtime();
-    for (size_t at = 0; at < memory->bytes; at += window_bytes)
-      if (pwrite(fd, memory->from + at, window_bytes, (off_t)at) < 1) fail("pwrite");
-  }
-  return MPI_Wtime() - begin;
-}
-
-static double read_seconds(int fd, const struct memory* memory) {
-  double begin = 0;
-  for (int pass = 0; pass < passes; pass++) {
-    begin = MPI_Wtime();
-    for (size_t at = 0; at < memory->bytes; at += window_bytes)
-      if (pread(fd, memory->to + at, window_bytes, (off_t)at) < 1) fail("pread");
-  }
-  return MPI_Wtime() - begin;
-}
-
-struct rates {
-  double copy_mb_s, write_mb_s, read_mb_s;
-};
-
-static double mean_rate_mb_s(size_t bytes, double seconds) {
-  double sum = 0;
-  int ranks;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  MPI_Allreduce(&seconds, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  return (double)bytes * ranks / sum / 1e6;
-}
-
-// All ranks copy and read at the same time, as in a call. One writes: writers of a file take turns.
-static struct rates measure_rates(const struct cell* cell, size_t bytes) {
-  struct memory memory = {malloc(bytes), malloc(bytes), bytes};
-  if (memory.from == NULL || memory.to == NULL) fail("no memory");
-  memset(memory.from, 1, bytes);
-  const int fd = open(cell->path, O_RDWR | O_CREAT, 0600);
-  if (fd < 0) fail("open");
-  double write_s = cell->rank == 0 ? write_seconds(fd, &memory) : 0;
-  MPI_Bcast(&write_s, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  const struct rates rates = {mean_rate_mb_s(bytes, copy_seconds(&memory)),
-                              (double)bytes / write_s / 1e6,
-                              mean_rate_mb_s(bytes, read_seconds(fd, &memory))};
-  close(fd);
-  free(memory.from);
-  free(memory.to);
-  return rates;
-}
-
-static void measure_machine(const struct cell* cell) {
-  const struct rates rates = measure_rates(cell, memory_bytes);
-  if (cell->rank == 0)
-    printf("{\"copy_mb_s\": %.0f, \"disk_mb_s\": %.0f, \"cache_mb_s\": %.0f}\n", rates.copy_mb_s,
-           rates.write_mb_s, rates.read_mb_s);
-}
-
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const struct cell cell = parse(argc, argv);
-  if (cell.machine)
-    measure_machine(&cell);
-  else
-    measure_cell(&cell);
+  measure_cell(&cell);
   MPI_Finalize();
   return 0;
 }
