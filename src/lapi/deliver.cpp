@@ -12,9 +12,13 @@ bool Engine::receive(int task) {
   constexpr int most_steps = 64;  // the other tasks shall have their turns
   Arrival& arrival = peers_[static_cast<std::size_t>(task)].arrival;
   bool moved = false;
-  for (int i = 0; i < most_steps && way(task).has_data(task); ++i) {
+  for (int i = 0; way(task).has_data(task); ++i) {
+    if (i == most_steps) {
+      has_left_messages_ = true;
+      break;
+    }
     moved |= receive_step(task, arrival);
-    if (program_goes_on_ && has_told_program_) break;
+    if (has_told_program_ && answers_first(task)) break;
   }
   return moved;
 }

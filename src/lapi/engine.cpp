@@ -129,7 +129,11 @@ bool Engine::is_due() {
 bool Engine::poll() {
   if (own_state.dispatching != nullptr || !is_due()) return false;
   const std::unique_lock hold(dispatcher_, std::try_to_lock);
-  return hold && run_round(true);
+  if (!hold) return false;
+  const bool moved = run_round(true);
+  // The next call may come late, and bytes in memory wake no thread that waits at sockets.
+  if (has_left_messages_) ways_->ring();
+  return moved;
 }
 
 // The caller holds dispatcher_; the program goes on if its own thread polls.
@@ -137,6 +141,7 @@ bool Engine::run_round(bool program_goes_on) {
   own_state.dispatching = this;
   program_goes_on_ = program_goes_on;
   has_told_program_ = false;
+  has_left_messages_ = false;
   ways_->begin_round();
   bool moved = flush();
   for (int task = 0; task < tasks_; ++task)

@@ -151,6 +151,7 @@ class Engine {
             const Pieces& data = {}, bool copy_data = false, const Sent& sent = {});
   [[nodiscard]] bool flush();
   void send_done(int task, std::uint64_t ticket);
+  [[nodiscard]] bool answers_first(int task);
   void owe_done(int task, std::uint64_t ticket);
   void send_owed(int task);
   void throttle(int task);
@@ -217,9 +218,10 @@ class Engine {
   std::vector<Peer> peers_;
 
   std::mutex dispatcher_;
-  OwnMemory memory_;  // these three: the dispatcher's
+  OwnMemory memory_;  // these four: the dispatcher's
   bool program_goes_on_ = false;
   bool has_told_program_ = false;
+  bool has_left_messages_ = false;
   std::atomic<std::uint32_t> seen_changes_{0};
   std::atomic<std::uint64_t> losses_{0};       // of tasks, whose operations have failed
   std::atomic<std::uint64_t> told_losses_{0};  // of them, those that have ended a wait

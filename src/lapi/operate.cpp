@@ -94,11 +94,15 @@ void Engine::send_done(int task, std::uint64_t ticket) {
   send(task, {.kind = Kind::done, .flags = complete, .ticket = ticket});
 }
 
-// The helper looks every millisecond whether the program still polls, and else sends it.
+// Whether the program, which polls in a loop, may go on before this round has done all that it
+// can. The helper looks every millisecond whether the program still polls, and else does the rest.
+bool Engine::answers_first(int task) {
+  return program_goes_on_ && interrupts() && ways_->is_near(task) &&
+         bell_.polling.load(std::memory_order_seq_cst) != 0;
+}
+
 void Engine::owe_done(int task, std::uint64_t ticket) {
-  const bool has_clock =
-      program_goes_on_ && interrupts() && bell_.polling.load(std::memory_order_seq_cst) != 0;
-  if (!has_clock || !ways_->is_near(task)) return send_done(task, ticket);
+  if (!answers_first(task)) return send_done(task, ticket);
   send_owed(task);
   peers_[static_cast<std::size_t>(task)].owed.store(ticket, std::memory_order_release);
 }

@@ -30,8 +30,10 @@ Contexts& contexts() {
 void leave_at_exit() {
   Contexts& known = contexts();
   if (known.process != ::getpid()) return;  // a child of fork
-  for (std::size_t number = 0; number < lapi::contexts_of_job; ++number)
-    if (LapiContext* const context = shown_context(number)) context->engine->leave_now();
+  for (lapi_handle_t number = 0; number < lapi::contexts_of_job; ++number) {
+    const HeldContext held(handle_mark + number);
+    if (held.get() != nullptr) held.get()->engine->leave_now();
+  }
 }
 
 Result<std::unique_ptr<LapiContext>> make_context(int number, const lapi_info_t& info) {

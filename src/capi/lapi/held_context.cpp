@@ -48,7 +48,9 @@ int membarrier(int command) { return static_cast<int>(::syscall(SYS_membarrier, 
 
 bool can_order_threads() {
   const int known = membarrier(MEMBARRIER_CMD_QUERY);
-  return known > 0 && (known & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0;
+  return known > 0 && (known & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
+         membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
+         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
 }
 // Whether calls order their own accesses. They do until it is known that LAPI_Term can.
 constinit std::atomic<bool> calls_order{true};
@@ -149,7 +151,5 @@ bool hide_context(std::size_t number) {
   order_threads();
   return true;
 }
-
-LapiContext* shown_context(std::size_t number) { return slots[number].context; }
 
 }  // namespace shima::capi

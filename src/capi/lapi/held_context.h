@@ -14,7 +14,5 @@ inline constexpr lapi_handle_t handle_mark = 0x4c415000;
 void show_context(std::size_t number, std::unique_ptr<LapiContext> context);
 // Lets calls find it no more. False if another thread has done so.
 [[nodiscard]] bool hide_context(std::size_t number);
-// A context that is shown, or null; for the end of the process.
-[[nodiscard]] LapiContext* shown_context(std::size_t number);
 
 }  // namespace shima::capi

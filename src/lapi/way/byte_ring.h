@@ -55,7 +55,7 @@ class ByteRing {
       while (done < piece.iov_len) {
         const Line& line = line_at(at);
         const std::size_t len = len_of(line.mark.load(std::memory_order_acquire), at);
-        if (len == 0) break;
+        if (len <= taken_of_line_) break;  // less: damaged by another process
         const std::size_t part = std::min(len - taken_of_line_, piece.iov_len - done);
         copy(static_cast<std::byte*>(piece.iov_base) + done, line.bytes + taken_of_line_, part);
         done += part;

@@ -14,7 +14,8 @@ namespace shima::lapi {
 namespace {
 
 constexpr std::size_t head_bytes = std::size_t{64} << 10;  // a multiple of every page size
-constexpr std::uint64_t magic = 0x4c415049'53484d31;
+// Changes with the layout of the memory and of the messages in it.
+constexpr std::uint64_t magic = 0x4c415049'53484d32;
 
 // The first page of the file; each region begins with a page for `changes`.
 struct Head {
