@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -129,7 +130,7 @@ class Program {
     return at - len;
   }
   void model(int target, std::uint64_t at, const std::vector<std::byte>& bytes) {
-    std::memcpy(part_of(world[target]->model, self_) + at, bytes.data(), bytes.size());
+    std::ranges::copy(bytes, part_of(world[target]->model, self_) + at);
   }
   std::uint64_t counter_of(int target) {
     if (below(2) == 0) return 0;
@@ -207,7 +208,7 @@ class Program {
     ok(engine().get(target, Pieces(part_of(world[target]->window, self_), len),
                     Pieces(back.data(), len), counter_of(target), {.origin = &done}));
     ok(engine().wait_counter(done, 1));
-    EXPECT_EQ(0, std::memcmp(back.data(), part_of(world[target]->model, self_), len));
+    EXPECT_TRUE(std::ranges::equal(back, std::span(part_of(world[target]->model, self_), len)));
   }
 
   int self_;
