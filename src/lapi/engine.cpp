@@ -20,6 +20,7 @@ struct ThreadState {
   Clock::rep last_probe = 0;             // when it has ended, since the clock's epoch
   const lapi_cntr_t* counter = nullptr;  // that it has looked at
   int value = 0;
+  bool has_skipped = false;  // a round, because the counter had changed
 };
 constinit thread_local ThreadState own_state{};
 
@@ -299,6 +300,12 @@ void Engine::probe(lapi_cntr_t* counter) {
   ThreadState& own = own_state;
   if (own.dispatching != nullptr) return;
   const std::uint32_t seen = bell_.attendants.word.load(std::memory_order_seq_cst);
+  // A counter that has changed needs no round; but every other call makes one.
+  own.has_skipped = !own.has_skipped && has_changed(own, counter);
+  if (own.has_skipped) {
+    own.idle_rounds = 0;
+    return;
+  }
   if (poll() || has_changed(own, counter)) {
     own.idle_rounds = 0;
     polls_.store(1, std::memory_order_relaxed);

@@ -75,6 +75,13 @@ std::size_t Connection::push(std::span<const iovec> pieces, bool is_reply) {
     return total;
   }
   if (is_full_) return 0;
+  const std::size_t sent = send_with_gathered(pieces);
+  if (!is_reply) last_push_ = Clock::now();  // the call may have taken longer than a gap
+  return sent;
+}
+
+// The caller holds sending_. Returns how much of `pieces` has been sent.
+std::size_t Connection::send_with_gathered(std::span<const iovec> pieces) {
   if (gathered_.empty()) return send(pieces);
   const std::size_t before = gathered_.size();
   std::array<iovec, most_pieces + 1> all;

@@ -80,6 +80,7 @@ class Connection final : public Stream {
   void gather(std::span<const iovec> pieces);
   [[nodiscard]] bool is_gathered(std::size_t len_bytes, bool is_reply);
   void send_gathered();
+  [[nodiscard]] std::size_t send_with_gathered(std::span<const iovec> pieces);
   void drop_sent(std::size_t len_bytes);
   void look_for_room(int timeout_ms);
   void set_full(bool full);

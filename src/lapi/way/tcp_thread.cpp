@@ -29,6 +29,8 @@ void TcpTransport::run() {
   while (!stopping_) {
     wait();
     if (stopping_) return;
+    // A program on the same core receives before this thread sees that there is data.
+    if (on_duty_ && gather_clock_ && is_attended()) go_off_duty();
     if (gather_clock_ || !on_duty_) send_gathered();
     if (has_ends_) check_ends();
     if (awaits_answers_) check_answers();
@@ -68,6 +70,10 @@ void TcpTransport::wait() {
 
 void TcpTransport::serve_sockets() {
   if (!is_attended()) return events_.serve();
+  go_off_duty();
+}
+
+void TcpTransport::go_off_duty() {
   on_duty_.store(false, std::memory_order_seq_cst);
   seen_attendances_ = attendances_.load();
   if (fabric_) wake_sleeper();  // what this thread has taken from a fabric wakes no other

@@ -151,6 +151,7 @@ class TcpTransport : public Transport {
   void kick();
   void serve_sockets();
   [[nodiscard]] bool is_attended();
+  void go_off_duty();
   void think_about_duty();
   void send_gathered();
   template <class Flush>
