@@ -5,7 +5,7 @@
 """Programs over two hosts by UCX (`shima run --lapi --transport ucx`), over its TCP, since there is no fabric here.
 
 In a process with an MPI it must be that MPI's copy of UCX, before and after MPI_Init. Where UCX cannot be opened, data
-goes by TCP, and one line of each task says so. Also: tasks that are killed.
+goes by TCP, and one line of each task says so. Also: tasks that are killed, a slow receiver, and a task whose partner has left.
 """
 
 import os
@@ -62,6 +62,17 @@ def check_unlike(on):
     return [] if code == 0 else [f"UCX on one host: {code}\n{output[-3000:]}"]
 
 
+def check_flow(on):
+    return check(on, len(on.names), "./ucx_flow")[0]
+
+
+def check_traced(on):
+    """A library that traces the MPI, named like one and loaded before it."""
+    subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", "libmpiP.so"], check=True)
+    preload = os.path.abspath("libmpiP.so")
+    return check_copy(on, mpi_prefix(), "env", f"LD_PRELOAD={preload}", "./ucx_process_mpi", "late")
+
+
 def check_loss(on, tasks, where):
     _, output = run(on, tasks, ["sh", "-c", f"./loss {where}; exit 0"])
     times = [float(text) for text in re.findall(r"known after ([0-9.]+) s", output)]
@@ -83,11 +94,11 @@ def check_copies(on):
 
 
 def chosen(on):
-    return check(on, 4, "./transfers")[0] + check_copies(on) + check_without(on) + check_loss(on, 3, "waiting")
+    return check(on, 4, "./transfers")[0] + check_copies(on) + check_traced(on) + check_without(on) + check_flow(on) + check_loss(on, 3, "waiting")
 
 
 def product(on):
-    problems = check_copies(on) + check_without(on) + check_unlike(on)
+    problems = check_copies(on) + check_traced(on) + check_without(on) + check_unlike(on) + check_flow(on)
     for tasks in (3, 5, 8):
         for program in ("./transfers", "./messages", "./progress", "./ucx_process"):
             problems += check(on, tasks, program)[0]
@@ -106,6 +117,7 @@ def has_ucx():
 
 def compile_all():
     hosts.compile_program("ucx_process")
+    hosts.compile_program("ucx_flow")
     hosts.compile_program("ucx_process", os.environ["MPICC"], "ucx_process_mpi", "-DWITH_MPI")
 
 

@@ -59,6 +59,8 @@ class Connection final : public Stream {
   void close_if_unreachable() override;
   [[nodiscard]] std::optional<Clock::duration> unanswered() override;
   void abort() override;
+  // Nothing is received any more, and the end of the stream wakes no thread.
+  void stop_watching() { note_end(); }
   void finish() override;
   [[nodiscard]] bool is_kernels() const override { return true; }
   // Whether the other machine has it. Were the socket closed before, the kernel would answer what

@@ -18,9 +18,12 @@
 namespace shima::lapi {
 
 struct UcxFrame {
+  // The number of a frame without bytes, which tells `consumed` and shows that frames arrive.
+  static constexpr std::uint64_t no_number = ~std::uint64_t{0};
   std::uint64_t token = 0;  // which the receiver has given the sender over the connection
   std::uint64_t number = 0;
-  std::uint32_t task = 0;  // sender
+  std::uint64_t consumed = 0;  // bytes of the other direction that the sender of this has taken
+  std::uint32_t task = 0;      // sender
   std::uint32_t is_last = 0;
 };
 

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <link.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace shima::lapi {
@@ -19,15 +21,17 @@ constexpr const char* soname = "libucp.so.0";
 constexpr int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
 
 // The file of a library of this process whose name begins so; empty if there is none.
-fs::path loaded_library(std::string_view begin) {
+fs::path loaded_library(std::span<const std::string_view> begins) {
   struct Search {
-    std::string_view begin;
+    std::span<const std::string_view> begins;
     fs::path found;
-  } search{begin, {}};
+  } search{begins, {}};
   const auto look = [](dl_phdr_info* info, std::size_t, void* argument) {
     auto& wanted = *static_cast<Search*>(argument);
     const fs::path path(info->dlpi_name);
-    if (!path.filename().string().starts_with(wanted.begin)) return 0;
+    const std::string name = path.filename().string();
+    if (std::ranges::none_of(wanted.begins, [&](auto begin) { return name.starts_with(begin); }))
+      return 0;
     wanted.found = path;
     return 1;
   };
@@ -35,9 +39,11 @@ fs::path loaded_library(std::string_view begin) {
   return search.found;
 }
 
+// The names of MPIs, and not those of libraries that trace them, such as libmpiP.so.
 fs::path mpi_directory() {
+  constexpr std::array<std::string_view, 3> names{"libmpi.so", "libmpich.so", "libmpi_"};
   std::error_code ignored;
-  return fs::canonical(loaded_library("libmpi"), ignored).parent_path();
+  return fs::canonical(loaded_library(names), ignored).parent_path();
 }
 
 // UCX that the MPI brings, in the directories that wheels and installations use.
@@ -63,7 +69,10 @@ void open_ucx_parts(const fs::path& mpi) {
   }
 }
 
-std::string loaded_copy() { return loaded_library("libucp").string(); }
+std::string loaded_copy() {
+  constexpr std::array<std::string_view, 1> name{"libucp"};
+  return loaded_library(name).string();
+}
 
 Result<UcxCopy> open_library(const std::string& name) {
   void* const handle = ::dlopen(name.c_str(), mode);

@@ -134,7 +134,7 @@ void UcxStream::look_at_connection() {
   if (!connection_.has_ended() || is_cut_) return;
   wait_for_last();
   is_cut_ = true;
-  if (arrived_bytes_ == 0) has_ended_ = true;
+  if (arrived_bytes_ == 0) note_end();
 }
 
 // What a task has sent before it ended may still be on its way.

@@ -16,6 +16,8 @@ constexpr std::size_t most_gathered_piece = std::size_t{8} << 10;
 // While UCX has so many frames, small messages are gathered.
 constexpr int busy_from = 2;
 constexpr int most_sending = 8;
+// So much may be on its way to a task, or wait there to be taken; it tells after each quarter.
+constexpr std::uint64_t window_bytes = std::uint64_t{4} << 20;
 
 }  // namespace
 
@@ -25,7 +27,9 @@ UcxStream::~UcxStream() {
   arrivals_.drop_all([&](void* bytes) { worker_.release(bytes); });
 }
 
-bool UcxStream::is_full() const { return sending_count_.load() >= most_sending; }
+bool UcxStream::is_full() const {
+  return sending_count_.load() >= most_sending || sent_bytes_ - taken_there_ >= window_bytes;
+}
 
 bool UcxStream::has_gathered() const {
   return is(State::plain) ? connection_.has_gathered() : has_gathered_.load();
@@ -76,10 +80,31 @@ void UcxStream::send_chunk(bool is_last) {
   chunk_->to = task();
   chunk_->frame = {.token = other_token_,
                    .number = next_number_++,
+                   .consumed = tell_taken(),
                    .task = static_cast<std::uint32_t>(worker_.own_task()),
                    .is_last = is_last ? 1U : 0U};
+  sent_bytes_ += chunk_->len;
   if (!worker_.send(endpoint_, std::move(chunk_))) has_failed_ = true;
   has_gathered_ = false;
+}
+
+// How much has been taken, for a frame that is about to be sent.
+std::uint64_t UcxStream::tell_taken() {
+  const std::uint64_t taken = taken_here_;
+  told_taken_ = taken;
+  return taken;
+}
+
+// A frame without bytes. Any thread.
+void UcxStream::send_empty() {
+  auto chunk = worker_.make_chunk();
+  chunk->to = task();
+  chunk->frame = {.token = other_token_,
+                  .number = UcxFrame::no_number,
+                  .consumed = tell_taken(),
+                  .task = static_cast<std::uint32_t>(worker_.own_task()),
+                  .is_last = 0};
+  if (!worker_.send(endpoint_, std::move(chunk))) has_failed_ = true;
 }
 
 void UcxStream::flush() {
@@ -123,17 +148,26 @@ bool UcxStream::is_delivered() {
 
 void UcxStream::abort() {
   connection_.abort();
+  note_end();
+}
+
+// Nothing is expected from the connection any more, so no thread is woken for it.
+void UcxStream::note_end() {
   has_ended_ = true;
+  connection_.stop_watching();
 }
 
 void UcxStream::note_failure() { has_failed_ = true; }
 
 bool UcxStream::arrive(const UcxFrame& frame, const UcxArrivals::Bytes& bytes) {
+  has_heard_ = true;
+  taken_there_ = std::max(taken_there_.load(), frame.consumed);
+  if (has_ended_ || frame.number == UcxFrame::no_number) return false;
   const bool stays = arrivals_.add(frame, bytes);
   arrived_bytes_.store(arrivals_.ready_bytes(), std::memory_order_seq_cst);
   if (!arrivals_.is_complete() || is_complete_.exchange(true)) return stays;
   tell("", 1);
-  if (arrived_bytes_ == 0) has_ended_ = true;
+  if (arrived_bytes_ == 0) note_end();
   return stays;
 }
 
@@ -147,7 +181,7 @@ std::size_t UcxStream::pull(std::span<const iovec> pieces) {
         const std::lock_guard hold(worker_.lock());
         ready = arrivals_.front();
       }
-      if (ready.empty()) return taken;
+      if (ready.empty() || has_ended_) return taken;
       const std::size_t part = std::min(ready.size(), piece.iov_len - done);
       std::memcpy(static_cast<std::byte*>(piece.iov_base) + done, ready.data(), part);
       done += part;
@@ -159,14 +193,17 @@ std::size_t UcxStream::pull(std::span<const iovec> pieces) {
 }
 
 void UcxStream::take(std::size_t len_bytes) {
+  taken_here_ += len_bytes;
+  if (taken_here_ - told_taken_ >= window_bytes / 4 && is(State::open) && !is_complete_)
+    send_empty();
   const std::lock_guard hold(worker_.lock());
   arrivals_.take(len_bytes, [&](void* bytes) { worker_.release(bytes); });
   arrived_bytes_.store(arrivals_.ready_bytes(), std::memory_order_seq_cst);
-  if ((is_complete_ || is_cut_) && arrived_bytes_ == 0) has_ended_ = true;
+  if ((is_complete_ || is_cut_) && arrived_bytes_ == 0) note_end();
 }
 
 bool UcxStream::has_data() const {
-  return is(State::plain) ? connection_.has_data() : arrived_bytes_.load() != 0;
+  return is(State::plain) ? connection_.has_data() : arrived_bytes_.load() != 0 && !has_ended_;
 }
 
 bool UcxStream::has_ended() const {

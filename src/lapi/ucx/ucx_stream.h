@@ -4,7 +4,8 @@
 // whether they can use what they were told. If one cannot, data goes over the connection. Later the
 // end of the connection is the end of the other task, and it carries one byte: the other task has
 // received the last frame. Sent bytes are copied into chunks; UCX sends these one by one, and a
-// limited number at a time.
+// limited number at a time. Frames say how much of the other direction has been taken, so that no
+// more than a window waits at a task that receives slowly.
 #pragma once
 
 #include <atomic>
@@ -78,7 +79,11 @@ class UcxStream final : public Stream {
   [[nodiscard]] bool shall_wait(std::size_t len_bytes);
   void send_chunk(bool is_last = false);
 
+  [[nodiscard]] std::uint64_t tell_taken();
+  void send_empty();
+
   void take(std::size_t len_bytes);
+  void note_end();
 
   UcxWorker& worker_;
   Connection connection_;
@@ -101,6 +106,12 @@ class UcxStream final : public Stream {
   Clock::time_point last_push_;
   std::atomic<bool> has_gathered_{false};
   std::atomic<int> sending_count_{0};
+  std::atomic<std::uint64_t> sent_bytes_{0};
+  std::atomic<std::uint64_t> taken_there_{0};  // of those
+
+  std::atomic<std::uint64_t> taken_here_{0};
+  std::atomic<std::uint64_t> told_taken_{0};
+  std::atomic<bool> has_heard_{false};  // a frame has come
 
   UcxArrivals arrivals_;  // under the worker's lock
   std::atomic<std::size_t> arrived_bytes_{0};

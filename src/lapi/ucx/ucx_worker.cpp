@@ -31,15 +31,22 @@ struct UcxCalls {
     if (frame.task >= worker.streams_.size()) return UCS_OK;
     UcxStream* const stream = worker.streams_[frame.task];
     if (stream == nullptr || !stream->knows(frame)) return UCS_OK;
-    const bool stays = stream->arrive(frame, {static_cast<std::byte*>(bytes), len_bytes, may_stay});
-    return stays ? UCS_INPROGRESS : UCS_OK;
+    try {
+      const UcxArrivals::Bytes arrived{static_cast<std::byte*>(bytes), len_bytes, may_stay};
+      return stream->arrive(frame, arrived) ? UCS_INPROGRESS : UCS_OK;
+    } catch (const std::exception&) {  // no memory; UCX is in C
+      stream->note_failure();
+      return UCS_OK;
+    }
   }
-  static void sent(void* request, ucs_status_t, void* argument) {
+  static void sent(void* request, ucs_status_t status, void* argument) {
     std::unique_ptr<UcxChunk> chunk(static_cast<UcxChunk*>(argument));
     UcxWorker& worker = *chunk->worker;
     worker.api_.request_free(request);
-    if (UcxStream* const stream = worker.streams_[static_cast<std::size_t>(chunk->to)])
+    if (UcxStream* const stream = worker.streams_[static_cast<std::size_t>(chunk->to)]) {
       stream->note_sent();
+      if (status != UCS_OK) stream->note_failure();
+    }
     worker.keep_free(std::move(chunk));
   }
   static void failed(void* stream, ucp_ep_h, ucs_status_t) {
@@ -242,7 +249,6 @@ std::unique_ptr<UcxChunk> UcxWorker::make_chunk() {
 
 // The caller holds the lock.
 void UcxWorker::keep_free(std::unique_ptr<UcxChunk> chunk) {
-  constexpr std::size_t most_free = 64;
   if (free_.size() < most_free) free_.push_back(std::move(chunk));
 }
 

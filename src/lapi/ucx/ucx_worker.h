@@ -79,8 +79,12 @@ class UcxWorker final : public Fabric {
   void release(void* bytes);
 
  private:
+  static constexpr std::size_t most_free = 64;
+
   UcxWorker(const UcxApi& api, const TaskCount& tasks)
-      : api_(api), tasks_(tasks), streams_(static_cast<std::size_t>(tasks.all)) {}
+      : api_(api), tasks_(tasks), streams_(static_cast<std::size_t>(tasks.all)) {
+    free_.reserve(most_free);
+  }
   [[nodiscard]] Status open_context(Devices devices);
   [[nodiscard]] Status open_worker();
   void read_report();

@@ -170,7 +170,7 @@ void TcpTransport::send_gathered() {
 bool TcpTransport::has_arrived() {
   const std::size_t count = open_count_.load(std::memory_order_acquire);
   return std::any_of(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(count),
-                     [&](const auto& stream) { return stream.load()->has_data(); });
+                     [&](const auto& stream) { return has_data(stream.load()->task()); });
 }
 
 // What a fabric has brought is not seen at its descriptor any more.
