@@ -73,6 +73,16 @@ def check_traced(on):
     return check_copy(on, mpi_prefix(), "env", f"LD_PRELOAD={preload}", "./ucx_process_mpi", "late")
 
 
+def check_mute(on):
+    """UCX connects, and nothing that it sends arrives: a library that is linked with UCX hides its sending call."""
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", "libmute.so", "-Wl,--no-as-needed", "-l:libucp.so.0"], check=True,
+                   input="void* ucp_am_send_nbx(void) { return 0; }", text=True)
+    code, output = run(on, len(on.names), ["./transfers"], SHIMA_UCX_LIBRARY=os.path.abspath("libmute.so"))
+    lines = output.count("no frame has come from it")
+    print(f"a mute UCX: {code}, {lines} lines say so", flush=True)
+    return [] if code == 0 and lines > 0 else [f"a mute UCX: {code}, {lines} lines\n{output[-3000:]}"]
+
+
 def check_loss(on, tasks, where):
     _, output = run(on, tasks, ["sh", "-c", f"./loss {where}; exit 0"])
     times = [float(text) for text in re.findall(r"known after ([0-9.]+) s", output)]
@@ -94,11 +104,11 @@ def check_copies(on):
 
 
 def chosen(on):
-    return check(on, 4, "./transfers")[0] + check_copies(on) + check_traced(on) + check_without(on) + check_flow(on) + check_loss(on, 3, "waiting")
+    return check(on, 4, "./transfers")[0] + check_copies(on) + check_traced(on) + check_without(on) + check_flow(on) + check_mute(on) + check_loss(on, 3, "waiting")
 
 
 def product(on):
-    problems = check_copies(on) + check_traced(on) + check_without(on) + check_unlike(on) + check_flow(on)
+    problems = check_copies(on) + check_traced(on) + check_without(on) + check_unlike(on) + check_flow(on) + check_mute(on)
     for tasks in (3, 5, 8):
         for program in ("./transfers", "./messages", "./progress", "./ucx_process"):
             problems += check(on, tasks, program)[0]

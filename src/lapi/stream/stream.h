@@ -45,6 +45,10 @@ class Stream {
 
   // Finds out what has arrived, and whether there is room again.
   virtual void look() = 0;
+  // Whether tick() shall be called from time to time, by any thread: something else than what
+  // arrives is awaited.
+  [[nodiscard]] virtual bool needs_clock() const { return false; }
+  virtual void tick() {}
   [[nodiscard]] virtual std::size_t pull(std::span<const iovec> pieces) = 0;
   [[nodiscard]] virtual bool has_data() const = 0;
   // What poll() shall wait for.

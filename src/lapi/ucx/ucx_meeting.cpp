@@ -27,6 +27,9 @@ constexpr std::byte agrees{1};
 constexpr std::byte declines{2};
 constexpr auto look_interval = std::chrono::microseconds(100);
 constexpr int last_wait_ms = 50;
+// How long the first frame may take; a task on a host that is too busy to answer is not cut off by
+// this, but reached by TCP.
+constexpr auto first_frame_limit = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -80,22 +83,45 @@ Status UcxStream::judge(std::span<const std::byte> address) {
 }
 
 void UcxStream::meet() {
-  if (is(State::greeting)) {
-    if (!hear(sizeof(Greeting))) return;
-    Greeting other;
-    std::memcpy(&other, heard_.data(), sizeof other);
-    if (other.address_bytes > most_address_bytes) return abort();
-    if (!hear(sizeof other + other.address_bytes)) return;
-    const Status judgement = judge(std::span(heard_).subspan(sizeof other));
-    if (!judgement)
-      log(LogLevel::warn, "LAPI: data to task {} goes by TCP and not by UCX: {}", task(),
-          describe(judgement.error()));
-    const std::byte verdict = judgement ? agrees : declines;
-    heard_.clear();
-    state_ = State::deciding;
-    tell(&verdict, 1);
-  }
+  if (is(State::greeting)) hear_greeting();
+  if (is(State::trying)) try_frames();
   if (is(State::deciding) && hear(1)) conclude(heard_.front() == agrees && endpoint_ != nullptr);
+}
+
+void UcxStream::hear_greeting() {
+  if (!hear(sizeof(Greeting))) return;
+  Greeting other;
+  std::memcpy(&other, heard_.data(), sizeof other);
+  if (other.address_bytes > most_address_bytes) return abort();
+  if (!hear(sizeof other + other.address_bytes)) return;
+  const Status judgement = judge(std::span(heard_).subspan(sizeof other));
+  heard_.clear();
+  if (!judgement) return decide(judgement);
+  send_empty();
+  try_until_ = Clock::now() + first_frame_limit;
+  state_ = State::trying;
+}
+
+// UCX says that it has connected before anything has crossed, and takes frames that never arrive.
+void UcxStream::try_frames() {
+  if (has_heard_) return decide({});
+  if (hear(1) && heard_.front() == declines)
+    return decide(fail(Code::unsupported_operation, "the other task declines"));
+  if (has_failed_) return decide(fail(Code::unsupported_operation, "UCX cannot reach it"));
+  if (Clock::now() < try_until_) return;
+  decide(fail(Code::unsupported_operation,
+              fmt::format("no frame has come from it for {} s", first_frame_limit.count())));
+}
+
+void UcxStream::decide(const Status& judgement) {
+  if (!judgement) {
+    log(LogLevel::warn, "LAPI: data to task {} goes by TCP and not by UCX: {}", task(),
+        describe(judgement.error()));
+    worker_.detach(*this, std::exchange(endpoint_, nullptr));
+  }
+  const std::byte verdict = judgement ? agrees : declines;
+  state_ = State::deciding;
+  tell(&verdict, 1);
 }
 
 void UcxStream::conclude(bool agreed) {
@@ -108,7 +134,18 @@ void UcxStream::conclude(bool agreed) {
 void UcxStream::look() {
   if (is(State::plain)) return connection_.look();
   const std::unique_lock hold(looking_, std::try_to_lock);
-  if (!hold) return;
+  if (hold) look_held();
+}
+
+void UcxStream::tick() {
+  const std::unique_lock hold(looking_, std::try_to_lock);
+  if (!hold || !needs_clock()) return;
+  worker_.progress();
+  look_held();
+}
+
+void UcxStream::look_held() {
+  if (is(State::plain)) return;  // since a moment
   if (!is(State::open)) {
     connection_.look();
     meet();

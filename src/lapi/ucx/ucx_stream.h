@@ -1,9 +1,9 @@
 // A stream of bytes to another task and from it by UCX, beside the TCP connection of the pair.
 //
 // The connection authenticates the tasks; over it they tell each other their addresses in UCX, and
-// whether they can use what they were told. If one cannot, data goes over the connection. Later the
-// end of the connection is the end of the other task, and it carries one byte: the other task has
-// received the last frame. Sent bytes are copied into chunks; UCX sends these one by one, and a
+// whether a frame of the other has arrived. If one has not, data goes over the connection. Later
+// the end of the connection is the end of the other task, and it carries one byte: the other task
+// has received the last frame. Sent bytes are copied into chunks; UCX sends these one by one, and a
 // limited number at a time. Frames say how much of the other direction has been taken, so that no
 // more than a window waits at a task that receives slowly.
 #pragma once
@@ -37,6 +37,11 @@ class UcxStream final : public Stream {
   [[nodiscard]] bool has_room() const override;
   [[nodiscard]] bool has_closed() const override;
   void look() override;
+  // Until the tasks have agreed: also of tasks that serve no messages at present.
+  [[nodiscard]] bool needs_clock() const override {
+    return !is(State::open) && !is(State::plain) && !has_ended_;
+  }
+  void tick() override;
   [[nodiscard]] std::size_t pull(std::span<const iovec> pieces) override;
   [[nodiscard]] bool has_data() const override;
   [[nodiscard]] pollfd watched() const override { return connection_.watched(); }
@@ -58,6 +63,7 @@ class UcxStream final : public Stream {
  private:
   enum class State : std::uint8_t {
     greeting,  // waits for the other's address
+    trying,    // waits for a frame of the other
     deciding,  // waits for the other's verdict
     open,      // data goes by UCX
     plain,     // data goes over the connection
@@ -67,6 +73,10 @@ class UcxStream final : public Stream {
   // Meeting over the connection.
   void greet();
   void meet();
+  void hear_greeting();
+  void try_frames();
+  void decide(const Status& judgement);
+  void look_held();
   [[nodiscard]] bool hear(std::size_t len_bytes);
   [[nodiscard]] Status judge(std::span<const std::byte> address);
   void conclude(bool agreed);
@@ -97,6 +107,7 @@ class UcxStream final : public Stream {
   std::mutex looking_;  // at the connection
   std::vector<std::byte> heard_;
   Clock::time_point next_look_;
+  Clock::time_point try_until_;
   std::atomic<bool> is_cut_{false};  // the other task is gone
   std::atomic<bool> is_acknowledged_{false};
 

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
@@ -84,11 +85,39 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
+// UCX's TCP would connect with the worker locked, for minutes if the network drops what is sent.
+// UCX reads this when it starts, and no call sets it. What the user has set counts.
+class NoWaitingConnect {
+ public:
+  explicit NoWaitingConnect(bool is_wanted)
+      : is_set_(is_wanted && std::getenv(variable) == nullptr) {
+    if (is_set_) ::setenv(variable, "y", 1);
+  }
+  NoWaitingConnect(const NoWaitingConnect&) = delete;
+  NoWaitingConnect& operator=(const NoWaitingConnect&) = delete;
+  ~NoWaitingConnect() {
+    if (is_set_) ::unsetenv(variable);
+  }
+
+  // UCX warns of settings that it has no use for.
+  [[nodiscard]] static bool may_use_tcp() {
+    const char* const setting = std::getenv(tls_variable);
+    if (setting == nullptr) return true;
+    const std::string_view text(setting);
+    return !text.starts_with('^') && (text == "all" || text.contains("tcp"));
+  }
+
+ private:
+  static constexpr const char* variable = "UCX_TCP_CONN_NB";
+  bool is_set_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<UcxWorker>> UcxWorker::start(const UcxApi& api, Devices devices,
                                                     const TaskCount& tasks) {
   const SignalsBlocked blocked;
+  const NoWaitingConnect connect(devices == Devices::all && NoWaitingConnect::may_use_tcp());
   std::unique_ptr<UcxWorker> made(new UcxWorker(api, tasks));
   SHIMA_TRY(made->open_context(devices));
   made->read_report();

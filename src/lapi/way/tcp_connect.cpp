@@ -231,6 +231,7 @@ void TcpTransport::adopt(int task, Reached reached) {
   there.connection.store(there.owned.get(), std::memory_order_release);
   open_count_.store(count + 1, std::memory_order_release);
   changed();
+  if (fabric_ && !has_clock_.exchange(true)) kick();
 }
 
 void TcpTransport::tell_place(const MeetingNotice& notice) {

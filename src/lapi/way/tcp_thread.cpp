@@ -19,6 +19,7 @@ using Kind = MeetingNotice::Kind;
 
 constexpr std::int64_t gather_us = 50;
 constexpr std::int64_t duty_us = 1000;
+constexpr std::int64_t tick_us = 10'000;
 constexpr std::int64_t check_ends_us = 50'000;
 constexpr std::int64_t check_answers_us = 500'000;
 
@@ -32,6 +33,7 @@ void TcpTransport::run() {
     // A program on the same core receives before this thread sees that there is data.
     if (on_duty_ && gather_clock_ && is_attended()) go_off_duty();
     if (gather_clock_ || !on_duty_) send_gathered();
+    if (has_clock_) tick();
     if (has_ends_) check_ends();
     if (awaits_answers_) check_answers();
     think_about_duty();
@@ -48,6 +50,7 @@ void TcpTransport::run() {
 std::int64_t TcpTransport::patience_us() {
   if (gather_clock_) return gather_us;
   if (!on_duty_ && !is_resting_) return duty_us;
+  if (has_clock_) return tick_us;
   if (has_ends_) return check_ends_us;
   return awaits_answers_ ? check_answers_us : -1;
 }
@@ -186,6 +189,24 @@ void TcpTransport::lose(int task) {
   there.is_lost.store(true, std::memory_order_seq_cst);
   changed();
   events_.on_lost(task);
+}
+
+// Streams that still meet do so without threads of the program.
+void TcpTransport::tick() {
+  has_clock_.store(false, std::memory_order_seq_cst);  // before looking
+  bool waits = false;
+  for (std::size_t i = 0; i < open_count_.load(); ++i) {
+    Stream& stream = *open_[i].load();
+    if (!stream.needs_clock()) continue;
+    stream.tick();
+    wake_sleeper();  // what this thread has taken from a fabric wakes no other
+    if (stream.has_ended()) note_end(stream.task());
+    if (stream.needs_clock())
+      waits = true;
+    else
+      changed();
+  }
+  if (waits) has_clock_ = true;
 }
 
 // Ends connections to machines that do not answer. The kernel itself gives up after about 15

@@ -171,6 +171,7 @@ class TcpTransport : public Transport {
     if (!awaits_answers_.load(std::memory_order_seq_cst) && !awaits_answers_.exchange(true)) kick();
   }
   void check_answers();
+  void tick();
 
   TaskNumber number_;
   UniqueFd epoll_;
@@ -212,6 +213,7 @@ class TcpTransport : public Transport {
   std::uint64_t seen_attendances_ = 0;
   std::atomic<bool> awaits_answers_{false};
   Clock::time_point next_check_of_answers_;  // the thread's
+  std::atomic<bool> has_clock_{false};       // some stream needs a clock
   std::atomic<bool> has_ends_{false};        // some connection has ended, and it is not known why
   std::atomic<bool> stopping_{false};
   std::atomic<bool> has_left_{false};
