@@ -12,6 +12,8 @@
 #include <span>
 #include <string_view>
 
+#include "lapi/ucx/signals_blocked.h"
+
 namespace shima::lapi {
 namespace {
 
@@ -112,6 +114,7 @@ class QuietEnvironment {
 }  // namespace
 
 Result<UcxCopy> open_ucx_copy() {
+  const SignalsBlocked blocked;  // UCX may start threads when it is loaded
   const QuietEnvironment quiet;
   const char* const chosen = std::getenv(ucx_library_variable);
   const std::string loaded = loaded_copy();

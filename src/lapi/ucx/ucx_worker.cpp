@@ -4,7 +4,6 @@
 
 #ifdef SHIMA_HAVE_UCX
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "lapi/ucx/signals_blocked.h"
 #include "lapi/ucx/ucx_stream.h"
 
 namespace shima::lapi {
@@ -68,22 +68,6 @@ std::unexpected<Error> failed(const UcxApi& api, const char* what, ucs_status_t 
               fmt::format("{} fails in UCX {}.{} ({}): {}", what, api.major, api.minor, api.path,
                           api.status_string(status)));
 }
-
-// UCX has a thread, which shall not run the program's signal handlers.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
-};
 
 // UCX's TCP would connect with the worker locked, for minutes if the network drops what is sent.
 // UCX reads this when it starts, and no call sets it. What the user has set counts.

@@ -261,6 +261,12 @@ void TcpTransport::wait_until_delivered(std::chrono::seconds limit, bool also_by
     if (stream.is_kernels() && !also_by_kernel) continue;
     while (!peer(stream.task()).is_lost && !stream.is_delivered() && Clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (also_by_kernel && !stream.is_kernels() && !peer(stream.task()).is_lost &&
+        !stream.is_delivered())
+      log(LogLevel::error,
+          "LAPI: task {} has not received the last messages for {} s; what UCX still has is "
+          "dropped",
+          stream.task(), limit.count());
   }
 }
 
