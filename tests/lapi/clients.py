@@ -12,8 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.environ["SHIMA_SOURCE_DIR"], "tests/lapi"))
-from jobs_lib import SANITIZE, SOURCES, WAYS, command_of, compile_program
-from two_hosts import TwoHosts, Unavailable
+from jobs_lib import SOURCES, command_of, compile_program, on_each_way
 
 GUARD_S = 60
 
@@ -32,22 +31,17 @@ def main():
     programs = [source.partition(".")[0] for source in sources]
     for source, program in zip(sources, programs):
         compile_program(f"clients/{source}", program)
-    problems = []
-    try:
-        with TwoHosts() as hosts:
-            for way in WAYS:
-                if SANITIZE and way == "one space":
-                    continue
-                begun = time.monotonic()
-                for program in programs:
-                    for tasks in (1, 2, 3, 4):
-                        problems += check(way, hosts, tasks, program)
-                print(f"{way}: {time.monotonic() - begun:.1f} s", flush=True)
-    except Unavailable as reason:
-        print(f"skipped: {reason}")
-        return 77
-    print("\n".join(problems), file=sys.stderr)
-    return 1 if problems else 0
+
+    def problems_of(way, hosts):
+        begun = time.monotonic()
+        problems = []
+        for program in programs:
+            for tasks in (1, 2, 3, 4):
+                problems += check(way, hosts, tasks, program)
+        print(f"{way}: {time.monotonic() - begun:.1f} s", flush=True)
+        return problems
+
+    return on_each_way(problems_of)
 
 
 if __name__ == "__main__":

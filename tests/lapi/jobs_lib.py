@@ -6,6 +6,7 @@ import sys
 
 SOURCES = os.environ["SHIMA_SOURCE_DIR"]
 sys.path.insert(0, os.path.join(SOURCES, "bench"))
+from two_hosts import TwoHosts, Unavailable
 
 SHIMA = os.environ["SHIMA"]
 LIBRARIES = os.path.join(os.environ["SHIMA_BUILD_DIR"], "lib")
@@ -32,3 +33,18 @@ def command_of(way, hosts, tasks, program):
                         f"p{task}=$!;"]) for task in range(tasks)]
     waits = [f"wait $p{task} || code=$?;" for task in range(tasks)]
     return [*hosts.enter(0), SHIMA, "run", "--lapi", "sh", "-c", " ".join(["code=0;", *starts, *waits, "exit $code"])]
+
+
+def on_each_way(problems_of):
+    """`problems_of(way, hosts)` returns texts. The exit code of the test."""
+    problems = []
+    try:
+        with TwoHosts() as hosts:
+            for way in WAYS:
+                if not (SANITIZE and way == "one space"):
+                    problems += problems_of(way, hosts)
+    except Unavailable as reason:
+        print(f"skipped: {reason}")
+        return 77
+    print("\n".join(problems), file=sys.stderr)
+    return 1 if problems else 0

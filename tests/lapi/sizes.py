@@ -11,31 +11,25 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.environ["SHIMA_SOURCE_DIR"], "tests/lapi"))
-from jobs_lib import SANITIZE, WAYS, command_of, compile_program
-from two_hosts import TwoHosts, Unavailable
+from jobs_lib import command_of, compile_program, on_each_way
 
 
 def main(sizes_mib=((64, 64),), guard_s=120):
     """Each pair: memory, and the longest transfer."""
     compile_program("sizes.c", "sizes")
-    problems = []
-    try:
-        with TwoHosts() as hosts:
-            for way in WAYS:
-                if SANITIZE and way == "one space":
-                    continue
-                for memory, most in sizes_mib:
-                    begun = time.monotonic()
-                    job = subprocess.run(command_of(way, hosts, 2, ["./sizes", str(memory), str(most)]), capture_output=True, text=True,
-                                         timeout=guard_s, stdin=subprocess.DEVNULL)
-                    print(f"{way}, {most} MiB: {job.returncode}, {time.monotonic() - begun:.1f} s", flush=True)
-                    if job.returncode != 0:
-                        problems.append(f"{way}, {most} MiB: {job.returncode}\n{(job.stdout + job.stderr)[-3000:]}")
-    except Unavailable as reason:
-        print(f"skipped: {reason}")
-        return 77
-    print("\n".join(problems), file=sys.stderr)
-    return 1 if problems else 0
+
+    def problems_of(way, hosts):
+        problems = []
+        for memory, most in sizes_mib:
+            begun = time.monotonic()
+            job = subprocess.run(command_of(way, hosts, 2, ["./sizes", str(memory), str(most)]), capture_output=True, text=True,
+                                 timeout=guard_s, stdin=subprocess.DEVNULL)
+            print(f"{way}, {most} MiB: {job.returncode}, {time.monotonic() - begun:.1f} s", flush=True)
+            if job.returncode != 0:
+                problems.append(f"{way}, {most} MiB: {job.returncode}\n{(job.stdout + job.stderr)[-3000:]}")
+        return problems
+
+    return on_each_way(problems_of)
 
 
 if __name__ == "__main__":
