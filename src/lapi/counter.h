@@ -20,8 +20,8 @@ inline void set(lapi_cntr_t& counter, int value) {
   std::atomic_ref(counter.value).store(value, std::memory_order_seq_cst);
 }
 
-// What has been stored before is visible to threads that see the new value. Whoever looks at the
-// counter after it has shown that it sleeps sees the new value, or is seen to sleep.
+// What has been stored before is visible to threads that see the new value. A thread that looks at
+// the counter after it has shown that it sleeps sees the new value, or is seen to sleep.
 inline void grow(lapi_cntr_t& counter, int source) {
   std::atomic_ref(counter.last).store(static_cast<unsigned>(source) + 1, std::memory_order_relaxed);
   std::atomic_ref(counter.value).fetch_add(1, std::memory_order_seq_cst);

@@ -1,9 +1,9 @@
 // A context and a worker of UCX: sends frames of streams and receives them.
 //
-// Whoever calls UCX holds the worker's lock, so UCX needs no locks of its own. A frame is an active
-// message with a head that names the sender and carries a token, which only the two tasks know: it
-// came over their authenticated connection. Frames with another token are dropped. Its thread
-// sleeps while nothing happens.
+// A thread that calls UCX holds the worker's lock, so UCX needs no locks of its own. A frame is an
+// active message with a head that names the sender and carries a token, which only the two tasks
+// know: it came over their authenticated connection. Frames with another token are dropped. Its
+// thread sleeps while nothing happens.
 #pragma once
 
 #include <array>

@@ -19,7 +19,7 @@ static void await(int* value, int least) {
   while (load(value) < least) OK(LAPI_Probe(hndl));
 }
 
-// ---- Nothing, or data that nobody wants ----
+// ---- Nothing, or data that no handler wants ----
 static int bare_calls, bare_completions;
 static void on_bare_complete(lapi_handle_t* handle, void* info) {
   CHECK(*handle == hndl && info == &bare_calls, "the information of a bare message");
