@@ -39,9 +39,11 @@ class NfsCluster(Machines):
     def __enter__(self):
         super().__enter__()
         try:
-            self.serve()
             with concurrent.futures.ThreadPoolExecutor() as pool:
-                list(pool.map(self.mount, CLIENTS))
+                ready = pool.submit(self.check_on, CLIENTS, self._start_rpc())
+                self.serve()
+                ready.result()
+            self.mount_on(CLIENTS)
         except BaseException:
             self.__exit__()
             raise
@@ -71,6 +73,14 @@ class NfsCluster(Machines):
         source = f"vm{SERVER}:{EXPORT if version == '3' else '/'}"
         before = f"{self._start_rpc()}; " if version == "3" else ""
         self.check(client, f"{before}mkdir -p {at} && mount -t nfs -o {options} {source} {at}")
+
+    def mount_on(self, clients, *arguments):
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(lambda client: self.mount(client, *arguments), clients))
+
+    def check_on(self, machines, command):
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(lambda machine: self.check(machine, command), machines))
 
     @staticmethod
     def _start_rpc():
