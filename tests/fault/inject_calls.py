@@ -17,7 +17,7 @@ SOURCE = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"])
 sys.path.insert(0, str(SOURCE / "bench"))
 from two_hosts import TwoHosts, Unavailable
 
-STRIDE = os.environ.get("SHIMA_INJECT_STRIDE", "8")
+STRIDE = os.environ.get("SHIMA_INJECT_STRIDE", "12")
 REACHES = os.environ.get("SHIMA_INJECT_REACH", "one space two").split()
 LIMIT_S = int(os.environ.get("SHIMA_INJECT_LIMIT_S", "100"))
 SKIP = 77

@@ -229,7 +229,7 @@ std::uint64_t first_seed() {
 
 int rounds() {
   const char* wanted = std::getenv("SHIMA_ROUNDS");
-  return wanted != nullptr ? std::atoi(wanted) : 20;
+  return wanted != nullptr ? std::atoi(wanted) : 10;
 }
 
 // Some stripes are smaller than a piece, some larger than a window.
