@@ -31,7 +31,10 @@ bool Engine::pull(int task, Arrival& arrival, std::span<std::byte> all) {
   return arrival.got_bytes == all.size();
 }
 
+// Returns whether anything has been received.
 bool Engine::receive_step(int task, Arrival& arrival) {
+  const bool continues = arrival.stage == Arrival::Stage::data;
+  const std::uint64_t left_bytes = arrival.left_bytes;
   if (arrival.stage == Arrival::Stage::head) {
     const auto head = std::as_writable_bytes(std::span(&arrival.head, 1));
     if (!pull(task, arrival, head.first(message_head_bytes))) return true;
@@ -47,7 +50,7 @@ bool Engine::receive_step(int task, Arrival& arrival) {
     arrival.stage = Arrival::Stage::data;
     begin(task, arrival);
   }
-  if (!receive_data(task, arrival)) return true;
+  if (!receive_data(task, arrival)) return !continues || arrival.left_bytes != left_bytes;
   finish_message(task, arrival);
   arrival.stage = Arrival::Stage::head;
   arrival.got_bytes = 0;

@@ -210,14 +210,17 @@ void Connection::note_end() {
   if (!has_ended_.exchange(true)) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, socket_.get(), nullptr);
 }
 
+// The other side has ended the stream, or an error has.
+void Connection::note_received_end(bool orderly) {
+  is_cut_ = !orderly;
+  note_end();
+}
+
 void Connection::look() {
   if (is_full_) look_for_room(0);
   if (buffered_.load(std::memory_order_relaxed) != 0 || has_ended_) return;
   if (!wants_large_) return fill();
-  std::byte first{};
-  const ssize_t got = ::recv(socket_.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got > 0) is_readable_ = true;
-  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) note_end();
+  is_readable_ = true;  // perhaps: receive_direct() finds out
 }
 
 void Connection::close_if_unreachable() {
@@ -243,6 +246,7 @@ std::optional<Clock::duration> Connection::unanswered() {
 }
 
 void Connection::abort() {
+  if (!has_ended_) is_cut_ = true;
   ::shutdown(socket_.get(), SHUT_RDWR);
   note_end();
 }

@@ -56,6 +56,7 @@ class Connection final : public Stream {
   [[nodiscard]] bool has_ended() const override {
     return has_ended_.load(std::memory_order_seq_cst);
   }
+  [[nodiscard]] bool is_cut() const override { return is_cut_; }
   void close_if_unreachable() override;
   [[nodiscard]] std::optional<Clock::duration> unanswered() override;
   void abort() override;
@@ -88,6 +89,7 @@ class Connection final : public Stream {
   void set_full(bool full);
   void note_closed();
   void note_end();
+  void note_received_end(bool orderly);
   void fill();
   [[nodiscard]] std::size_t take_buffered(std::span<const iovec> pieces, bool is_large);
   [[nodiscard]] std::size_t receive_direct(std::span<const iovec> pieces, std::size_t skip);
@@ -97,6 +99,7 @@ class Connection final : public Stream {
   int epoll_;
   std::atomic<bool> has_ended_{false};
   std::atomic<bool> has_closed_{false};
+  std::atomic<bool> is_cut_{false};
 
   std::mutex sending_;
   std::vector<std::byte> gathered_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <tuple>
+#include <utility>
 
 #include "base/log.h"
 #include "lapi/stream/careful_copy.h"
@@ -12,11 +13,12 @@
 
 namespace shima::lapi {
 
-// The buffer is empty. Receives the head of a message after large data, because there may be more,
-// which goes to its place; else little at first, and much while small messages follow each other.
+// The buffer is empty. After large data there may be more, which goes to its place: then receives
+// two heads, because a reply may come before; else little at first, and much while small messages
+// follow each other.
 void Connection::fill() {
   std::size_t most = is_stream_ ? buffer_bytes : first_bytes;
-  if (after_large_) most = head_bytes;
+  if (after_large_) most = 2 * head_bytes;
   const ssize_t got = ::recv(socket_.get(), buffer_.get(), most, MSG_DONTWAIT);
   if (got > 0) {
     after_large_ = false;
@@ -26,7 +28,7 @@ void Connection::fill() {
     buffered_.store(len_bytes, std::memory_order_seq_cst);
     return;
   }
-  if (got == 0 || (errno != EAGAIN && errno != EINTR)) note_end();
+  if (got == 0 || (errno != EAGAIN && errno != EINTR)) note_received_end(got == 0);
 }
 
 std::size_t Connection::pull(std::span<const iovec> pieces) {
@@ -35,7 +37,7 @@ std::size_t Connection::pull(std::span<const iovec> pieces) {
   std::size_t taken = take_buffered(pieces, is_large);
   if (taken == wanted || has_ended_) return taken;
   if (wants_large_ || wanted - taken >= direct_from_bytes) {
-    wants_large_ = true;
+    if (std::exchange(wants_large_, true) && !is_readable_) return taken;
     is_stream_ = false;
     taken += receive_direct(pieces, taken);
     if (taken == wanted) wants_large_ = false, is_readable_ = false;
@@ -80,12 +82,13 @@ std::size_t Connection::receive_direct(std::span<const iovec> pieces, std::size_
   const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
   after_large_ = true;
   if (got > 0) {
-    is_readable_ = true;
+    // Less than wanted: there is no more at present.
+    is_readable_ = static_cast<std::size_t>(got) == length_of(std::span(parts).first(count));
     return static_cast<std::size_t>(got);
   }
   if (got < 0 && errno == EFAULT) return drop_unwritable(parts[0].iov_len);
   is_readable_ = false;
-  if (got == 0 || (errno != EAGAIN && errno != EINTR)) note_end();
+  if (got == 0 || (errno != EAGAIN && errno != EINTR)) note_received_end(got == 0);
   return 0;
 }
 

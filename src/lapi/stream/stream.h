@@ -55,6 +55,12 @@ class Stream {
   [[nodiscard]] virtual pollfd watched() const = 0;
   // The other side has ended the stream, or it has failed; what had arrived has been received.
   [[nodiscard]] virtual bool has_ended() const = 0;
+  // After the end: what the other side has sent has not come whole.
+  [[nodiscard]] virtual bool is_cut() const = 0;
+  // The other task has ended: the stream ends soon too.
+  virtual void expect_end() {}
+  // What a task has sent that has ended may still come; ends by itself.
+  [[nodiscard]] virtual bool awaits_last() const { return false; }
   // Ends if the other machine does not answer, or the other task does not receive for as long.
   virtual void close_if_unreachable() = 0;
   // For how long the other machine has acknowledged nothing, although something is to be

@@ -26,7 +26,10 @@ constexpr std::size_t most_address_bytes = std::size_t{1} << 20;
 constexpr std::byte agrees{1};
 constexpr std::byte declines{2};
 constexpr auto look_interval = std::chrono::microseconds(100);
-constexpr int last_wait_ms = 50;
+// How long what a task has sent before it ended may be on its way.
+constexpr auto last_frames_limit = std::chrono::milliseconds(50);
+// How long a task that leaves waits for the other's verdict.
+constexpr auto verdict_limit = std::chrono::seconds(1);
 // How long the first frame may take; a task on a host that is too busy to answer is not cut off by
 // this, but reached by TCP.
 constexpr auto first_frame_limit = std::chrono::seconds(5);
@@ -168,17 +171,27 @@ void UcxStream::look_at_connection() {
     connection_.look();
   }
   if (has_failed_ && !is_complete_) connection_.abort();
-  if (!connection_.has_ended() || is_cut_) return;
-  wait_for_last();
-  is_cut_ = true;
+  const auto now = Clock::now();
+  if (!ends_soon_ && !connection_.has_ended()) return;
+  if (last_until_ == Clock::time_point{}) last_until_ = now + last_frames_limit;
+  ends_soon_ = true;
+  if (is_cut_ || (!is_complete_ && !has_failed_ && now < last_until_)) return;
+  is_cut_ = !is_complete_;
   if (arrived_bytes_ == 0) note_end();
 }
 
-// What a task has sent before it ended may still be on its way.
-void UcxStream::wait_for_last() {
-  for (int i = 0; i < last_wait_ms && !is_complete_ && !has_failed_; ++i) {
+void UcxStream::expect_end() {
+  if (is(State::open)) ends_soon_ = true;
+}
+
+// Before this task leaves: if the other one has agreed, it expects the last frame. The caller
+// holds looking_.
+void UcxStream::agree_finally() {
+  const auto until = Clock::now() + verdict_limit;
+  while (is(State::deciding) && !connection_.has_ended() && Clock::now() < until) {
     worker_.progress();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    look_held();
+    if (is(State::deciding)) std::this_thread::sleep_for(look_interval);
   }
 }
 

@@ -132,6 +132,8 @@ void UcxStream::flush_waiting() {
 
 // The last frame is sent even if the stream is full.
 void UcxStream::finish() {
+  const std::lock_guard look(looking_);
+  agree_finally();
   if (!is(State::open)) return connection_.finish();
   const std::lock_guard hold(sending_);
   if (!chunk_) chunk_ = worker_.make_chunk();
@@ -147,6 +149,7 @@ bool UcxStream::is_delivered() {
 }
 
 void UcxStream::abort() {
+  if (!has_ended_ && !is_complete_) is_cut_ = true;
   connection_.abort();
   note_end();
 }
@@ -204,6 +207,10 @@ void UcxStream::take(std::size_t len_bytes) {
 
 bool UcxStream::has_data() const {
   return is(State::plain) ? connection_.has_data() : arrived_bytes_.load() != 0 && !has_ended_;
+}
+
+bool UcxStream::is_cut() const {
+  return is(State::plain) ? connection_.is_cut() : (is_cut_ && !is_complete_);
 }
 
 bool UcxStream::has_ended() const {

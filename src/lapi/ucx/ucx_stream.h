@@ -37,15 +37,21 @@ class UcxStream final : public Stream {
   [[nodiscard]] bool has_room() const override;
   [[nodiscard]] bool has_closed() const override;
   void look() override;
-  // Until the tasks have agreed: also of tasks that serve no messages at present.
+  // Until the tasks have agreed, and while the last frames may come: also of tasks that serve no
+  // messages at present.
   [[nodiscard]] bool needs_clock() const override {
-    return !is(State::open) && !is(State::plain) && !has_ended_;
+    return (!is(State::open) && !is(State::plain) && !has_ended_) || awaits_last();
   }
   void tick() override;
   [[nodiscard]] std::size_t pull(std::span<const iovec> pieces) override;
   [[nodiscard]] bool has_data() const override;
   [[nodiscard]] pollfd watched() const override { return connection_.watched(); }
   [[nodiscard]] bool has_ended() const override;
+  [[nodiscard]] bool is_cut() const override;
+  void expect_end() override;
+  [[nodiscard]] bool awaits_last() const override {
+    return ends_soon_ && !is_cut_ && !is_complete_ && is(State::open) && !has_ended_;
+  }
   void close_if_unreachable() override { connection_.close_if_unreachable(); }
   void abort() override;
   void finish() override;
@@ -82,7 +88,7 @@ class UcxStream final : public Stream {
   void conclude(bool agreed);
   void tell(const void* bytes, std::size_t len_bytes);
   void look_at_connection();
-  void wait_for_last();
+  void agree_finally();
 
   // Sending; the caller holds sending_.
   [[nodiscard]] bool is_full() const;
@@ -108,7 +114,9 @@ class UcxStream final : public Stream {
   std::vector<std::byte> heard_;
   Clock::time_point next_look_;
   Clock::time_point try_until_;
-  std::atomic<bool> is_cut_{false};  // the other task is gone
+  std::atomic<bool> ends_soon_{false};  // the other task has ended, and the last frames may come
+  Clock::time_point last_until_;
+  std::atomic<bool> is_cut_{false};  // they have not come
   std::atomic<bool> is_acknowledged_{false};
 
   std::mutex sending_;

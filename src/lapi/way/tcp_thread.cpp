@@ -184,8 +184,12 @@ void TcpTransport::lose_all(bool connected) {
 
 void TcpTransport::lose(int task) {
   Peer& there = peer(task);
-  if (there.shown == Standing::left || there.is_told) return;
+  if (there.is_told || (there.shown == Standing::left && standing(task) != Standing::lost)) return;
   there.is_told = true;
+  if (Stream* stream = connection(task)) {
+    stream->expect_end();
+    if (stream->awaits_last()) has_clock_ = true;
+  }
   there.is_lost.store(true, std::memory_order_seq_cst);
   changed();
   events_.on_lost(task);
@@ -231,6 +235,16 @@ void TcpTransport::check_answers() {
   if (waits) awaits_answers_ = true;
 }
 
+// A task has left, but not all that it has sent has come.
+void TcpTransport::lose_if_cut(int task) {
+  const Stream* stream = connection(task);
+  if (stream == nullptr || !stream->is_cut()) return;
+  log(LogLevel::error,
+      "LAPI: task {} has left the job, but the last that it has sent has not arrived; it is lost",
+      task);
+  lose(task);
+}
+
 // A task whose connection has ended has left or is lost; if the meeting place says neither, it
 // cannot be reached.
 void TcpTransport::check_ends() {
@@ -238,7 +252,12 @@ void TcpTransport::check_ends() {
   const auto now = Clock::now();
   for (int task = 0; task < number_.tasks; ++task) {
     Peer& there = peer(task);
-    if (!there.end_seen || there.is_told || there.shown != Standing::running) continue;
+    if (!there.end_seen || there.is_told) continue;
+    if (there.shown == Standing::left) {
+      lose_if_cut(task);
+      continue;
+    }
+    if (there.shown != Standing::running) continue;
     if (there.ended_at == Clock::time_point{}) there.ended_at = now;
     if (now - there.ended_at >= end_grace || !has_place_)
       lose(task);

@@ -28,16 +28,20 @@ TcpTransport::TcpTransport(const TaskNumber& number)
       nudge_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 // A task that has left is seen to run until the last of what it has sent has been received; the
-// connection to it may be about to be made.
+// connection to it may be about to be made. If the last does not come, it is lost.
 Standing TcpTransport::standing(int task) {
   Peer& there = peer(task);
-  if (there.is_lost.load(std::memory_order_seq_cst)) return Standing::lost;
+  if (there.is_lost.load(std::memory_order_seq_cst)) {
+    const Stream* stream = connection(task);
+    return stream != nullptr && stream->awaits_last() ? Standing::running : Standing::lost;
+  }
   const Standing shown = there.shown.load(std::memory_order_seq_cst);
   if (shown != Standing::left) return shown;
   const bool connects = there.is_connecting.load(std::memory_order_seq_cst);  // before connection()
   const Stream* stream = connection(task);
   const bool sends = stream == nullptr ? connects : !stream->has_ended();
-  return sends ? Standing::running : shown;
+  if (sends) return Standing::running;
+  return stream != nullptr && stream->is_cut() ? Standing::lost : shown;
 }
 
 void TcpTransport::give_up(int task) {
@@ -105,6 +109,7 @@ void TcpTransport::look() {
     stream.look();
     if (stream.has_gathered() && stream.has_room()) has_gathered_ = true;
     if (stream.has_ended()) note_end(task);
+    if (stream.awaits_last() && !has_clock_.exchange(true)) kick();
   };
   if (count <= few || fabric_) {
     for (std::size_t i = 0; i < count; ++i) {

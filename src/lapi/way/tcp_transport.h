@@ -164,6 +164,7 @@ class TcpTransport : public Transport {
   void lose(int task);
   void lose_all(bool connected);
   void check_ends();
+  void lose_if_cut(int task);
   void note_end(int task);
   void changed();
   // Something has been sent: looks from time to time whether the other machine answers.
