@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ struct TaskNumber {
   HostName host = own_host();
 };
 
+// Changes with the notices, and with what the tasks send each other.
+inline constexpr std::uint64_t meeting_format = 0x53484d45'45540001;
+
 struct MeetingNotice {
   enum class Kind : std::uint32_t {
     none,
@@ -46,8 +50,10 @@ struct MeetingNotice {
     left,         // to a task: `task` has left after `meetings`
     lost,         // to a task: `task`
     mismatch,     // to a task: the tasks do not form one job; `task` and `tasks` contradict others
+    refused,      // to a task: it has another format
   };
 
+  std::uint64_t format = meeting_format;
   Kind kind = Kind::none;
   std::int32_t context = 0;
   std::int32_t task = 0;
@@ -56,7 +62,10 @@ struct MeetingNotice {
   HostName host{};
   SharedRef memory{};
   ServiceAddress address{};
+  std::array<std::byte, 88> unused{};
 };
+// The same in every format, so that its number is read.
+static_assert(sizeof(MeetingNotice) == 512 && offsetof(MeetingNotice, format) == 0);
 
 // The first bytes on a connection from one task to another, after the secrets; and the answer.
 struct TaskHello {

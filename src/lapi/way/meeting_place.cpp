@@ -53,6 +53,7 @@ Server::Handlers MeetingPlace::handlers() {
 bool MeetingPlace::serve(Server& server, Server::Visitor& visitor) {
   MeetingNotice notice;
   std::memcpy(&notice, visitor.message.data(), sizeof notice);
+  if (notice.format != meeting_format) return refuse_format(visitor, notice.format);
   if (visitor.mark == 0) return notice.kind == Kind::join && join(server, visitor, notice);
   const auto [number, task] = by_mark_.at(visitor.mark);
   Context& context = contexts_[number];
@@ -78,6 +79,16 @@ bool MeetingPlace::serve(Server& server, Server::Visitor& visitor) {
     default:
       return false;
   }
+}
+
+bool MeetingPlace::refuse_format(Server::Visitor& visitor, std::uint64_t format) {
+  std::ignore = send_notice(visitor.socket.get(), {.kind = Kind::refused});
+  if (!std::exchange(has_refused_format_, true))
+    log(LogLevel::error,
+        "LAPI: a task of another version of Shima was refused (format {:#x}; this one has {:#x}); "
+        "install one version on all hosts",
+        format, meeting_format);
+  return false;
 }
 
 // Tasks whose numbers contradict each other are no job: all of them are told.

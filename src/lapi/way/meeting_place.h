@@ -46,6 +46,7 @@ class MeetingPlace {
   MeetingPlace() = default;
   [[nodiscard]] Server::Handlers handlers();
   [[nodiscard]] bool serve(Server& server, Server::Visitor& visitor);
+  [[nodiscard]] bool refuse_format(Server::Visitor& visitor, std::uint64_t format);
   [[nodiscard]] bool join(Server& server, Server::Visitor& visitor, const MeetingNotice& notice);
   void give_memory(Server& server, Context& context, Member& member);
   void settle(Server& server, Context& context, Member& member, const SharedRef& memory);
@@ -54,6 +55,7 @@ class MeetingPlace {
   void tell(Server& server, const Member& member, const MeetingNotice& notice);
   void tell_all(Server& server, Context& context, const MeetingNotice& notice);
 
+  bool has_refused_format_ = false;  // and said so
   std::uint32_t last_mark_ = 0;
   std::map<std::uint32_t, std::pair<int, int>> by_mark_;  // context and task of a connection
   std::map<int, Context> contexts_;

@@ -82,6 +82,11 @@ Status TcpTransport::meet(const ServiceAddress& place) {
   if (!send_notice(meeting_.get(), notice) ||
       !receive_all(meeting_.get(), &memory_, sizeof memory_))
     return fail_errno(errno, "joining the job at its meeting place");
+  if (memory_.format != meeting_format || memory_.kind == MeetingNotice::Kind::refused)
+    return fail(Code::not_same,
+                fmt::format("`shima run --lapi` is of another version of Shima (format {:#x}; this "
+                            "task has {:#x}); install one version on all hosts",
+                            memory_.format, meeting_format));
   if (memory_.kind != MeetingNotice::Kind::mismatch) return {};
   return fail(Code::not_same,
               fmt::format("the tasks do not form one job: this is task {} of {}, and there is "
