@@ -14,22 +14,29 @@ namespace {
 
 // What the calling thread does.
 struct ThreadState {
-  const Engine* dispatching = nullptr;   // whose dispatcher it is
-  unsigned idle_rounds = 0;              // in vain since the last message
-  unsigned loop_rounds = 0;              // in vain without a pause for computing
-  Clock::rep last_probe = 0;             // when it has ended, since the clock's epoch
-  const lapi_cntr_t* counter = nullptr;  // that it has looked at
-  int value = 0;
+  const Engine* dispatching = nullptr;  // whose dispatcher it is
+  unsigned idle_rounds = 0;             // in vain since the last message
+  unsigned loop_rounds = 0;             // in vain without a pause for computing
+  Clock::rep last_probe = 0;            // when it has ended, since the clock's epoch
+  struct Looked {
+    const lapi_cntr_t* counter = nullptr;
+    int value = 0;
+  };
+  std::array<Looked, 4> looked{};  // counters, and what it has seen of them
+  unsigned oldest = 0;
   bool has_skipped = false;  // a round, because the counter had changed
 };
 constinit thread_local ThreadState own_state{};
 
-// Whether a counter has another value than when the thread looked at it last.
+// Whether a counter has another value than when the thread looked at it last. A program may look at
+// several in turn.
 bool has_changed(ThreadState& own, lapi_cntr_t* counter) {
   if (counter == nullptr) return false;
   const int value = value_of(*counter);
-  const bool is_same = std::exchange(own.counter, counter) == counter;
-  return std::exchange(own.value, value) != value && is_same;
+  for (ThreadState::Looked& known : own.looked)
+    if (known.counter == counter) return std::exchange(known.value, value) != value;
+  own.looked[own.oldest++ % own.looked.size()] = {counter, value};
+  return false;
 }
 
 constexpr std::uint32_t long_sleep_us = 1'000'000'000;
@@ -144,6 +151,7 @@ bool Engine::run_round(bool program_goes_on) {
   has_told_program_ = false;
   has_left_messages_ = false;
   ways_->begin_round();
+  if (!program_goes_on) note_late_answers();
   bool moved = flush();
   for (int task = 0; task < tasks_; ++task)
     if (way(task).has_data(task)) moved |= receive(task);

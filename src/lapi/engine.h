@@ -10,7 +10,8 @@
 //
 // A program that polls answers what it has received: so its round of the dispatcher ends when a
 // counter of the program has grown, and that a near task's Put is complete is told (*owed*) after
-// the program's next message to that task, or with the next round.
+// the program's next message to that task, or with the next round; at once if the program has not
+// answered the last one, until it answers again.
 //
 // The loss of a task ends the waits that need it: see can_grow().
 #pragma once
@@ -27,6 +28,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/function_ref.h"
 #include "base/result.h"
 #include "lapi/arrival.h"
@@ -114,8 +116,10 @@ class Engine {
   struct Peer {
     Outbox outbox;
     Arrival arrival;
-    std::atomic<std::uint64_t> fenced{0};  // of outbox.to_fence(), known to be stored
-    std::atomic<std::uint64_t> owed{0};    // ticket of a put that is complete, not told yet
+    std::atomic<std::uint64_t> fenced{0};       // of outbox.to_fence(), known to be stored
+    std::atomic<std::uint64_t> owed{0};         // ticket of a put that is complete, not told yet
+    std::atomic<bool> is_answered_late{false};  // the last one was owed in vain
+    std::atomic<Clock::rep> told_at{0};         // then: when the last one was told
     std::deque<std::uint64_t> gathered;
     std::atomic<bool> is_gone{false};       // and its operations have failed
     std::atomic<bool> is_malformed{false};  // it has sent what no task sends
@@ -154,6 +158,8 @@ class Engine {
   [[nodiscard]] bool answers_first(int task);
   void owe_done(int task, std::uint64_t ticket);
   void send_owed(int task);
+  void note_late_answers();
+  void note_answer(Peer& peer);
   void throttle(int task);
   void tell(const Sent& sent, int task, uint reason);
   void tell_done(const Notices& notices, int task);

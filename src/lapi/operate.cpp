@@ -82,7 +82,10 @@ void Engine::send(int task, const Message& message, std::span<const std::byte> h
   if (!is_program) send_owed(task);
   const bool is_sent = peer.outbox.send(way(task), task, message, header, data, copy_data, sent);
   way(task).notify(task);
-  if (is_program) send_owed(task);
+  if (is_program) {
+    send_owed(task);
+    note_answer(peer);
+  }
   if (is_sent) tell(sent, task, LAPI_SUCCESS);
   if (peer.is_gone) return fail_operations(task);
   if (is_sent) return;
@@ -102,9 +105,28 @@ bool Engine::answers_first(int task) {
 }
 
 void Engine::owe_done(int task, std::uint64_t ticket) {
+  Peer& peer = peers_[static_cast<std::size_t>(task)];
   if (!answers_first(task)) return send_done(task, ticket);
+  if (peer.is_answered_late.load(std::memory_order_relaxed)) {
+    peer.told_at = Clock::now().time_since_epoch().count();
+    return send_done(task, ticket);
+  }
   send_owed(task);
-  peers_[static_cast<std::size_t>(task)].owed.store(ticket, std::memory_order_release);
+  peer.owed.store(ticket, std::memory_order_release);
+}
+
+// The program neither sends nor polls: what is owed has waited in vain.
+void Engine::note_late_answers() {
+  for (Peer& peer : peers_)
+    if (peer.owed.load(std::memory_order_relaxed) != 0) peer.is_answered_late = true;
+}
+
+// The program sends to a task.
+void Engine::note_answer(Peer& peer) {
+  constexpr auto gap = std::chrono::microseconds(20);
+  if (!peer.is_answered_late.load(std::memory_order_relaxed)) return;
+  const Clock::duration now = Clock::now().time_since_epoch();
+  if (now - Clock::duration(peer.told_at) < gap) peer.is_answered_late = false;
 }
 
 void Engine::send_owed(int task) {

@@ -229,6 +229,9 @@ enum class Way {
 
 class LapiEngine : public testing::TestWithParam<Way> {
  protected:
+  static inline std::atomic<int> errors{0};
+  static void count_error(lapi_handle_t*, int*, lapi_err_t*, int*, int*) { ++errors; }
+
   // All tasks, but for one that the test is itself.
   void start(int raw = -1) {
     region_.reset(
@@ -248,7 +251,7 @@ class LapiEngine : public testing::TestWithParam<Way> {
       if (i == raw) continue;
       auto ways = ways_of(i);
       ASSERT_TRUE(ways) << describe(ways.error());
-      auto engine = Engine::start(*std::move(ways), {});
+      auto engine = Engine::start(*std::move(ways), {.on_error = count_error});
       ASSERT_TRUE(engine) << describe(engine.error());
       all_[i]->engine = *std::move(engine);
     }
@@ -405,6 +408,54 @@ TEST_P(LapiEngine, ACompletionIsToldAlsoIfTheTargetPollsNoMore) {
   finish();
 }
 
+// The helper looks every millisecond whether the program still polls. So once it has found that the
+// program computes instead, the next completions do not wait for it.
+TEST_P(LapiEngine, CompletionsAreToldAtOnceIfTheTargetComputesAfterPolling) {
+  if (GetParam() == Way::pointer) GTEST_SKIP() << "no messages";
+  start();
+  constexpr int rounds = 10;
+  std::atomic<int> told{0};
+  std::thread target([&] {
+    for (int round = 0; round < rounds; ++round) {
+      while (value_of(all_[1]->arrived) <= round) all_[1]->engine->probe(&all_[1]->arrived);
+      while (told <= round) std::this_thread::yield();  // computes
+    }
+  });
+  auto shortest = Clock::duration::max();
+  for (int round = 0; round < rounds; ++round) {
+    lapi_cntr_t complete{};
+    std::vector<std::byte> bytes(8);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the target polls in a loop
+    const auto begun = Clock::now();
+    ASSERT_TRUE(all_[0]->engine->put(1, Pieces(all_[1]->window.data(), bytes.size()), whole(bytes),
+                                     reinterpret_cast<std::uint64_t>(&all_[1]->arrived),
+                                     {.complete = &complete}));
+    EXPECT_TRUE(all_[0]->engine->wait_counter(complete, 1));
+    if (round > 0) shortest = std::min(shortest, Clock::now() - begun);
+    ++told;
+  }
+  target.join();
+  EXPECT_LT(shortest, std::chrono::microseconds(900));
+  finish();
+}
+
+// A counter that grows is progress, also if the program looks at another one in between. Without
+// progress each look would sleep after a while.
+TEST_P(LapiEngine, ALoopOverTwoCountersThatGrowDoesNotSleep) {
+  start();
+  lapi_cntr_t first{};
+  lapi_cntr_t second{};
+  constexpr int looks = 20000;
+  const auto begun = Clock::now();
+  for (int i = 0; i < looks; ++i) {
+    grow(first, 0);  // as a task of the same address space does
+    all_[1]->engine->probe(&first);
+    all_[1]->engine->probe(&second);
+  }
+  EXPECT_LT(Clock::now() - begun, std::chrono::seconds(2));
+  finish();
+}
+
 TEST_P(LapiEngine, AMalformedMessageIsALoss) {
   for (const Message& wrong :
        {Message{.kind = static_cast<Kind>(77)}, Message{.kind = Kind::put, .header_bytes = 7},
@@ -427,6 +478,32 @@ TEST_P(LapiEngine, AMalformedMessageIsALoss) {
       all_[task]->engine.reset();
     }
   }
+}
+
+// UCX drops what it still has when a task ends. That a task has left does not make it complete.
+TEST_P(LapiEngine, ATaskIsLostIfTheLastThatItHasSentByUcxDoesNotArrive) {
+  if (GetParam() != Way::ucx) GTEST_SKIP() << "otherwise the kernel delivers it";
+  ::setenv("SHIMA_NODE_TIMEOUT", "1", 1);
+  start(1);
+  auto ways = ways_of(1);
+  ASSERT_TRUE(ways);
+  auto raw = std::make_unique<RawTask>(*std::move(ways));
+  ASSERT_TRUE(raw->started());
+  ASSERT_TRUE(raw->send(0, {.kind = Kind::fence, .ticket = 7}));
+  while (!raw->has_got(Kind::done, 7)) std::this_thread::yield();
+  errors = 0;
+  all_[0]->engine->set_interrupts(false);  // receives nothing from now on
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  constexpr std::size_t much_bytes = std::size_t{64} << 20;
+  const std::vector<std::byte> much(much_bytes);
+  EXPECT_TRUE(raw->send(0, {.kind = Kind::put, .data_bytes = much_bytes, .address = 8}));
+  EXPECT_FALSE(raw->send(0, much, std::chrono::milliseconds(300))) << "all has been sent";
+  raw.reset();
+  const auto until = Clock::now() + std::chrono::seconds(5);
+  while (errors == 0 && Clock::now() < until) all_[0]->engine->probe();
+  EXPECT_EQ(errors, 1);
+  ::unsetenv("SHIMA_NODE_TIMEOUT");
+  for (int task : {0, 2}) all_[task]->engine.reset();
 }
 
 TEST_P(LapiEngine, DataThatCannotBeFetchedIsAnErrorAtTheOrigin) {
@@ -571,6 +648,36 @@ TEST(LapiMeeting, RefusesAWrongSecret) {
   const auto ways = Ways::over_hosts(address, {.task = 0, .tasks = 1}, {});
   ASSERT_FALSE(ways);
   EXPECT_EQ(ways.error().code, Code::bad_handle);
+}
+
+TEST(LapiMeeting, RefusesATaskOfAnotherVersion) {
+  auto place = MeetingPlace::start(shared_with({}, {}));
+  ASSERT_TRUE(place);
+  const auto socket = connect_to((*place)->address(), std::chrono::seconds(5));
+  ASSERT_TRUE(socket);
+  const MeetingNotice other{.format = meeting_format + 1, .kind = MeetingNotice::Kind::join};
+  MeetingNotice answer{};
+  ASSERT_TRUE(send_notice(socket->get(), other));
+  ASSERT_TRUE(receive_all(socket->get(), &answer, sizeof answer));
+  EXPECT_EQ(answer.kind, MeetingNotice::Kind::refused);
+  EXPECT_EQ(answer.format, meeting_format);
+  EXPECT_FALSE(receive_all(socket->get(), &answer, 1)) << "the connection is still open";
+}
+
+TEST(LapiMeeting, OfAnotherVersionIsRefused) {
+  Server::Handlers handlers;
+  handlers.message_bytes = sizeof(MeetingNotice);
+  handlers.serve = [](Server&, Server::Visitor& visitor) {
+    return send_notice(visitor.socket.get(),
+                       {.format = meeting_format + 1, .kind = MeetingNotice::Kind::make});
+  };
+  auto place = Server::start(shared_with({}, {}), {}, handlers);
+  ASSERT_TRUE(place);
+  const auto ways = Ways::over_hosts((*place)->address(), {.task = 0, .tasks = 1}, {});
+  ASSERT_FALSE(ways);
+  EXPECT_EQ(ways.error().code, Code::not_same);
+  EXPECT_NE(std::string(ways.error().what.c_str()).find("another version of Shima"),
+            std::string::npos);
 }
 
 TEST(LapiPlace, IsParsedAsDescribed) {
