@@ -82,7 +82,7 @@ def check_loss(hosts, tasks, where):
 def chosen(hosts):
     """With four tasks, two of them share the memory of a host."""
     problems = check_runs(hosts, 2, "./transfers") + check_runs(hosts, 4, "./transfers") + check_runs(hosts, 4, "./messages")
-    problems += check_runs(hosts, 3, "./progress")
+    problems += check_runs(hosts, 3, "./progress") + check_runs(hosts, 2, "./terms")
     problems += check_runs(hosts, 2, "./beside_mpi", "late") + check_runs(hosts, 4, SHIMA, "exec", "./beside_mpi")
     return problems + check_loss(hosts, 2, "handler") + check_loss(hosts, 3, "waiting")
 
@@ -99,7 +99,7 @@ def product(hosts):
 
 
 def main(problems_on=chosen, count=2):
-    for name in ("transfers", "messages", "progress", "loss"):
+    for name in ("transfers", "messages", "progress", "loss", "terms"):
         compile_program(name)
     compile_program("beside_mpi", os.environ["MPICC"])
     secrets = Secrets()

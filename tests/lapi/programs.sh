@@ -11,7 +11,7 @@ here=$SHIMA_SOURCE_DIR/tests/lapi
 flags=(-g -O1 -Wall -Wextra -Werror -I"$SHIMA_SOURCE_DIR/include" -L"$SHIMA_BUILD_DIR/lib" "-Wl,-rpath,$SHIMA_BUILD_DIR/lib")
 [ -z "$SHIMA_SANITIZE" ] || flags+=("-fsanitize=${SHIMA_SANITIZE//+/,}")
 library=-llapi
-for program in transfers messages progress loss; do
+for program in transfers messages progress loss terms; do
   cc -std=gnu11 "$here/$program.c" -o $program "${flags[@]}" $library
   library=-llapi_r
 done
@@ -26,6 +26,7 @@ run_all() {
     expect_status 0 "transfers $what -n $tasks" "$SHIMA" run --lapi "$@" -n $tasks ./transfers
     expect_status 0 "messages $what -n $tasks" "$SHIMA" run --lapi "$@" -n $tasks ./messages
   done
+  expect_status 0 "terms $what" "$SHIMA" run --lapi "$@" -n 2 ./terms
   [ -n "$SHIMA_SANITIZE" ] || expect_status 0 "progress $what" "$SHIMA" run --lapi "$@" -n 3 ./progress
   for where in computing sleeping waiting handler; do
     for tasks in 2 3; do

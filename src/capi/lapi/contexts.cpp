@@ -34,6 +34,7 @@ void leave_at_exit() {
     const HeldContext held(handle_mark + number);
     if (held.get() != nullptr) held.get()->engine->leave_now();
   }
+  wait_until_deleted();
 }
 
 Result<std::unique_ptr<LapiContext>> make_context(int number, const lapi_info_t& info) {

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <vector>
 
+#include "base/quiet_thread.h"
 #include "lapi/own_thread.h"
 
 namespace shima::capi {
@@ -35,6 +38,8 @@ struct Registry {
   std::vector<std::unique_ptr<Uses>> all;
   std::vector<Uses*> free;  // of threads that have ended
   std::vector<Retired> retired;
+  int deleting = 0;  // threads that delete
+  std::condition_variable deleted;
 };
 
 // Never destroyed: threads of the program may call in until the process ends.
@@ -66,7 +71,6 @@ void order() {
 void order_threads() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (calls_order) return;
-  membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
   membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
@@ -94,21 +98,40 @@ Uses& make_uses() {
   return *uses_of_thread;
 }
 
-// Deletes the contexts that no call uses any more.
-void delete_unused() {
+// The contexts that no call uses any more.
+std::vector<Retired> take_unused() {
   std::vector<Retired> unused;
-  {
-    Registry& known = registry();
-    const std::lock_guard hold(known.mutex);
-    const auto is_used = [&](const Retired& retired) {
-      return std::ranges::any_of(
-          known.all, [&](const auto& uses) { return (*uses)[retired.number].load() != 0; });
-    };
-    const auto rest = std::ranges::partition(known.retired, is_used);
-    std::ranges::move(rest, std::back_inserter(unused));
-    known.retired.erase(rest.begin(), rest.end());
-    retired_contexts = static_cast<int>(known.retired.size());
+  Registry& known = registry();
+  const std::lock_guard hold(known.mutex);
+  const auto is_used = [&](const Retired& retired) {
+    return std::ranges::any_of(
+        known.all, [&](const auto& uses) { return (*uses)[retired.number].load() != 0; });
+  };
+  const auto rest = std::ranges::partition(known.retired, is_used);
+  std::ranges::move(rest, std::back_inserter(unused));
+  known.retired.erase(rest.begin(), rest.end());
+  retired_contexts = static_cast<int>(known.retired.size());
+  return unused;
+}
+
+// Deletes on a thread of its own: deleting waits for threads of the context, which may wait for the
+// calling thread. If there is no thread, the next call of the program deletes.
+void delete_aside(std::vector<Retired> unused) {
+  Registry& known = registry();
+  const auto shared = std::make_shared<std::vector<Retired>>(std::move(unused));
+  const std::lock_guard hold(known.mutex);
+  auto started = start_quiet_thread([shared, &known] {
+    shared->clear();
+    const std::lock_guard end(known.mutex);
+    --known.deleting;
+    known.deleted.notify_all();
+  });
+  if (started) {
+    ++known.deleting;
+    return started->detach();
   }
+  std::ranges::move(*shared, std::back_inserter(known.retired));
+  retired_contexts = static_cast<int>(known.retired.size());
 }
 
 }  // namespace
@@ -130,8 +153,16 @@ HeldContext::~HeldContext() {
   if (uses_ == nullptr) return;
   uses_->store(uses_->load(std::memory_order_relaxed) - 1, std::memory_order_release);
   order();
-  if (retired_contexts.load(std::memory_order_relaxed) != 0 && lapi::engine_of_thread == nullptr)
-    delete_unused();
+  if (retired_contexts.load(std::memory_order_relaxed) == 0) return;
+  std::vector<Retired> unused = take_unused();
+  if (!unused.empty() && lapi::engine_of_thread != nullptr) delete_aside(std::move(unused));
+}
+
+void wait_until_deleted() {
+  constexpr auto limit = std::chrono::seconds(1);
+  Registry& known = registry();
+  std::unique_lock lock(known.mutex);
+  known.deleted.wait_for(lock, limit, [&] { return known.deleting == 0; });
 }
 
 void show_context(std::size_t number, std::unique_ptr<LapiContext> context) {

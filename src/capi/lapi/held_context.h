@@ -14,5 +14,7 @@ inline constexpr lapi_handle_t handle_mark = 0x4c415000;
 void show_context(std::size_t number, std::unique_ptr<LapiContext> context);
 // Lets calls find it no more. False if another thread has done so.
 [[nodiscard]] bool hide_context(std::size_t number);
+// At the end of the process, for contexts that are being deleted; for a second at most.
+void wait_until_deleted();
 
 }  // namespace shima::capi

@@ -103,6 +103,7 @@ Result<UniqueFd> make_job_memory(int tasks) {
   return fd;
 }
 
+// Programs that the task starts do not get the descriptor.
 Result<Mapping> map_job_memory(const JobPlace& place, int context) {
   Head head;
   struct stat facts{};
@@ -114,6 +115,7 @@ Result<Mapping> map_job_memory(const JobPlace& place, int context) {
                 fmt::format("descriptor {} is not the memory of this job: the program, or what "
                             "started it, has closed it",
                             place.descriptor));
+  ::fcntl(place.descriptor, F_SETFD, FD_CLOEXEC);
   const std::size_t len_bytes = JobMemory::region_bytes(place.tasks);
   const std::size_t start = head_bytes + static_cast<std::size_t>(context) * len_bytes;
   void* data = ::mmap(nullptr, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
