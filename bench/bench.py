@@ -50,7 +50,7 @@ def parse():
 
 
 def compile_everything(flavours):
-    for program in subjects.PLAIN:
+    for program in filter(subjects.can_be_compiled, subjects.PLAIN):
         subjects.compile_program(program)
     for flavour in flavours:
         for program in subjects.SOURCES.keys() - subjects.PLAIN.keys():

@@ -44,6 +44,7 @@ SOURCES = {
     "many_tasks": ["bench/tasks/many_tasks.c", "bench/tasks/tasks.h"],
     "dsm_calls": ["bench/dsm/dsm_calls.c", "bench/dsm/cells.h"],
     "dsm_mpi": ["bench/dsm/dsm_mpi.c", "bench/dsm/cells.h"],
+    "dsm_ucx": ["bench/dsm/dsm_ucx.c", "bench/dsm/cells.h"],
     "between_hosts_lapi": ["bench/dsm/between_hosts_lapi.c", "bench/dsm/between_hosts.h"],
     "between_hosts_mpi": ["bench/dsm/between_hosts_mpi.c", "bench/dsm/between_hosts.h"],
 }
@@ -57,7 +58,9 @@ PLAIN = {  # programs without MPI: their libraries
     "delegated_overlap": PVAS,
     "dsm_calls": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-dsm"],
     "between_hosts_lapi": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-llapi"],
+    "dsm_ucx": ["-lucp", "-lucs"],
 }
+HEADERS = {"dsm_ucx": "/usr/include/ucp/api/ucp.h"}  # without them, a program is left out
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +140,10 @@ def find_subjects(flavours, with_shima=True):
 
 def binary(program, flavour=None):
     return ROOT / "build/bench" / (flavour.family if flavour else "plain") / program
+
+
+def can_be_compiled(program):
+    return program not in HEADERS or os.path.exists(HEADERS[program])
 
 
 def compile_command(program, flavour):

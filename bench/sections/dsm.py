@@ -4,10 +4,13 @@ The experiment of the paper about a DSM on LAPI: the same DSM over TCP and UDP. 
 faster for small and 4 times for large data, WRITE 3 to 5 times, WRITE_B 7 and 4 times.
 """
 
+import subprocess
+
+import two_hosts
 from lib import picture
 from lib.results import HIGHER, LOWER, Sample, Verdict
 from lib.section import Job, Section
-from lib.subjects import TOOL, binary
+from lib.subjects import TOOL, binary, can_be_compiled
 
 SIZES = (8, 64, 512, 4096, 32768, 65536, 262144, 1 << 20)
 OPS = ("READ", "WRITE", "WRITE_B")
@@ -15,11 +18,14 @@ WAYS = {"dsm": 0, "dsm/lapi": 1, "tcp": 2, "tcp, spinning": 3, "udp": 4}
 PAPER = {"READ": (8, 4), "WRITE": (3, 5), "WRITE_B": (7, 4)}
 CALLS = 1000  # of a cell
 CORES = {"two cores": None, "one core": "0"}
+HOSTS = "two hosts"
+UCX = {"ucx": "polls", "ucx, sleeping": "sleeps"}  # how the target waits
+UCX_FACTOR = 1.3
 CHARTED = ("tcp", "dsm", "udp", "tcp, spinning")  # in the order of the picture's colours
 
 
 def row_of(op, size, cores="two cores"):
-    return f"{op} {size} B" + (", one core" if cores == "one core" else "")
+    return f"{op} {size} B" + ("" if cores == "two cores" else f", {cores}")
 
 
 def paper_row(op, size):
@@ -28,19 +34,20 @@ def paper_row(op, size):
 
 class Dsm(Section):
     name = "dsm"
-    title = "Distributed shared memory: one task's calls on another's memory, one host"
+    title = "Distributed shared memory: one task's calls on another's memory"
     lead = ("nanoseconds a call, median of 20 batches of 50; copy: memcpy through a shared mapping; MPI: "
-            "MPI_Get or MPI_Put and a flush; paper: the factors of an IBM SP2")
+            "MPI_Get or MPI_Put and a flush; ucx: ucp_get or ucp_put alone, whose target polls, or sleeps; paper: the "
+            "factors of an IBM SP2; two hosts: over TCP")
     limit = False
 
     def stock(self, context):
         return [subject for subject in context.subjects if not subject.shima]
 
     def columns(self, context):
-        return [*WAYS, "copy", *(subject.name for subject in self.stock(context)), "paper"]
+        return [*WAYS, "copy", *UCX, *(subject.name for subject in self.stock(context)), "paper"]
 
     def row_names(self, context):
-        rows = [row_of(op, size, cores) for cores in CORES for op in OPS for size in SIZES]
+        rows = [row_of(op, size, cores) for cores in (*CORES, HOSTS) for op in OPS for size in SIZES]
         return rows + [paper_row(op, size) for op in OPS for size in (SIZES[0], SIZES[-1])]
 
     def jobs(self, context):
@@ -50,12 +57,43 @@ class Dsm(Section):
                 yield Job(cores, column, lambda c=cores, w=way: self.measure(
                     context, c, [str(TOOL), "run", "--lapi", "-n", "2", calls, str(w)]))
             yield Job(cores, "copy", lambda c=cores: self.measure(context, c, [calls, "copy"]))
+            for column, waits in UCX.items():
+                if can_be_compiled("dsm_ucx"):
+                    yield Job(cores, column, lambda c=cores, w=waits: self.measure(context, c, [str(binary("dsm_ucx")), w]))
             for subject in self.stock(context):
                 yield Job(cores, subject.name, lambda c=cores, s=subject: self.measure(
                     context, c, s.command(2, "dsm_mpi", []), s.flavour.environment()))
+        if two_hosts.why_unavailable() is None:
+            yield from self.jobs_over_hosts(context, self.stock(context)[0])
+
+    def jobs_over_hosts(self, context, starter):
+        """The starter's mpiexec only starts the tasks."""
+        environment = starter.flavour.environment() | two_hosts.ROOT_ENVIRONMENT
+        yield Job(HOSTS, "dsm", lambda: self.over_hosts(lambda hosts: self.measure(
+            context, HOSTS, hosts.mpi_command(starter.flavour.mpiexec, 2, [str(binary("dsm_calls")), "0"], [str(TOOL), "run", "--lapi"]),
+            environment)))
+        for column, waits in UCX.items():
+            if can_be_compiled("dsm_ucx"):
+                yield Job(HOSTS, column, lambda w=waits: self.over_hosts(lambda hosts: self.measure_ucx(context, hosts, w)))
+
+    def over_hosts(self, measure):
+        try:
+            with two_hosts.TwoHosts() as hosts:
+                return measure(hosts)
+        except two_hosts.Unavailable as reason:
+            return [Sample(row_of(OPS[0], SIZES[0], HOSTS), None, "ns", LOWER, note=str(reason))]
+
+    def measure_ucx(self, context, hosts, waits):
+        program = str(binary("dsm_ucx"))
+        target = subprocess.Popen([*hosts.enter(1), program, waits, "listen"], stdin=subprocess.DEVNULL)
+        try:
+            return self.measure(context, HOSTS, [*hosts.enter(0), program, waits, two_hosts.ADDRESSES[1]])
+        finally:
+            target.kill()
+            target.wait()
 
     def measure(self, context, cores, command, environment=None):
-        core = CORES[cores]
+        core = CORES.get(cores)
         outcome = context.measure(["taskset", "-c", core, *command] if core else command, environment)
         samples = [Sample(row_of(record["op"], record["bytes"], cores), record["ns"], "ns", LOWER,
                           outcome.problem or ("WRONG DATA" if record["wrong_bytes"] else ""), self.loss(record))
@@ -91,6 +129,9 @@ class Dsm(Section):
                     self.require_ratio(results, row_of(op, size), "copy", 0.9, "the speed of memcpy")
             self.require_ratio(results, small, "tcp, spinning", 100, "the speed by TCP, spinning")
             self.require_ratio(results, large, "tcp", 5, "the speed by TCP")
+            for size in SIZES:
+                for where in ("two cores", HOSTS):
+                    self.require_ratio(results, row_of(op, size, where), "ucx", 1 / UCX_FACTOR, "the speed of UCX alone")
             for size, factor in zip((SIZES[0], SIZES[-1]), PAPER[op]):
                 if ratio := self.ratio(results, row_of(op, size), "tcp"):
                     results.add("dsm", [Sample(paper_row(op, size), ratio, "x")])
