@@ -27,6 +27,7 @@ import pathlib
 import random
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -45,6 +46,7 @@ LIMIT_ERROR, LIMIT_FIRST = 0.20, 0.90
 EVEN = 1.10  # strategies whose times differ by less are equally good
 CALLS_FOR_COSTS = 15  # in a job
 TRIES, MOST_BY_OTHERS = 4, 0.08  # jobs, while other processes use more of the processors
+MOST_IN_A_JOB, MOST_BYTES_IN_A_JOB = 16, 512 << 20
 MOST_LOG = 0.5  # one disturbed call decides no value
 
 
@@ -148,9 +150,13 @@ class Store:
         with open(self.path, "a") as file:
             file.write(json.dumps({"key": key, "value": value}) + "\n")
 
+    @staticmethod
+    def key(cell, strategy):
+        return f"{cell.name()} {strategy}"
+
     def jobs(self, cell, strategy):
         """The median seconds of a call in each job."""
-        return self.results.get(f"{cell.name()} {strategy}", [])
+        return self.results.get(self.key(cell, strategy), [])
 
     def seconds(self, cell, strategy):
         jobs = self.jobs(cell, strategy)
@@ -188,41 +194,43 @@ class Bench:
     def __init__(self, flavour, directory, options):
         self.flavour, self.directory, self.options = flavour, directory, options
         self.path = directory / "model.dat"
+        self.end = time.monotonic() + options.limit
 
-    def start(self, hosts, ranks, arguments, hints=""):
-        """The JSON object that the program prints under Shima, or None."""
-        program = [str(subjects.binary("model_cells", self.flavour)), "--file", str(self.path),
-                   *map(str, arguments)]
-        environment = self.flavour.environment() | two_hosts.ROOT_ENVIRONMENT | {"SHIMA_HINTS": hints}
-        self.path.unlink(missing_ok=True)
+    def is_over(self):
+        return time.monotonic() > self.end
+
+    def start(self, hosts, ranks, program):
+        """What the program prints under Shima."""
+        environment = self.flavour.environment() | two_hosts.ROOT_ENVIRONMENT
         runner.drain()
         if hosts == 1:
-            command = [str(subjects.TOOL), "run", "-n", str(ranks), *program]
-            outcome = runner.run(command, environment, self.options.timeout)
+            outcome = runner.run([str(subjects.TOOL), "run", "-n", str(ranks), *program], environment,
+                                 self.options.timeout)
         else:
             with two_hosts.TwoHosts(count=hosts) as there:
                 command = there.mpi_command(self.flavour.mpiexec, ranks,
                                             [str(subjects.TOOL), "exec", *program])
                 outcome = runner.run(command, environment, self.options.timeout)
         self.path.unlink(missing_ok=True)
-        if outcome.problem or not outcome.records:
-            runner.say(f"    {outcome.problem or 'no result'}")
-            return None
-        return outcome.records[0]
+        if outcome.problem:
+            runner.say(f"    {outcome.problem}")
+        return outcome.records
 
-    def cell(self, cell, strategy, calls):
-        """The median seconds of a call in one job that other processes have not disturbed, if there is one."""
+    def times(self, calls, repetitions):
+        """The seconds of the calls, which have the same ranks, in a job that others have not disturbed, if there is one."""
+        program = [str(subjects.binary("model_cells", self.flavour)), "--file", str(self.path),
+                   "--repeat", str(repetitions)]
+        for cell, strategy in calls:
+            program += ["--op", cell.op, "--pattern", cell.pattern, "--bytes", str(cell.bytes),
+                        "--piece", str(cell.piece), "--strategy", strategy]
         for _ in range(TRIES):
             others = Others()
-            record = self.start(cell.hosts, cell.ranks, [
-                "--op", cell.op, "--pattern", cell.pattern, "--bytes", cell.bytes, "--piece", cell.piece,
-                "--repeat", calls], f"shima_collective={strategy}")
-            if record is None:
-                return None
-            if others.share() < MOST_BY_OTHERS:
+            records = self.start(calls[0][0].hosts, calls[0][0].ranks, program)
+            share = others.share()
+            if len(records) < len(calls) or share < MOST_BY_OTHERS:
                 break
-            runner.say("    disturbed by other processes")
-        return statistics.median(record["seconds"])
+            runner.say(f"    other processes used {share:.0%} of the processors")
+        return [statistics.median(record["seconds"]) for record in records]
 
 
 # --- estimating ---------------------------------------------------------------------------------
@@ -399,6 +407,7 @@ def parse():
     add("--hosts", type=int, default=4, help="the most hosts (4)")
     add("--dir", help="where the file goes (default: build/bench-files)")
     add("--out", default=str(ROOT / "bench/out/model.jsonl"), help="the stored results")
+    add("--limit", type=float, default=math.inf, help="start no job after so many seconds; a further run continues")
     add("--timeout", type=float, default=120, help="seconds a job may take")
     add("--report", action="store_true", help="measure nothing")
     add("--fresh", action="store_true", help="forget stored results")
@@ -406,17 +415,33 @@ def parse():
     return parser.parse_args()
 
 
+def batches(calls):
+    """Calls with the same ranks share a job, which takes longer to start than most calls; few, so that an
+    interruption loses little."""
+    batch, ranks, bytes = [], None, 0
+    for call in sorted(calls, key=lambda call: (call[0].hosts, call[0].ranks)):
+        cell = call[0]
+        if batch and (ranks != (cell.hosts, cell.ranks) or len(batch) == MOST_IN_A_JOB
+                      or bytes + cell.ranks * cell.bytes > MOST_BYTES_IN_A_JOB):
+            yield batch
+            batch, bytes = [], 0
+        batch, ranks, bytes = [*batch, call], (cell.hosts, cell.ranks), bytes + cell.ranks * cell.bytes
+    if batch:
+        yield batch
+
+
 def measure_calls(bench, store, calls, repetitions, jobs):
     """All calls once, then again, so that slow changes of the machine show as differences between jobs."""
     for job in range(jobs):
-        for number, (cell, strategy) in enumerate(calls):
-            known = store.jobs(cell, strategy)
-            if len(known) > job:
-                continue
-            runner.say(f"  {job + 1}/{jobs} {number + 1}/{len(calls)}  {cell.name()} {strategy}")
-            seconds = bench.cell(cell, strategy, repetitions)
-            if seconds is not None:
-                store.put(f"{cell.name()} {strategy}", [*known, seconds])
+        missing = list(batches([call for call in calls if len(store.jobs(*call)) <= job]))
+        for number, batch in enumerate(missing):
+            if bench.is_over():
+                return
+            cell = batch[0][0]
+            runner.say(f"  {job + 1}/{jobs} {number + 1}/{len(missing)}  {cell.hosts} hosts {cell.ranks} ranks: "
+                       f"{len(batch)} calls")
+            for call, seconds in zip(batch, bench.times(batch, repetitions)):
+                store.put(store.key(*call), [*store.jobs(*call), seconds])
 
 
 def measure_all(bench, store, cells, most_hosts, options):
@@ -429,6 +454,7 @@ def measure_all(bench, store, cells, most_hosts, options):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the job
     options = parse()
     if options.fresh:
         pathlib.Path(options.out).unlink(missing_ok=True)

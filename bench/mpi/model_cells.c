@@ -1,13 +1,14 @@
-// model_cells: the time of one collective call.
+// model_cells: the times of collective calls.
 //
-//     model_cells --file FILE --op write|read --pattern columns|blocks|irregular --bytes BYTES
-//                 --piece BYTES --repeat N
+//     model_cells --file FILE --repeat N {[--op write|read] [--pattern columns|blocks|irregular]
+//                 [--bytes BYTES] [--piece BYTES] --strategy NAME}...
 //
-// Ranks access what `shima simulate` lets them access.
+// Each --strategy measures a call with the values before it. Ranks access what `shima simulate` lets
+// them access.
 //
-// Prints one JSON object. A call's time is from the moment when the last rank has entered it until
-// the last one has left it, by the clock that all hosts of this machine share; each repetition is
-// printed.
+// Prints a JSON object for each call that is measured. A call's time is from the moment when the last
+// rank has entered it until the last one has left it, by the clock that all hosts of this machine
+// share; each repetition is printed.
 
 #define _GNU_SOURCE
 #include <string.h>
@@ -16,29 +17,11 @@
 #include "measure.h"
 
 struct cell {
-  const char *path, *pattern;
+  const char *path, *pattern, *strategy;
   bool write;
   int64_t bytes, piece;
   int repeat, rank, ranks;
 };
-
-static struct cell parse(int argc, char** argv) {
-  struct cell cell = {.pattern = "columns", .bytes = 1 << 20, .piece = 4096, .repeat = 5};
-  for (int i = 1; i < argc; i += 2) {
-    const char* value = i + 1 < argc ? argv[i + 1] : "";
-    if (strcmp(argv[i], "--file") == 0) cell.path = value;
-    if (strcmp(argv[i], "--pattern") == 0) cell.pattern = value;
-    if (strcmp(argv[i], "--op") == 0) cell.write = strcmp(value, "write") == 0;
-    if (strcmp(argv[i], "--bytes") == 0) cell.bytes = atoll(value);
-    if (strcmp(argv[i], "--piece") == 0) cell.piece = atoll(value);
-    if (strcmp(argv[i], "--repeat") == 0) cell.repeat = atoi(value);
-  }
-  MPI_Comm_rank(MPI_COMM_WORLD, &cell.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &cell.ranks);
-  if (cell.path == NULL || cell.bytes < 1 || cell.piece < 1 || cell.repeat < 1)
-    fail("model_cells --file FILE [--op ...] [--pattern ...] [--bytes N] [--piece N]");
-  return cell;
-}
 
 // As src/simulate/workload.cpp.
 static uint64_t scattered(uint64_t x) {
@@ -124,6 +107,7 @@ static void print_times(const struct cell* cell, const struct times* mine) {
   for (int i = 0; cell->rank == 0 && i < cell->repeat; i++)
     printf("%s%.9f", i == 0 ? "" : ", ", last[i].end - last[i].begin);
   if (cell->rank == 0) printf("]}\n");
+  fflush(stdout);
   free(last);
 }
 
@@ -136,10 +120,14 @@ static void measure_cell(const struct cell* cell) {
   char* buffer = malloc((size_t)bytes);
   if (buffer == NULL) fail("no memory");
   memset(buffer, cell->rank, (size_t)bytes);
+  MPI_Info hints;
+  check(MPI_Info_create(&hints), "info");
+  check(MPI_Info_set(hints, "shima_collective", cell->strategy), "info");
   MPI_File file;
-  check(MPI_File_open(MPI_COMM_WORLD, cell->path, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL,
-                      &file),
+  check(MPI_File_open(MPI_COMM_WORLD, cell->path,
+                      MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, hints, &file),
         "open");
+  MPI_Info_free(&hints);
   check(MPI_File_set_view(file, displacement_of(cell), MPI_BYTE, filetype, "native", MPI_INFO_NULL),
         "set_view");
   struct cell first = *cell;
@@ -155,10 +143,28 @@ static void measure_cell(const struct cell* cell) {
   free(buffer);
 }
 
+static void set(struct cell* cell, const char* name, const char* value) {
+  if (strcmp(name, "--file") == 0) cell->path = value;
+  if (strcmp(name, "--pattern") == 0) cell->pattern = value;
+  if (strcmp(name, "--op") == 0) cell->write = strcmp(value, "write") == 0;
+  if (strcmp(name, "--bytes") == 0) cell->bytes = atoll(value);
+  if (strcmp(name, "--piece") == 0) cell->piece = atoll(value);
+  if (strcmp(name, "--repeat") == 0) cell->repeat = atoi(value);
+  if (strcmp(name, "--strategy") == 0) cell->strategy = value;
+  if (cell->bytes < 1 || cell->piece < 1 || cell->repeat < 1) fail("a value is below 1");
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  const struct cell cell = parse(argc, argv);
-  measure_cell(&cell);
+  struct cell cell = {.pattern = "columns", .bytes = 1 << 20, .piece = 4096, .repeat = 5};
+  MPI_Comm_rank(MPI_COMM_WORLD, &cell.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &cell.ranks);
+  for (int i = 1; i + 1 < argc; i += 2) {
+    set(&cell, argv[i], argv[i + 1]);
+    if (strcmp(argv[i], "--strategy") != 0) continue;
+    if (cell.path == NULL) fail("--file FILE is missing");
+    measure_cell(&cell);
+  }
   MPI_Finalize();
   return 0;
 }
