@@ -53,6 +53,7 @@ struct Traffic {
   bool is_read = false;
   bool cached = false;  // the bytes that are read
   bool listed = false;  // the places of pieces follow no rule
+  bool pulled = false;  // agents and masters access the memory of members, who only wait
   int ranks = 1;
   int nodes = 1;
   int cores_per_node = 1;  // that move bytes

@@ -66,6 +66,27 @@ ordered_json json_of(const Limit& limit) {
           {"reached", limit.reached()}};
 }
 
+ordered_json json_of(const Traffic& traffic) {
+  return {{"independent", traffic.independent},
+          {"is_read", traffic.is_read},
+          {"cached", traffic.cached},
+          {"listed", traffic.listed},
+          {"pulled", traffic.pulled},
+          {"ranks", traffic.ranks},
+          {"nodes", traffic.nodes},
+          {"cores_per_node", traffic.cores_per_node},
+          {"agents", traffic.agents},
+          {"subfiles", traffic.subfiles},
+          {"bytes", traffic.bytes},
+          {"pieces", traffic.pieces},
+          {"span_bytes", traffic.span_bytes},
+          {"far_share", traffic.far_share},
+          {"messages", traffic.messages},
+          {"windows", traffic.windows},
+          {"visits", traffic.visits},
+          {"window_bytes", traffic.window_bytes}};
+}
+
 ordered_json json_of(const Scale& scale);
 
 template <class T>
@@ -87,6 +108,7 @@ ordered_json json_of(const Scale& scale) {
           {"file_pieces", scale.digest.file_pieces},
           {"post_bytes", scale.post_bytes},
           {"topology_bytes", scale.topology_bytes},
+          {"traffic", json_of(scale.traffic)},
           {"estimate", json_of(scale.estimate)},
           {"member_median_ns", median_ns(scale.members)},
           {"members", list_of(scale.members)},

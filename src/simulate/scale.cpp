@@ -127,6 +127,7 @@ Traffic traffic_of(const Job& job, const Scale& scale) {
                   .is_read = job.workload().direction == Direction::read,
                   .cached = job.workload().cached,
                   .listed = job.workload().shape == Shape::irregular,
+                  .pulled = job.plan().near == NearPath::pull,
                   .ranks = scale.ranks,
                   .nodes = scale.nodes,
                   .agents = scale.agents,
@@ -178,7 +179,8 @@ Result<Scale> measure_scale(const Workload& workload, const Machine& machine,
                      survey_agents(job, agents_to_count(scale.agents, sampling), part("agents")));
     SHIMA_TRY(measure_masters(job, sampling, meter, notice, scale));
   }
-  scale.estimate = estimate(traffic_of(job, scale), machine);
+  scale.traffic = traffic_of(job, scale);
+  scale.estimate = estimate(scale.traffic, machine);
   return scale;
 }
 

@@ -40,6 +40,7 @@ struct Scale {
   std::vector<LeaderCost> leaders;
   std::vector<MasterCounts> masters;
   std::vector<AgentCounts> agent_counts;
+  Traffic traffic;
   Estimate estimate;
 };
 
