@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the model of `shima simulate` with measured collective calls.
 
-The values of the machine are measured first: each by calls in which it decides (COSTS; none of them
-is a cell of the grid). Then cells are measured: numbers of hosts and ranks, pieces, bytes, reads and
+The values of the machine are those with which the model is closest to calibrating calls, which are
+measured first; none of them is a cell of the grid. Then cells are measured: numbers of hosts and ranks, pieces, bytes, reads and
 writes, each with every strategy, in several jobs. `shima simulate` estimates the same cells with the
 values of the machine. Prints the errors and how often the strategy that is estimated first is also
 measured first; the same for one job as an estimate of the others, which is the error of the measurement
@@ -18,6 +18,7 @@ measured.
 """
 
 import argparse
+import concurrent.futures
 import dataclasses
 import itertools
 import json
@@ -44,10 +45,10 @@ BYTES = (65536, 1 << 20, 8 << 20)
 MOST_BYTES, MOST_PIECES = 256 << 20, 1 << 20  # of all ranks
 LIMIT_ERROR, LIMIT_FIRST = 0.20, 0.90
 EVEN = 1.10  # strategies whose times differ by less are equally good
-CALLS_FOR_COSTS = 15  # in a job
+MOST_CALLS, CALLS_FOR_SECONDS = 100, 0.04  # in a job, of short calls
 TRIES, MOST_BY_OTHERS = 4, 0.08  # jobs, while other processes use more of the processors
 MOST_IN_A_JOB, MOST_BYTES_IN_A_JOB = 16, 512 << 20
-MOST_LOG = 0.5  # one disturbed call decides no value
+KNOWN = ("processor_cache_mb", "shared_cores")  # without measuring calls
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,18 +69,18 @@ class Cell:
         return [name for name in STRATEGIES if name != "subgroup" or apart]
 
 
-def grid(most_hosts):
-    for values in itertools.product(HOSTS, RANKS, PATTERNS, PIECES, BYTES, ("write", "read")):
+def grid(most_hosts, pieces_bytes=PIECES, ranks_bytes=BYTES):
+    for values in itertools.product(HOSTS, RANKS, PATTERNS, pieces_bytes, ranks_bytes, ("write", "read")):
         cell = Cell(*values)
         pieces = cell.ranks * (cell.bytes // cell.piece if cell.pattern != "blocks" else 1)
         if (cell.hosts <= min(cell.ranks, most_hosts) and cell.piece <= cell.bytes
                 and cell.ranks * cell.bytes <= MOST_BYTES and pieces <= MOST_PIECES
-                and (cell.pattern != "blocks" or cell.piece == PIECES[0])):
+                and (cell.pattern != "blocks" or cell.piece == pieces_bytes[0])):
             yield cell
 
 
-# The calls in which a value decides, in the order in which values are found. All sizes are none of the
-# grid's, so that no call is judged that has been used to find a value.
+# The calls in which a value decides. All sizes are none of the grid's, so that no call is judged that has
+# been used to find a value.
 COSTS = {
     "disk_mb_s": [(Cell(1, 4, "blocks", 64, 2 << 20, "write"), "independent"),
                   (Cell(2, 4, "columns", 131072, 2 << 20, "write"), "independent")],
@@ -132,6 +133,17 @@ COSTS = {
                   (Cell(2, 8, "columns", 1024, 2 << 20, "write"), "disk_directed"),
                   (Cell(4, 16, "columns", 65536, 2 << 20, "read"), "disk_directed")],
 }
+
+# Calls of all kinds as well: a value is wrong for most calls if it is found by special ones alone.
+MORE_CALLS, MORE_PIECES, MORE_BYTES = 70, (256, 4096, 65536), (128 << 10, 512 << 10, 4 << 20)
+
+
+def calibrating_calls(most_hosts):
+    """Those of COSTS, and others at random. No cell of the grid has their sizes."""
+    decisive = [call for calls in COSTS.values() for call in calls if call[0].hosts <= most_hosts]
+    chance = random.Random(1)
+    cells = chance.sample(list(grid(most_hosts, MORE_PIECES, MORE_BYTES)), MORE_CALLS)
+    return decisive + [(cell, chance.choice(cell.strategies())) for cell in cells]
 
 
 # --- results that outlive the command -----------------------------------------------------------
@@ -219,7 +231,7 @@ class Bench:
     def times(self, calls, repetitions):
         """The seconds of the calls, which have the same ranks, in a job that others have not disturbed, if there is one."""
         program = [str(subjects.binary("model_cells", self.flavour)), "--file", str(self.path),
-                   "--repeat", str(repetitions)]
+                   "--repeat", str(repetitions), "--most", str(MOST_CALLS), "--seconds", str(CALLS_FOR_SECONDS)]
         for cell, strategy in calls:
             program += ["--op", cell.op, "--pattern", cell.pattern, "--bytes", str(cell.bytes),
                         "--piece", str(cell.piece), "--strategy", strategy]
@@ -235,7 +247,7 @@ class Bench:
 
 # --- estimating ---------------------------------------------------------------------------------
 
-def simulated(cell, strategy, machine):
+def simulation(cell, strategy, machine):
     """What `shima simulate` tells of the call."""
     command = [str(subjects.TOOL), "simulate", "--ranks", str(cell.ranks),
                "--ranks-per-node", str(-(-cell.ranks // cell.hosts)),
@@ -247,7 +259,11 @@ def simulated(cell, strategy, machine):
                           capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"model: {' '.join(command)}\n{done.stderr}")
-    return json.loads(done.stdout)["scales"][0]
+    return json.loads(done.stdout)
+
+
+def simulated(cell, strategy, machine):
+    return simulation(cell, strategy, machine)["scales"][0]
 
 
 def estimate(cell, strategy, machine):
@@ -259,38 +275,90 @@ def plan_of(scale):
     return json.dumps([scale["path"], scale["agents"], scale["sampled_agents"]])
 
 
-def solve(name, calls, machine):
-    """The value with which the model gives the seconds that the calls took: by bisection of its logarithm."""
-    falls = name.endswith("_mb_s")
-    low, high = math.log(1e-3), math.log(1e5)
-    for _ in range(24):
-        value = (low + high) / 2
-        ratios = (estimate(*call, machine | {name: math.exp(value)}) / seconds for call, seconds in calls)
-        error = sum(max(-MOST_LOG, min(MOST_LOG, math.log(ratio))) for ratio in ratios)
-        if (error > 0) == falls:
-            low = value
-        else:
-            high = value
-    return float(f"{math.exp(value):.4g}")
+# --- finding the machine's values ---------------------------------------------------------------
+
+def logs_of_ratios(calls, machine):
+    """log(estimated / measured) of each call."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        seconds = pool.map(lambda each: estimate(*each[0], machine), calls)
+        return [math.log(made / measured) for made, (_, measured) in zip(seconds, calls)]
 
 
-def find_costs(store, machine):
-    """Each value depends a little on the others, so they are found several times."""
-    machine = dict(machine)
-    for _ in range(3):
-        for name, calls in COSTS.items():
-            times = [(call, store.seconds(*call)) for call in calls]
-            known = [(call, seconds) for call, seconds in times if seconds]
-            if known:
-                machine[name] = solve(name, known, machine)
-    return machine
+def solved(matrix, right):
+    """The solution of a system of linear equations, by Gauss's elimination."""
+    rows = [[*row, value] for row, value in zip(matrix, right)]
+    for i in range(len(rows)):
+        best = max(range(i, len(rows)), key=lambda row: abs(rows[row][i]))
+        rows[i], rows[best] = rows[best], rows[i]
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for j in range(len(rows)):
+            if j != i:
+                rows[j] = [value - rows[j][i] * of for value, of in zip(rows[j], rows[i])]
+    return [row[-1] for row in rows]
 
+
+class Fit:
+    """The values with which the model is closest to all calls: least squares of the logarithms, where calls
+    that are far off count less (Huber), by Gauss and Newton. A little weight for the values at the start
+    decides what no call tells."""
+
+    STEP, FAR, KEEP, TURNS = 0.05, 0.25, 0.1, 8
+
+    def __init__(self, calls, machine):
+        self.calls, self.start = calls, dict(machine)
+        self.names = [name for name in machine if name not in KNOWN]
+
+    def find(self):
+        machine = dict(self.start)
+        ratios = logs_of_ratios(self.calls, machine)
+        for _ in range(self.TURNS):
+            change = self._newton(machine, ratios)
+            for share in (1, 0.5, 0.25):
+                made = machine | {name: machine[name] * math.exp(share * max(-1, min(1, by)))
+                                  for name, by in zip(self.names, change)}
+                after = logs_of_ratios(self.calls, made)
+                if self._cost(made, after) < self._cost(machine, ratios):
+                    break
+            else:
+                break
+            machine, ratios = made, after
+        return {name: float(f"{value:.4g}") for name, value in machine.items()}
+
+    def _away(self, machine):
+        return [math.log(machine[name] / self.start[name]) for name in self.names]
+
+    def _cost(self, machine, ratios):
+        far = self.FAR
+        each = (r * r / 2 if abs(r) < far else far * (abs(r) - far / 2) for r in ratios)
+        return sum(each) + self.KEEP / 2 * sum(by * by for by in self._away(machine))
+
+    def _newton(self, machine, ratios):
+        slopes = []
+        for name in self.names:
+            after = logs_of_ratios(self.calls, machine | {name: machine[name] * math.exp(self.STEP)})
+            slopes.append([(b - a) / self.STEP for a, b in zip(ratios, after)])
+        weights = [min(1, self.FAR / max(abs(r), 1e-9)) for r in ratios]
+        matrix = [[sum(w * a * b for w, a, b in zip(weights, one, other)) + (self.KEEP if one is other else 0)
+                   for other in slopes] for one in slopes]
+        right = [-sum(w * a * r for w, a, r in zip(weights, one, ratios)) - self.KEEP * by
+                 for one, by in zip(slopes, self._away(machine))]
+        return solved(matrix, right)
+
+
+def find_costs(store, most_hosts, known):
+    calls = [(call, store.seconds(*call)) for call in calibrating_calls(most_hosts) if store.jobs(*call)]
+    start = simulation(*calls[0][0], known)["machine"]
+    return Fit(calls, start).find()
+
+
+# --- comparing ----------------------------------------------------------------------------------
 
 @dataclasses.dataclass
 class Compared:
     cell: Cell
     measured: dict   # strategy -> seconds
     estimated: dict
+    spread: dict     # strategy -> the seconds of the fastest and of the slowest job
 
     def errors(self):
         return [abs(self.estimated[name] / self.measured[name] - 1) for name in self.measured]
@@ -299,6 +367,12 @@ class Compared:
         """Whether the strategy that is estimated first is measured within EVEN of the best."""
         first = min(self.measured, key=lambda name: self.estimated[name])
         return self.measured[first] <= EVEN * min(self.measured.values())
+
+    def is_told_apart(self):
+        """Whether the slowest job of the best strategy is faster than all jobs of those with another plan."""
+        best = min(self.measured, key=lambda name: self.measured[name])
+        others = [self.spread[name][0] for name in self.measured if self.spread[name] != self.spread[best]]
+        return all(self.spread[best][1] < fastest for fastest in others)
 
 
 def compare(store, cells, machine):
@@ -313,7 +387,8 @@ def compare(store, cells, machine):
                 jobs.setdefault(plans[name], []).extend(store.jobs(cell, name))
         if estimated:
             measured = {name: statistics.median(jobs[plan]) for name, plan in plans.items()}
-            results.append(Compared(cell, measured, estimated))
+            spread = {name: (min(jobs[plan]), max(jobs[plan])) for name, plan in plans.items()}
+            results.append(Compared(cell, measured, estimated, spread))
         for times in jobs.values():
             for turn, seconds in enumerate(times if len(times) > 1 else []):
                 repeated.append(abs(seconds / statistics.median(times[:turn] + times[turn + 1:]) - 1))
@@ -336,7 +411,7 @@ def print_errors(results):
                     f"pieces of {each.cell.piece} B"):
             groups.setdefault(key, []).append(each)
         for name in each.measured:
-            one = Compared(each.cell, {name: each.measured[name]}, {name: each.estimated[name]})
+            one = Compared(each.cell, {name: each.measured[name]}, {name: each.estimated[name]}, each.spread)
             groups.setdefault(name, []).append(one)
     print(f"{'':<20} {'calls':>6} {'median error':>13} {'same first':>11}")
     for key, members in groups.items():
@@ -378,11 +453,11 @@ def draw(results, repeated, machine, path):
     print(f"picture: {path}")
 
 
-def report(store, cells, options):
+def report(store, cells, most_hosts, options):
     known = store.results.get("machine")
     if known is None:
         sys.exit("model: nothing is stored")
-    machine = find_costs(store, known)
+    machine = find_costs(store, most_hosts, known)
     results, repeated = compare(store, cells, machine)
     if not results:
         sys.exit("model: no cell has been measured yet")
@@ -390,6 +465,10 @@ def report(store, cells, options):
     print_errors(results)
     if repeated:
         print(repeated_in_words(repeated))
+    apart = [each for each in results if len(each.measured) > 1 and each.is_told_apart()]
+    if apart:
+        print(f"{len(apart)} of {len(results)} cells, in which no job of another strategy is as fast as one of the "
+              f"best: {in_words(apart)}")
     draw(results, repeated, machine, ROOT / "build/report/model.html")
     error, first, _ = summary(results)
     return 1 if options.strict and (error > LIMIT_ERROR or first < LIMIT_FIRST) else 0
@@ -410,6 +489,7 @@ def parse():
     add("--limit", type=float, default=math.inf, help="start no job after so many seconds; a further run continues")
     add("--timeout", type=float, default=120, help="seconds a job may take")
     add("--report", action="store_true", help="measure nothing")
+    add("--measure", action="store_true", help="report nothing")
     add("--fresh", action="store_true", help="forget stored results")
     add("--strict", action="store_true", help="exit 1 if the model misses its limits")
     return parser.parse_args()
@@ -447,8 +527,7 @@ def measure_calls(bench, store, calls, repetitions, jobs):
 def measure_all(bench, store, cells, most_hosts, options):
     if "machine" not in store.results:
         store.put("machine", {"processor_cache_mb": processor_cache_mb(), "shared_cores": os.cpu_count()})
-    decisive = [call for calls in COSTS.values() for call in calls if call[0].hosts <= most_hosts]
-    measure_calls(bench, store, decisive, CALLS_FOR_COSTS, max(3, options.jobs))
+    measure_calls(bench, store, calibrating_calls(most_hosts), options.reps, max(3, options.jobs))
     measure_calls(bench, store, [(cell, name) for cell in cells for name in cell.strategies()],
                   options.reps, options.jobs)
 
@@ -470,14 +549,20 @@ def main():
     random.Random(options.seed).shuffle(cells)
     cells = cells[:options.cells]
     if options.report:
-        return report(store, cells, options)
+        return report(store, cells, most_hosts, options)
     directory = runner.working_directory(options.dir, ROOT / "build/bench-files", 1)
+    bench = Bench(flavour, directory, options)
     try:
         subjects.compile_program("model_cells", flavour)
-        measure_all(Bench(flavour, directory, options), store, cells, most_hosts, options)
+        measure_all(bench, store, cells, most_hosts, options)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return report(store, cells, options)
+    if options.measure:
+        return 0
+    if bench.is_over():
+        print("model: the limit of time is over; a further run continues, --report shows what there is")
+        return 0
+    return report(store, cells, most_hosts, options)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 // model_cells: the times of collective calls.
 //
-//     model_cells --file FILE --repeat N {[--op write|read] [--pattern columns|blocks|irregular]
+//     model_cells --file FILE --repeat N --most N --seconds S {[--op write|read] [--pattern
+//     columns|blocks|irregular]
 //                 [--bytes BYTES] [--piece BYTES] --strategy NAME}...
 //
-// Each --strategy measures a call with the values before it. Ranks access what `shima simulate` lets
-// them access.
+// Each --strategy measures a call with the values before it. Ranks access what `shima simulate`
+// lets them access.
 //
-// Prints a JSON object for each call that is measured. A call's time is from the moment when the last
-// rank has entered it until the last one has left it, by the clock that all hosts of this machine
-// share; each repetition is printed.
+// Prints a JSON object for each call that is measured. A call's time is from the moment when the
+// last rank has entered it until the last one has left it, by the clock that all hosts of this
+// machine share; each repetition is printed. There are at least --repeat of them; short calls are
+// repeated up to --most times, or for --seconds: a few of them take less than one turn of the
+// scheduler.
 
 #define _GNU_SOURCE
 #include <string.h>
@@ -20,7 +23,8 @@ struct cell {
   const char *path, *pattern, *strategy;
   bool write;
   int64_t bytes, piece;
-  int repeat, rank, ranks;
+  int repeat, most, rank, ranks;
+  double seconds;
 };
 
 // As src/simulate/workload.cpp.
@@ -111,8 +115,17 @@ static void print_times(const struct cell* cell, const struct times* mine) {
   free(last);
 }
 
-// The first call creates the pages of the file, or reads them; it is not printed.
-static void measure_cell(const struct cell* cell) {
+// How often a call is measured that takes as long as `times` on the slowest rank.
+static int repetitions(const struct cell* cell, struct times times) {
+  double mine = times.end - times.begin, slowest;
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  if (slowest * cell->repeat >= cell->seconds) return cell->repeat;
+  return slowest * cell->most <= cell->seconds ? cell->most : (int)(cell->seconds / slowest);
+}
+
+// The first call creates the pages of the file, or reads them; it is not printed. Neither is the
+// second, which tells how often to repeat it.
+static void measure_cell(struct cell* cell) {
   MPI_Datatype filetype = filetype_of(cell);
   check(MPI_Type_commit(&filetype), "commit");
   int bytes;
@@ -133,10 +146,13 @@ static void measure_cell(const struct cell* cell) {
   struct cell first = *cell;
   first.write = true;
   timed_call(&first, file, buffer, bytes);
+  const int least = cell->repeat;
+  cell->repeat = repetitions(cell, timed_call(cell, file, buffer, bytes));
   struct times* times = calloc((size_t)cell->repeat, sizeof *times);
   if (times == NULL) fail("no memory");
   for (int i = 0; i < cell->repeat; i++) times[i] = timed_call(cell, file, buffer, bytes);
   print_times(cell, times);
+  cell->repeat = least;
   free(times);
   check(MPI_File_close(&file), "close");
   MPI_Type_free(&filetype);
@@ -150,13 +166,16 @@ static void set(struct cell* cell, const char* name, const char* value) {
   if (strcmp(name, "--bytes") == 0) cell->bytes = atoll(value);
   if (strcmp(name, "--piece") == 0) cell->piece = atoll(value);
   if (strcmp(name, "--repeat") == 0) cell->repeat = atoi(value);
+  if (strcmp(name, "--most") == 0) cell->most = atoi(value);
+  if (strcmp(name, "--seconds") == 0) cell->seconds = atof(value);
   if (strcmp(name, "--strategy") == 0) cell->strategy = value;
   if (cell->bytes < 1 || cell->piece < 1 || cell->repeat < 1) fail("a value is below 1");
 }
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  struct cell cell = {.pattern = "columns", .bytes = 1 << 20, .piece = 4096, .repeat = 5};
+  struct cell cell = {
+      .pattern = "columns", .bytes = 1 << 20, .piece = 4096, .repeat = 5, .most = 5};
   MPI_Comm_rank(MPI_COMM_WORLD, &cell.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &cell.ranks);
   for (int i = 1; i + 1 < argc; i += 2) {

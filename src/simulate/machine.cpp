@@ -6,6 +6,7 @@
 namespace shima::simulate {
 namespace {
 
+constexpr double kilo = 1e3;
 constexpr double mega = 1e6;
 constexpr double micro = 1e-6;
 constexpr double nano = 1e-9;
@@ -47,13 +48,22 @@ double copy_seconds(const Traffic& traffic, const Machine& machine) {
   return copies * static_cast<double>(traffic.bytes) / (machine.copy_mb_s * mega);
 }
 
-// Of one processor: pieces between nodes are walked at both ends. If there is a call of the kernel
-// for each piece, it has the cost of the piece.
+// Of one processor: pieces between nodes are walked at both ends, and those of lists are described
+// one by one. If there is a call of the kernel for each piece, it has the cost of the piece.
 double piece_seconds(const Traffic& traffic, const Machine& machine) {
-  if (traffic.independent && !sieves(traffic)) return 0;
-  const double listed_ns = traffic.independent ? machine.sieved_piece_ns : machine.list_piece_ns;
-  const double each_ns = traffic.listed ? listed_ns : machine.piece_ns;
-  return static_cast<double>(traffic.pieces) * (1 + traffic.far_share) * each_ns * nano;
+  const auto pieces = static_cast<double>(traffic.pieces);
+  if (traffic.independent)
+    return sieves(traffic)
+               ? pieces * (traffic.listed ? machine.sieved_piece_ns : machine.piece_ns) * nano
+               : 0;
+  const double near_ns = traffic.listed ? machine.list_piece_ns : machine.piece_ns;
+  const double far_ns = traffic.listed ? machine.far_list_piece_ns : machine.piece_ns;
+  return pieces * (near_ns + traffic.far_share * far_ns) * nano;
+}
+
+// Of one processor: members that share a core all look for a message before its receiver finds it.
+double message_seconds(const Traffic& traffic, const Machine& machine, const Cores& cores) {
+  return traffic.messages * (machine.message_us + (cores.turns - 1) * machine.poll_us) * micro;
 }
 
 double wire_seconds(const Traffic& traffic, const Machine& machine) {
@@ -114,25 +124,29 @@ double meeting_seconds(const Traffic& traffic, const Machine& machine, const Cor
 // these busy meanwhile.
 double first_window_seconds(const Traffic& traffic, const Machine& machine, const Cores& cores) {
   if (traffic.independent || traffic.far_share == 0) return 0;
-  const double hops = traffic.is_read ? hops_of_a_read : hops_of_a_write;
-  const double waits = hops * cores.turns * machine.round_us * micro;
-  if (machine.shared_cores > 0) return waits;
   const double bytes = std::min(static_cast<double>(traffic.window_bytes),
                                 static_cast<double>(traffic.bytes) / std::max(traffic.agents, 1));
+  const double hops =
+      (traffic.is_read ? hops_of_a_read : hops_of_a_write) + bytes / (machine.segment_kb * kilo);
+  const double waits = hops * cores.turns * machine.round_us * micro;
+  if (machine.shared_cores > 0) return waits;
   return waits + bytes * copies_between_nodes / (machine.copy_mb_s * mega) +
          bytes / (machine.wire_mb_s * mega);
 }
 
 }  // namespace
 
-const std::array<MachineField, 16> machine_fields{{
+const std::array<MachineField, 19> machine_fields{{
     {"meeting_us", &Machine::meeting_us, "a meeting of the ranks of a node, one on each core"},
     {"turn_us", &Machine::turn_us, "letting another rank have a core that several share"},
     {"round_us", &Machine::round_us, "a message between nodes, and until it is noticed"},
     {"message_us", &Machine::message_us, "processor time for each message, at both ends"},
+    {"poll_us", &Machine::poll_us, "more for each message, for each further rank on a core"},
+    {"segment_kb", &Machine::segment_kb, "what arrives at once of a message between nodes"},
     {"visit_us", &Machine::visit_us, "processor time for a rank's part in a window"},
     {"piece_ns", &Machine::piece_ns, "processor time for each piece at a regular place"},
     {"list_piece_ns", &Machine::list_piece_ns, "processor time for each piece of a list"},
+    {"far_list_piece_ns", &Machine::far_list_piece_ns, "more, for a piece that crosses nodes"},
     {"sieved_piece_ns", &Machine::sieved_piece_ns, "picking a piece of a list out of a read"},
     {"io_us", &Machine::io_us, "processor time for each read or write of a file"},
     {"copy_mb_s", &Machine::copy_mb_s, "copying by one processor"},
@@ -151,7 +165,7 @@ Estimate estimate(const Traffic& traffic, const Machine& machine) {
                         traffic.visits * machine.visit_us * micro;
   const double wire = wire_seconds(traffic, machine);
   const FileWork files = file_work(traffic, machine);
-  double work = gather + files.seconds + traffic.messages * machine.message_us * micro;
+  double work = gather + files.seconds + message_seconds(traffic, machine, cores);
   if (shared) work += ends_of_a_link * wire + files.disk_seconds;
 
   Estimate made;

@@ -7,7 +7,9 @@
 // add up; reads of cached bytes are work of the processors; a rank that reads small pieces alone
 // reads what lies between them too. Between nodes, a byte is copied three times more than its
 // write: into the master's window, into the message, and into the agent's window. Members that
-// share a core take turns, so a meeting or a message takes as many turns as members share it. Where
+// share a core take turns, so a meeting or a message takes as many turns as members share it.
+// Members that wait for messages look for them in turn, so each message costs more the more of them
+// share a core; and a large message arrives in segments, each of which must be looked for. Where
 // nodes are namespaces of one machine, links and disks are work of the processors that they share,
 // so that all of it adds up; a byte on a link keeps the sender's and the receiver's processor busy.
 // Pure.
@@ -21,20 +23,23 @@ namespace shima::simulate {
 
 // All of it can be measured; see bench/model.py.
 struct Machine {
-  double meeting_us = 5;        // of the members of a node, one on each core
-  double turn_us = 10;          // to let another member have the core
-  double round_us = 4;          // from one node to another: the message, and until it is noticed
-  double message_us = 1;        // of processors for each message, at both ends
-  double visit_us = 1;          // of a processor for a member's part in a window
-  double piece_ns = 5;          // of a processor for each piece at a regular place
-  double list_piece_ns = 20;    // the same for a piece of a list
-  double sieved_piece_ns = 60;  // to pick a piece of a list out of what a rank has read
-  double io_us = 1;             // of a processor for each read or write of a file
-  double copy_mb_s = 8000;      // by one processor
-  double wire_mb_s = 12000;     // of a node's link, each way
-  double disk_mb_s = 3000;      // of a subfile
-  double cache_mb_s = 6000;     // reads of cached bytes, by one processor
-  double memory_mb_s = 10000;   // more, for bytes that the processors' cache does not hold
+  double meeting_us = 5;           // of the members of a node, one on each core
+  double turn_us = 10;             // to let another member have the core
+  double round_us = 4;             // from one node to another: the message, and until it is noticed
+  double message_us = 1;           // of processors for each message, at both ends
+  double poll_us = 1;              // more, for each further member on a core
+  double segment_kb = 1000;        // of a message, that arrives at once
+  double visit_us = 1;             // of a processor for a member's part in a window
+  double piece_ns = 5;             // of a processor for each piece at a regular place
+  double list_piece_ns = 20;       // the same for a piece of a list
+  double far_list_piece_ns = 100;  // more, for a piece of a list that goes to another node
+  double sieved_piece_ns = 60;     // to pick a piece of a list out of what a rank has read
+  double io_us = 1;                // of a processor for each read or write of a file
+  double copy_mb_s = 8000;         // by one processor
+  double wire_mb_s = 12000;        // of a node's link, each way
+  double disk_mb_s = 3000;         // of a subfile
+  double cache_mb_s = 6000;        // reads of cached bytes, by one processor
+  double memory_mb_s = 10000;      // more, for bytes that the processors' cache does not hold
   double processor_cache_mb = 32;
   double shared_cores = 0;  // of all nodes together; 0: each node has its own
 };
@@ -45,7 +50,7 @@ struct MachineField {
   std::string_view text;
 };
 
-extern const std::array<MachineField, 16> machine_fields;
+extern const std::array<MachineField, 19> machine_fields;
 
 // What a call moves.
 struct Traffic {

@@ -226,6 +226,7 @@ Machine only_rates() {
     machine.*rate = 1000;
   machine.memory_mb_s = 1000;
   machine.processor_cache_mb = 1e6;
+  machine.segment_kb = 1000;
   return machine;
 }
 
@@ -248,7 +249,8 @@ TEST(Model, AddsUpByHand) {
   EXPECT_DOUBLE_EQ(made.processors_s, 2.0 / 8);  // 1 + 0.5 * 2 copies on 8 cores
   EXPECT_DOUBLE_EQ(made.wire_s, 0.5 / 4);
   EXPECT_DOUBLE_EQ(made.disk_s, 1.0 + 2.0 / 1000);
-  EXPECT_DOUBLE_EQ(made.first_window_s, 2 * 2 * 20e-6 + 0.003 + 0.001);
+  // Grant and bytes, which arrive in two steps; each waits for two members on a core.
+  EXPECT_DOUBLE_EQ(made.first_window_s, 3 * 2 * 20e-6 + 0.003 + 0.001);
   EXPECT_DOUBLE_EQ(made.seconds, made.meetings_s + made.disk_s + made.first_window_s);
 }
 
@@ -257,8 +259,10 @@ TEST(Model, CountsWhatIsDoneOften) {
   Machine machine = only_rates();
   machine.piece_ns = 10;
   machine.list_piece_ns = 100;
+  machine.far_list_piece_ns = 300;
   machine.visit_us = 1;
   machine.message_us = 10;
+  machine.poll_us = 2;  // four members share a core
   machine.io_us = 2;
   machine.shared_cores = 2;
   Traffic traffic{.is_read = true,
@@ -270,9 +274,9 @@ TEST(Model, CountsWhatIsDoneOften) {
                   .messages = 20,
                   .windows = 5,
                   .visits = 30};
-  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s, (150 + 30 + 200 + 10) * 1e-6 / 2);
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s, (150 + 30 + 320 + 10) * 1e-6 / 2);
   traffic.listed = true;
-  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s, (1500 + 30 + 200 + 10) * 1e-6 / 2);
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s, (2500 + 30 + 320 + 10) * 1e-6 / 2);
 }
 
 // Two ranks on two cores read 100 pieces each of 1000 MB in all, which lie in 2000 MB.
