@@ -61,11 +61,6 @@ double piece_seconds(const Traffic& traffic, const Machine& machine) {
   return pieces * (near_ns + traffic.far_share * far_ns) * nano;
 }
 
-// Of one processor: members that share a core all look for a message before its receiver finds it.
-double message_seconds(const Traffic& traffic, const Machine& machine, const Cores& cores) {
-  return traffic.messages * (machine.message_us + (cores.turns - 1) * machine.poll_us) * micro;
-}
-
 double wire_seconds(const Traffic& traffic, const Machine& machine) {
   if (traffic.independent) return 0;
   return traffic.far_share * static_cast<double>(traffic.bytes) / (machine.wire_mb_s * mega);
@@ -141,9 +136,9 @@ const std::array<MachineField, 19> machine_fields{{
     {"turn_us", &Machine::turn_us, "letting another rank have a core that several share"},
     {"round_us", &Machine::round_us, "a message between nodes, and until it is noticed"},
     {"message_us", &Machine::message_us, "processor time for each message, at both ends"},
-    {"poll_us", &Machine::poll_us, "more for each message, for each further rank on a core"},
     {"segment_kb", &Machine::segment_kb, "what arrives at once of a message between nodes"},
     {"visit_us", &Machine::visit_us, "processor time for a rank's part in a window"},
+    {"crowding", &Machine::crowding, "more processor time, for each further rank on a core"},
     {"piece_ns", &Machine::piece_ns, "processor time for each piece at a regular place"},
     {"list_piece_ns", &Machine::list_piece_ns, "processor time for each piece of a list"},
     {"far_list_piece_ns", &Machine::far_list_piece_ns, "more, for a piece that crosses nodes"},
@@ -165,12 +160,12 @@ Estimate estimate(const Traffic& traffic, const Machine& machine) {
                         traffic.visits * machine.visit_us * micro;
   const double wire = wire_seconds(traffic, machine);
   const FileWork files = file_work(traffic, machine);
-  double work = gather + files.seconds + message_seconds(traffic, machine, cores);
+  double work = gather + files.seconds + traffic.messages * machine.message_us * micro;
   if (shared) work += ends_of_a_link * wire + files.disk_seconds;
 
   Estimate made;
   made.meetings_s = meetings_of(traffic) * meeting_seconds(traffic, machine, cores);
-  made.processors_s = work / cores.busy;
+  made.processors_s = work * (1 + (cores.turns - 1) * machine.crowding) / cores.busy;
   made.wire_s = wire / (shared ? 1 : traffic.nodes);
   made.disk_s = files.disk_seconds / traffic.subfiles;
   // Writers of one file wait for each other, and all of them for the first window.

@@ -8,11 +8,11 @@
 // reads what lies between them too. Between nodes, a byte is copied three times more than its
 // write: into the master's window, into the message, and into the agent's window. Members that
 // share a core take turns, so a meeting or a message takes as many turns as members share it.
-// Members that wait for messages look for them in turn, so each message costs more the more of them
-// share a core; and a large message arrives in segments, each of which must be looked for. Where
-// nodes are namespaces of one machine, links and disks are work of the processors that they share,
-// so that all of it adds up; a byte on a link keeps the sender's and the receiver's processor busy.
-// Pure.
+// Their work takes longer, too: those that wait look for messages, and each finds the caches full
+// of the others' bytes. A large message arrives in segments, each of which must be looked for.
+// Where nodes are namespaces of one machine, links and disks are work of the processors that they
+// share, so that all of it adds up; a byte on a link keeps the sender's and the receiver's
+// processor busy. Pure.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct Machine {
   double turn_us = 10;             // to let another member have the core
   double round_us = 4;             // from one node to another: the message, and until it is noticed
   double message_us = 1;           // of processors for each message, at both ends
-  double poll_us = 1;              // more, for each further member on a core
+  double crowding = 0.03;          // more work of processors, for each further member on a core
   double segment_kb = 1000;        // of a message, that arrives at once
   double visit_us = 1;             // of a processor for a member's part in a window
   double piece_ns = 5;             // of a processor for each piece at a regular place

@@ -262,7 +262,7 @@ TEST(Model, CountsWhatIsDoneOften) {
   machine.far_list_piece_ns = 300;
   machine.visit_us = 1;
   machine.message_us = 10;
-  machine.poll_us = 2;  // four members share a core
+  machine.crowding = 0.5;  // four members share a core
   machine.io_us = 2;
   machine.shared_cores = 2;
   Traffic traffic{.is_read = true,
@@ -274,9 +274,10 @@ TEST(Model, CountsWhatIsDoneOften) {
                   .messages = 20,
                   .windows = 5,
                   .visits = 30};
-  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s, (150 + 30 + 320 + 10) * 1e-6 / 2);
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s, 2.5 * (150 + 30 + 200 + 10) * 1e-6 / 2);
   traffic.listed = true;
-  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s, (2500 + 30 + 320 + 10) * 1e-6 / 2);
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s,
+                   2.5 * (2500 + 30 + 200 + 10) * 1e-6 / 2);
 }
 
 // Two ranks on two cores read 100 pieces each of 1000 MB in all, which lie in 2000 MB.
