@@ -352,8 +352,13 @@ class Fit:
         return solved(matrix, right)
 
 
-def find_costs(store, most_hosts, known):
-    calls = [(call, store.seconds(*call)) for call in calibrating_calls(most_hosts) if store.jobs(*call)]
+def calls_of(cells):
+    return [(cell, name) for cell in cells for name in cell.strategies()]
+
+
+def find_costs(store, most_hosts, learnt, known):
+    wanted = calibrating_calls(most_hosts) + calls_of(learnt)
+    calls = [(call, store.seconds(*call)) for call in wanted if store.jobs(*call)]
     start = simulation(*calls[0][0], known)["machine"]
     return Fit(calls, start | START).find()
 
@@ -460,11 +465,19 @@ def draw(results, repeated, machine, path):
     print(f"picture: {path}")
 
 
+def chosen_cells(most_hosts, seed, count):
+    cells = list(grid(most_hosts))
+    random.Random(seed).shuffle(cells)
+    return cells[:count]
+
+
 def report(store, cells, most_hosts, options):
+    learnt = chosen_cells(most_hosts, options.learn, options.cells)[:options.cells // 2] if options.learn else []
+    cells = [cell for cell in cells if cell not in learnt]
     known = store.results.get("machine")
     if known is None:
         sys.exit("model: nothing is stored")
-    machine = find_costs(store, most_hosts, known)
+    machine = find_costs(store, most_hosts, learnt, known)
     results, repeated = compare(store, cells, machine)
     if not results:
         sys.exit("model: no cell has been measured yet")
@@ -487,6 +500,7 @@ def parse():
     add = parser.add_argument
     add("--cells", type=int, default=40, help="how many cells of the grid, chosen at random (40)")
     add("--seed", type=int, default=1, help="which cells")
+    add("--learn", type=int, metavar="SEED", help="find values from half of this seed's cells too, and judge none of them")
     add("--reps", type=int, default=5, help="calls in a job; their median counts (5)")
     add("--jobs", type=int, default=3, help="jobs a call; the median of theirs counts (3)")
     add("--mpi", choices=subjects.FAMILIES, default="mpich")
@@ -535,8 +549,7 @@ def measure_all(bench, store, cells, most_hosts, options):
     if "machine" not in store.results:
         store.put("machine", {"processor_cache_mb": processor_cache_mb(), "shared_cores": os.cpu_count()})
     measure_calls(bench, store, calibrating_calls(most_hosts), options.reps, max(3, options.jobs))
-    measure_calls(bench, store, [(cell, name) for cell in cells for name in cell.strategies()],
-                  options.reps, options.jobs)
+    measure_calls(bench, store, calls_of(cells), options.reps, options.jobs)
 
 
 def main():
@@ -552,9 +565,7 @@ def main():
     if reason and options.hosts > 1:
         print(f"model: only one host: {reason}", file=sys.stderr)
     most_hosts = 1 if reason else options.hosts
-    cells = list(grid(most_hosts))
-    random.Random(options.seed).shuffle(cells)
-    cells = cells[:options.cells]
+    cells = chosen_cells(most_hosts, options.seed, options.cells)
     if options.report:
         return report(store, cells, most_hosts, options)
     directory = runner.working_directory(options.dir, ROOT / "build/bench-files", 1)

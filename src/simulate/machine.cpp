@@ -13,6 +13,7 @@ constexpr double nano = 1e-9;
 constexpr double copies_near = 1;
 constexpr double copies_between_nodes = 3;
 constexpr double ends_of_a_link = 2;
+constexpr double hands_of_a_window = 2;     // to the members, and back to the agent
 constexpr double hops_of_a_write = 2;       // grant and bytes; requests come meanwhile
 constexpr double hops_of_a_read = 3;        // grant, places and bytes
 constexpr double sieve_bytes = 1 << 20;     // of one read
@@ -115,6 +116,13 @@ double meeting_seconds(const Traffic& traffic, const Machine& machine, const Cor
   return micro * (here_us + cores.turns * machine.round_us * log2_up(traffic.nodes));
 }
 
+// Agents and members that share cores wait for each other in each window that members fill.
+double handing_seconds(const Traffic& traffic, const Machine& machine, const Cores& cores) {
+  if (traffic.independent || traffic.pulled || cores.turns <= 1) return 0;
+  return traffic.windows / std::max(traffic.agents, 1) * hands_of_a_window * cores.turns *
+         machine.turn_us * micro;
+}
+
 // Messages that wait for each other. Where nodes have their own processors, no other window keeps
 // these busy meanwhile.
 double first_window_seconds(const Traffic& traffic, const Machine& machine, const Cores& cores) {
@@ -174,7 +182,7 @@ Estimate estimate(const Traffic& traffic, const Machine& machine) {
                                        : gather / std::max(traffic.windows, 1.0);
   made.first_window_s = first_window_seconds(traffic, machine, cores);
   made.seconds = made.meetings_s + std::max({made.processors_s, made.wire_s, made.disk_s}) +
-                 made.first_window_s;
+                 made.first_window_s + handing_seconds(traffic, machine, cores);
   return made;
 }
 

@@ -9,7 +9,8 @@
 // write: into the master's window, into the message, and into the agent's window. Members that
 // share a core take turns, so a meeting or a message takes as many turns as members share it.
 // Their work takes longer, too: those that wait look for messages, and each finds the caches full
-// of the others' bytes. A large message arrives in segments, each of which must be looked for.
+// of the others' bytes. Windows that members fill go from an agent to them and back, which takes
+// turns as well. A large message arrives in segments, each of which must be looked for.
 // Where nodes are namespaces of one machine, links and disks are work of the processors that they
 // share, so that all of it adds up; a byte on a link keeps the sender's and the receiver's
 // processor busy. Pure.

@@ -236,7 +236,8 @@ TEST(Model, AddsUpByHand) {
   machine.round_us = 20;
   machine.meeting_us = 100;
   machine.turn_us = 50;
-  const Traffic traffic{.ranks = 16,
+  const Traffic traffic{.pulled = true,
+                        .ranks = 16,
                         .nodes = 4,
                         .cores_per_node = 2,
                         .agents = 4,
@@ -278,6 +279,17 @@ TEST(Model, CountsWhatIsDoneOften) {
   traffic.listed = true;
   EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s,
                    2.5 * (2500 + 30 + 200 + 10) * 1e-6 / 2);
+}
+
+// Two agents have ten windows in all, which four members on two cores fill; or agents pull.
+TEST(Model, WindowsGoToMembersAndBack) {
+  Machine machine = only_rates();
+  machine.turn_us = 10;
+  Traffic traffic{.ranks = 4, .cores_per_node = 2, .agents = 2, .windows = 10};
+  const double meetings_s = 2 * 2 * 10e-6;
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).seconds, meetings_s + 5 * 2 * 2 * 10e-6);
+  traffic.pulled = true;
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).seconds, meetings_s);
 }
 
 // Two ranks on two cores read 100 pieces each of 1000 MB in all, which lie in 2000 MB.
