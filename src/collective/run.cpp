@@ -81,7 +81,7 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
   if (digest->len_bytes == 0 && call_.caches != Caches::apart) {
     // All members know that no bytes are left to move, so nothing can fail any more.
     call_.channel.end_transfer();
-    prepared_ = Prepared{*digest, {}, {}};
+    prepared_->digest = *digest;
     if (call_.has_moved_own) prepared_->plan.choice.reason = reason_to_move_own(call_.tuning);
     over_ = true;
     return {};
@@ -138,7 +138,7 @@ Result<CollectiveResult> CollectiveTransfer::finish_all(const Result<std::uint64
 
 Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine) {
   const std::uint64_t disk_ns = call_.counters.disk_ns;
-  const ScopedTimer timer(call_.counters.exchange_ns);
+  const ScopedTimer timer(call_.counters.exchange_ns, call_.timed);
   fault_point(FaultPhase::post);
   const auto work = [&] { return write_left(); };
   const auto brought = caught([&]() -> Result<Contribution> {
@@ -161,7 +161,7 @@ Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine
 
 // Writes what members of this node have left: this member was the last to arrive.
 Status CollectiveTransfer::write_left() {
-  const ScopedTimer timer(call_.counters.disk_ns);
+  const ScopedTimer timer(call_.counters.disk_ns, call_.timed);
   SmallWrites all;
   const int count = static_cast<int>(call_.channel.near_ranks().size());
   for (int i = 0; i < count; ++i) {
@@ -212,7 +212,7 @@ Result<std::vector<NearPost>> CollectiveTransfer::near_posts(const Plan& plan) {
 }
 
 Plan CollectiveTransfer::plan_for(const Digest& digest) {
-  const ScopedTimer timer(call_.counters.plan_ns);
+  const ScopedTimer timer(call_.counters.plan_ns, call_.timed);
   fault_point(FaultPhase::plan);
   const Terrain terrain{.topology = call_.channel.topology(),
                         .layout = call_.file.layout(),
@@ -259,7 +259,7 @@ Status CollectiveTransfer::move_shared(WindowStaging& staging, Part& part) {
 
 // Agrees on the outcome, and returns the result for this member.
 Status CollectiveTransfer::agree(Part& part) {
-  const ScopedTimer timer(call_.counters.wait_ns);
+  const ScopedTimer timer(call_.counters.wait_ns, call_.timed);
   fault_point(FaultPhase::agree);
   Outcome mine = outcome_of(call_.channel, part.status);
   mine.end_of_file = part.end_of_file.value;

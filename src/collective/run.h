@@ -32,9 +32,10 @@ struct CollectiveCall {
   Caches caches;
   bool has_moved_own;  // this member has moved its bytes, or leaves them
   std::span<const std::byte>
-      left{};        // its small write, for the last member to make (small_write.h)
-  Aside& disk;       // idle
-  History& history;  // of the file
+      left{};         // its small write, for the last member to make (small_write.h)
+  Aside& disk;        // idle
+  History& history;   // of the file
+  bool timed = true;  // measure the time of the phases for the counters
 };
 
 // A member's part of a collective call.

@@ -248,7 +248,8 @@ CollectiveCall JointFile::call_of(Direction direction, Counters& counters) {
           .caches = caches_,
           .has_moved_own = false,
           .disk = disk_,
-          .history = history_};
+          .history = history_,
+          .timed = counters_.wanted()};
 }
 
 Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Transfer>& transfer,
