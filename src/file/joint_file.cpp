@@ -112,7 +112,8 @@ Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
   return {};
 }
 
-Result<std::uint64_t> JointFile::move(Direction direction, const Transfer& transfer) {
+[[gnu::always_inline]] inline Result<std::uint64_t> JointFile::move(Direction direction,
+                                                                    const Transfer& transfer) {
   Counters counters;
   ++(direction == Direction::write ? counters.writes : counters.reads);
   if (counters_.wanted()) counters.file_pieces += estimate_pieces(transfer.file);
@@ -122,6 +123,14 @@ Result<std::uint64_t> JointFile::move(Direction direction, const Transfer& trans
     (direction == Direction::write ? counters.bytes_written : counters.bytes_read) += *moved;
   counters_.add(counters);
   return moved;
+}
+
+Result<std::uint64_t> JointFile::write(const Transfer& transfer) {
+  return move(Direction::write, transfer);
+}
+
+Result<std::uint64_t> JointFile::read(const Transfer& transfer) {
+  return move(Direction::read, transfer);
 }
 
 Status JointFile::flush_together() {

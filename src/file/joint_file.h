@@ -34,12 +34,8 @@ class JointFile final : public File {
   // Takes ownership of the channel, after all members have constructed the file.
   void own(std::unique_ptr<Channel> channel) { owner_ = std::move(channel); }
 
-  Result<std::uint64_t> write(const Transfer& transfer) override {
-    return move(Direction::write, transfer);
-  }
-  Result<std::uint64_t> read(const Transfer& transfer) override {
-    return move(Direction::read, transfer);
-  }
+  Result<std::uint64_t> write(const Transfer& transfer) override;
+  Result<std::uint64_t> read(const Transfer& transfer) override;
   Result<std::uint64_t> write_all(const Result<Transfer>& transfer) override {
     return move_all(Direction::write, transfer);
   }

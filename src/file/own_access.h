@@ -58,7 +58,13 @@ class OwnAccess {
   Result<bool> keep(const Transfer& transfer);
   Status write_pending();
   Result<bool> combine(const Transfer& transfer, Counters& counters);
+  Result<std::uint64_t> read_after_own_writes(const Transfer& transfer, Counters& counters);
+  Result<std::uint64_t> move_locked(Direction direction, const Transfer& transfer,
+                                    Counters& counters);
   Result<std::uint64_t> move_pieces(Direction direction, const Transfer& transfer,
+                                    Counters& counters);
+  Result<std::uint64_t> move_piece(Direction direction, const Transfer& piece, Counters& counters);
+  Result<std::uint64_t> move_staged(Direction direction, const Transfer& transfer,
                                     Counters& counters);
   [[nodiscard]] IndependentOptions options();
 

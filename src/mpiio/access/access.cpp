@@ -94,7 +94,9 @@ std::function<Outcome64(const Outcome64&)> conclusion_of(const Access& access,
   };
 }
 
-Outcome64 run(File& file, const Access& access, const Result<Transfer>& transfer) {
+// Part of its callers: see file/own_access.cpp.
+[[gnu::always_inline]] inline Outcome64 run(File& file, const Access& access,
+                                            const Result<Transfer>& transfer) {
   const bool write = access.direction == Direction::write;
   if (access.scope == Access::Scope::together)
     return write ? file.write_all(transfer) : file.read_all(transfer);

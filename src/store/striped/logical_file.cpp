@@ -13,22 +13,30 @@ namespace {
 // Calls move(extent, pieces) for the part of the pieces in each subfile, until a call moves fewer
 // bytes than given; returns the sum.
 template <class Move>
-Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset,
-                                     std::span<const iovec> pieces, Move move) {
+[[gnu::noinline]] Result<std::uint64_t> move_in_turn(const Layout& layout, FileOffset offset,
+                                                     std::span<const iovec> pieces, Move move) {
   std::uint64_t left = bytes_in(pieces);
-  Extent extent = layout.locate(offset, left);
-  if (extent.len_bytes == left) return move(extent, pieces);
   std::uint64_t moved = 0;
   PieceCursor cursor(pieces);
   while (left > 0) {
+    const Extent extent = layout.locate(offset + as_signed(moved), left);
     const std::vector<iovec> part = cursor.take(extent.len_bytes);
     SHIMA_TRY_ASSIGN(const std::uint64_t n, move(extent, std::span<const iovec>(part)));
     moved += n;
     if (n < extent.len_bytes) break;
     left -= n;
-    extent = layout.locate(offset + as_signed(moved), left);
   }
   return moved;
+}
+
+// The same, without an allocation if all are in one subfile.
+template <class Move>
+Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset,
+                                     std::span<const iovec> pieces, Move move) {
+  const std::uint64_t len_bytes = bytes_in(pieces);
+  const Extent extent = layout.locate(offset, len_bytes);
+  if (extent.len_bytes == len_bytes) return move(extent, pieces);
+  return move_in_turn(layout, offset, pieces, move);
 }
 
 }  // namespace
@@ -114,7 +122,7 @@ Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
 Result<std::uint64_t> LogicalFile::read(FileOffset offset, std::span<const iovec> pieces) {
   return move_by_extent(layout_, offset, pieces,
                         [&](const Extent& extent, std::span<const iovec> part) {
-                          return read_in(extent.subfile, extent.begin, part);
+                          return read_pieces_in(extent.subfile, extent.begin, part);
                         });
 }
 
@@ -146,16 +154,6 @@ void LogicalFile::tally(std::size_t subfile, std::span<const ApartRun> runs, boo
     writing ? tallies_.wrote(subfile, run.len_bytes) : tallies_.read(subfile, run.len_bytes);
 }
 
-Status LogicalFile::write(FileOffset offset, const void* data, std::uint64_t len_bytes) {
-  const iovec piece{const_cast<void*>(data), len_bytes};
-  return write(offset, std::span<const iovec>(&piece, 1));
-}
-
-Result<std::uint64_t> LogicalFile::read(FileOffset offset, void* data, std::uint64_t len_bytes) {
-  const iovec piece{data, len_bytes};
-  return read(offset, std::span<const iovec>(&piece, 1));
-}
-
 Status LogicalFile::write_in(int subfile, TargetOffset offset, const void* data,
                              std::uint64_t len_bytes) {
   const iovec piece{const_cast<void*>(data), len_bytes};
@@ -166,8 +164,9 @@ Status LogicalFile::write_in(int subfile, TargetOffset offset, std::span<const i
   return write_pieces_in(subfile, offset, pieces, bytes_in(pieces));
 }
 
-Status LogicalFile::write_pieces_in(int index, TargetOffset offset, std::span<const iovec> pieces,
-                                    std::uint64_t len_bytes) {
+[[gnu::always_inline]] inline Status LogicalFile::write_pieces_in(int index, TargetOffset offset,
+                                                                  std::span<const iovec> pieces,
+                                                                  std::uint64_t len_bytes) {
   SHIMA_TRY(subfile(index).write(offset, pieces));
   tallies_.wrote(static_cast<std::size_t>(index), len_bytes);
   return {};
@@ -179,9 +178,14 @@ Result<std::uint64_t> LogicalFile::read_in(int subfile, TargetOffset offset, voi
   return read_in(subfile, offset, std::span<const iovec>(&piece, 1));
 }
 
-// A subfile that ends early ends the file only if no other subfile continues it.
-Result<std::uint64_t> LogicalFile::read_in(int index, TargetOffset offset,
+Result<std::uint64_t> LogicalFile::read_in(int subfile, TargetOffset offset,
                                            std::span<const iovec> pieces) {
+  return read_pieces_in(subfile, offset, pieces);
+}
+
+// A subfile that ends early ends the file only if no other subfile continues it.
+[[gnu::always_inline]] inline Result<std::uint64_t> LogicalFile::read_pieces_in(
+    int index, TargetOffset offset, std::span<const iovec> pieces) {
   SHIMA_TRY_ASSIGN(const std::uint64_t found, subfile(index).read(offset, pieces));
   tallies_.read(static_cast<std::size_t>(index), found);
   const std::uint64_t wanted = bytes_in(pieces);

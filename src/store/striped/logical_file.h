@@ -61,8 +61,14 @@ class LogicalFile {
   [[nodiscard]] Status write(FileOffset offset, std::span<const iovec> pieces);
   // Stops at the end of the file; returns the bytes read.
   [[nodiscard]] Result<std::uint64_t> read(FileOffset offset, std::span<const iovec> pieces);
-  [[nodiscard]] Status write(FileOffset offset, const void* data, std::uint64_t len_bytes);
-  [[nodiscard]] Result<std::uint64_t> read(FileOffset offset, void* data, std::uint64_t len_bytes);
+  [[nodiscard]] Status write(FileOffset offset, const void* data, std::uint64_t len_bytes) {
+    const iovec piece{const_cast<void*>(data), len_bytes};
+    return write(offset, std::span<const iovec>(&piece, 1));
+  }
+  [[nodiscard]] Result<std::uint64_t> read(FileOffset offset, void* data, std::uint64_t len_bytes) {
+    const iovec piece{data, len_bytes};
+    return read(offset, std::span<const iovec>(&piece, 1));
+  }
 
   // See Subfile::move_apart. Runs of different subfiles are moved one subfile after the other.
   [[nodiscard]] bool move_apart(std::span<const LogicalRun> runs, bool writing);
@@ -116,6 +122,8 @@ class LogicalFile {
 
   [[nodiscard]] static Result<LogicalFile> open_plain(const LogicalOpen& request);
   [[nodiscard]] Subfile& subfile(int index) { return *subfiles_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] Result<std::uint64_t> read_pieces_in(int subfile, TargetOffset offset,
+                                                     std::span<const iovec> pieces);
   [[nodiscard]] Status write_pieces_in(int subfile, TargetOffset offset,
                                        std::span<const iovec> pieces, std::uint64_t len_bytes);
   void tally(std::size_t subfile, std::span<const ApartRun> runs, bool writing);

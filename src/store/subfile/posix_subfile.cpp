@@ -275,7 +275,11 @@ class PosixSubfile final : public Subfile {
     if (!unpublished_) far_lock_.release(fd_);
   }
 
-  Result<std::uint64_t> move_all(TargetOffset offset, std::span<const iovec> pieces, bool writing) {
+  // This function and the next are part of their callers: after a system call, the return of each
+  // function that was active costs a mispredicted branch.
+  [[gnu::always_inline]] Result<std::uint64_t> move_all(TargetOffset offset,
+                                                        std::span<const iovec> pieces,
+                                                        bool writing) {
     std::uint64_t moved = 0;
     while (!pieces.empty()) {
       const auto batch = pieces.first(std::min<std::size_t>(pieces.size(), IOV_MAX));
@@ -289,8 +293,9 @@ class PosixSubfile final : public Subfile {
     return moved;
   }
 
-  Result<std::uint64_t> move_batch(TargetOffset offset, std::span<const iovec> batch,
-                                   std::uint64_t wanted, bool writing) {
+  [[gnu::always_inline]] Result<std::uint64_t> move_batch(TargetOffset offset,
+                                                          std::span<const iovec> batch,
+                                                          std::uint64_t wanted, bool writing) {
     std::uint64_t moved = 0;
     std::vector<iovec> rest;
     while (moved < wanted) {
