@@ -11,7 +11,7 @@
 #include "collective/small_write.h"
 #include "collective/window/walk.h"
 #include "group/agreement.h"
-#include "group/exchange_values.h"
+#include "group/combine_values.h"
 
 namespace shima {
 namespace {

@@ -1,8 +1,8 @@
 // Opens a file collectively.
 //
-// All members exchange their requests, open the file, and agree on the outcome. If the file must
-// not exist yet, or is to be striped, the first member creates it before the others open it. The
-// exchanged requests determine which of these steps take place.
+// All members compare their requests, open the file, and agree on the outcome. If the file must not
+// exist yet, or is to be striped, the first member creates it before the others open it. The joined
+// requests determine which of these steps take place.
 #include "file/file.h"
 
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 
 #include "base/cpu_mask.h"
 #include "base/fault_point.h"
+#include "file/common_hints.h"
 #include "file/directory_default.h"
-#include "file/exchange_hints.h"
 #include "file/joint_file.h"
 #include "file/striping.h"
 #include "group/agreement.h"
@@ -23,13 +23,24 @@
 namespace shima {
 namespace {
 
-// The values that members compare before any of them accesses the file.
-struct OpenPost {
-  std::uint64_t mode_bits = 0;
-  std::uint64_t wants_stats = 0;
-  // The first member's values decide.
+// The values that members join before any of them accesses the file.
+struct OpenFacts {
+  Extremes mode_bits;
+  HintsSummary hints;
+  std::uint64_t wants_stats = 0;  // one of them
+  // The first member's values decide; the others bring 0.
   std::uint64_t stripes = 0;
   std::uint64_t close_to_open = 0;  // a Toggle
+};
+
+constexpr OpenFacts join(const OpenFacts& a, const OpenFacts& b) {
+  return {join(a.mode_bits, b.mode_bits), join(a.hints, b.hints), a.wants_stats | b.wants_stats,
+          a.stripes | b.stripes, a.close_to_open | b.close_to_open};
+}
+
+struct OpenPost {
+  OpenFacts facts;
+  std::string hints;  // their text
 };
 
 unsigned bits_of(const AccessMode& mode) {
@@ -84,10 +95,17 @@ struct Agreed {
 
 Result<OpenPost> post_of(const Channel& channel, const Result<OpenRequest>& request) {
   SHIMA_TRY(status_of(request));
-  const bool stripes = channel.rank() == 0 && request->mode.create && !request->plain &&
+  OpenPost post{.facts = {}, .hints = encode_hints(request->hints)};
+  const std::uint64_t mode_bits = bits_of(request->mode);
+  post.facts = {.mode_bits = {mode_bits, mode_bits},
+                .hints = summary_of(channel, post.hints),
+                .wants_stats = stats_wanted() ? 1U : 0U};
+  if (channel.rank() != 0) return post;
+  const bool stripes = request->mode.create && !request->plain &&
                        wants_striping(with_directory_default(request->hints, request->path));
-  return OpenPost{bits_of(request->mode), stats_wanted() ? 1U : 0U, stripes ? 1U : 0U,
-                  static_cast<std::uint64_t>(request->hints.shima_close_to_open)};
+  post.facts.stripes = stripes ? 1 : 0;
+  post.facts.close_to_open = static_cast<std::uint64_t>(request->hints.shima_close_to_open);
+  return post;
 }
 
 // The members of one node share a cache, even on a file system where other nodes see changes only
@@ -100,17 +118,20 @@ Result<Caches> caches_of(Channel& channel, const Result<LogicalFile>& file, Togg
     SHIMA_TRY(status_of(file));
     return CacheFacts{file->close_to_open() ? 1U : 0U, file->local_identity()};
   });
-  SHIMA_TRY_ASSIGN(const auto all, exchange_values(channel, mine));
-  CacheFacts joined = all.front();
-  for (std::size_t i = 1; i < all.size(); ++i) joined = join(joined, all[i]);
-  return caches_between(joined, told_apart);
+  constexpr auto join_facts = [](const CacheFacts& a, const CacheFacts& b) { return join(a, b); };
+  SHIMA_TRY_ASSIGN(const CacheFacts all, combine_values<join_facts>(channel, mine));
+  return caches_between(all, told_apart);
 }
 
-Result<Agreed> agreed_in(const Values<OpenPost>& all, const OpenRequest& mine) {
-  SHIMA_TRY_ASSIGN(Hints hints, hints_in(all));
-  return Agreed{{mine.path, mine.mode, std::move(hints), mine.plain},
-                all.front().stripes != 0,
-                all.any([](const OpenPost& post) { return post.wants_stats != 0; })};
+// Collective; an error may be this member's alone.
+Result<Agreed> agree_in(Channel& channel, const OpenFacts& all, const OpenPost& post,
+                        const OpenRequest& mine) {
+  SHIMA_TRY_ASSIGN(Hints hints, first_hints(channel, all.hints, post.hints));
+  return caught([&]() -> Result<Agreed> {
+    return Agreed{{mine.path, mine.mode, std::move(hints), mine.plain},
+                  all.stripes != 0,
+                  all.wants_stats != 0};
+  });
 }
 
 enum class Step : std::uint8_t { create_first, open_there, open_or_create };
@@ -131,17 +152,16 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> owner,
                                          const Result<OpenRequest>& request) {
   Channel& channel = *owner;
   const auto mine = caught([&] { return post_of(channel, request); });
-  static const Hints none;
-  SHIMA_TRY_ASSIGN(const auto all,
-                   exchange_with_hints(channel, mine, request ? request->hints : none));
-  const OpenPost first = all.front();
-  if (all.any([&](const OpenPost& post) { return post.mode_bits != first.mode_bits; }))
+  constexpr auto join_facts = [](const OpenFacts& a, const OpenFacts& b) { return join(a, b); };
+  const auto facts = mine ? Result<OpenFacts>(mine->facts) : std::unexpected(mine.error());
+  SHIMA_TRY_ASSIGN(const OpenFacts all, combine_values<join_facts>(channel, facts));
+  if (!all.mode_bits.equal())
     return fail_settled(Code::not_same, 0, [&] {
       return fmt::format("opening {}: {}s gave different access modes", request->path,
                          channel.member_word());
     });
-  const auto agreed = caught([&] { return agreed_in(all, *request); });
-  const bool one_creates = request->mode.create && (request->mode.exclusive || first.stripes != 0);
+  const auto agreed = agree_in(channel, all, *mine, *request);
+  const bool one_creates = request->mode.create && (request->mode.exclusive || all.stripes != 0);
   const bool first_here = one_creates && channel.rank() == 0;
   std::optional<Result<LogicalFile>> own;
   if (first_here) own = take_step(agreed, Step::create_first);
@@ -151,7 +171,7 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> owner,
   if (!own) own = take_step(agreed, one_creates ? Step::open_there : Step::open_or_create);
   Result<LogicalFile>& file = *own;
   fault_point(FaultPhase::open_agree);
-  const auto caches = caches_of(channel, file, static_cast<Toggle>(first.close_to_open));
+  const auto caches = caches_of(channel, file, static_cast<Toggle>(all.close_to_open));
   // All steps that may fail are before the agreement.
   auto joint = caught([&]() -> Result<std::unique_ptr<JointFile>> {
     SHIMA_TRY(status_of(file));

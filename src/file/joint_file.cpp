@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <string>
 
 #include "base/fault_point.h"
 #include "collective/run.h"
 #include "collective/small_write.h"
-#include "file/exchange_hints.h"
+#include "file/common_hints.h"
 #include "file/striping.h"
 #include "file/transfer_pieces.h"
 #include "group/agreement.h"
@@ -19,11 +22,16 @@
 namespace shima {
 namespace {
 
-// The values that members exchange when hints may change.
-struct HintsPost {
-  std::uint64_t same = 0;
-  std::uint64_t changes = 0;
+// The values that members join when hints may change.
+struct HintsFacts {
+  Extremes same;
+  HintsSummary hints;
+  std::uint64_t changes = 0;  // those of the first member
 };
+
+constexpr HintsFacts join(const HintsFacts& a, const HintsFacts& b) {
+  return {join(a.same, b.same), join(a.hints, b.hints), a.changes | b.changes};
+}
 
 Result<std::pair<std::int64_t, std::int64_t>> number_in(const Result<FileOffset>& offset) {
   if (!offset) return std::unexpected(offset.error());
@@ -87,24 +95,27 @@ void JointFile::tune() {
   own_.tune(atomic_);
 }
 
-// A view rarely brings new hints: then the members exchange only the values to compare.
+// A view rarely brings new hints: then the members join only the values to compare.
 Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
-  const bool changes = hints && *hints != request_.hints;
-  const auto mine =
-      hints ? Result<HintsPost>({same, changes ? 1U : 0U}) : std::unexpected(hints.error());
+  std::string text;
+  const auto mine = caught([&]() -> Result<HintsFacts> {
+    SHIMA_TRY(status_of(hints));
+    const bool changes = *hints != request_.hints;
+    if (changes) text = encode_hints(*hints);
+    return HintsFacts{
+        {same, same}, summary_of(*channel_, text), changes && channel_->rank() == 0 ? 1U : 0U};
+  });
   fault_point(FaultPhase::view);
-  static const Hints unchanged;
-  SHIMA_TRY_ASSIGN(const auto all,
-                   exchange_with_hints(*channel_, mine, changes ? *hints : unchanged));
-  const HintsPost first = all.front();
-  if (all.any([&](const HintsPost& post) { return post.same != first.same; }))
+  constexpr auto join_facts = [](const HintsFacts& a, const HintsFacts& b) { return join(a, b); };
+  SHIMA_TRY_ASSIGN(const HintsFacts all, combine_values<join_facts>(*channel_, mine));
+  if (!all.same.equal())
     return fail_settled(Code::not_same, 0, [&] {
       return fmt::format(
           "{}: {}s gave different data representations, or etypes of different extents",
           request_.path, channel_->member_word());
     });
-  if (first.changes == 0) return {};
-  auto agreed = caught([&] { return hints_in(all); });
+  if (all.changes == 0) return {};
+  auto agreed = first_hints(*channel_, all.hints, text);
   const Status known = agreed ? Status{} : std::unexpected(agreed.error());
   SHIMA_TRY(agree_on(*channel_, known, "setting the hints of", request_.path));
   request_.hints = *std::move(agreed);
@@ -136,8 +147,8 @@ Result<std::uint64_t> JointFile::read(const Transfer& transfer) {
 Status JointFile::flush_together() {
   if (caches_ != Caches::apart || !request_.mode.write) return {};
   const Result<std::uint64_t> mine = own_.any_pending() ? 1 : 0;
-  SHIMA_TRY_ASSIGN(const auto all, exchange_values(*channel_, mine));
-  if (!all.any([](std::uint64_t any) { return any != 0; })) return {};
+  SHIMA_TRY_ASSIGN(const std::uint64_t any, combine_values<std::bit_or<>{}>(*channel_, mine));
+  if (any == 0) return {};
   // All members have come: the rest waits for none of their programs.
   return own_.flush_by([&](const Result<Transfer>& pending) {
     return status_of(move_together(Direction::write, pending));
@@ -293,22 +304,25 @@ Status JointFile::resize(const char* doing, const Result<FileOffset>& size,
   return status;
 }
 
-// All members exchange the numbers, the first member acts, all agree on the outcome.
+// All members compare the numbers, the first member acts, all agree on the outcome.
 Status JointFile::first_member_does(const char* doing,
                                     const Result<std::pair<std::int64_t, std::int64_t>>& same,
                                     FunctionRef<Status()> action) {
   struct Brought {
-    std::int64_t first;
-    std::int64_t second;
+    Extremes first;
+    Extremes second;
   };
-  const auto mine =
-      same ? Result<Brought>({same->first, same->second}) : std::unexpected(same.error());
-  SHIMA_TRY_ASSIGN(const auto all, exchange_values(*channel_, mine));
+  constexpr auto join_both = [](const Brought& a, const Brought& b) {
+    return Brought{join(a.first, b.first), join(a.second, b.second)};
+  };
+  const auto only = [](std::int64_t number) {
+    return Extremes{as_unsigned(number), as_unsigned(number)};
+  };
+  const auto mine = same ? Result<Brought>({only(same->first), only(same->second)})
+                         : std::unexpected(same.error());
+  SHIMA_TRY_ASSIGN(const Brought all, combine_values<join_both>(*channel_, mine));
   fault_point(FaultPhase::size);
-  const Brought first = all.front();
-  if (all.any([&](const Brought& other) {
-        return other.first != first.first || other.second != first.second;
-      }))
+  if (!all.first.equal() || !all.second.equal())
     return fail_settled(Code::not_same, 0, [&] {
       return fmt::format("{} {}: {}s gave different values", doing, request_.path,
                          channel_->member_word());
@@ -318,22 +332,19 @@ Status JointFile::first_member_does(const char* doing,
 }
 
 Result<std::int64_t> JointFile::claim_in_order(const Result<std::uint64_t>& len) {
-  SHIMA_TRY_ASSIGN(const auto claims, exchange_values(*channel_, len));
-  std::int64_t all = 0;
-  std::int64_t before_mine = 0;
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    if (i == static_cast<std::size_t>(channel_->rank())) before_mine = all;
-    if (__builtin_add_overflow(all, as_signed(claims[i]), &all))
-      return fail_settled(Code::bad_count, 0, [&] {
-        return request_.path + ": the data of all members together exceed the largest file offset";
-      });
-  }
+  SHIMA_TRY_ASSIGN(const SumInOrder sum, channel_->sum_in_order(len));
+  if (sum.all > as_unsigned(std::numeric_limits<std::int64_t>::max()))
+    return fail_settled(Code::bad_count, 0, [&] {
+      return request_.path + ": the data of all members together exceed the largest file offset";
+    });
   // All members have reached this call, so earlier accesses at the pointer are included in it.
   Result<std::int64_t> begin = 0;
-  if (channel_->rank() == 0) begin = caught([&] { return shared_pointer()->advance(all); });
+  if (channel_->rank() == 0)
+    begin = caught([&] { return shared_pointer()->advance(as_signed(sum.all)); });
   fault_point(FaultPhase::claim);
-  SHIMA_TRY_ASSIGN(const auto answers, exchange_values(*channel_, begin));
-  return answers.front() + before_mine;
+  constexpr auto highest = [](std::int64_t a, std::int64_t b) { return std::max(a, b); };
+  SHIMA_TRY_ASSIGN(const std::int64_t first, combine_values<highest>(*channel_, begin));
+  return first + as_signed(sum.before);
 }
 
 Status JointFile::set_atomicity(bool atomic) {
@@ -353,7 +364,7 @@ Status JointFile::set_atomicity(bool atomic) {
   return {};
 }
 
-// Each member prepares its report before the first exchange, and one member writes it after the
+// Each member prepares its report before the first meeting, and one member writes it after the
 // last.
 Status JointFile::report() {
   FileStats stats{.path = "", .member_count = channel_->size()};
@@ -366,11 +377,9 @@ Status JointFile::report() {
     for (std::size_t i = 0; i < mine.size(); ++i) stats.subfiles.push_back({targets[i], {}});
     return counters_.sum();
   });
-  SHIMA_TRY_ASSIGN(const auto all, exchange_values(*channel_, counters));
-  for (std::size_t i = 0; i < all.size(); ++i) stats.sum.add(all[i]);
+  SHIMA_TRY_ASSIGN(stats.sum, sum_values(*channel_, counters));
   for (std::size_t i = 0; i < mine.size(); ++i) {
-    SHIMA_TRY_ASSIGN(const auto theirs, exchange_values(*channel_, Result<SubfileTally>(mine[i])));
-    for (std::size_t m = 0; m < theirs.size(); ++m) stats.subfiles[i].tally += theirs[m];
+    SHIMA_TRY_ASSIGN(stats.subfiles[i].tally, sum_values(*channel_, Result<SubfileTally>(mine[i])));
   }
   if (channel_->rank() != 0) return {};
   return caught([&]() -> Status {

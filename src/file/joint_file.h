@@ -6,7 +6,6 @@
 #include "collective/plan/plan.h"
 #include "collective/run.h"
 #include "device/staged_memory.h"
-#include "file/exchange_hints.h"
 #include "file/file.h"
 #include "file/own_access.h"
 #include "group/agreement.h"

@@ -2,9 +2,9 @@
 //
 // A Channel belongs to one open file: threads may use several files in different orders on
 // different ranks, so the files share no channel. All collective work consists of meetings:
-// combine() starts a transfer, exchange() brings small values to all members, agree() ends a call
-// that has moved bytes.
-// The way in which data moves in between is chosen per call (see collective/run.h).
+// combine() starts a transfer or compares small values, agree() ends a call that has moved bytes.
+// No member gets the values of all others, which would take memory for each of them. The way in
+// which data moves in between is chosen per call (see collective/run.h).
 //
 // The failure contract: a member that has entered a collective call reaches every meeting, with its
 // own error if it has one. The work between meetings runs inside caught(), so that every failure
@@ -42,8 +42,11 @@ struct Outcome {
   std::int64_t end_of_file = std::numeric_limits<std::int64_t>::max();
 };
 
-// The members' messages of an exchange, by rank.
-using Messages = std::span<const std::span<const std::byte>>;
+// The sum of the members' values, and of those of lower rank.
+struct SumInOrder {
+  std::uint64_t before = 0;
+  std::uint64_t all = 0;
+};
 
 class Channel {
  public:
@@ -60,15 +63,14 @@ class Channel {
   // The process of a near member.
   [[nodiscard]] virtual std::int32_t near_pid(int index) const = 0;
 
-  // Sends every member's message to every member. Collective. If a member passes an error in place
-  // of a message, or a message does not arrive, all members return the worst code. The messages
-  // stay valid until the next exchange.
-  [[nodiscard]] virtual Result<Messages> exchange(
-      const Result<std::span<const std::byte>>& mine) noexcept = 0;
   // Joins the values of all members, and shows each member's message to the members near it.
-  // Collective; errors as in exchange(). The value stays valid until the next combine().
+  // Collective. If a member passes an error, or a value does not arrive, all members return the
+  // worst code. The value stays valid until the next combine().
   [[nodiscard]] virtual Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
                                                                    JoinValues join) noexcept = 0;
+  // Collective; errors as in combine(). If `all` is the largest number, `before` may be anything.
+  [[nodiscard]] virtual Result<SumInOrder> sum_in_order(
+      const Result<std::uint64_t>& mine) noexcept = 0;
   // The message of a near member in the last combine(), valid until the next meeting but agree().
   // A lasting part is read only between a combine() and the agreement that ends the transfer.
   [[nodiscard]] virtual Result<NearMessage> near_message(int index) = 0;

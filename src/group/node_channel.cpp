@@ -7,6 +7,7 @@
 
 #include "base/fault_point.h"
 #include "group/agreement.h"
+#include "group/combine_values.h"
 #include "group/outcome_words.h"
 
 namespace shima {
@@ -30,6 +31,12 @@ WaitHooks meeting_hooks_with(const WaitHooks& hooks, const NodeSegment& segment,
   if (link != nullptr && segment.index() != 0)
     meeting.peers = [&segment] { return segment.check_peer(0); };
   return meeting;
+}
+
+std::uint64_t number_in(std::span<const std::byte> bytes) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return number;
 }
 
 }  // namespace
@@ -66,9 +73,7 @@ NodeChannel::NodeChannel(std::shared_ptr<const NodeGround> ground, Slot* slot, N
       meeting_hooks_(meeting_hooks_with(hooks_, *ground_->segment, link)),
       windows_(*ground_->segment, slot, hooks_),
       requests_(*ground_->segment, slot, hooks_),
-      shared_pointer_(slot->shared_pointer) {
-  for (auto& messages : messages_) messages.resize(static_cast<std::size_t>(near_count()));
-}
+      shared_pointer_(slot->shared_pointer) {}
 
 NodeChannel::~NodeChannel() { ground_->segment->leave(slot_); }
 
@@ -153,25 +158,22 @@ Result<std::span<const std::byte>> NodeChannel::message_of(int index) const {
   return spilled.first(box.len_bytes);
 }
 
-Result<Messages> NodeChannel::exchange(const Result<std::span<const std::byte>>& mine) noexcept {
-  constexpr std::string_view doing = "exchanging requests";
-  turn_ = 1 - turn_;
-  // A member that cannot write its message must still reach the meeting.
-  const Status put = caught([&]() -> Status {
-    if (!mine) return std::unexpected(mine.error());
-    return put_message(*mine);
-  });
-  fault_point(FaultPhase::exchange);
-  SHIMA_TRY_ASSIGN(const Rendezvous::Maxima sent,
-                   meet({words_of(outcome_of(*this, put)).first, mine ? mine->size() : 0}, {}));
-  SHIMA_TRY(settled(*this, outcome_of({sent.first, 0}), put, doing));
-  const Status read = caught([&] { return read_messages(); });
-  if (sent.second > Mailbox::inline_bytes) {
-    // Long messages are in memory that must be mapped, which may fail on one member alone.
-    SHIMA_TRY_ASSIGN(const Rendezvous::Maxima all, meet(words_of(outcome_of(*this, read)), {}));
-    SHIMA_TRY(settled(*this, outcome_of(all), read, doing));
+// The messages are short: reading them cannot fail.
+Result<SumInOrder> NodeChannel::sum_in_order(const Result<std::uint64_t>& mine) noexcept {
+  constexpr JoinValues add = [](std::span<std::byte> all, std::span<const std::byte> one) {
+    const std::uint64_t sum = add_up(number_in(all), number_in(one));
+    std::memcpy(all.data(), &sum, sizeof sum);
+  };
+  const auto brought =
+      mine ? Result<Contribution>({.value = bytes_of(*mine), .message = bytes_of(*mine)})
+           : std::unexpected(mine.error());
+  SHIMA_TRY_ASSIGN(const auto all, combine(brought, add));
+  SumInOrder sum{.all = number_in(all)};
+  for (int i = 0; i < near_index(); ++i) {
+    SHIMA_TRY_ASSIGN(const auto message, message_of(i));
+    sum.before += number_in(message);
   }
-  return Messages(messages_[turn_]);
+  return sum;
 }
 
 Result<std::span<const std::byte>> NodeChannel::combine(const Result<Contribution>& mine,
@@ -207,13 +209,6 @@ std::span<std::byte> NodeChannel::join_values(const Joining& values) {
   const auto joined = value_of(0, values.len_bytes);
   for (int i = 1; i < near_count(); ++i) values.join(joined, value_of(i, values.len_bytes));
   return joined;
-}
-
-Status NodeChannel::read_messages() {
-  for (int i = 0; i < near_count(); ++i) {
-    SHIMA_TRY_ASSIGN(messages_[turn_][static_cast<std::size_t>(i)], message_of(i));
-  }
-  return {};
 }
 
 // If the memory of the members cannot be mapped, the meeting that follows ends in that error.

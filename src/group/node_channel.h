@@ -1,7 +1,7 @@
 // A channel of members on one node: all communication uses the node segment.
 //
 // It is also the near part of a channel over several nodes: then a NodeLink extends combine() and
-// agree() to the other nodes, and its owner provides exchange().
+// agree() to the other nodes, and its owner provides sum_in_order().
 #pragma once
 
 #include <memory>
@@ -55,10 +55,10 @@ class NodeChannel final : public Channel {
     return ground_->near_pids[static_cast<std::size_t>(index)];
   }
   [[nodiscard]] std::string_view member_word() const override { return ground_->member_word; }
-  [[nodiscard]] Result<Messages> exchange(
-      const Result<std::span<const std::byte>>& mine) noexcept override;
   [[nodiscard]] Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
                                                            JoinValues join) noexcept override;
+  [[nodiscard]] Result<SumInOrder> sum_in_order(
+      const Result<std::uint64_t>& mine) noexcept override;
   [[nodiscard]] Result<NearMessage> near_message(int index) override;
   [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override;
   void begin_transfer() noexcept override;
@@ -97,7 +97,6 @@ class NodeChannel final : public Channel {
   [[nodiscard]] Status put_message(std::span<const std::byte> message);
   [[nodiscard]] Status put_lasting(const LastingPart* part);
   [[nodiscard]] Result<std::span<const std::byte>> message_of(int index) const;
-  [[nodiscard]] Status read_messages();
   [[nodiscard]] Result<Rendezvous::Maxima> meet(Rendezvous::Maxima mine, Joining values);
   [[nodiscard]] Result<Rendezvous::Maxima> lead_meeting(Rendezvous::Maxima mine, Joining values);
 
@@ -110,11 +109,10 @@ class NodeChannel final : public Channel {
   WriteRequests requests_;
   PointerInMemory shared_pointer_;
   std::uint32_t transfers_ = 0;         // started so far; the same on all members
-  std::size_t turn_ = 0;                // index of the mailbox for the messages of this exchange
+  std::size_t turn_ = 0;                // index of the mailbox for the messages of this meeting
   std::array<SharedBuffer, 2> spills_;  // for messages that do not fit the mailbox
   SharedBuffer lasting_;                // the lasting part of this member's message
   std::uint64_t lasting_serial_ = 0;
-  std::array<std::vector<std::span<const std::byte>>, 2> messages_;
 };
 
 }  // namespace shima

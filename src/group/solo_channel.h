@@ -20,16 +20,6 @@ class SoloChannel final : public Channel {
   [[nodiscard]] NodeRanks near_ranks() const override { return topology_.ranks_on(0); }
   [[nodiscard]] int near_index() const override { return 0; }
   [[nodiscard]] std::int32_t near_pid(int) const override { return ::getpid(); }
-  [[nodiscard]] Result<Messages> exchange(
-      const Result<std::span<const std::byte>>& mine) noexcept override {
-    if (!mine) return std::unexpected(mine.error());
-    turn_ = 1 - turn_;
-    return caught([&]() -> Result<Messages> {
-      messages_[turn_].assign(mine->begin(), mine->end());
-      shown_[turn_] = messages_[turn_];
-      return Messages(&shown_[turn_], 1);
-    });
-  }
   [[nodiscard]] Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
                                                            JoinValues) noexcept override {
     if (!mine) return std::unexpected(mine.error());
@@ -39,6 +29,11 @@ class SoloChannel final : public Channel {
       keep(mine->lasting);
       return value_;
     });
+  }
+  [[nodiscard]] Result<SumInOrder> sum_in_order(
+      const Result<std::uint64_t>& mine) noexcept override {
+    if (!mine) return std::unexpected(mine.error());
+    return SumInOrder{.all = *mine};
   }
   [[nodiscard]] Result<NearMessage> near_message(int) override {
     return NearMessage{message_, lasting_serial_, lasting_};
@@ -66,9 +61,6 @@ class SoloChannel final : public Channel {
   std::vector<std::byte> message_;
   std::vector<std::byte> lasting_;
   std::uint64_t lasting_serial_ = 0;
-  std::array<std::vector<std::byte>, 2> messages_;
-  std::array<std::span<const std::byte>, 2> shown_;
-  std::size_t turn_ = 0;
   StagingPool staging_;
   SharedPointerWords words_{};
   PointerInMemory shared_pointer_;

@@ -184,11 +184,13 @@ std::shared_ptr<NodeGround> ground_of(const SharedBuffer& memory, int count, int
 // Whether all members receive each member's number, in `len_bytes` bytes.
 bool exchanges(NodeChannel& channel, std::size_t len_bytes) {
   const std::vector<std::byte> mine(len_bytes, static_cast<std::byte>(channel.rank()));
-  const auto messages = channel.exchange(mine);
-  if (!messages) return false;
-  for (std::size_t i = 0; i < messages->size(); ++i)
-    if ((*messages)[i].size() != len_bytes || (*messages)[i].back() != static_cast<std::byte>(i))
+  if (!channel.combine(Contribution{.value = {}, .message = mine}, nullptr)) return false;
+  for (int i = 0; i < channel.size(); ++i) {
+    const auto message = channel.near_message(i);
+    if (!message || message->bytes.size() != len_bytes ||
+        message->bytes.back() != static_cast<std::byte>(i))
       return false;
+  }
   return channel.agree({}).code == Code::ok;
 }
 
@@ -230,31 +232,28 @@ TEST(NodeSegment, HoldsManyMembersAndWorksUnderALimitOfFileSizes) {
 }
 
 // Memory that a single member cannot map is an error for all.
-TEST(NodeChannel, AMemberWithoutDescriptorsFailsTheExchangeOfAll) {
+TEST(NodeChannel, AMemberWithoutDescriptorsFailsTheMeetingOfAll) {
   constexpr int count = 3;
-  EXPECT_EQ(
-      failures_in_processes(1,
-                            [&](int) {
-                              const auto memory = NodeSegment::make(count).value();
-                              return failures_in_processes(count, [&](int me) {
-                                       const auto ground = ground_of(memory, count, me);
-                                       if (!ground) return false;
-                                       const auto first = NodeChannel::make(ground, 1).value();
-                                       if (!exchanges(*first, 1)) return false;
-                                       const rlimit none{0, 1000};
-                                       if (me == 1 && setrlimit(RLIMIT_NOFILE, &none) != 0)
-                                         return false;
-                                       const auto second = NodeChannel::make(ground, 2).value();
-                                       const auto refused = second->exchange({});
-                                       if (refused || refused.error().code == Code::peer_lost)
-                                         return false;
-                                       const rlimit some{1000, 1000};
-                                       if (me == 1 && setrlimit(RLIMIT_NOFILE, &some) != 0)
-                                         return false;
-                                       return exchanges(*first, 1) && exchanges(*second, 1);
-                                     }) == 0;
-                            }),
-      0);
+  EXPECT_EQ(failures_in_processes(
+                1,
+                [&](int) {
+                  const auto memory = NodeSegment::make(count).value();
+                  return failures_in_processes(count, [&](int me) {
+                           const auto ground = ground_of(memory, count, me);
+                           if (!ground) return false;
+                           const auto first = NodeChannel::make(ground, 1).value();
+                           if (!exchanges(*first, 1)) return false;
+                           const rlimit none{0, 1000};
+                           if (me == 1 && setrlimit(RLIMIT_NOFILE, &none) != 0) return false;
+                           const auto second = NodeChannel::make(ground, 2).value();
+                           const auto refused = second->combine(Contribution{}, nullptr);
+                           if (refused || refused.error().code == Code::peer_lost) return false;
+                           const rlimit some{1000, 1000};
+                           if (me == 1 && setrlimit(RLIMIT_NOFILE, &some) != 0) return false;
+                           return exchanges(*first, 1) && exchanges(*second, 1);
+                         }) == 0;
+                }),
+            0);
 }
 
 // A member that gave up in one rendezvous must not be counted in the next, or the members that
@@ -277,7 +276,7 @@ TEST(NodeChannel, WhoHasGivenUpIsNotCountedAgain) {
       return segment->check_peers();
     };
     const auto channel = NodeChannel::make(ground, 5).value();
-    const auto messages = channel->exchange({});
+    const auto messages = channel->combine(Contribution{}, nullptr);
     ASSERT_FALSE(messages.has_value());
     EXPECT_EQ(messages.error().code, Code::peer_lost);
     EXPECT_EQ(channel->agree({}).code, Code::peer_lost);

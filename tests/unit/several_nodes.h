@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "group/agreement.h"
-#include "group/exchange_values.h"
+#include "group/combine_values.h"
 #include "group/node_channel.h"
 #include "group/outcome_words.h"
 #include "group/rounds_link.h"
@@ -23,13 +23,13 @@ namespace shima::test {
 // Shared by the members of all nodes.
 struct Network {
   explicit Network(std::size_t members) {
-    for (auto& all : exchanged) all.resize(members);
+    for (auto& all : numbers) all.resize(members);
   }
-  PostOffice messages;                                           // between members
-  PostOffice between_leaders;                                    // their meetings
-  Rendezvous meeting{};                                          // of all members
-  std::array<std::vector<std::vector<std::byte>>, 2> exchanged;  // by rank; used in turn
-  std::atomic<std::uint32_t> quit{0};                            // number of the transfer
+  PostOffice messages;                                // between members
+  PostOffice between_leaders;                         // their meetings
+  Rendezvous meeting{};                               // of all members
+  std::array<std::vector<std::uint64_t>, 2> numbers;  // by rank; used in turn
+  std::atomic<std::uint32_t> quit{0};                 // number of the transfer
   SharedPointerWords pointer{};
 };
 
@@ -68,19 +68,23 @@ class SeveralNodesChannel final : public Channel {
   NodeRanks near_ranks() const override { return near_->near_ranks(); }
   int near_index() const override { return near_->near_index(); }
   std::int32_t near_pid(int index) const override { return near_->near_pid(index); }
-  Result<Messages> exchange(const Result<std::span<const std::byte>>& mine) noexcept override {
-    turn_ = 1 - turn_;
-    auto& all = network_.exchanged[turn_];
-    if (mine) all[static_cast<std::size_t>(rank_)].assign(mine->begin(), mine->end());
-    const Status ready = status_of(mine);
-    SHIMA_TRY_ASSIGN(const auto met, meet_all(words_of(outcome_of(*this, ready)).first));
-    SHIMA_TRY(settled(*this, outcome_of({met.first, 0}), ready, "exchanging requests"));
-    shown_[turn_].assign(all.begin(), all.end());
-    return Messages(shown_[turn_]);
-  }
   Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
                                              JoinValues join) noexcept override {
     return near_->combine(mine, join);
+  }
+  Result<SumInOrder> sum_in_order(const Result<std::uint64_t>& mine) noexcept override {
+    turn_ = 1 - turn_;
+    auto& numbers = network_.numbers[turn_];
+    if (mine) numbers[static_cast<std::size_t>(rank_)] = *mine;
+    const Status ready = status_of(mine);
+    SHIMA_TRY_ASSIGN(const auto met, meet_all(words_of(outcome_of(*this, ready)).first));
+    SHIMA_TRY(settled(*this, outcome_of({met.first, 0}), ready, "adding up"));
+    SumInOrder sum;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (i == static_cast<std::size_t>(rank_)) sum.before = sum.all;
+      sum.all = add_up(sum.all, numbers[i]);
+    }
+    return sum;
   }
   Result<NearMessage> near_message(int index) override { return near_->near_message(index); }
   Outcome agree(const Outcome& mine) noexcept override { return near_->agree(mine); }
@@ -144,7 +148,6 @@ class SeveralNodesChannel final : public Channel {
   bool can_pull_;
   std::uint32_t transfers_ = 0;  // started so far
   std::size_t turn_ = 0;
-  std::array<std::vector<std::span<const std::byte>>, 2> shown_;
 };
 
 }  // namespace shima::test

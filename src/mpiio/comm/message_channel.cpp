@@ -1,13 +1,11 @@
 #include "mpiio/comm/message_channel.h"
 
-#include <algorithm>
 #include <new>
 #include <tuple>
 
 #include "base/fault_point.h"
 #include "group/agreement.h"
-#include "group/message_places.h"
-#include "group/outcome_words.h"
+#include "group/combine_values.h"
 #include "mpiio/comm/agree_over.h"
 #include "mpiio/mpi/await.h"
 #include "mpiio/mpi/real_mpi.h"
@@ -33,12 +31,6 @@ Result<MPI_Comm> duplicate(MPI_Comm comm, const Peers& peers) {
 
 }  // namespace
 
-MessageChannel::Memory::Memory(std::size_t members)
-    : lens(members), counts(members), starts(members) {
-  for (auto& all : envelopes) all.resize(members);
-  for (auto& all : messages) all.resize(members);
-}
-
 Result<std::unique_ptr<MessageChannel>> MessageChannel::make(
     std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key) {
   const Peers peers = ground->peers();
@@ -63,7 +55,6 @@ MessageChannel::MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_
     : ground_(std::move(ground)),
       peers_(ground_->peers()),
       comm_(comm),
-      memory_(std::make_unique<Memory>(static_cast<std::size_t>(ground_->near->topology.size()))),
       messenger_(comm, ground_->near->topology, peers_),
       link_(comm, *ground_->near, peers_, [this] { std::ignore = transfer_quit(); }) {
   PMPI_Comm_rank(comm_, &rank_);
@@ -80,84 +71,29 @@ MessageChannel::~MessageChannel() {
   if (finalized == 0 && owns_comm_ && !lost_ && !link_.lost()) PMPI_Comm_free(&comm_);
 }
 
-template <class Start>
-Status MessageChannel::perform(const char* doing, Start start) {
+// At the first member the MPI leaves the result alone.
+Status MessageChannel::add_those_before() {
+  constexpr const char* doing = "adding up in the order of ranks";
   MPI_Request request = MPI_REQUEST_NULL;
   const PeerWatch watch(peers_);
   Status done = watch.check_now();
-  if (done) done = watch.explain(checked(start(&request), doing));
+  if (done)
+    done = watch.explain(checked(
+        PMPI_Iexscan(&memory_->mine, &memory_->before, 1, MPI_UINT64_T, MPI_SUM, comm_, &request),
+        doing));
+  fault_point(FaultPhase::exchange);
   if (done) done = await(request, doing, peers_);
-  if (!done) {
-    lost_ = true;
-    messenger_.give_up();
-  }
+  if (done) return {};
+  lost_ = true;
+  messenger_.give_up();
   return done;
 }
 
-Status MessageChannel::gather_envelopes(const Status& ready) {
-  constexpr const char* doing = "exchanging requests";
-  Memory& memory = *memory_;
-  memory.mine.worst = words_of(outcome_of(*this, ready)).first;
-  if (!ready) memory.mine.len_bytes = 0;
-  SHIMA_TRY(perform(doing, [&](MPI_Request* request) {
-    const int code =
-        PMPI_Iallgather(&memory.mine, sizeof(Envelope), MPI_BYTE, memory.envelopes[turn_].data(),
-                        sizeof(Envelope), MPI_BYTE, comm_, request);
-    fault_point(FaultPhase::exchange);
-    return code;
-  }));
-  std::uint64_t worst = 0;
-  for (std::size_t i = 0; i < memory.lens.size(); ++i) {
-    const Envelope& envelope = memory.envelopes[turn_][i];
-    worst = std::max(worst, envelope.worst);
-    memory.lens[i] = envelope.len_bytes;
-    if (envelope.len_bytes <= Envelope::inline_bytes)
-      memory.messages[turn_][i] = std::span(envelope.data).first(envelope.len_bytes);
-  }
-  return settled(*this, outcome_of({worst, 0}), ready, doing);
-}
-
-// Long messages are stored back to back; this includes those that arrived whole in their envelopes.
-Status MessageChannel::make_room(std::span<const std::byte> mine) {
-  Memory& memory = *memory_;
-  SHIMA_TRY_ASSIGN(const std::uint64_t sum, length_of_messages(memory.lens));
-  memory.body.assign(mine.begin(), mine.end());
-  std::vector<std::byte>& bodies = memory.bodies[turn_];
-  bodies.resize(sum);
-  std::size_t start = 0;
-  for (std::size_t i = 0; i < memory.lens.size(); ++i) {
-    memory.starts[i] = static_cast<int>(start);
-    memory.counts[i] = static_cast<int>(memory.lens[i]);
-    memory.messages[turn_][i] = std::span(bodies).subspan(start, memory.lens[i]);
-    start += memory.lens[i];
-  }
-  return {};
-}
-
-Status MessageChannel::gather_bodies() {
-  Memory& memory = *memory_;
-  return perform("exchanging long requests", [&](MPI_Request* request) {
-    return PMPI_Iallgatherv(memory.body.data(), static_cast<int>(memory.body.size()), MPI_BYTE,
-                            memory.bodies[turn_].data(), memory.counts.data(), memory.starts.data(),
-                            MPI_BYTE, comm_, request);
-  });
-}
-
-Result<Messages> MessageChannel::exchange(const Result<std::span<const std::byte>>& mine) noexcept {
-  turn_ = 1 - turn_;
-  Memory& memory = *memory_;
-  if (mine) {
-    memory.mine.len_bytes = mine->size();
-    std::ranges::copy(mine->first(std::min(mine->size(), Envelope::inline_bytes)),
-                      memory.mine.data.begin());
-  }
-  SHIMA_TRY(gather_envelopes(status_of(mine)));
-  if (std::ranges::max(memory.lens) > Envelope::inline_bytes) {
-    const Status room = caught([&] { return make_room(*mine); });
-    SHIMA_TRY(agree_on(*this, room, "exchanging long requests"));
-    SHIMA_TRY(gather_bodies());
-  }
-  return Messages(memory.messages[turn_]);
+Result<SumInOrder> MessageChannel::sum_in_order(const Result<std::uint64_t>& mine) noexcept {
+  SHIMA_TRY_ASSIGN(const std::uint64_t all, combine_values<add_up>(*this, mine));
+  *memory_ = {.mine = *mine};
+  SHIMA_TRY(add_those_before());
+  return SumInOrder{memory_->before, all};
 }
 
 void MessageChannel::note(Code outcome) noexcept {

@@ -2,9 +2,7 @@
 // communicator between the nodes.
 //
 // combine() and agree() are meetings on each node, which the node leaders extend to all nodes.
-// exchange() is one nonblocking collective call of MPI, whose memory the channel allocates when it
-// is created. Short messages travel in that call. Long messages need a second call, after all
-// members have allocated memory for them.
+// sum_in_order() is such a meeting and one nonblocking collective call of MPI.
 #pragma once
 
 #include <mpi.h>
@@ -53,14 +51,14 @@ class MessageChannel final : public Channel {
   [[nodiscard]] NodeRanks near_ranks() const override { return near_->near_ranks(); }
   [[nodiscard]] int near_index() const override { return near_->near_index(); }
   [[nodiscard]] std::int32_t near_pid(int index) const override { return near_->near_pid(index); }
-  [[nodiscard]] Result<Messages> exchange(
-      const Result<std::span<const std::byte>>& mine) noexcept override;
   [[nodiscard]] Result<std::span<const std::byte>> combine(const Result<Contribution>& mine,
                                                            JoinValues join) noexcept override {
     auto joined = near_->combine(mine, join);
     if (!joined) note(joined.error().code);
     return joined;
   }
+  [[nodiscard]] Result<SumInOrder> sum_in_order(
+      const Result<std::uint64_t>& mine) noexcept override;
   [[nodiscard]] Result<NearMessage> near_message(int index) override {
     return near_->near_message(index);
   }
@@ -83,50 +81,30 @@ class MessageChannel final : public Channel {
   [[nodiscard]] Messenger* messenger() override { return &messenger_; }
 
  private:
-  // A member's part of an exchange: its message, or the beginning of a long one.
-  struct Envelope {
-    static constexpr std::size_t inline_bytes = 488;
-    std::uint64_t worst;  // the outcome's first word
-    std::uint64_t len_bytes;
-    std::array<std::byte, inline_bytes> data;
-  };
-  // All memory that exchanges read and write. MPI may still use it after an exchange has failed:
-  // then it is kept until the process ends.
+  // The memory of the MPI's collective call. MPI may still use it after the call has failed: then
+  // it is kept until the process ends.
   struct Memory {
-    explicit Memory(std::size_t members);
-    Envelope mine{};
-    std::array<std::vector<Envelope>, 2> envelopes;  // of this exchange and of the one before
-    std::array<std::vector<std::byte>, 2> bodies;    // of long messages
-    std::vector<std::byte> body;                     // this member's long message
-    std::array<std::vector<std::span<const std::byte>>, 2> messages;
-    std::vector<std::uint64_t> lens;
-    std::vector<int> counts;
-    std::vector<int> starts;
+    std::uint64_t mine = 0;
+    std::uint64_t before = 0;
   };
 
   MessageChannel(std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key);
   // The outcome of a meeting. After the loss of a rank nothing more is asked of the MPI, which may
   // crash when it sends to that rank.
   void note(Code outcome) noexcept;
-  [[nodiscard]] Status gather_envelopes(const Status& ready);
-  [[nodiscard]] Status make_room(std::span<const std::byte> mine);
-  [[nodiscard]] Status gather_bodies();
-  // Starts a collective call of the MPI by start(request) and waits for it.
-  template <class Start>
-  [[nodiscard]] Status perform(const char* doing, Start start);
+  [[nodiscard]] Status add_those_before();
 
   std::shared_ptr<const MessageGround> ground_;
   Peers peers_;
   MPI_Comm comm_;
   int rank_ = 0;
-  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
   bool owns_comm_ = false;
-  bool lost_ = false;  // an exchange is still under way and will never end
+  bool lost_ = false;  // a collective call of the MPI is still under way and will never end
   MpiMessenger messenger_;
   MpiNodeLink link_;
   std::unique_ptr<NodeChannel> near_;
   std::unique_ptr<SharedPointer> shared_pointer_;
-  std::size_t turn_ = 0;
 };
 
 }  // namespace shima
