@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
 
 #include "base/clock.h"
@@ -24,16 +23,7 @@ std::uint64_t bytes_before(const Slice& file, FileOffset end_of_file) {
   return cursor.byte();
 }
 
-// For Channel::combine.
-void join_digest(std::span<std::byte> all, std::span<const std::byte> one) {
-  Digest joined;
-  Digest other;
-  std::memcpy(&joined, all.data(), sizeof joined);
-  std::memcpy(&other, one.data(), sizeof other);
-  joined = join(joined, other);
-  std::memcpy(all.data(), &joined, sizeof joined);
-}
-static_assert(sizeof(Digest) <= sizeof(Contribution::Value));
+constexpr auto join_two = [](const Digest& a, const Digest& b) { return join(a, b); };
 static_assert(reason_count <= Counters{}.decided.size());
 
 // The bytes of the file that lie in domains of these subfiles; a superset.
@@ -152,11 +142,9 @@ Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine
         .work = work,
         .needs_work = leaves};
   });
-  SHIMA_TRY_ASSIGN(const auto joined, call_.channel.combine(brought, join_digest));
+  SHIMA_TRY_ASSIGN(const auto joined, call_.channel.combine(brought, join_bytes<join_two, Digest>));
   call_.counters.exchange_ns -= call_.counters.disk_ns - disk_ns;  // of write_left()
-  Digest all;
-  std::memcpy(&all, joined.data(), sizeof all);
-  return all;
+  return value_in<Digest>(joined);
 }
 
 // Writes what members of this node have left: this member was the last to arrive.

@@ -21,25 +21,30 @@ std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-// The joined value of all members. Collective; an error of one is returned by all. `join(a, b)` is
-// associative and commutative.
+// The value that the first bytes hold.
+template <class T>
+T value_in(std::span<const std::byte> bytes) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+// `join` as Channel::combine calls it: `join(a, b)` is associative and commutative.
+template <auto join, class T>
+void join_bytes(std::span<std::byte> all, std::span<const std::byte> one) {
+  static_assert(sizeof(T) <= sizeof(Contribution::Value));
+  const T joined = join(value_in<T>(all), value_in<T>(one));
+  std::memcpy(all.data(), &joined, sizeof joined);
+}
+
+// The joined value of all members. Collective; an error of one is returned by all.
 template <auto join, class T>
 Result<T> combine_values(Channel& channel, const Result<T>& mine) {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(Contribution::Value));
-  const JoinValues join_bytes = [](std::span<std::byte> all, std::span<const std::byte> one) {
-    T a;
-    T b;
-    std::memcpy(&a, all.data(), sizeof a);
-    std::memcpy(&b, one.data(), sizeof b);
-    const T joined = join(a, b);
-    std::memcpy(all.data(), &joined, sizeof joined);
-  };
   const auto brought = mine ? Result<Contribution>({.value = bytes_of(*mine), .message = {}})
                             : std::unexpected(mine.error());
-  SHIMA_TRY_ASSIGN(const auto all, channel.combine(brought, join_bytes));
-  T value;
-  std::memcpy(&value, all.data(), sizeof value);
-  return value;
+  SHIMA_TRY_ASSIGN(const auto all, channel.combine(brought, join_bytes<join, T>));
+  return value_in<T>(all);
 }
 
 // The sums of a structure's 64-bit fields over all members. Collective; an error of one is returned

@@ -33,12 +33,6 @@ WaitHooks meeting_hooks_with(const WaitHooks& hooks, const NodeSegment& segment,
   return meeting;
 }
 
-std::uint64_t number_in(std::span<const std::byte> bytes) {
-  std::uint64_t number = 0;
-  std::memcpy(&number, bytes.data(), sizeof number);
-  return number;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<NodeChannel>> NodeChannel::make(std::shared_ptr<const NodeGround> ground,
@@ -160,18 +154,14 @@ Result<std::span<const std::byte>> NodeChannel::message_of(int index) const {
 
 // The messages are short: reading them cannot fail.
 Result<SumInOrder> NodeChannel::sum_in_order(const Result<std::uint64_t>& mine) noexcept {
-  constexpr JoinValues add = [](std::span<std::byte> all, std::span<const std::byte> one) {
-    const std::uint64_t sum = add_up(number_in(all), number_in(one));
-    std::memcpy(all.data(), &sum, sizeof sum);
-  };
   const auto brought =
       mine ? Result<Contribution>({.value = bytes_of(*mine), .message = bytes_of(*mine)})
            : std::unexpected(mine.error());
-  SHIMA_TRY_ASSIGN(const auto all, combine(brought, add));
-  SumInOrder sum{.all = number_in(all)};
+  SHIMA_TRY_ASSIGN(const auto all, combine(brought, join_bytes<add_up, std::uint64_t>));
+  SumInOrder sum{.all = value_in<std::uint64_t>(all)};
   for (int i = 0; i < near_index(); ++i) {
     SHIMA_TRY_ASSIGN(const auto message, message_of(i));
-    sum.before += number_in(message);
+    sum.before += value_in<std::uint64_t>(message);
   }
   return sum;
 }
