@@ -15,11 +15,25 @@ enum { piece_bytes = 8192, piece_count = 256, bytes = piece_bytes * piece_count,
 static unsigned char data[bytes];
 static MPI_File file = MPI_FILE_NULL;
 static int shares_a_node = 1;
+static int stays_until_all_told;
 
 static void* killer(void* ignored) {
   nanosleep(&(struct timespec){0, 150000000}, NULL);
   raise(SIGKILL);
   return ignored;
+}
+
+// Until all ranks but the one killed have told an error; start_test()'s alarm ends a wait in vain.
+static void wait_for_survivors(void) {
+  char told[32];
+  for (int count = 0; count < ranks - 1;) {
+    count = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      snprintf(told, sizeof told, "told.%d", rank);
+      count += access(told, F_OK) == 0;
+    }
+    nanosleep(&(struct timespec){0, 10000000}, NULL);
+  }
 }
 
 // Ends this rank if a call failed. It can still close the file if closing needs no messages of the
@@ -33,6 +47,7 @@ static void stop_if(int code) {
   MPI_Error_class(code, &class);
   const int fd = open(told, O_CREAT | O_WRONLY, 0644);
   REQUIRE(dprintf(fd, "%d", class == MPI_ERR_OTHER) == 1);
+  if (stays_until_all_told) wait_for_survivors();
   _exit(3);
 }
 
@@ -73,6 +88,13 @@ static void split(void) {
 static void ordered(void) {
   stop_if(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
   stop_if(MPI_File_write_ordered(file, data, bytes / 16, MPI_BYTE, MPI_STATUS_IGNORE));
+}
+
+// A surviving rank that got an error stays until the other survivors have one, too, so that none of
+// them gets it because another survivor has left.
+static void ordered_alive(void) {
+  stays_until_all_told = 1;
+  ordered();
 }
 
 // Independent calls at the shared pointer; on one node no rank needs another before the seek.
@@ -131,9 +153,16 @@ static void whole(void) {
 static const struct {
   const char* name;
   void (*calls)(void);
-} ways[] = {{"blocking", blocking}, {"nonblocking", nonblocking}, {"split", split},
-            {"ordered", ordered},   {"shared", shared},           {"pointer", pointer},
-            {"alone", alone},       {"atomic", atomic},           {"whole", whole},
+} ways[] = {{"blocking", blocking},
+            {"nonblocking", nonblocking},
+            {"split", split},
+            {"ordered", ordered},
+            {"ordered_alive", ordered_alive},
+            {"shared", shared},
+            {"pointer", pointer},
+            {"alone", alone},
+            {"atomic", atomic},
+            {"whole", whole},
             {"buffers", buffers}};
 
 int main(int argc, char** argv) {

@@ -77,6 +77,7 @@ DETECTED = [Case(way, MESSAGE, moment, SHIELDED) for way, moment in (
     ("whole", "sync:1"),
     ("shared", "pointer.ask:3:3"),
     ("ordered", "claim:0:2"),
+    *(("ordered_alive", f"exchange:2:{call}") for call in range(6, 11)),
 )]
 
 

@@ -71,7 +71,6 @@ MessageChannel::~MessageChannel() {
   if (finalized == 0 && owns_comm_ && !lost_ && !link_.lost()) PMPI_Comm_free(&comm_);
 }
 
-// At the first member the MPI leaves the result alone.
 Status MessageChannel::add_those_before() {
   constexpr const char* doing = "adding up in the order of ranks";
   MPI_Request request = MPI_REQUEST_NULL;
@@ -82,18 +81,22 @@ Status MessageChannel::add_those_before() {
         PMPI_Iexscan(&memory_->mine, &memory_->before, 1, MPI_UINT64_T, MPI_SUM, comm_, &request),
         doing));
   fault_point(FaultPhase::exchange);
-  if (done) done = await(request, doing, peers_);
-  if (done) return {};
-  lost_ = true;
-  messenger_.give_up();
-  return done;
+  return done ? await(request, doing, peers_) : done;
 }
 
+// The MPI's call may succeed on some members and fail on others, so the members agree on its
+// outcome. After a failure the MPI may still use the memory, and nothing more is asked of it.
 Result<SumInOrder> MessageChannel::sum_in_order(const Result<std::uint64_t>& mine) noexcept {
-  SHIMA_TRY_ASSIGN(const std::uint64_t all, combine_values<add_up>(*this, mine));
+  constexpr std::string_view doing = "adding up in the order of ranks";
+  const Result<std::uint64_t> brought =
+      lost_ ? fail_settled(Code::peer_lost, 0, [&] { return std::string(doing); }) : mine;
+  SHIMA_TRY_ASSIGN(const std::uint64_t all, combine_values<add_up>(*this, brought));
   *memory_ = {.mine = *mine};
-  SHIMA_TRY(add_those_before());
-  return SumInOrder{memory_->before, all};
+  const Status agreed = agree_on(*this, caught([&] { return add_those_before(); }), doing);
+  if (agreed) return SumInOrder{rank_ == 0 ? 0 : memory_->before, all};
+  lost_ = true;
+  messenger_.give_up();
+  return std::unexpected(agreed.error());
 }
 
 void MessageChannel::note(Code outcome) noexcept {
