@@ -7,14 +7,22 @@
 #include "mpiio/mpi/real_mpi.h"
 
 namespace shima {
+namespace {
+
+constexpr const char* counting = "counting the messages of a call that failed";
+
+}  // namespace
 
 MpiMessenger::MpiMessenger(MPI_Comm comm, const Topology& topology, const Peers& peers)
     : comm_(comm),
       topology_(topology),
       peers_(peers),
-      state_(std::make_unique<State>(static_cast<std::size_t>(topology.size()))),
+      state_(std::make_unique<State>()),
       watch_(peers) {
   PMPI_Comm_rank(comm_, &rank_);
+  for (int node = 0; node < topology_.node_count(); ++node)
+    if (node != topology_.node_of(rank_))
+      state_->peers.try_emplace(topology_.ranks_on(node).front());
 }
 
 MpiMessenger::~MpiMessenger() {
@@ -23,14 +31,16 @@ MpiMessenger::~MpiMessenger() {
 
 Result<Messenger::Ticket> MpiMessenger::send(int to, Lane lane, MessageBuffer message) {
   SHIMA_TRY(watch_.check());
+  Tally& sent = state_->peers[to].sent;
   SHIMA_TRY_ASSIGN(
       const Ticket ticket,
       start({.buffer = std::move(message), .peer = to, .tag = static_cast<int>(lane)}));
-  ++state_->sent[static_cast<std::size_t>(to)][static_cast<std::size_t>(lane)];
+  ++sent[static_cast<std::size_t>(lane)];
   return ticket;
 }
 
 Result<Messenger::Ticket> MpiMessenger::receive(int from, Lane lane, MessageBuffer buffer) {
+  state_->peers.try_emplace(from);
   return start(
       {.buffer = std::move(buffer), .peer = from, .tag = static_cast<int>(lane), .incoming = true});
 }
@@ -77,17 +87,20 @@ Result<std::optional<MessageBuffer>> MpiMessenger::done(Ticket ticket) {
     int count = 0;
     PMPI_Get_count(&status, MPI_BYTE, &count);
     message.buffer.set_len_bytes(static_cast<std::size_t>(std::max(count, 0)));
-    ++state_
-          ->received[static_cast<std::size_t>(message.peer)][static_cast<std::size_t>(message.tag)];
+    ++count_of(message);
   }
   std::optional<MessageBuffer> buffer(std::move(message.buffer));
   state_->under_way.erase(found);
   return buffer;
 }
 
+// Of the messages received from its peer with its tag.
+int& MpiMessenger::count_of(const Message& message) {
+  return state_->peers.find(message.peer)->second.received[static_cast<std::size_t>(message.tag)];
+}
+
 void MpiMessenger::begin() noexcept {
-  std::ranges::fill(state_->sent, Tally{});
-  std::ranges::fill(state_->received, Tally{});
+  for (auto& [rank, peer] : state_->peers) peer = {};
 }
 
 void MpiMessenger::quit() noexcept {
@@ -95,10 +108,9 @@ void MpiMessenger::quit() noexcept {
   for (int node = 0; node < topology_.node_count(); ++node) {
     if (node == topology_.node_of(rank_)) continue;
     const int leader = topology_.ranks_on(node).front();
-    const auto to = static_cast<std::size_t>(leader);
-    if (PMPI_Isend(nullptr, 0, MPI_BYTE, leader, quit_tag, comm_, &state_->quits[to]) ==
-        MPI_SUCCESS)
-      ++state_->sent[to][quit_tag];
+    Peer& peer = state_->peers.find(leader)->second;
+    if (PMPI_Isend(nullptr, 0, MPI_BYTE, leader, quit_tag, comm_, &peer.quit) == MPI_SUCCESS)
+      ++peer.sent[quit_tag];
   }
 }
 
@@ -133,14 +145,84 @@ void MpiMessenger::take_back() {
     if (message.incoming) PMPI_Cancel(&message.request);
 }
 
+// A synchronous send is complete once its receive has begun; once those of all members are, all
+// counts have been heard.
 Status MpiMessenger::tell_counts() {
-  constexpr const char* doing = "counting the messages of a call that failed";
-  MPI_Request request = MPI_REQUEST_NULL;
-  SHIMA_TRY(
-      checked(PMPI_Ialltoall(state_->sent.data(), lane_count + 1, MPI_INT, state_->expected.data(),
-                             lane_count + 1, MPI_INT, comm_, &request),
-              doing));
-  return await(request, doing, peers_);
+  MPI_Request all_told = MPI_REQUEST_NULL;
+  bool is_told = false;
+  SHIMA_TRY(send_counts());
+  pause_.reset();
+  while (true) {
+    SHIMA_TRY(hear_counts());
+    if (is_told) {
+      int flag = 0;
+      SHIMA_TRY(checked(SHIMA_REAL(Test)(&all_told, &flag, MPI_STATUS_IGNORE), counting));
+      if (flag != 0) return {};
+    } else {
+      SHIMA_TRY_ASSIGN(is_told, counts_received());
+      if (is_told) SHIMA_TRY(checked(PMPI_Ibarrier(comm_, &all_told), counting));
+    }
+    pause_.rest();
+    SHIMA_TRY(watch_.check());
+  }
+}
+
+Status MpiMessenger::send_counts() {
+  for (auto& [rank, peer] : state_->peers) {
+    if (peer.sent == Tally{}) continue;
+    SHIMA_TRY(checked(PMPI_Issend(peer.sent.data(), static_cast<int>(peer.sent.size()), MPI_INT,
+                                  rank, counts_tag, comm_, &peer.counts),
+                      counting));
+  }
+  return {};
+}
+
+// Whether the peers have received this member's counts.
+Result<bool> MpiMessenger::counts_received() {
+  bool all = true;
+  for (auto& [rank, peer] : state_->peers) {
+    int flag = 0;
+    SHIMA_TRY(checked(SHIMA_REAL(Test)(&peer.counts, &flag, MPI_STATUS_IGNORE), counting));
+    all = all && flag != 0;
+  }
+  return all;
+}
+
+// A member that is no peer has sent messages that this one has not looked at.
+Status MpiMessenger::hear_counts() {
+  while (true) {
+    MPI_Status status;
+    int flag = 0;
+    SHIMA_TRY(checked(PMPI_Iprobe(MPI_ANY_SOURCE, counts_tag, comm_, &flag, &status), counting));
+    if (flag == 0) return {};
+    Tally& counts = state_->arriving;
+    MPI_Request request = MPI_REQUEST_NULL;
+    SHIMA_TRY(checked(PMPI_Irecv(counts.data(), static_cast<int>(counts.size()), MPI_INT,
+                                 status.MPI_SOURCE, counts_tag, comm_, &request),
+                      counting));
+    SHIMA_TRY(await(request, counting, peers_));
+    const auto known = state_->peers.find(status.MPI_SOURCE);
+    if (known == state_->peers.end())
+      SHIMA_TRY(drop_all(status.MPI_SOURCE, counts));
+    else
+      known->second.expected = counts;
+    pause_.reset();
+  }
+}
+
+Status MpiMessenger::drop_all(int from, const Tally& counts) {
+  for (int tag = 0; tag <= quit_tag; ++tag) {
+    for (int left = counts[static_cast<std::size_t>(tag)]; left > 0;) {
+      SHIMA_TRY_ASSIGN(const bool dropped, drop_one(from, tag));
+      if (dropped) {
+        --left;
+        continue;
+      }
+      pause_.rest();
+      SHIMA_TRY(watch_.check());
+    }
+  }
+  return {};
 }
 
 // Returns whether no message of this member is under way any more.
@@ -158,14 +240,12 @@ Result<bool> MpiMessenger::finish_some() {
     }
     int cancelled = 0;
     if (message.incoming) PMPI_Test_cancelled(&status, &cancelled);
-    if (message.incoming && cancelled == 0)
-      ++state_->received[static_cast<std::size_t>(message.peer)]
-                        [static_cast<std::size_t>(message.tag)];
+    if (message.incoming && cancelled == 0) ++count_of(message);
     at = state_->under_way.erase(at);
   }
-  for (MPI_Request& quit : state_->quits) {
+  for (auto& [rank, peer] : state_->peers) {
     int flag = 0;
-    SHIMA_TRY(checked(SHIMA_REAL(Test)(&quit, &flag, MPI_STATUS_IGNORE), "ending a message"));
+    SHIMA_TRY(checked(SHIMA_REAL(Test)(&peer.quit, &flag, MPI_STATUS_IGNORE), "ending a message"));
     all = all && flag != 0;
   }
   return all;
@@ -174,13 +254,13 @@ Result<bool> MpiMessenger::finish_some() {
 // Receives and drops messages that no request expects; returns whether all of them have arrived.
 Result<bool> MpiMessenger::drop_some() {
   bool all = true;
-  for (std::size_t from = 0; from < state_->expected.size(); ++from) {
+  for (auto& [from, peer] : state_->peers) {
     for (int tag = 0; tag <= quit_tag; ++tag) {
       const auto lane = static_cast<std::size_t>(tag);
-      const int expected = state_->expected[from][lane];
-      int& received = state_->received[from][lane];
+      const int expected = peer.expected[lane];
+      int& received = peer.received[lane];
       if (received >= expected) continue;
-      SHIMA_TRY_ASSIGN(const bool dropped, drop_one(static_cast<int>(from), tag));
+      SHIMA_TRY_ASSIGN(const bool dropped, drop_one(from, tag));
       if (dropped) ++received;
       all = all && received >= expected;
     }

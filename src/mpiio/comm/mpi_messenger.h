@@ -2,9 +2,12 @@
 //
 // A member that fails in the middle of a transfer sends an empty message to the leader of every
 // other node. Leaders see it when they have nothing else to do, and all members leave the transfer.
-// After the agreement on failure, all members tell each other how many messages each has sent,
-// cancel their receives, receive and drop what is still on its way, and wait until their own
-// messages have left. Then no request is under way, and the next call starts from a clean state.
+// After the agreement on failure, each member cancels its receives and tells those to which it has
+// sent messages how many; all members know when all have been told (nonblocking consensus: Hoefler,
+// Siebert, Lumsdaine, "Scalable communication protocols for dynamic sparse data exchange", 2010).
+// Then each receives and drops what is still on its way, and waits until its own messages have
+// left. No request is under way then, and the next call starts from a clean state. Ending a call
+// needs no memory but that of the members with which this one has exchanged messages.
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +15,6 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <vector>
 
 #include "group/messenger.h"
 #include "group/topology.h"
@@ -53,24 +55,33 @@ class MpiMessenger final : public Messenger {
     int tag = 0;
     bool incoming = false;
   };
-  // The messages sent to and received from one peer in this transfer, by tag: one for each lane,
-  // and one for quitting.
+  // Numbers of messages by tag: one for each lane, and one for quitting.
   static constexpr int quit_tag = lane_count;
+  static constexpr int counts_tag = lane_count + 2;  // MpiNodeLink uses the one between
   using Tally = std::array<int, lane_count + 1>;
+  // A member with which this one exchanges messages, and their numbers in this transfer.
+  struct Peer {
+    Tally sent{};
+    Tally received{};
+    Tally expected{};  // known after tell_counts()
+    MPI_Request quit = MPI_REQUEST_NULL;
+    MPI_Request counts = MPI_REQUEST_NULL;
+  };
   struct State {
-    explicit State(std::size_t members)
-        : sent(members), expected(members), received(members), quits(members, MPI_REQUEST_NULL) {}
     std::map<Ticket, Message> under_way;
-    std::vector<Tally> sent;
-    std::vector<Tally> expected;
-    std::vector<Tally> received;
-    std::vector<MPI_Request> quits;
+    std::map<int, Peer> peers;  // by rank; the node leaders from the beginning
+    Tally arriving{};
   };
 
+  [[nodiscard]] int& count_of(const Message& message);
   [[nodiscard]] Status tell_counts();
+  [[nodiscard]] Status send_counts();
+  [[nodiscard]] Result<bool> counts_received();
+  [[nodiscard]] Status hear_counts();
   void take_back();
   [[nodiscard]] Result<bool> finish_some();
   [[nodiscard]] Result<bool> drop_some();
+  [[nodiscard]] Status drop_all(int from, const Tally& counts);
   [[nodiscard]] Result<Ticket> start(Message message);
   [[nodiscard]] int begin(Message& message);
   [[nodiscard]] Result<bool> drop_one(int from, int tag);
