@@ -50,7 +50,7 @@ class Connection final : public Stream {
   [[nodiscard]] std::size_t pull(std::span<const iovec> pieces) override;
   [[nodiscard]] bool has_data() const override {
     return buffered_.load(std::memory_order_seq_cst) != 0 ||
-           is_readable_.load(std::memory_order_seq_cst);
+           (is_readable_.load(std::memory_order_seq_cst) && !has_ended());
   }
   [[nodiscard]] pollfd watched() const override;
   [[nodiscard]] bool has_ended() const override {

@@ -250,6 +250,7 @@ void TcpTransport::lose_if_cut(int task) {
 void TcpTransport::check_ends() {
   bool is_open = false;
   const auto now = Clock::now();
+  has_ends_ = false;  // note_end() may set it from now on
   for (int task = 0; task < number_.tasks; ++task) {
     Peer& there = peer(task);
     if (!there.end_seen || there.is_told) continue;
@@ -264,7 +265,7 @@ void TcpTransport::check_ends() {
     else
       is_open = true;
   }
-  has_ends_ = is_open;
+  if (is_open) has_ends_ = true;
 }
 
 }  // namespace shima::lapi
