@@ -4,7 +4,9 @@
 // collective ones by all. Each figure is the median of several rounds, because one interruption
 // outweighs a thousand calls.
 //
-//     small_costs FILE [NAME ...]    the calls of these names, or all; one JSON object per line
+//     small_costs FILE [--calls N] [NAME ...]    the calls of these names, or all, at most N in a
+//     round;
+//                                                one JSON object per line
 
 #include "measure.h"
 
@@ -118,17 +120,25 @@ static bool wanted(const char* name, char** names) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc < 2) fail("usage: small_costs FILE [NAME ...]");
+  if (argc < 2) fail("usage: small_costs FILE [--calls N] [NAME ...]");
+  int most = most_calls;
+  char** names = argv + 2;
+  if (argc > 3 && strcmp(argv[2], "--calls") == 0) {
+    most = atoi(argv[3]);
+    if (most < 1) fail("--calls must be at least 1");
+    names += 2;
+  }
   struct state s = {.path = argv[1]};
   MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
   MPI_Type_vector(4, 8, 64, MPI_BYTE, &s.column);
   MPI_Type_commit(&s.column);
   open_file(&s);
   for (size_t i = 0; i < sizeof things / sizeof things[0]; ++i) {
-    if (!wanted(things[i].name, argv + 2)) continue;
+    if (!wanted(things[i].name, names)) continue;
     if (strcmp(things[i].name, "set_view") != 0)
       check(MPI_File_set_view(s.file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "set_view");
-    const double ns = median_ns(&s, things[i].call, things[i].calls);
+    const double ns =
+        median_ns(&s, things[i].call, things[i].calls < most ? things[i].calls : most);
     if (s.rank == 0)
       printf("{\"program\":\"small_costs\",\"thing\":\"%s\",\"ns\":%.1f}\n", things[i].name, ns);
   }

@@ -4,6 +4,7 @@ from sections.columns import Columns, SmallPieces
 from sections.delegated_net import DelegatedNet
 from sections.delegation import Delegation
 from sections.dsm import Dsm
+from sections.host_pieces import HostPieces, SmallestCall
 from sections.hosts import SlowWire, TwoHosts
 from sections.irregular import Irregular, IrregularMemory
 from sections.lapi_hosts import LapiHosts
@@ -24,6 +25,6 @@ from sections.subgroup import Subgroup
 from sections.waitall import Waitall
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(), Subarray3d(), Subarray4d(), Random(), TwoHosts(),
-            SlowWire(), ListIo(), SmallCosts(), Waitall(),
+            HostPieces(), SlowWire(), ListIo(), SmallCosts(), SmallestCall(), Waitall(),
             Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
             Delegation(), DelegatedNet(), Dsm(), LapiHosts(), NetPipe(), Spaces(), Subgroup()]
