@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "group/net/job_network.h"
 #include "group/pointer/pointer_client.h"
 #include "group/pointer/pointer_service.h"
+#include "net/job_network.h"
 
 namespace shima {
 namespace {

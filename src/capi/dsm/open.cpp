@@ -18,7 +18,7 @@
 #include "capi/dsm/handle.h"
 #include "capi/dsm/lapi_way.h"
 #include "dsm/socket/socket_way.h"
-#include "group/net/job_network.h"
+#include "net/job_network.h"
 #include "shima/dsm.h"
 
 namespace shima::capi {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "group/net/wire.h"
+#include "net/wire.h"
 
 namespace shima::dsm {
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "dsm/socket/serve.h"
-#include "group/net/wire.h"
+#include "net/wire.h"
 
 namespace shima::dsm {
 

@@ -17,7 +17,7 @@
 #include "base/quiet_thread.h"
 #include "dsm/socket/endpoints.h"
 #include "dsm/socket/socket_way.h"
-#include "group/net/server.h"
+#include "net/server.h"
 
 namespace shima::dsm {
 namespace {

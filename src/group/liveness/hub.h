@@ -11,7 +11,7 @@
 #include <span>
 
 #include "group/liveness/notice.h"
-#include "group/net/server.h"
+#include "net/server.h"
 
 namespace shima {
 

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "group/net/wire.h"
+#include "net/wire.h"
 
 namespace shima {
 

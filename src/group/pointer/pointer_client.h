@@ -5,8 +5,8 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "group/net/wire.h"
 #include "group/pointer/pointer_protocol.h"
+#include "net/wire.h"
 
 namespace shima {
 

@@ -1,4 +1,4 @@
-// The messages between the server of shared file pointers and its clients (group/net/wire.h).
+// The messages between the server of shared file pointers and its clients (net/wire.h).
 //
 // A client sends requests one at a time and gets an answer of 8 bytes for each.
 #pragma once

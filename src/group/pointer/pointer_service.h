@@ -1,7 +1,7 @@
 // Server of the shared file pointers, for members that share no memory.
 //
 // One member stores the words of all files of a communicator. Its service thread answers the others
-// over TCP (group/net/server.h), so that no member waits for one that computes. The server closes
+// over TCP (net/server.h), so that no member waits for one that computes. The server closes
 // clients that have been idle for long; a closed client connects again.
 #pragma once
 
@@ -12,8 +12,8 @@
 #include <span>
 
 #include "base/result.h"
-#include "group/net/server.h"
 #include "group/pointer/pointer_protocol.h"
+#include "net/server.h"
 
 namespace shima {
 

@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "base/log.h"
-#include "group/net/own_socket.h"
-#include "group/net/wire.h"
+#include "net/own_socket.h"
+#include "net/wire.h"
 
 namespace shima::lapi {
 namespace {

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "base/result.h"
-#include "group/net/wire.h"
 #include "ipc/shared_buffer.h"
+#include "net/wire.h"
 
 namespace shima::lapi {
 

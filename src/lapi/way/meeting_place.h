@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "group/net/server.h"
 #include "lapi/way/meeting.h"
+#include "net/server.h"
 
 namespace shima::lapi {
 

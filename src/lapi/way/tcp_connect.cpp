@@ -8,10 +8,10 @@
 
 #include "base/log.h"
 #include "base/quiet_thread.h"
-#include "group/net/own_socket.h"
 #include "lapi/stream/connection.h"
 #include "lapi/way/message.h"
 #include "lapi/way/tcp_transport.h"
+#include "net/own_socket.h"
 
 namespace shima::lapi {
 namespace {

@@ -22,13 +22,13 @@
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
-#include "group/net/server.h"
 #include "lapi/stream/fabric.h"
 #include "lapi/stream/stream.h"
 #include "lapi/ucx/open_fabric.h"
 #include "lapi/way/bell.h"
 #include "lapi/way/meeting.h"
 #include "lapi/way/transport.h"
+#include "net/server.h"
 
 namespace shima::lapi {
 

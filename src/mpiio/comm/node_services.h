@@ -6,9 +6,9 @@
 
 #include "base/result.h"
 #include "group/liveness/lookout.h"
-#include "group/net/job_network.h"
 #include "mpiio/comm/first_meetings.h"
 #include "mpiio/comm/message_channel.h"
+#include "net/job_network.h"
 
 namespace shima {
 

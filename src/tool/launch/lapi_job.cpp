@@ -21,9 +21,9 @@
 #include <cstring>
 #include <vector>
 
-#include "group/net/job_network.h"
 #include "lapi/way/job_memory.h"
 #include "lapi/way/meeting_place.h"
+#include "net/job_network.h"
 #include "tool/launch/mpiexec.h"
 #include "tool/launch/one_space.h"
 #include "tool/launch/supervise.h"

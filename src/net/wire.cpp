@@ -1,4 +1,4 @@
-#include "group/net/wire.h"
+#include "net/wire.h"
 
 #include <netinet/tcp.h>
 #include <poll.h>

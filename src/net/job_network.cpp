@@ -1,4 +1,4 @@
-#include "group/net/job_network.h"
+#include "net/job_network.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -1,4 +1,4 @@
-#include "group/net/own_socket.h"
+#include "net/own_socket.h"
 
 #include <fcntl.h>
 #include <pthread.h>

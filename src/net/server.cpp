@@ -1,4 +1,4 @@
-#include "group/net/server.h"
+#include "net/server.h"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-// A server of messages of one length over TCP (group/net/wire.h), with a thread of its own.
+// A server of messages of one length over TCP (net/wire.h), with a thread of its own.
 //
 // The thread sleeps while there are no messages. Descriptors are a resource of the program, so
 // connections are few: those that have not sent the secret are closed after a time or when there
@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "group/net/wire.h"
+#include "net/wire.h"
 
 namespace shima {
 

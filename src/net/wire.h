@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "group/net/job_network.h"
+#include "net/job_network.h"
 
 namespace shima {
 
