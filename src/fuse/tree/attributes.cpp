@@ -49,7 +49,8 @@ Result<std::vector<struct stat>> Tree::subfile_facts(Node& node) {
   SHIMA_TRY_ASSIGN(const auto striped, description(node));
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const std::string name = subfile_name(striped->master.id, static_cast<int>(i));
-    if (::fstatat(targets[i]->fd(), name.c_str(), &all.emplace_back(), AT_SYMLINK_NOFOLLOW) == 0)
+    if (::fstatat(targets[i]->directory_fd(), name.c_str(), &all.emplace_back(),
+                  AT_SYMLINK_NOFOLLOW) == 0)
       continue;
     return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck reports details",
                                       targets[i]->directory(), name));

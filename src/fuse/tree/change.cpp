@@ -54,7 +54,7 @@ Status change_parts(Tree& tree, Node& node, Change change) {
                    open_targets(striped->master.targets(), path, Target::Purpose::use));
   SHIMA_TRY(check_own_parts(striped->master, path, targets));
   for (const Part& part : parts_of(striped->master, targets))
-    SHIMA_TRY(change_entry(part.target->fd(), part.name.c_str(), change));
+    SHIMA_TRY(change_entry(part.target->directory_fd(), part.name.c_str(), change));
   Place place;
   {
     const std::lock_guard parts_lock(node.parts().mutex);

@@ -128,7 +128,7 @@ Result<std::shared_ptr<const Target>> Tree::target(const std::string& name, cons
   std::shared_ptr<const Target>& known = is_beside ? place.directory->beside : targets_[name];
   struct stat facts{};
   // A directory of subfiles that was removed and created again is a different one.
-  if (known && ::fstat(known->fd(), &facts) == 0 && facts.st_nlink > 0) return known;
+  if (known && ::fstat(known->directory_fd(), &facts) == 0 && facts.st_nlink > 0) return known;
   SHIMA_TRY_ASSIGN(Target opened, Target::open(name, place.path(), Target::Purpose::use));
   known = std::make_shared<const Target>(std::move(opened));
   return known;
@@ -161,7 +161,8 @@ Result<std::vector<UniqueFd>> Tree::open_subfiles(Node& node) {
   std::vector<UniqueFd> fds;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const std::string name = subfile_name(striped->master.id, static_cast<int>(i));
-    UniqueFd fd(::openat(targets[i]->fd(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    UniqueFd fd(
+        ::openat(targets[i]->directory_fd(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat facts{};
     if (!fd || ::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
       return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck reports details",

@@ -56,15 +56,12 @@ class FileCheck {
 
  private:
   std::uint64_t check_subfile(const Part& part, const Layout& layout, int index) {
-    struct stat facts{};
-    if (::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
-      state_.add(Problem::missing_subfile, path_,
-                 fmt::format("subfile {} of {} is missing on target {} ({})", index,
-                             layout.subfile_count(), part.target->name(), part.path()),
-                 from_backup);
-      missing_ = true;
+    const auto found = part.target->files().examine(part.name);
+    if (!found) {
+      note_missing(part, layout, index, found.error());
       return 0;
     }
+    const struct stat& facts = *found;
     if (!S_ISREG(facts.st_mode) || (facts.st_uid != facts_.st_uid && !foreign_.empty())) {
       state_.add(Problem::foreign_subfile, path_,
                  fmt::format("{} is {}", part.path(),
@@ -84,6 +81,17 @@ class FileCheck {
     return size;
   }
 
+  void note_missing(const Part& part, const Layout& layout, int index, const Error& why) {
+    const bool is_missing = why.code != Code::io;
+    state_.add(Problem::missing_subfile, path_,
+               is_missing ? fmt::format("subfile {} of {} is missing on target {} ({})", index,
+                                        layout.subfile_count(), part.target->name(), part.path())
+                          : fmt::format("subfile {} of {} cannot be examined: {}", index,
+                                        layout.subfile_count(), describe(why)),
+               is_missing ? from_backup : "correct the cause, and check again");
+    missing_ = true;
+  }
+
   void check_mode(const Part& part, const struct stat& facts) {
     const mode_t more = facts.st_mode & ~facts_.st_mode & others_bits;
     if (more == 0 || !foreign_.empty()) return;
@@ -93,8 +101,9 @@ class FileCheck {
                                facts.st_mode & 0777U, facts_.st_mode & 0777U),
                    "shima fsck --repair");
     finding.repairable = true;
-    finding.repaired = state_.request->repair && set_mode(part.target->fd(), part.name.c_str(),
-                                                          facts.st_mode & facts_.st_mode & 0777U);
+    finding.repaired =
+        state_.request->repair &&
+        part.target->files().set_mode(part.name, facts.st_mode & facts_.st_mode & 0777U);
   }
 
   void note_if_short(int index, std::uint64_t size, TargetOffset share) {

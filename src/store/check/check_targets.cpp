@@ -1,7 +1,5 @@
 // Checks the targets: which file each part belongs to.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -13,7 +11,6 @@
 #include "store/check/check_parts.h"
 #include "store/striped/intents.h"
 #include "store/striped/master_store.h"
-#include "store/target/directory_names.h"
 #include "store/target/text_file.h"
 
 namespace shima {
@@ -81,7 +78,7 @@ class TargetsCheck {
   }
 
   void survey(const Target& target) {
-    const auto names = names_in(target.fd(), target.directory());
+    const auto names = target.files().names();
     if (!names) return;
     for (const std::string& name : *names) {
       if (is_draft(name)) check_draft(target, name);
@@ -95,12 +92,11 @@ class TargetsCheck {
   }
 
   void check_draft(const Target& target, const std::string& name) {
-    UniqueFd fd(::openat(target.fd(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return;  // being written
+    if (target.files().is_being_written(name)) return;
     Finding& finding = state_.add(Problem::leftover_draft, target.directory() + "/" + name,
                                   "a killed process has left this draft", "shima fsck --repair");
     finding.repairable = true;
-    finding.repaired = state_.request->repair && ::unlinkat(target.fd(), name.c_str(), 0) == 0;
+    finding.repaired = state_.request->repair && target.files().remove(name);
   }
 
   // Subfiles on targets or with indexes that the layout of a valid file does not have.
@@ -124,11 +120,9 @@ class TargetsCheck {
     return family.copy && !family.copy->master.intent &&
            state_.plain_files.contains(family.copy->path) &&
            std::ranges::any_of(family.parts, [](const Found& part) {
-             struct stat facts{};
-             return subfile_index(part.name) &&
-                    ::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) ==
-                        0 &&
-                    facts.st_size > 0;
+             if (!subfile_index(part.name)) return false;
+             const auto facts = part.target->files().examine(part.name);
+             return facts && facts->st_size > 0;
            });
   }
 
@@ -175,7 +169,7 @@ class TargetsCheck {
     }
     bool all = true;
     for (const Found& part : family.parts)
-      all = ::unlinkat(part.target->fd(), part.name.c_str(), 0) == 0 && all;
+      all = part.target->files().remove(part.name).has_value() && all;
     return all;
   }
 

@@ -44,15 +44,20 @@ bool shares(const Target& target, const std::string& path) {
   struct stat ours{};
   struct stat theirs{};
   const std::string directory = own_directory_of(fs::path(path).parent_path().string());
-  return ::fstat(target.fd(), &ours) == 0 && ::stat(directory.c_str(), &theirs) == 0 &&
+  return ::fstat(target.directory_fd(), &ours) == 0 && ::stat(directory.c_str(), &theirs) == 0 &&
          is_same_file(ours, theirs);
 }
 
 // The evidence of one target's copy of the master file about the parts on that target.
 class Voucher {
  public:
-  Voucher(const MasterFile& master, const Target& target) : master_(master), target_(target) {
-    if (auto copy = read_copy(target, master.id)) copy_ = *std::move(copy);
+  // An error if it is unknown what the copy says.
+  static Result<Voucher> of(const MasterFile& master, const Target& target) {
+    Voucher made(master, target);
+    auto copy = read_copy(target, master.id);
+    if (!copy && copy.error().code == Code::io) return std::unexpected(copy.error());
+    if (copy) made.copy_ = *std::move(copy);
+    return made;
   }
 
   [[nodiscard]] const Target& target() const { return target_; }
@@ -77,6 +82,8 @@ class Voucher {
   }
 
  private:
+  Voucher(const MasterFile& master, const Target& target) : master_(master), target_(target) {}
+
   const MasterFile& master_;
   const Target& target_;
   std::optional<MasterCopy> copy_;
@@ -85,19 +92,18 @@ class Voucher {
 Status check_owners(const MasterFile& master, const Claimant& claimant,
                     const std::vector<Target>& targets, const std::vector<Voucher>& vouchers) {
   for (const Part& part : parts_of(master, targets)) {
-    struct stat facts{};
-    if (::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
-        facts.st_uid == claimant.facts.st_uid)
-      continue;
+    const auto facts = part.target->files().examine(part.name);
+    if (!facts && facts.error().code == Code::io) return std::unexpected(facts.error());
+    if (!facts || facts->st_uid == claimant.facts.st_uid) continue;
     const auto voucher =
         std::ranges::find(vouchers, part.target, [](const Voucher& one) { return &one.target(); });
-    if (voucher->names(claimant.path, facts.st_uid)) continue;
+    if (voucher->names(claimant.path, facts->st_uid)) continue;
     return fail(Code::access_denied,
                 fmt::format("{} belongs to user {}, but its part {} to user {}, and no copy of "
                             "the master file there confirms that they belong together; nothing is "
                             "changed (if the file "
                             "is right, give both to one user by chown)",
-                            claimant.path, claimant.facts.st_uid, part.path(), facts.st_uid),
+                            claimant.path, claimant.facts.st_uid, part.path(), facts->st_uid),
                 EACCES);
   }
   return {};
@@ -116,7 +122,10 @@ Result<Claimant> claimant_at(const std::string& link, const MasterFile& master) 
 Status check_belonging(const MasterFile& master, const Claimant& claimant,
                        const std::vector<Target>& targets) {
   std::vector<Voucher> vouchers;
-  for (const Target& target : targets) vouchers.emplace_back(master, target);
+  for (const Target& target : targets) {
+    SHIMA_TRY_ASSIGN(Voucher voucher, Voucher::of(master, target));
+    vouchers.push_back(std::move(voucher));
+  }
   SHIMA_TRY(check_owners(master, claimant, targets, vouchers));
   for (const Voucher& voucher : vouchers)
     if (voucher.names_another_file(claimant))
@@ -139,7 +148,8 @@ bool is_second_master(const MasterFile& master, const std::string& link) {
   const auto targets = open_targets(master.targets(), link, Target::Purpose::use);
   if (!path || !targets) return false;
   return std::ranges::any_of(*targets, [&](const Target& target) {
-    return Voucher(master, target).names_another_name(*path);
+    const auto voucher = Voucher::of(master, target);
+    return voucher && voucher->names_another_name(*path);
   });
 }
 

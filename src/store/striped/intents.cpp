@@ -31,14 +31,6 @@ Status remove_replaced(const ReplaceIntent& replaced, const Claimant& claimant) 
   return remove_parts(before, targets);
 }
 
-bool same_file(const Target& a, const Target& b, const std::string& name) {
-  struct stat one{};
-  struct stat other{};
-  return ::fstatat(a.fd(), name.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 &&
-         ::fstatat(b.fd(), name.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 &&
-         one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
 // During a move, parts beside the file have a second name in the directory of the other path. That
 // name is removed only if both names refer to one file: so no other file can be lost, whatever a
 // master file contains.
@@ -47,10 +39,9 @@ Status unlink_twins(const MasterFile& master, const std::vector<Target>& targets
   const auto there = Target::open(std::string(beside_target), other_path, Target::Purpose::use);
   if (!there) return {};  // never created, or removed with its content
   for (const Part& part : parts_of(master, targets)) {
-    if (part.target->name() != beside_target || !same_file(*part.target, *there, part.name))
+    if (part.target->name() != beside_target || !is_same_file(*part.target, *there, part.name))
       continue;
-    if (::unlinkat(there->fd(), part.name.c_str(), 0) != 0)
-      return failed("removing", there->directory() + "/" + part.name);
+    SHIMA_TRY(there->files().remove(part.name));
   }
   return {};
 }
@@ -72,10 +63,8 @@ Result<std::uint64_t> size_of(const MasterFile& master, const std::vector<Target
   SHIMA_TRY_ASSIGN(const Layout layout, layout_of(master));
   std::vector<std::uint64_t> sizes;
   for (const Part& part : parts_of(master, targets)) {
-    struct stat facts{};
     if (!subfile_index(part.name)) break;
-    if (::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0)
-      return failed("examining", part.path());
+    SHIMA_TRY_ASSIGN(const struct stat facts, part.target->files().examine(part.name));
     sizes.push_back(as_unsigned(facts.st_size));
   }
   return as_unsigned(layout.end_of_file(sizes).value);

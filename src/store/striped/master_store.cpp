@@ -130,21 +130,18 @@ namespace {
 
 Result<std::unique_ptr<Subfile>> open_one(const Part& part, int index,
                                           const SubfilesOpen& request) {
-  struct stat facts{};
   // A special file may block its opener for ever, and has no bytes at an offset.
-  const bool there =
-      ::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
-  if (there && !S_ISREG(facts.st_mode))
+  const auto facts = part.target->files().examine(part.name);
+  if (facts && !S_ISREG(facts->st_mode))
     return fail(Code::bad_file, fmt::format("{}: its subfile {} is not a regular file ({}); shima "
                                             "fsck reports details",
                                             request.path, index, part.path()));
-  auto subfile = open_subfile({.path = part.path(),
-                               .read = request.read,
-                               .write = request.write,
-                               .direct_read = request.direct_read,
-                               .direct_write = request.direct_write,
-                               .follow_links = false,
-                               .close_to_open = request.close_to_open});
+  auto subfile = part.target->files().open(part.name, {.path = part.path(),
+                                                       .read = request.read,
+                                                       .write = request.write,
+                                                       .direct_read = request.direct_read,
+                                                       .direct_write = request.direct_write,
+                                                       .close_to_open = request.close_to_open});
   if (!subfile && subfile.error().code == Code::no_such_file)
     return fail(
         Code::bad_file,
@@ -153,7 +150,7 @@ Result<std::unique_ptr<Subfile>> open_one(const Part& part, int index,
   if (!subfile || !request.write) return subfile;
   // The path may lead to another directory than the one examined.
   SHIMA_TRY_ASSIGN(const FileIdentity opened, (*subfile)->identity());
-  if (there && opened == FileIdentity{facts.st_dev, facts.st_ino}) return subfile;
+  if (facts && opened == FileIdentity{facts->st_dev, facts->st_ino}) return subfile;
   return fail(Code::file_in_use, part.path() + " was replaced while it was being opened");
 }
 
@@ -183,8 +180,7 @@ Status sync_master(const MasterFile& master, const std::string& path) {
   SHIMA_TRY_ASSIGN(const std::string real, real_path_of(path));
   SHIMA_TRY(sync_directory_of(real));
   SHIMA_TRY_ASSIGN(const auto targets, open_targets(master.targets(), real, Target::Purpose::use));
-  for (const Target& target : targets)
-    if (::fsync(target.fd()) != 0) return failed("syncing", target.directory());
+  for (const Target& target : targets) SHIMA_TRY(target.files().sync());
   return {};
 }
 

@@ -1,24 +1,18 @@
 #include "store/striped/parts.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 
-#include "store/target/text_file.h"
-
 namespace shima {
 namespace {
 
 Status make_subfile(const Target& target, const std::string& name, mode_t mode) {
-  const UniqueFd fd(::openat(target.fd(), name.c_str(),
-                             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
-  if (!fd)
-    return failed("creating a subfile on target " + target.name() + ",",
-                  target.directory() + "/" + name);
-  return {};
+  Status made = target.files().make(name, mode);
+  if (!made) made.error().what = "target " + target.name() + ": " + made.error().what;
+  return made;
 }
 
 }  // namespace
@@ -63,16 +57,12 @@ Result<MasterCopy> decode_copy(std::string_view text) {
 
 Result<MasterCopy> read_copy(const Target& target, const FileId& id) {
   const std::string name = copy_name(id);
-  const std::string path = target.directory() + "/" + name;
-  const UniqueFd fd(
-      ::openat(target.fd(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd) return failed("reading", path);
-  struct stat facts{};
-  if (::fstat(fd.get(), &facts) != 0) return failed("examining", path);
-  SHIMA_TRY_ASSIGN(const std::string text, read_up_to(fd.get(), 2 * largest_master_bytes, path));
-  SHIMA_TRY_ASSIGN(MasterCopy copy, decode_copy(text));
-  if (copy.master.id != id) return fail(Code::bad_file, path + " is another file's copy");
-  copy.owner = facts.st_uid;
+  SHIMA_TRY_ASSIGN(const TargetFiles::Text found,
+                   target.files().read_text(name, 2 * largest_master_bytes));
+  SHIMA_TRY_ASSIGN(MasterCopy copy, decode_copy(found.text));
+  if (copy.master.id != id)
+    return fail(Code::bad_file, target.directory() + "/" + name + " is another file's copy");
+  copy.owner = found.owner;
   return copy;
 }
 
@@ -89,19 +79,20 @@ Status make_parts(const MasterFile& master, const std::string& path, mode_t mode
 Status write_copies(const MasterFile& master, const std::string& path, mode_t mode,
                     const std::vector<Target>& targets) {
   const std::string text = encode_copy({master, path});
-  for (const Target& target : targets) {
-    const std::string name = copy_name(master.id);
-    SHIMA_TRY(write_whole(target.fd(), name, text, mode, target.directory() + "/" + name));
-  }
+  for (const Target& target : targets)
+    SHIMA_TRY(target.files().write_text(copy_name(master.id), text, mode));
   return {};
+}
+
+Status remove_if_there(const Target& target, const std::string& name) {
+  const Status removed = target.files().remove(name);
+  return removed || removed.error().sys_errno == ENOENT ? Status{} : removed;
 }
 
 Status remove_parts(const MasterFile& master, const std::vector<Target>& targets) {
   std::vector<Part> parts = parts_of(master, targets);
   for (const Target& target : targets) parts.push_back({&target, record_name(master.id)});
-  for (const Part& part : parts)
-    if (::unlinkat(part.target->fd(), part.name.c_str(), 0) != 0 && errno != ENOENT)
-      return failed("removing", part.path());
+  for (const Part& part : parts) SHIMA_TRY(remove_if_there(*part.target, part.name));
   return {};
 }
 
@@ -111,10 +102,8 @@ Status truncate_subfiles(const MasterFile& master, std::uint64_t size_bytes,
   const std::vector<Part> parts = parts_of(master, targets);
   for (int i = 0; i < layout.subfile_count(); ++i) {
     const Part& part = parts[static_cast<std::size_t>(i)];
-    const UniqueFd fd(
-        ::openat(part.target->fd(), part.name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!fd || ::ftruncate(fd.get(), layout.below(i, FileOffset{as_signed(size_bytes)}).value) != 0)
-      return failed("setting the size of", part.path());
+    const TargetOffset share = layout.below(i, FileOffset{as_signed(size_bytes)});
+    SHIMA_TRY(part.target->files().truncate(part.name, as_unsigned(share.value)));
   }
   return {};
 }

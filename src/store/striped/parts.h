@@ -46,6 +46,7 @@ struct MasterCopy {
 [[nodiscard]] Status write_copies(const MasterFile& master, const std::string& path, mode_t mode,
                                   const std::vector<Target>& targets);
 // A part that does not exist is no error: an earlier, unfinished call may have removed it.
+[[nodiscard]] Status remove_if_there(const Target& target, const std::string& name);
 [[nodiscard]] Status remove_parts(const MasterFile& master, const std::vector<Target>& targets);
 [[nodiscard]] Status truncate_subfiles(const MasterFile& master, std::uint64_t size_bytes,
                                        const std::vector<Target>& targets);

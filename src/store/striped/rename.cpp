@@ -48,15 +48,10 @@ std::unexpected<Error> not_across(const std::string& from, const std::string& to
 Status link_part(const Part& part, const Target& there, const std::string& from,
                  const std::string& to) {
   const char* const name = part.name.c_str();
-  if (::linkat(part.target->fd(), name, there.fd(), name, 0) == 0) return {};
+  if (::linkat(part.target->directory_fd(), name, there.directory_fd(), name, 0) == 0) return {};
   if (errno == EXDEV || errno == EPERM || errno == EMLINK) return not_across(from, to, EXDEV);
   if (errno != EEXIST) return failed("linking", part.path() + " into " + there.directory());
-  struct stat mine{};
-  struct stat found{};
-  if (::fstatat(part.target->fd(), name, &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
-      ::fstatat(there.fd(), name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
-      mine.st_dev == found.st_dev && mine.st_ino == found.st_ino)
-    return {};  // by an earlier, unfinished call
+  if (is_same_file(*part.target, there, part.name)) return {};  // by an earlier, unfinished call
   return fail_errno(EEXIST, fmt::format("renaming {} to {}: {}/{} exists already; move it away",
                                         from, to, there.directory(), part.name));
 }
@@ -142,12 +137,11 @@ Status rename_over_striped(const std::string& from, const std::string& to, Maste
 
 Status set_part_modes(const std::vector<Part>& parts, mode_t mode, bool only_less) {
   for (const Part& part : parts) {
-    struct stat facts{};
-    if (::fstatat(part.target->fd(), part.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(facts.st_mode))
-      continue;  // fsck reports it
-    const mode_t wanted = only_less ? facts.st_mode & mode & 0777U : mode & 0777U;
-    SHIMA_TRY(set_mode(part.target->fd(), part.name.c_str(), wanted));
+    const auto facts = part.target->files().examine(part.name);
+    if (!facts && facts.error().code == Code::io) return std::unexpected(facts.error());
+    if (!facts || !S_ISREG(facts->st_mode)) continue;  // fsck reports it
+    const mode_t wanted = only_less ? facts->st_mode & mode & 0777U : mode & 0777U;
+    SHIMA_TRY(part.target->files().set_mode(part.name, wanted));
   }
   return {};
 }

@@ -67,7 +67,7 @@ class Restriping {
   void clean_up() const {
     if (new_targets_.empty()) return;  // an earlier call created what exists
     if (remove_parts(record_.goal, new_targets_))
-      ::unlinkat(home_.fd(), record_name(source_.id).c_str(), 0);
+      std::ignore = home_.files().remove(record_name(source_.id));
   }
 
   // Finds the files of an earlier call, or creates all of them.
@@ -106,9 +106,8 @@ class Restriping {
   Status adopt_access() {
     struct stat facts{};
     if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
-    for (const Part& part : parts_of(record_.goal, new_targets_)) {
-      std::ignore = give_new_file(part.target->fd(), part.name.c_str(), facts);
-    }
+    for (const Part& part : parts_of(record_.goal, new_targets_))
+      std::ignore = part.target->files().give_new(part.name, facts);
     return {};
   }
 

@@ -49,21 +49,16 @@ Result<Target> home_of_restripe_record(const MasterFile& master, const std::stri
 
 Status write_restripe_record(const Target& home, const MasterFile& source,
                              const UnfinishedRestripe& record) {
-  const std::string name = record_name(source.id);
-  return write_whole(home.fd(), name, encode_record(record), 0600, home.directory() + "/" + name);
+  return home.files().write_text(record_name(source.id), encode_record(record), 0600);
 }
 
 Result<std::optional<UnfinishedRestripe>> unfinished_restripe(const MasterFile& master,
                                                               const std::string& path) {
   SHIMA_TRY_ASSIGN(const Target home, home_of_restripe_record(master, path));
-  const std::string name = record_name(master.id);
-  const UniqueFd fd(
-      ::openat(home.fd(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd && errno == ENOENT) return std::nullopt;
-  if (!fd) return failed("reading", home.directory() + "/" + name);
-  SHIMA_TRY_ASSIGN(const std::string text,
-                   read_up_to(fd.get(), 2 * largest_master_bytes, home.directory() + "/" + name));
-  return decode_record(text);
+  const auto found = home.files().read_text(record_name(master.id), 2 * largest_master_bytes);
+  if (!found && found.error().sys_errno == ENOENT) return std::nullopt;
+  if (!found) return std::unexpected(found.error());
+  return decode_record(found->text);
 }
 
 Status drop_restripe(const MasterFile& master, const std::string& path) {
@@ -76,9 +71,7 @@ Status drop_restripe(const MasterFile& master, const std::string& path) {
     SHIMA_TRY(remove_parts(found->goal, targets));
   }
   SHIMA_TRY_ASSIGN(const Target home, home_of_restripe_record(master, path));
-  if (::unlinkat(home.fd(), record_name(master.id).c_str(), 0) != 0 && errno != ENOENT)
-    return failed("removing", home.directory() + "/" + record_name(master.id));
-  return {};
+  return remove_if_there(home, record_name(master.id));
 }
 
 }  // namespace shima

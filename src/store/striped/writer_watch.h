@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "store/striped/parts.h"
 
 namespace shima {
@@ -26,7 +26,7 @@ class WriterWatch {
 
  private:
   struct Watched {
-    UniqueFd fd;
+    std::unique_ptr<WriterLease> lease;
     std::string path;
   };
   WriterWatch() = default;

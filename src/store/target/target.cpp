@@ -13,7 +13,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/unique_fd.h"
 #include "layout/master_file.h"
+#include "store/target/local_files.h"
 #include "store/target/own_directory.h"
 #include "store/target/text_file.h"
 
@@ -240,7 +242,8 @@ Result<Target> Target::open(const std::string& name, const std::string& master_p
   SHIMA_TRY_ASSIGN(UniqueFd fd, open_directory(name, directory, master_path, purpose));
   if (purpose == Purpose::create) SHIMA_TRY(check_room(name, directory, fd.get()));
   SHIMA_TRY(check_marker(name, directory, fd.get(), purpose));
-  return Target(name, std::move(directory), std::move(fd));
+  auto files = local_files(std::move(fd), directory);
+  return Target(name, std::move(directory), std::move(files));
 }
 
 Result<std::vector<Target>> open_targets(const std::vector<std::string>& names,
@@ -252,6 +255,12 @@ Result<std::vector<Target>> open_targets(const std::vector<std::string>& names,
     targets.push_back(std::move(target));
   }
   return targets;
+}
+
+bool is_same_file(const Target& a, const Target& b, const std::string& name) {
+  const auto one = a.files().examine(name);
+  const auto other = b.files().examine(name);
+  return one && other && one->st_dev == other->st_dev && one->st_ino == other->st_ino;
 }
 
 const Target& target_called(const std::vector<Target>& targets, std::string_view name) {

@@ -8,13 +8,14 @@
 // that an unmounted disk, one mounted elsewhere, or another user's is detected.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "base/units.h"
+#include "store/subfile/target_files.h"
 
 namespace shima {
 
@@ -47,21 +48,25 @@ class Target {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
-  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] TargetFiles& files() const { return *files_; }
+  // For targets on this machine, such as those beside a file; else -1.
+  [[nodiscard]] int directory_fd() const { return files_->directory_fd(); }
 
  private:
-  Target(std::string name, std::string directory, UniqueFd fd)
-      : name_(std::move(name)), directory_(std::move(directory)), fd_(std::move(fd)) {}
+  Target(std::string name, std::string directory, std::shared_ptr<TargetFiles> files)
+      : name_(std::move(name)), directory_(std::move(directory)), files_(std::move(files)) {}
 
   std::string name_;
   std::string directory_;
-  UniqueFd fd_;
+  std::shared_ptr<TargetFiles> files_;
 };
 
 // The names without duplicates.
 [[nodiscard]] Result<std::vector<Target>> open_targets(const std::vector<std::string>& names,
                                                        const std::string& master_path,
                                                        Target::Purpose purpose);
+// Whether the name is one file in both; false if it is in one of them only.
+[[nodiscard]] bool is_same_file(const Target& a, const Target& b, const std::string& name);
 [[nodiscard]] const Target& target_called(const std::vector<Target>& targets,
                                           std::string_view name);
 
