@@ -29,9 +29,30 @@ bool move_all(std::size_t len_bytes, Move move) {
   return true;
 }
 
+// A connection to the server at this endpoint, or none with errno.
+UniqueFd connect_at(const SocketAddress& endpoint, const ServiceAddress& address,
+                    milliseconds timeout) {
+  UniqueFd socket(::socket(endpoint.sin6_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket) return {};
+  give_up_after(socket.get(), timeout);
+  answer_at_once(socket.get());
+  ServiceAddress::Secret proof{};
+  const bool shown =
+      connect_all(socket.get(), as_sockaddr(endpoint), length_of(endpoint), timeout) &&
+      send_all(socket.get(), address.asker.data(), address.asker.size()) &&
+      receive_all(socket.get(), proof.data(), proof.size());
+  if (shown && proof == address.keeper) return socket;
+  const int why = shown ? ECONNREFUSED : errno;
+  socket = {};
+  errno = why;
+  return {};
+}
+
+}  // namespace
+
 // A connect that a signal interrupted continues in the kernel.
-bool connect_all(int socket, const SocketAddress& address, milliseconds timeout) {
-  if (::connect(socket, as_sockaddr(address), length_of(address)) == 0) return true;
+bool connect_all(int socket, const sockaddr* address, socklen_t len, milliseconds timeout) {
+  if (::connect(socket, address, len) == 0) return true;
   if (errno != EINTR) return false;
   pollfd watched{socket, POLLOUT, 0};
   while (::poll(&watched, 1, static_cast<int>(timeout.count())) < 0 && errno == EINTR) {
@@ -44,30 +65,10 @@ bool connect_all(int socket, const SocketAddress& address, milliseconds timeout)
   return error == 0;
 }
 
-// A connection to the server at this endpoint, or none with errno.
-UniqueFd connect_at(const SocketAddress& endpoint, const ServiceAddress& address,
-                    milliseconds timeout) {
-  UniqueFd socket(::socket(endpoint.sin6_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) return {};
-  give_up_after(socket.get(), timeout);
-  answer_at_once(socket.get());
-  ServiceAddress::Secret proof{};
-  const bool shown = connect_all(socket.get(), endpoint, timeout) &&
-                     send_all(socket.get(), address.asker.data(), address.asker.size()) &&
-                     receive_all(socket.get(), proof.data(), proof.size());
-  if (shown && proof == address.keeper) return socket;
-  const int why = shown ? ECONNREFUSED : errno;
-  socket = {};
-  errno = why;
-  return {};
-}
-
-}  // namespace
-
-bool send_all(int socket, const void* data, std::size_t len_bytes) {
+bool send_all(int socket, const void* data, std::size_t len_bytes, bool more_follows) {
   return move_all(len_bytes, [&](std::size_t done) {
     return ::send(socket, static_cast<const std::byte*>(data) + done, len_bytes - done,
-                  MSG_NOSIGNAL);
+                  MSG_NOSIGNAL | (more_follows ? MSG_MORE : 0));
   });
 }
 

@@ -28,8 +28,9 @@ struct ServiceAddress {
 };
 
 // These resume after signals and short transfers; false with errno, ECONNRESET if the peer has
-// closed the connection.
-[[nodiscard]] bool send_all(int socket, const void* data, std::size_t len_bytes);
+// closed the connection. `more_follows` at once: the kernel need not send this part alone.
+[[nodiscard]] bool send_all(int socket, const void* data, std::size_t len_bytes,
+                            bool more_follows = false);
 [[nodiscard]] bool receive_all(int socket, void* data, std::size_t len_bytes);
 void answer_at_once(int socket);
 // The time after which a machine that does not answer is lost (SHIMA_NODE_TIMEOUT).
@@ -44,6 +45,9 @@ void close_if_unreachable(int socket, std::chrono::seconds timeout);
 // The same, but only while nothing is being sent: a process that does not receive is not lost.
 void probe_when_silent(int socket, std::chrono::seconds timeout);
 
+// Connects; false with errno. A signal does not end it; `timeout`: the socket's own.
+[[nodiscard]] bool connect_all(int socket, const sockaddr* address, socklen_t len,
+                               std::chrono::milliseconds timeout);
 // A connection to a server, which has proved that it is the one, through the first endpoint that
 // answers. `timeout` applies to each connect, each send and each receive, also to later ones until
 // close_if_unreachable(). An error lists the endpoints and has the errno of the last.
