@@ -22,7 +22,8 @@ ROOMS_BELOW = {
     "observe": ["base"],
     "audit": ["base"],  # only headers that need no libc: it is linked without one
     "store/subfile": CORE,
-    "store/target": CORE + ["store/subfile"],
+    "store/remote": ["base", "net", "store/subfile"],
+    "store/target": CORE + ["store/subfile", "store/remote"],
     "store/striped": CORE + ["store/subfile", "store/target"],
     "store/check": CORE + ["store/subfile", "store/target", "store/striped"],
     "pvas/shared": ["base"],
@@ -66,6 +67,8 @@ ROOMS_BELOW = {
     "fuse/calls": ["base", "layout", "store", "file", "fuse/tree"],
     "tool/common": ["base"],
     "tool/files": ["base", "layout", "store", "file", "tool/common"],
+    "iod": ["base", "net", "layout", "store"],
+    "tool/iod": ["base", "store", "iod", "tool/common"],
     "tool/launch": ["base", "audit", "pvas/shared", "pvas/launch", "net", "lapi/way", "tool/common"],
     "simulate": CORE + ["group", "collective/plan", "collective/window"],
     "tool/simulate": ["base", "file", "simulate", "tool/common"],

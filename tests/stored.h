@@ -1,6 +1,7 @@
 // Reads a stored file without MPI and without Shima's code: a plain file by pread, a striped one by
 // following docs/format.md. So the layout of striped files is checked against a second
-// implementation. Supports only subfiles beside the file.
+// implementation. Supports subfiles beside the file, and on the targets that STORED_TARGETS names
+// ("a=/directory:b=/directory"), which may be those of I/O nodes on this machine.
 #ifndef SHIMA_TESTS_STORED_H
 #define SHIMA_TESTS_STORED_H
 
@@ -22,6 +23,7 @@ struct stored_file {
   char id[40];
   int region_count;
   struct stored_region regions[16];
+  char directories[64][512];  // of subfiles; empty: beside the file
 };
 
 static inline void stored_fail(const char* what, const char* path) {
@@ -29,8 +31,21 @@ static inline void stored_fail(const char* what, const char* path) {
   abort();
 }
 
+static inline void stored_find_target(const char* name, char* directory, size_t size) {
+  const char* list = getenv("STORED_TARGETS");
+  const size_t length = strlen(name);
+  for (; list != NULL; list = strchr(list, ':')) {
+    if (*list == ':') ++list;
+    if (strncmp(list, name, length) != 0 || list[length] != '=') continue;
+    list += length + 1;
+    snprintf(directory, size, "%.*s", (int)strcspn(list, ":"), list);
+    return;
+  }
+  stored_fail("a target that STORED_TARGETS does not name", name);
+}
+
 static inline struct stored_file stored_open(const char* path) {
-  struct stored_file file = {1, "", "", 0, {{0, 0, 0, 0}}};
+  struct stored_file file = {1, "", "", 0, {{0, 0, 0, 0}}, {""}};
   char line[65536];
   int subfiles = 0;
   FILE* stream = fopen(path, "r");
@@ -46,8 +61,10 @@ static inline struct stored_file stored_open(const char* path) {
       continue;
     region->first = subfiles;
     for (char* word = strtok(line + used, " \n"); word != NULL; word = strtok(NULL, " \n")) {
-      if (strcmp(word, "beside") != 0) stored_fail("a target that is not beside it", path);
-      ++region->count;
+      const int subfile = subfiles + region->count++;
+      if (strcmp(word, "beside") == 0) continue;
+      if (subfile >= 64) stored_fail("too many subfiles", path);
+      stored_find_target(word, file.directories[subfile], sizeof file.directories[subfile]);
     }
     subfiles += region->count;
     ++file.region_count;
@@ -58,6 +75,10 @@ static inline struct stored_file stored_open(const char* path) {
 
 static inline void stored_subfile_path(const struct stored_file* file, int subfile, char* path,
                                        size_t size) {
+  if (subfile < 64 && file->directories[subfile][0] != 0) {
+    snprintf(path, size, "%s/%s.%d", file->directories[subfile], file->id, subfile);
+    return;
+  }
   const char* slash = strrchr(file->path, '/');
   const int directory = slash == NULL ? 0 : (int)(slash - file->path) + 1;
   if ((size_t)snprintf(path, size, "%.*s.shima/%s.%d", directory, file->path, file->id, subfile) >=

@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint64_t few_pieces = 256;  // with fewer, a ring costs more than it saves
 constexpr std::uint64_t large_piece_bytes = 8192;
 constexpr std::uint64_t tiny_piece_bytes = 256;
+constexpr std::uint64_t large_far_piece_bytes = std::uint64_t{256} << 10;
 constexpr std::size_t portion_pieces = 64 * 1024;
 
 struct Piece {
@@ -46,7 +47,7 @@ class Scatter {
     counters_.runs += runs_.size();
     const bool writes = request_.direction == Direction::write;
     const bool by_ring = request_.options.ring == Toggle::automatic
-                             ? !writes
+                             ? !writes || file_.is_far()
                              : request_.options.ring == Toggle::enable;
     if (!by_ring || !by_two(writes)) SHIMA_TRY(one_by_one());
     pieces_.clear();
@@ -140,6 +141,8 @@ bool worth_scattering(const IndependentRequest& request, LogicalFile& file) {
   const double pieces = pieces_in(request.file);
   const double memory_pieces = pieces_in(request.memory);
   const auto bytes = static_cast<double>(request.file.len_bytes);
+  if (file.is_far() && request.options.ring != Toggle::disable)
+    return pieces >= 2 && bytes / pieces <= large_far_piece_bytes;
   if (pieces < few_pieces || bytes / pieces > large_piece_bytes) return false;
   if (memory_pieces > pieces && bytes / memory_pieces < tiny_piece_bytes) return false;
   if (!request.file.pattern.ordered()) return true;

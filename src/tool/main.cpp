@@ -6,6 +6,7 @@
 //   shima mount  show striped files as ordinary ones    mount.cpp
 //   shima umount the reverse                            mount.cpp
 //   shima pvas run  programs in one address space       pvas_run.cpp
+//   shima iod    serve targets to other machines        iod_command.cpp
 //   shima simulate  planning of collective calls at scale   simulate_options.cpp
 //   shima create, stat, ls, cp, cat, rm, mv, restripe, fsck: files   file_options.cpp
 //
@@ -23,6 +24,7 @@
 #include "tool/files/file_commands.h"
 #include "tool/files/file_options.h"
 #include "tool/files/mount.h"
+#include "tool/iod/iod_command.h"
 #include "tool/pvas_run.h"
 #include "tool/report/info.h"
 #include "tool/run.h"
@@ -130,6 +132,28 @@ void add_mount_options(CLI::App& command, MountOptions& options) {
   command.footer(footer);
 }
 
+CLI::App* add_iod(CLI::App& app, IodOptions& options) {
+  CLI::App& command =
+      *app.add_subcommand("iod", "Serve targets of this machine to others, as an I/O node");
+  auto* listen = command.add_option("--listen", options.listen, "The address to listen at");
+  listen->type_name("HOST:PORT");
+  command
+      .add_option("--target", options.targets,
+                  "A target to serve, and its directory here; may be repeated")
+      ->type_name("NAME=DIR")
+      ->allow_extra_args(false);
+  command
+      .add_option("--status", options.status_of,
+                  "Instead: ask the I/O node at this address what it serves")
+      ->type_name("HOST:PORT")
+      ->excludes(listen);
+  command.add_option("--key", options.key_file, "The file with the key that clients must have")
+      ->type_name("FILE")
+      ->required();
+  command.footer(footer);
+  return &command;
+}
+
 // The position of the program's name in the command line of `command`, whose words begin at
 // `first`. The value of an option is the next word, unless it follows a '='.
 int find_program_word(const CLI::App& command, int first, int argc, char** argv) {
@@ -210,6 +234,8 @@ int main(int argc, char** argv) {
   auto* pvas_run = add_pvas_run(app, tasks);
   SimulateOptions simulation;
   auto* simulate = add_simulate_command(app, simulation);
+  IodOptions node;
+  auto* iod = add_iod(app, node);
   Action on_files;
   add_file_commands(app, on_files);
 
@@ -235,6 +261,7 @@ int main(int argc, char** argv) {
                               : *mount_command  ? mount_directory(mount)
                               : *umount_command ? unmount(mount_point)
                               : *pvas_run       ? run_tasks(tasks)
+                              : *iod            ? run_iod(node)
                               : *simulate       ? simulate_calls(simulation, count_allocations)
                               : *run            ? run_job(job)
                                                 : exec_process(process);

@@ -130,6 +130,10 @@ Result<std::shared_ptr<const Target>> Tree::target(const std::string& name, cons
   // A directory of subfiles that was removed and created again is a different one.
   if (known && ::fstat(known->directory_fd(), &facts) == 0 && facts.st_nlink > 0) return known;
   SHIMA_TRY_ASSIGN(Target opened, Target::open(name, place.path(), Target::Purpose::use));
+  if (opened.directory_fd() < 0)
+    return fail(Code::unsupported_operation,
+                fmt::format("target {} is on an I/O node ({}), which shima mount cannot show yet",
+                            name, opened.directory()));
   known = std::make_shared<const Target>(std::move(opened));
   return known;
 }

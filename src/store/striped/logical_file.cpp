@@ -210,6 +210,10 @@ bool LogicalFile::cached(FileOffset offset) {
   return subfile(extent.subfile).cached(extent.begin);
 }
 
+bool LogicalFile::is_far() const {
+  return std::ranges::any_of(subfiles_, [](const auto& each) { return each->is_far(); });
+}
+
 void LogicalFile::will_need(FileRange range) {
   for (int i = 0; i < layout_.subfile_count(); ++i) {
     const TargetRange part{layout_.below(i, range.begin), layout_.below(i, range.end)};

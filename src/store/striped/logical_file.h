@@ -88,6 +88,8 @@ class LogicalFile {
 
   // --- the whole file
   [[nodiscard]] bool cached(FileOffset offset);
+  // Whether any subfile is on another machine (see Subfile::is_far).
+  [[nodiscard]] bool is_far() const;
   // See Subfile::will_need.
   void will_need(FileRange range);
   [[nodiscard]] Result<FileOffset> size();

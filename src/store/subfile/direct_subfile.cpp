@@ -156,6 +156,9 @@ class DirectSubfile final : public Subfile {
   Status lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
     return buffered_->lock(offset, len_bytes, exclusive);
   }
+  Result<bool> try_lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
+    return buffered_->try_lock(offset, len_bytes, exclusive);
+  }
   void unlock(TargetOffset offset, std::uint64_t len_bytes) override {
     buffered_->unlock(offset, len_bytes);
   }

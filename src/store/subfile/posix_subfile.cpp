@@ -143,16 +143,24 @@ class PosixSubfile final : public Subfile {
 
   // A lock of the open file description (fcntl_locking(2)): it ends with the process at the latest.
   Status lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
-    if (close_to_open_ && !on_nfs_ && !locking_) {
-      SHIMA_TRY_ASSIGN(const int fd, open_anew(fd_, flags_, path_));
-      locking_ = UniqueFd(fd);
-    }
+    SHIMA_TRY(prepare_locking());
     struct flock range = range_of(offset, len_bytes);
     range.l_type = exclusive ? F_WRLCK : F_RDLCK;
     while (calls_->lock(locking_fd(), range) != 0) {
       if (errno != EINTR) return failure(errno, "atomic mode needs file locks; locking");
     }
     return {};
+  }
+
+  Result<bool> try_lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
+    SHIMA_TRY(prepare_locking());
+    struct flock range = range_of(offset, len_bytes);
+    range.l_type = exclusive ? F_WRLCK : F_RDLCK;
+    while (calls_->try_lock(locking_fd(), range) != 0) {
+      if (errno == EAGAIN || errno == EACCES) return false;
+      if (errno != EINTR) return failure(errno, "atomic mode needs file locks; locking");
+    }
+    return true;
   }
 
   void unlock(TargetOffset offset, std::uint64_t len_bytes) override {
@@ -194,6 +202,13 @@ class PosixSubfile final : public Subfile {
   }
 
  private:
+  Status prepare_locking() {
+    if (!close_to_open_ || on_nfs_ || locking_) return {};
+    SHIMA_TRY_ASSIGN(const int fd, open_anew(fd_, flags_, path_));
+    locking_ = UniqueFd(fd);
+    return {};
+  }
+
   [[nodiscard]] int locking_fd() const { return locking_ ? locking_.get() : fd_; }
 
   static struct flock range_of(TargetOffset offset, std::uint64_t len_bytes) {

@@ -48,6 +48,9 @@ class Subfile {
   [[nodiscard]] virtual bool move_apart(std::span<const ApartRun> runs, bool writing) = 0;
   // Whether a byte at `offset` can be read without waiting for a disk; false where unknown.
   [[nodiscard]] virtual bool cached(TargetOffset offset) = 0;
+  // Whether each call is a round trip to another machine, so that many runs are to be moved at
+  // once.
+  [[nodiscard]] virtual bool is_far() const { return false; }
   // Announces that the bytes will be read soon; does not wait for a disk, and may do nothing.
   virtual void will_need(TargetRange range) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> size() = 0;
@@ -70,6 +73,9 @@ class Subfile {
   // share a subfile do not exclude each other.
   [[nodiscard]] virtual Status lock(TargetOffset offset, std::uint64_t len_bytes,
                                     bool exclusive) = 0;
+  // The same, but false instead of waiting.
+  [[nodiscard]] virtual Result<bool> try_lock(TargetOffset offset, std::uint64_t len_bytes,
+                                              bool exclusive) = 0;
   virtual void unlock(TargetOffset offset, std::uint64_t len_bytes) = 0;
   // Releases the file and reports errors that the system reported late. Call once.
   [[nodiscard]] virtual Status close() = 0;

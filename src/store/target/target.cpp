@@ -15,6 +15,8 @@
 
 #include "base/unique_fd.h"
 #include "layout/master_file.h"
+#include "store/remote/place.h"
+#include "store/remote/remote_files.h"
 #include "store/target/local_files.h"
 #include "store/target/own_directory.h"
 #include "store/target/text_file.h"
@@ -32,12 +34,27 @@ std::unexpected<Error> refuse(const std::string& name, const std::string& direct
               fmt::format("target {} ({}): {}", name, directory, why), sys_errno);
 }
 
+// The length of the first entry of a list whose entries are separated by colons.
+std::size_t first_entry(std::string_view text) {
+  const std::size_t scheme = text.find(remote::scheme);
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const bool is_remote =
+      scheme == 0 || (scheme < colon && text[scheme - 1] == '=' && text.find('=') == scheme - 1);
+  return is_remote ? scheme + remote::length_in_list(text.substr(scheme)) : colon;
+}
+
 Result<TargetPlace> checked(TargetPlace place, std::string_view where) {
   if (!is_target_name(place.name) || place.name == beside_target)
     return fail(Code::bad_argument,
                 fmt::format("{}: \"{}\" is not a target name; use letters, digits, _ and -, as in "
                             "disk0=/mnt/disk0",
                             where, place.name));
+  if (place.directory.starts_with(remote::scheme)) {
+    if (remote::parse_place(place.directory)) return place;
+    return fail(Code::bad_argument,
+                fmt::format("{}: target {}: \"{}\" is not of the form iod://HOST:PORT/NAME", where,
+                            place.name, place.directory));
+  }
   if (!place.directory.starts_with('/'))
     return fail(Code::bad_argument, fmt::format("{}: target {}: \"{}\" must begin with /", where,
                                                 place.name, place.directory));
@@ -151,18 +168,17 @@ Result<std::string> directory_of(const std::string& name, const std::string& mas
                   name));
 }
 
-Result<UniqueFd> open_directory(const std::string& name, const std::string& directory,
-                                const std::string& master_path, Target::Purpose purpose) {
-  const bool is_beside = name == beside_target;
-  if (is_beside && purpose == Target::Purpose::create) {
+Result<UniqueFd> open_beside(const std::string& directory, const std::string& master_path,
+                             Target::Purpose purpose) {
+  if (purpose == Target::Purpose::create) {
     const std::filesystem::path file(master_path);
     return open_own_directory(
         (std::filesystem::path(directory).parent_path() / file.filename()).string(),
         IfMissing::make);
   }
-  const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_beside ? O_NOFOLLOW : 0);
-  UniqueFd fd(::open(directory.c_str(), flags));
-  if (!fd) return refuse(name, directory, errno, "the directory cannot be opened");
+  UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd)
+    return refuse(std::string(beside_target), directory, errno, "the directory cannot be opened");
   return fd;
 }
 
@@ -184,7 +200,7 @@ std::vector<std::string> usual_files() {
 Result<std::vector<TargetPlace>> parse_target_list(std::string_view text) {
   std::vector<TargetPlace> places;
   while (!text.empty()) {
-    const std::string_view part = text.substr(0, text.find(':'));
+    const std::string_view part = text.substr(0, first_entry(text));
     text.remove_prefix(std::min(part.size() + 1, text.size()));
     if (part.empty()) continue;
     const std::size_t equals = part.find('=');
@@ -236,10 +252,48 @@ Result<std::vector<TargetPlace>> configured_targets() {
   return std::vector<TargetPlace>{};
 }
 
+Result<std::string> iod_key_file() {
+  if (const char* file = std::getenv("SHIMA_IOD_KEY"); file != nullptr && *file != '\0')
+    return std::string(file);
+  std::vector<std::string> lists = usual_files();
+  if (const char* list = std::getenv("SHIMA_TARGETS_FILE"); list != nullptr && *list != '\0')
+    lists.insert(lists.begin(), list);
+  for (const std::string& list : lists) {
+    const auto key = std::filesystem::path(list).parent_path() / "iod.key";
+    std::error_code error;
+    if (std::filesystem::exists(key, error)) return key.string();
+  }
+  return fail(Code::access_denied,
+              "an I/O node needs a key: name its file by SHIMA_IOD_KEY, or put it as iod.key "
+              "beside the list of targets",
+              0);
+}
+
 Result<Target> Target::open(const std::string& name, const std::string& master_path,
                             Purpose purpose) {
   SHIMA_TRY_ASSIGN(std::string directory, directory_of(name, master_path));
-  SHIMA_TRY_ASSIGN(UniqueFd fd, open_directory(name, directory, master_path, purpose));
+  if (name != beside_target) return open_at({name, std::move(directory)}, purpose);
+  SHIMA_TRY_ASSIGN(UniqueFd fd, open_beside(directory, master_path, purpose));
+  return open_local(name, std::move(directory), std::move(fd), purpose);
+}
+
+Result<Target> Target::open_at(const TargetPlace& place, Purpose purpose) {
+  if (const auto far = remote::parse_place(place.directory)) {
+    SHIMA_TRY_ASSIGN(const std::string key_file, iod_key_file());
+    auto files = remote::open_remote_files(*far, key_file, purpose == Purpose::create);
+    if (!files)
+      return fail(files.error().code == Code::no_such_file ? Code::bad_file : files.error().code,
+                  fmt::format("target {}: {}", place.name, files.error().what),
+                  files.error().sys_errno);
+    return Target(place.name, place.directory, *std::move(files));
+  }
+  UniqueFd fd(::open(place.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return refuse(place.name, place.directory, errno, "the directory cannot be opened");
+  return open_local(place.name, place.directory, std::move(fd), purpose);
+}
+
+Result<Target> Target::open_local(const std::string& name, std::string directory, UniqueFd fd,
+                                  Purpose purpose) {
   if (purpose == Purpose::create) SHIMA_TRY(check_room(name, directory, fd.get()));
   SHIMA_TRY(check_marker(name, directory, fd.get(), purpose));
   auto files = local_files(std::move(fd), directory);

@@ -4,8 +4,9 @@
 // Only the configuration of the process that opens the file maps a name to a directory:
 // SHIMA_TARGETS, or else the file named by SHIMA_TARGETS_FILE, $XDG_CONFIG_HOME/shima/targets, or
 // /etc/shima/targets. The name "beside" needs no configuration: it is the directory .shima beside
-// the master file. A target directory contains a file that identifies the target and its owner, so
-// that an unmounted disk, one mounted elsewhere, or another user's is detected.
+// the master file. A place "iod://HOST:PORT/NAME" is a target of an I/O node (store/remote). A
+// target directory contains a file that identifies the target and its owner, so that an unmounted
+// disk, one mounted elsewhere, or another user's is detected.
 #pragma once
 
 #include <memory>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "base/units.h"
 #include "store/subfile/target_files.h"
 
@@ -24,16 +26,21 @@ inline constexpr const char* target_marker = ".shima-target";  // in every targe
 
 struct TargetPlace {
   std::string name;
-  std::string directory;
+  std::string directory;  // or a place on an I/O node
   friend bool operator==(const TargetPlace&, const TargetPlace&) = default;
 };
 
-// "name=directory:name=directory"; without a name, the last part of the path is the name.
+// "name=directory:name=directory"; without a name, the last part of the path is the name. The
+// colons of "iod://HOST:PORT" separate nothing.
 [[nodiscard]] Result<std::vector<TargetPlace>> parse_target_list(std::string_view text);
 // Lines "name directory", # begins a comment.
 [[nodiscard]] Result<std::vector<TargetPlace>> parse_target_file(std::string_view text);
 // The targets configured for this process; empty if there are none.
 [[nodiscard]] Result<std::vector<TargetPlace>> configured_targets();
+
+// The file with the key of I/O nodes: SHIMA_IOD_KEY, or else iod.key beside the list of targets, or
+// where a list would be.
+[[nodiscard]] Result<std::string> iod_key_file();
 
 // An open target directory.
 class Target {
@@ -46,6 +53,9 @@ class Target {
   [[nodiscard]] static Result<Target> open(const std::string& name, const std::string& master_path,
                                            Purpose purpose);
 
+  // The same for a place that need not be configured; it is not "beside".
+  [[nodiscard]] static Result<Target> open_at(const TargetPlace& place, Purpose purpose);
+
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] TargetFiles& files() const { return *files_; }
@@ -53,6 +63,8 @@ class Target {
   [[nodiscard]] int directory_fd() const { return files_->directory_fd(); }
 
  private:
+  [[nodiscard]] static Result<Target> open_local(const std::string& name, std::string directory,
+                                                 UniqueFd fd, Purpose purpose);
   Target(std::string name, std::string directory, std::shared_ptr<TargetFiles> files)
       : name_(std::move(name)), directory_(std::move(directory)), files_(std::move(files)) {}
 

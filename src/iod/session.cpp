@@ -1,0 +1,347 @@
+#include "iod/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+
+#include "layout/master_file.h"
+#include "store/striped/parts.h"
+#include "store/target/text_file.h"
+
+namespace shima::iod {
+namespace {
+
+using remote::Facts;
+using remote::Op;
+using remote::Opening;
+using remote::Request;
+using remote::Run;
+
+// With fewer runs, a ring costs more than it saves.
+constexpr std::size_t runs_for_ring = 16;
+
+std::unexpected<Error> refuse(std::string what) {
+  return fail(Code::access_denied, std::move(what), EACCES);
+}
+
+bool is_draft_of_part(std::string_view name) {
+  if (!is_draft_name(name)) return false;
+  const std::string goal = goal_of_draft(name);
+  return is_part_name(goal) || goal == target_marker;
+}
+
+// Only names without a slash are parts.
+bool may_use(Op op, std::string_view name) {
+  if (is_part_name(name)) return name.find('/') == std::string_view::npos;
+  const bool of_drafts = op == Op::remove || op == Op::is_being_written || op == Op::examine;
+  return of_drafts && is_draft_of_part(name) && name.find('/') == std::string_view::npos;
+}
+
+// A number of this kernel, so that files of two machines do not have the same device.
+std::uint64_t machine_number() {
+  static const std::uint64_t number = [] {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string text;
+    file >> text;
+    std::uint64_t sum = 0xcbf29ce484222325U;
+    for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    return sum;
+  }();
+  return number;
+}
+
+Facts told(const struct stat& facts) {
+  Facts made = remote::facts_of(facts);
+  made.device = (made.device * 0x9e3779b97f4a7c15U) ^ machine_number();
+  return made;
+}
+
+void put(Buffer& data, const void* bytes, std::size_t len_bytes) {
+  std::memcpy(data.take(len_bytes).data(), bytes, len_bytes);
+}
+
+// Runs that follow each other in the file become one.
+std::vector<Run> joined(std::span<const Run> runs) {
+  std::vector<Run> longer;
+  for (const Run& run : runs) {
+    if (!longer.empty() && longer.back().offset + as_signed(longer.back().len_bytes) == run.offset)
+      longer.back().len_bytes += run.len_bytes;
+    else
+      longer.push_back(run);
+  }
+  return longer;
+}
+
+bool read_by_ring(Subfile& file, std::span<const Run> runs, std::span<std::byte> room) {
+  std::vector<iovec> pieces;
+  pieces.reserve(runs.size());
+  std::vector<ApartRun> apart;
+  std::size_t at = 0;
+  for (const Run& run : runs) {
+    pieces.push_back({room.data() + at, run.len_bytes});
+    apart.push_back({{run.offset}, {&pieces.back(), 1}, run.len_bytes});
+    at += run.len_bytes;
+  }
+  return file.move_apart(apart, false);
+}
+
+}  // namespace
+
+Result<std::int64_t> Session::execute(const Request& request, Buffer& data) {
+  ++own_.requests;
+  const auto value = caught([&] { return dispatch(request, data); });
+  if (!value || request.head.data_bytes > 0) data.cut(0);
+  return value;
+}
+
+Result<std::int64_t> Session::dispatch(const Request& request, Buffer& data) {
+  const Op op = request.op();
+  if (op >= Op::attach && op <= Op::lease) return execute_on_target(request, data);
+  if (op >= Op::write && op <= Op::close) return execute_on_file(request, data);
+  if (op >= Op::holds && op <= Op::end_lease) return execute_on_lease(request, data);
+  return fail(Code::unsupported_operation, "this request", ENOSYS);
+}
+
+// --- targets ------------------------------------------------------------------------------------
+
+Result<std::int64_t> Session::execute_on_target(const Request& request, Buffer& data) {
+  if (request.words.size() != 2) return fail(Code::bad_argument, "a request's words", EINVAL);
+  const std::string& wanted = request.words[0];
+  const auto found = std::ranges::find_if(
+      served_, [&](const auto& target) { return target->place.name == wanted; });
+  if (found == served_.end())
+    return fail(Code::bad_file,
+                fmt::format("target {} is not among those served",
+                            is_target_name(wanted) ? wanted : std::string("asked for")),
+                0);
+  ServedTarget& target = **found;
+  ++target.traffic.requests;
+  if (request.op() == Op::attach) return attach(target, request.head.first != 0);
+  SHIMA_TRY_ASSIGN(TargetFiles* const files, files_of(target));
+  const bool names_file = request.op() != Op::list && request.op() != Op::sync_names;
+  if (names_file && !may_use(request.op(), request.words[1]))
+    return refuse("a name that is no part's, in target " + wanted);
+  if (request.op() == Op::open) return open(request, target, *files, data);
+  return execute_by_name(request, *files, data);
+}
+
+// The directory is opened again: its disk may have been mounted or replaced since.
+Result<std::int64_t> Session::attach(ServedTarget& target, bool makes_target) {
+  const auto purpose = makes_target ? Target::Purpose::create : Target::Purpose::use;
+  SHIMA_TRY_ASSIGN(Target opened, Target::open_at(target.place, purpose));
+  targets_.insert_or_assign(target.place.name, std::move(opened));
+  return 0;
+}
+
+Result<TargetFiles*> Session::files_of(ServedTarget& target) {
+  if (!targets_.contains(target.place.name)) SHIMA_TRY(attach(target, false));
+  return &targets_.at(target.place.name).files();
+}
+
+Result<std::int64_t> Session::execute_by_name(const Request& request, TargetFiles& files,
+                                              Buffer& data) {
+  const std::string& name = request.words[1];
+  const auto number = [&] { return as_unsigned(std::max<std::int64_t>(request.head.first, 0)); };
+  const auto mode = static_cast<mode_t>(number() & 0777U);
+  const auto done = [](const Status& status) {
+    return status ? Result<std::int64_t>(0) : std::unexpected(status.error());
+  };
+  switch (request.op()) {
+    case Op::examine: {
+      SHIMA_TRY_ASSIGN(const struct stat facts, files.examine(name));
+      const Facts answer = told(facts);
+      put(data, &answer, sizeof answer);
+      return 0;
+    }
+    case Op::list: {
+      SHIMA_TRY_ASSIGN(auto names, files.names());
+      std::erase_if(names, [&](const std::string& one) {
+        return one <= name || !(is_part_name(one) || is_draft_of_part(one));
+      });
+      std::ranges::sort(names);
+      std::size_t bytes = 0;
+      const auto last = std::ranges::find_if(names, [&](const std::string& one) {
+        bytes += one.size() + sizeof(std::uint32_t);
+        return bytes > remote::most_data_bytes;
+      });
+      names.erase(last, names.end());
+      const auto words = remote::encode_words(names);
+      put(data, words.data(), words.size());
+      return 0;
+    }
+    case Op::read_text: {
+      SHIMA_TRY_ASSIGN(
+          const TargetFiles::Text found,
+          files.read_text(name, std::min<std::size_t>(number(), remote::most_data_bytes)));
+      put(data, found.text.data(), found.text.size());
+      return found.owner;
+    }
+    case Op::write_text: {
+      const auto text = data.bytes();
+      return done(
+          files.write_text(name, {reinterpret_cast<const char*>(text.data()), text.size()}, mode));
+    }
+    case Op::make:
+      return done(files.make(name, mode));
+    case Op::set_size:
+      return done(files.truncate(name, number()));
+    case Op::remove:
+      return done(files.remove(name));
+    case Op::set_mode:
+      return done(files.set_mode(name, mode));
+    case Op::is_being_written:
+      return files.is_being_written(name) ? 1 : 0;
+    case Op::sync_names:
+      return done(files.sync());
+    case Op::lease: {
+      const auto sole = number() != 0 ? TargetFiles::Sole::yes : TargetFiles::Sole::no;
+      SHIMA_TRY_ASSIGN(lease_, files.lease(name, sole));
+      return 0;
+    }
+    default:
+      return fail(Code::unsupported_operation, "this request", ENOSYS);
+  }
+}
+
+Result<std::int64_t> Session::open(const Request& request, ServedTarget& target, TargetFiles& files,
+                                   Buffer& data) {
+  if (file_) return fail(Code::bad_handle, "a file is open over this connection", EBUSY);
+  const auto has = [&](std::int64_t bit) { return (request.head.first & bit) != 0; };
+  // A special file may block its opener for ever.
+  SHIMA_TRY_ASSIGN(const struct stat facts, files.examine(request.words[1]));
+  if (!S_ISREG(facts.st_mode)) return refuse(request.words[1] + " is not a regular file");
+  SHIMA_TRY_ASSIGN(auto opened,
+                   files.open(request.words[1], {.path = {},
+                                                 .read = has(Opening::read),
+                                                 .write = has(Opening::write),
+                                                 .direct_read = has(Opening::direct_read),
+                                                 .direct_write = has(Opening::direct_write)}));
+  SHIMA_TRY_ASSIGN(const FileIdentity identity, opened->identity());
+  if (identity != FileIdentity{facts.st_dev, facts.st_ino})
+    return fail(Code::file_in_use, request.words[1] + " was replaced while it was being opened");
+  file_ = std::move(opened);
+  file_target_ = &target;
+  file_facts_ = told(facts);
+  put(data, &file_facts_, sizeof file_facts_);
+  return 0;
+}
+
+// --- the open file ------------------------------------------------------------------------------
+
+void Session::count_read(std::uint64_t bytes) {
+  own_.read_bytes += bytes;
+  file_target_->traffic.read_bytes += bytes;
+}
+
+void Session::count_written(std::uint64_t bytes) {
+  own_.written_bytes += bytes;
+  file_target_->traffic.written_bytes += bytes;
+}
+
+// Stops at the first run that the end of the file cuts.
+Result<std::int64_t> Session::read(const Request& request, Buffer& data) {
+  const std::span<std::byte> room = data.take(remote::bytes_in(request.runs));
+  const std::vector<Run> runs = joined(request.runs);
+  std::size_t at = 0;
+  if (runs.size() >= runs_for_ring && read_by_ring(*file_, runs, room)) {
+    at = room.size();
+  } else {
+    for (const Run& run : runs) {
+      SHIMA_TRY_ASSIGN(const std::uint64_t found,
+                       file_->read({run.offset}, room.data() + at, run.len_bytes));
+      at += found;
+      if (found < run.len_bytes) break;
+    }
+  }
+  data.cut(at);
+  count_read(at);
+  return 0;
+}
+
+Result<std::int64_t> Session::write(const Request& request, Buffer& data) {
+  const std::byte* at = data.bytes().data();
+  for (const Run& run : joined(request.runs)) {
+    SHIMA_TRY(file_->write({run.offset}, at, run.len_bytes));
+    at += run.len_bytes;
+    count_written(run.len_bytes);
+  }
+  return 0;
+}
+
+Result<std::int64_t> Session::execute_on_file(const Request& request, Buffer& data) {
+  if (!file_) return fail(Code::bad_handle, "no file is open over this connection", EBADF);
+  ++file_target_->traffic.requests;
+  const std::int64_t first = request.head.first;
+  const std::int64_t second = request.head.second;
+  if (first < 0 || second < 0) return fail(Code::bad_argument, "a negative number", EINVAL);
+  const auto done = [](const Status& status) {
+    return status ? Result<std::int64_t>(0) : std::unexpected(status.error());
+  };
+  switch (request.op()) {
+    case Op::read:
+      return read(request, data);
+    case Op::write:
+      return write(request, data);
+    case Op::size: {
+      SHIMA_TRY_ASSIGN(const std::uint64_t bytes, file_->size());
+      return as_signed(bytes);
+    }
+    case Op::next_data: {
+      SHIMA_TRY_ASSIGN(const auto found, file_->next_data({first}));
+      return found ? found->value : -1;
+    }
+    case Op::truncate:
+      return done(file_->truncate(as_unsigned(first)));
+    case Op::preallocate:
+      return done(file_->preallocate(as_unsigned(first)));
+    case Op::will_need:
+      if (first < second) file_->will_need({{first}, {second}});
+      return 0;
+    case Op::sync:
+      return done(file_->sync());
+    case Op::try_lock: {
+      SHIMA_TRY_ASSIGN(const bool locked,
+                       file_->try_lock({first}, as_unsigned(second), request.head.flags != 0));
+      return locked ? 1 : 0;
+    }
+    case Op::unlock:
+      file_->unlock({first}, as_unsigned(second));
+      return 0;
+    case Op::facts: {
+      SHIMA_TRY_ASSIGN(const uid_t owner, file_->owner());
+      Facts now = file_facts_;
+      now.owner = owner;
+      put(data, &now, sizeof now);
+      return 0;
+    }
+    case Op::close: {
+      const Status closed = file_->close();
+      file_.reset();
+      return done(closed);
+    }
+    default:
+      return fail(Code::unsupported_operation, "this request", ENOSYS);
+  }
+}
+
+Result<std::int64_t> Session::execute_on_lease(const Request& request, Buffer& data) {
+  if (!lease_) return fail(Code::bad_handle, "no lease is held over this connection", EBADF);
+  if (request.op() == Op::end_lease) {
+    lease_.reset();
+    return 0;
+  }
+  if (request.op() == Op::holds) {
+    SHIMA_TRY_ASSIGN(const bool holds, lease_->holds());
+    return holds ? 1 : 0;
+  }
+  SHIMA_TRY_ASSIGN(const struct stat facts, lease_->facts());
+  const Facts answer = told(facts);
+  put(data, &answer, sizeof answer);
+  return 0;
+}
+
+}  // namespace shima::iod

@@ -1,0 +1,69 @@
+// What a client of an I/O node may do: its requests, executed on the node's targets.
+//
+// A request names a target that the node serves and a part in it; other names are refused, so
+// nothing outside the targets is opened. A session has at most one open file and one lease, which
+// end with it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "iod/buffer.h"
+#include "store/remote/message.h"
+#include "store/target/target.h"
+
+namespace shima::iod {
+
+// What has been served; counted by several threads.
+struct Traffic {
+  std::atomic<std::uint64_t> requests = 0;
+  std::atomic<std::uint64_t> read_bytes = 0;
+  std::atomic<std::uint64_t> written_bytes = 0;
+};
+
+struct ServedTarget {
+  TargetPlace place;
+  Traffic traffic;
+};
+using ServedTargets = std::vector<std::unique_ptr<ServedTarget>>;
+
+class Session {
+ public:
+  explicit Session(const ServedTargets& served, Traffic& own) : served_(served), own_(own) {}
+
+  // Executes a request. `data`: those of the request; afterwards those of the reply. Returns the
+  // value of the reply.
+  [[nodiscard]] Result<std::int64_t> execute(const remote::Request& request, Buffer& data);
+
+ private:
+  [[nodiscard]] Result<std::int64_t> dispatch(const remote::Request& request, Buffer& data);
+  [[nodiscard]] Result<std::int64_t> execute_on_target(const remote::Request& request,
+                                                       Buffer& data);
+  [[nodiscard]] Result<std::int64_t> execute_by_name(const remote::Request& request,
+                                                     TargetFiles& files, Buffer& data);
+  [[nodiscard]] Result<std::int64_t> execute_on_file(const remote::Request& request, Buffer& data);
+  [[nodiscard]] Result<std::int64_t> execute_on_lease(const remote::Request& request, Buffer& data);
+  [[nodiscard]] Result<std::int64_t> attach(ServedTarget& target, bool makes_target);
+  [[nodiscard]] Result<TargetFiles*> files_of(ServedTarget& target);
+  [[nodiscard]] Result<std::int64_t> open(const remote::Request& request, ServedTarget& target,
+                                          TargetFiles& files, Buffer& data);
+  [[nodiscard]] Result<std::int64_t> read(const remote::Request& request, Buffer& data);
+  [[nodiscard]] Result<std::int64_t> write(const remote::Request& request, Buffer& data);
+  void count_read(std::uint64_t bytes);
+  void count_written(std::uint64_t bytes);
+
+  const ServedTargets& served_;
+  Traffic& own_;
+  std::map<std::string, Target> targets_;
+  std::unique_ptr<Subfile> file_;
+  ServedTarget* file_target_ = nullptr;
+  remote::Facts file_facts_;
+  std::unique_ptr<WriterLease> lease_;
+};
+
+}  // namespace shima::iod

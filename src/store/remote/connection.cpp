@@ -1,0 +1,217 @@
+#include "store/remote/connection.h"
+
+#include <fmt/format.h>
+#include <limits.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <map>
+#include <mutex>
+
+#include "net/own_socket.h"
+#include "net/wire.h"
+#include "store/subfile/pieces.h"
+
+namespace shima::remote {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t most_unused = 64;  // connections to a node
+
+// A node that says nothing for so long is asked whether it lives, for as long again at most.
+milliseconds patience() { return milliseconds(node_timeout()) / 2; }
+
+std::unexpected<Error> failure_at(const Node& node, std::string_view doing, int sys_errno) {
+  return fail(Code::io, fmt::format("{} on I/O node {}", doing, node.name()), sys_errno);
+}
+
+// A socket connected to the node, with time limits.
+Result<UniqueFd> connect_to_node(const Node& node, milliseconds timeout) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(node.host.c_str(), node.port.c_str(), &wanted, &found);
+  if (error != 0)
+    return failure_at(node, fmt::format("finding the address ({})", ::gai_strerror(error)),
+                      EHOSTUNREACH);
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, ::freeaddrinfo);
+  int why = EHOSTUNREACH;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    UniqueFd socket(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!socket) continue;
+    give_up_after(socket.get(), timeout);
+    answer_at_once(socket.get());
+    if (connect_all(socket.get(), one->ai_addr, one->ai_addrlen, timeout)) return socket;
+    why = errno == EINPROGRESS || errno == EAGAIN ? ETIMEDOUT : errno;
+  }
+  return failure_at(node, "connecting; is it running?", why);
+}
+
+std::string own_name() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return fmt::format("process {} ({}) on {}", ::getpid(), program_invocation_short_name,
+                     host.data())
+      .substr(0, most_word_bytes);
+}
+
+struct Unused {
+  std::mutex mutex;
+  std::map<std::string, std::vector<std::unique_ptr<Connection>>> of_node;
+};
+
+// Never destroyed: threads may use files until the process ends.
+Unused& unused() {
+  static auto* const made = new Unused;
+  return *made;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connection>> Connection::open(const Node& node,
+                                                     const std::string& key_file) {
+  SHIMA_TRY_ASSIGN(const Key key, read_key(key_file));
+  SHIMA_TRY_ASSIGN(UniqueFd socket, connect_to_node(node, node_timeout()));
+  if (const Status proved = prove_to_server(socket.get(), key, spoken); !proved)
+    return fail(proved.error().code,
+                fmt::format("{} (I/O node {}, key {})", proved.error().what, node.name(), key_file),
+                proved.error().sys_errno);
+  give_up_after(socket.get(), patience());
+  keep_from_children(socket.get());
+  std::unique_ptr<Connection> made(new Connection(node, std::move(socket)));
+  Request introduction;
+  introduction.head.op = static_cast<std::uint32_t>(Op::introduce);
+  introduction.words = {own_name()};
+  SHIMA_TRY(made->call(introduction));
+  return made;
+}
+
+Connection::~Connection() { keep_no_longer(socket_.get()); }
+
+std::unexpected<Error> Connection::failure(std::string_view doing, int sys_errno) const {
+  return failure_at(node_, doing, sys_errno);
+}
+
+std::unexpected<Error> Connection::break_off(int sys_errno) {
+  is_broken_ = true;
+  ::shutdown(socket_.get(), SHUT_RDWR);
+  return failure("the connection has ended; open the file again. Communicating", sys_errno);
+}
+
+// A node that computes or waits for its disk accepts connections meanwhile; a stopped one does not
+// say anything over them.
+bool Connection::is_node_alive() const {
+  const auto socket = connect_to_node(node_, patience());
+  return socket && hears_server(socket->get());
+}
+
+Status Connection::move(std::span<const iovec> pieces, bool sending) {
+  std::uint64_t left = shima::bytes_in(pieces);
+  std::vector<iovec> rest;
+  while (left > 0) {
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(pieces.data());
+    message.msg_iovlen = std::min<std::size_t>(pieces.size(), IOV_MAX);
+    const ssize_t moved = sending ? ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL)
+                                  : ::recvmsg(socket_.get(), &message, 0);
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved < 0 && errno == EAGAIN) {
+      if (is_node_alive()) continue;
+      return break_off(ETIMEDOUT);
+    }
+    if (moved <= 0) return break_off(moved == 0 ? ECONNRESET : errno);
+    left -= static_cast<std::uint64_t>(moved);
+    if (left == 0) break;
+    PieceCursor cursor(pieces);
+    cursor.skip(static_cast<std::uint64_t>(moved));
+    std::vector<iovec> remaining = cursor.take(left);
+    rest.swap(remaining);
+    pieces = rest;
+  }
+  return {};
+}
+
+Status Connection::move(void* data, std::size_t len_bytes, bool sending) {
+  const iovec piece{data, len_bytes};
+  return move(std::span(&piece, 1), sending);
+}
+
+Status Connection::send(Request request, std::span<const iovec> data) {
+  if (is_broken_) return break_off(ECONNRESET);
+  request.head.serial = ++sent_;
+  std::vector<std::byte> head = encode(std::move(request), shima::bytes_in(data));
+  std::vector<iovec> all{{head.data(), head.size()}};
+  all.insert(all.end(), data.begin(), data.end());
+  return move(all, true);
+}
+
+Result<Reply> Connection::receive(std::span<const iovec> pieces) {
+  if (is_broken_) return break_off(ECONNRESET);
+  ReplyHead head;
+  SHIMA_TRY(move(&head, sizeof head, false));
+  if (!check(head, ++answered_, shima::bytes_in(pieces))) return break_off(EPROTO);
+  std::string error(head.error_bytes, '\0');
+  SHIMA_TRY(move(error.data(), error.size(), false));
+  SHIMA_TRY(move(PieceCursor(pieces).take(head.data_bytes), false));
+  if (head.code != static_cast<std::uint32_t>(Code::ok))
+    return fail(static_cast<Code>(head.code), fmt::format("{} on I/O node {}", error, node_.name()),
+                head.sys_errno);
+  return Reply{head.value, head.data_bytes};
+}
+
+Result<Reply> Connection::call(const Request& request) {
+  SHIMA_TRY(send(request, {}));
+  return receive({});
+}
+
+Result<Reply> Connection::call(const Request& request, std::span<const std::byte> data) {
+  const iovec piece{const_cast<std::byte*>(data.data()), data.size()};
+  SHIMA_TRY(send(request, std::span(&piece, 1)));
+  return receive({});
+}
+
+Result<Reply> Connection::call(const Request& request, std::vector<std::byte>& answer,
+                               std::size_t most_bytes) {
+  answer.resize(most_bytes);
+  SHIMA_TRY(send(request, {}));
+  const iovec piece{answer.data(), answer.size()};
+  SHIMA_TRY_ASSIGN(const Reply reply, receive(std::span(&piece, 1)));
+  answer.resize(reply.data_bytes);
+  return reply;
+}
+
+bool Connection::is_fresh() const {
+  std::byte next{};
+  return !is_broken_ && sent_ == answered_ &&
+         ::recv(socket_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+Result<std::unique_ptr<Connection>> take_connection(const Node& node, const std::string& key_file) {
+  {
+    Unused& all = unused();
+    const std::lock_guard hold(all.mutex);
+    auto& list = all.of_node[node.name()];
+    while (!list.empty()) {
+      auto last = std::move(list.back());
+      list.pop_back();
+      if (last->is_fresh()) return last;
+    }
+  }
+  return Connection::open(node, key_file);
+}
+
+void keep_connection(std::unique_ptr<Connection> connection) {
+  if (!connection || !connection->is_fresh()) return;
+  Unused& all = unused();
+  const std::lock_guard hold(all.mutex);
+  auto& list = all.of_node[connection->node().name()];
+  if (list.size() < most_unused) list.push_back(std::move(connection));
+}
+
+}  // namespace shima::remote

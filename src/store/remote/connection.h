@@ -1,0 +1,76 @@
+// A connection of a client to an I/O node, and those of a process that are not in use.
+//
+// A connection serves one caller at a time, and has at most one open file at the node. So the end
+// of a client, however it comes, closes its files and releases its locks there. After a failure of
+// the connection itself (not of a request) it is broken for good: what was open over it must be
+// opened again.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "store/remote/message.h"
+#include "store/remote/place.h"
+
+namespace shima::remote {
+
+struct Reply {
+  std::int64_t value = 0;
+  std::uint64_t data_bytes = 0;
+};
+
+class Connection {
+ public:
+  // Connects, and proves the key. Waits at most SHIMA_NODE_TIMEOUT.
+  [[nodiscard]] static Result<std::unique_ptr<Connection>> open(const Node& node,
+                                                                const std::string& key_file);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  // A request without data in either direction.
+  [[nodiscard]] Result<Reply> call(const Request& request);
+  // The same with data.
+  [[nodiscard]] Result<Reply> call(const Request& request, std::span<const std::byte> data);
+  [[nodiscard]] Result<Reply> call(const Request& request, std::vector<std::byte>& answer,
+                                   std::size_t most_bytes);
+
+  // Several requests may be under way; replies come in the order of the requests.
+  [[nodiscard]] Status send(Request request, std::span<const iovec> data);
+  // Fills the pieces from the beginning; more data than they take breaks the connection.
+  [[nodiscard]] Result<Reply> receive(std::span<const iovec> pieces);
+
+  [[nodiscard]] bool is_broken() const { return is_broken_; }
+  // Whether the other end is still there, as far as this machine knows. For an unused connection.
+  [[nodiscard]] bool is_fresh() const;
+  [[nodiscard]] const Node& node() const { return node_; }
+  // "... on I/O node HOST:PORT", with the code for failures of connections.
+  [[nodiscard]] std::unexpected<Error> failure(std::string_view doing, int sys_errno) const;
+
+ private:
+  Connection(Node node, UniqueFd socket) : node_(std::move(node)), socket_(std::move(socket)) {}
+  [[nodiscard]] std::unexpected<Error> break_off(int sys_errno);
+  [[nodiscard]] Status move(std::span<const iovec> pieces, bool sending);
+  [[nodiscard]] Status move(void* data, std::size_t len_bytes, bool sending);
+  [[nodiscard]] bool is_node_alive() const;
+
+  Node node_;
+  UniqueFd socket_;
+  bool is_broken_ = false;
+  std::uint32_t sent_ = 0;
+  std::uint32_t answered_ = 0;
+};
+
+// A connection that is not in use, or a new one.
+[[nodiscard]] Result<std::unique_ptr<Connection>> take_connection(const Node& node,
+                                                                  const std::string& key_file);
+// For later use, if it is not broken.
+void keep_connection(std::unique_ptr<Connection> connection);
+
+}  // namespace shima::remote

@@ -1,0 +1,143 @@
+// The messages between a client and an I/O node: requests and replies.
+//
+// A request is a head, runs of a subfile, words (names, each with its length), and data; a reply is
+// a head, the text of an error, and data. Everything is bounded, and decoded only if its numbers
+// agree with each other. Numbers are in the machine's own order, which the version tells.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "net/key_proof.h"
+
+namespace shima::remote {
+
+inline constexpr Spoken spoken{{'s', 'h', 'i', 'm', 'a', 'i', 'o', 'd'},
+                               std::endian::native == std::endian::little ? 1U : 0x01000000U};
+
+enum class Op : std::uint32_t {
+  introduce = 1,  // words: the client's name
+  status,         // reply: text
+  // words: the target, then the name of a file
+  attach,  // first: whether a directory that is no target yet becomes one
+  examine,
+  list,        // words: the target, the last name known; reply: words, the next names in order
+  read_text,   // first: at most so many bytes; reply: value is the owner
+  write_text,  // first: mode
+  make,        // first: mode
+  set_size,    // first: bytes
+  remove,
+  set_mode,          // first: mode
+  is_being_written,  // reply: value
+  sync_names,
+  open,   // first: how (Opening); the file becomes the connection's
+  lease,  // first: whether only one may have it; becomes the connection's
+  // of the connection's file
+  write,  // runs and their data
+  read,   // runs; reply: the data up to the end of the file
+  size,
+  next_data,  // first: from; reply: value, or -1
+  truncate,   // first: bytes
+  preallocate,
+  will_need,  // first: begin, second: end
+  sync,
+  try_lock,  // first: offset, second: bytes; flags: whether exclusive; reply: value
+  unlock,
+  facts,
+  close,
+  // of the connection's lease
+  holds,  // reply: value
+  lease_facts,
+  end_lease,
+};
+inline constexpr auto last_op = Op::end_lease;
+
+// Bits of Op::open.
+struct Opening {
+  static constexpr std::int64_t read = 1, write = 2, direct_read = 4, direct_write = 8;
+};
+
+inline constexpr std::size_t most_runs = 1024;
+inline constexpr std::size_t most_word_bytes = 512;
+inline constexpr std::size_t most_words_bytes = 2048;
+inline constexpr std::size_t most_data_bytes = std::size_t{2} << 20;
+inline constexpr std::size_t most_error_bytes = 8192;
+// Larger transfers are cut into messages of this size, several of which are under way.
+inline constexpr std::size_t part_bytes = std::size_t{1} << 20;
+
+struct Run {
+  std::int64_t offset = 0;
+  std::uint64_t len_bytes = 0;
+  friend bool operator==(const Run&, const Run&) = default;
+};
+
+struct RequestHead {
+  std::uint32_t op = 0;
+  std::uint32_t serial = 0;
+  std::uint32_t flags = 0;
+  std::uint32_t run_count = 0;
+  std::uint64_t words_bytes = 0;
+  std::uint64_t data_bytes = 0;
+  std::int64_t first = 0;
+  std::int64_t second = 0;
+};
+static_assert(sizeof(RequestHead) == 48);
+
+struct ReplyHead {
+  std::uint32_t serial = 0;
+  std::uint32_t code = 0;
+  std::int32_t sys_errno = 0;
+  std::uint32_t error_bytes = 0;
+  std::uint64_t data_bytes = 0;
+  std::int64_t value = 0;
+};
+static_assert(sizeof(ReplyHead) == 32);
+
+// A request without its data, which follow it.
+struct Request {
+  RequestHead head;
+  std::vector<Run> runs;
+  std::vector<std::string> words;
+
+  [[nodiscard]] Op op() const { return static_cast<Op>(head.op); }
+};
+
+// Sets what follows from the runs and words; `data_bytes` are to follow.
+[[nodiscard]] std::vector<std::byte> encode(Request request, std::uint64_t data_bytes);
+
+// Whether the rest of such a request may be received: so many bytes without its data.
+[[nodiscard]] Result<std::size_t> rest_of(const RequestHead& head);
+// `rest`: as many bytes as rest_of() says.
+[[nodiscard]] Result<Request> decode(const RequestHead& head, std::span<const std::byte> rest);
+// How many bytes the runs have.
+[[nodiscard]] std::uint64_t bytes_in(std::span<const Run> runs);
+
+[[nodiscard]] Status check(const ReplyHead& head, std::uint32_t serial, std::size_t most_data);
+
+[[nodiscard]] std::vector<std::byte> encode_words(std::span<const std::string> words);
+[[nodiscard]] Result<std::vector<std::string>> decode_words(std::span<const std::byte> bytes);
+
+// What stat(2) tells of a file.
+struct Facts {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t size_bytes = 0;
+  std::uint64_t blocks = 0;
+  std::int64_t read_s = 0, read_ns = 0, changed_s = 0, changed_ns = 0, status_s = 0, status_ns = 0;
+  std::uint32_t mode = 0;
+  std::uint32_t owner = 0;
+  std::uint32_t group = 0;
+  std::uint32_t links = 0;
+};
+static_assert(sizeof(Facts) == 96);
+[[nodiscard]] Facts facts_of(const struct stat& facts);
+[[nodiscard]] struct stat stat_of(const Facts& facts);
+
+}  // namespace shima::remote

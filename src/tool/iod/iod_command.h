@@ -1,0 +1,21 @@
+// shima iod: serves targets to other machines, or asks such a server.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tool/common/failure.h"
+
+namespace shima::tool {
+
+struct IodOptions {
+  std::string listen;
+  std::vector<std::string> targets;  // NAME=DIR
+  std::string key_file;
+  std::string status_of;
+};
+
+// Serves until SIGTERM or SIGINT.
+[[nodiscard]] Outcome<int> run_iod(const IodOptions& options);
+
+}  // namespace shima::tool
