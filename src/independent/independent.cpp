@@ -6,9 +6,9 @@
 // because
 //   an iovec entry costs the kernel more than the copy.
 // - scattered: many small pieces with gaps between them (scattered.h).
-// - sieved (reads only): if the file's pieces are small and close together, whole windows are read
-//   and the pieces copied out. Writes never do this, because the bytes between the pieces may
-//   belong to other writers.
+// - sieved (reads only): if the file's pieces are small and close together, ranges with many pieces
+//   are read and the pieces copied out; wide gaps are left out. Writes never do this, because the
+//   bytes between the pieces may belong to other writers.
 #include "independent/independent.h"
 
 #include <limits.h>
@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/fault_point.h"
@@ -26,8 +27,14 @@ namespace shima {
 namespace {
 
 constexpr std::uint64_t bounce_bytes = 256 * 1024;
-constexpr std::uint64_t tiny_piece_bytes = 256;    // below, a copy is cheaper than an iovec entry
-constexpr std::uint64_t sieve_pitch_bytes = 4096;  // pieces closer than this are sieved
+constexpr std::uint64_t tiny_piece_bytes = 256;   // below, a copy is cheaper than an iovec entry
+constexpr std::int64_t sieve_pitch_bytes = 4096;  // pieces closer than this are sieved
+// Wider gaps are not read: cached ones cost more than a call, others more than a disk's request.
+constexpr std::int64_t cached_gap_bytes = sieve_pitch_bytes;
+constexpr std::int64_t stored_gap_bytes = 64 * 1024;
+constexpr std::uint64_t cached_sieve_bytes = 256 * 1024;  // stays in a core's own cache
+constexpr std::uint64_t few_dense_pieces = 4;
+constexpr std::uint64_t dense_piece_bytes = 8192;  // a further copy of larger ones costs more
 
 std::uintptr_t address_of(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
 
@@ -160,38 +167,105 @@ Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFil
   return moved;
 }
 
-// Reads whole windows of the file and copies the pieces out.
+// Reads of one window: ranges of the file that begin and end with a piece.
+class SievedWindow {
+ public:
+  explicit SievedWindow(std::int64_t widest_gap) : widest_gap_(widest_gap) {}
+
+  // Finds the ranges below `limit`; `ahead` is at the first piece.
+  void plan(Cursor ahead, std::int64_t limit) {
+    ranges_.clear();
+    for_each_strip_below(ahead, limit, [&](const Strip& strip) {
+      const bool dense = strip.stride_bytes - as_signed(strip.len_bytes) <= widest_gap_;
+      const std::uint64_t parts = dense ? 1 : strip.count;
+      const std::int64_t part_bytes =
+          as_signed(strip.len_bytes) +
+          (dense ? as_signed(strip.count - 1) * strip.stride_bytes : std::int64_t{0});
+      for (std::uint64_t i = 0; i < parts; ++i)
+        add(strip.offset + as_signed(i) * strip.stride_bytes, part_bytes);
+    });
+  }
+
+  [[nodiscard]] std::span<const FileRange> ranges() const { return ranges_; }
+
+ private:
+  void add(std::int64_t begin, std::int64_t len_bytes) {
+    const FileOffset end{begin + len_bytes};
+    if (!ranges_.empty() && begin - ranges_.back().end.value <= widest_gap_) {
+      ranges_.back().end = end;
+    } else {
+      ranges_.push_back({FileOffset{begin}, end});
+    }
+  }
+
+  std::int64_t widest_gap_;
+  std::vector<FileRange> ranges_;
+};
+
+bool is_cached(const Slice& in_file, LogicalFile& file) {
+  const Bounds bounds = bounds_of(in_file);
+  return file.cached(FileOffset{bounds.lowest}) && file.cached(FileOffset{bounds.highest - 1});
+}
+
+// Copies the pieces of one strip, whose offsets count from `from`, to the next places in memory.
+void copy_out(Cursor& in_memory, std::uintptr_t from, const Strip& strip) {
+  const std::uint64_t bytes = strip.len_bytes * strip.count;
+  const StripPair pair = match(in_memory.strip(), strip);
+  if (pair.len_bytes * pair.count == bytes) {
+    copy_strips(0, from, pair);
+    in_memory.advance(bytes);
+    return;
+  }
+  Cursor found(
+      {Pattern::strided(strip.count, strip.stride_bytes, Pattern::contiguous(strip.len_bytes)),
+       strip.offset, 0, bytes});
+  copy_between(0, in_memory, from, found);
+}
+
+// Reads ranges with many pieces and copies the pieces out.
 Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile& file,
                                   Counters& counters) {
   const auto [lowest, highest] = bounds_of(request.file);
+  const bool cached = is_cached(request.file, file);
+  const std::uint64_t usual_bytes = cached ? cached_sieve_bytes : default_sieve_bytes;
   const std::uint64_t window_bytes =
-      std::min(request.options.sieve_bytes != 0 ? request.options.sieve_bytes : default_sieve_bytes,
+      std::min(request.options.sieve_bytes != 0 ? request.options.sieve_bytes : usual_bytes,
                as_unsigned(highest - lowest));
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(window_bytes);
+  SievedWindow window(cached ? cached_gap_bytes : stored_gap_bytes);
   Cursor in_file(request.file);
   Cursor in_memory(request.memory);
-  while (!in_file.done()) {
+  bool ended = false;
+  while (!in_file.done() && !ended) {
     const std::int64_t begin = in_file.strip().offset;
-    const std::uint64_t len = std::min(window_bytes, as_unsigned(highest - begin));
-    std::uint64_t n = 0;
-    {
+    const auto place = [&](FileOffset offset) { return buffer.get() + (offset.value - begin); };
+    std::int64_t limit = begin + as_signed(window_bytes);
+    window.plan(in_file, limit);
+    for (const FileRange& range : window.ranges()) {
+      const std::uint64_t len = as_unsigned(range.end - range.begin);
       const ScopedTimer timer(counters.disk_ns, request.options.timed);
       fault_point(FaultPhase::disk);
-      SHIMA_TRY_ASSIGN(n, file.read(FileOffset{begin}, buffer.get(), len));
+      SHIMA_TRY_ASSIGN(const std::uint64_t n, file.read(range.begin, place(range.begin), len));
+      ++counters.runs;
+      counters.disk_bytes_read += n;
+      ended = n < len;
+      if (!ended) continue;
+      limit = range.begin.value + as_signed(n);
+      break;
     }
-    ++counters.runs;
-    counters.disk_bytes_read += n;
-    for_each_strip_below(in_file, begin + as_signed(n), [&](const Strip& strip) {
-      const std::uint64_t bytes = strip.len_bytes * strip.count;
-      Cursor found(
-          {Pattern::strided(strip.count, strip.stride_bytes, Pattern::contiguous(strip.len_bytes)),
-           strip.offset, 0, bytes});
-      copy_between(0, in_memory, address_of(buffer.get()) - static_cast<std::uintptr_t>(begin),
-                   found);
-    });
-    if (n < len) break;
+    const std::uintptr_t from = address_of(buffer.get()) - static_cast<std::uintptr_t>(begin);
+    for_each_strip_below(in_file, limit,
+                         [&](const Strip& strip) { copy_out(in_memory, from, strip); });
   }
   return in_file.byte();
+}
+
+// Whether the first pieces are so close that reading the bytes between them costs less than a call
+// for each. Blocks of an array begin like this, and have wide gaps farther on.
+bool begins_dense(const Slice& in_file) {
+  const Strip strip = Cursor(in_file).strip();
+  return strip.count >= few_dense_pieces && strip.len_bytes <= dense_piece_bytes &&
+         strip.stride_bytes - as_signed(strip.len_bytes) <= dense_gap_bytes;
 }
 
 bool worth_sieving(const IndependentRequest& request) {
@@ -202,8 +276,10 @@ bool worth_sieving(const IndependentRequest& request) {
   const double share = static_cast<double>(request.file.len_bytes) /
                        static_cast<double>(request.file.pattern.len_bytes());
   const double pieces = share * static_cast<double>(request.file.pattern.piece_count());
-  return pieces > 2 && static_cast<double>(bounds.highest - bounds.lowest) / pieces <
-                           static_cast<double>(sieve_pitch_bytes);
+  if (pieces <= 2) return false;
+  return begins_dense(request.file) ||
+         static_cast<double>(bounds.highest - bounds.lowest) / pieces <
+             static_cast<double>(sieve_pitch_bytes);
 }
 
 // The end of the file is looked up only if the read may reach it.

@@ -99,6 +99,13 @@ TEST(Chooser, CachedPiecesAreReadByTheirOwners) {
   expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
   situation.posts = interleaved(4, 5000, 64);
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.posts = interleaved(3, 5000, 64);  // close enough to read what lies between them
+  expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
+  situation.posts = interleaved(3, 10 * mebibyte / 64, 64);  // agents merge this many faster
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.posts = interleaved(3, 5000, 64);
+  situation.posts.push_back(post_of(5000, 64, 4 * 64, 0));
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
   situation.posts = interleaved(4, 100, 16384);
   situation.posts.emplace_back();  // a member without data changes nothing
   situation.members = members_on(1, 5, 2);

@@ -10,9 +10,12 @@
 namespace shima {
 namespace {
 
-// Cached pieces of this size are read by their owners, and smaller ones if these are few.
+// Cached pieces of this size are read by their owners, and smaller ones if a member reads this much
+// at most. If the gaps are small, reading them too costs less than waiting for an agent, up to the
+// size where agents have caught up.
 constexpr std::uint64_t own_read_piece_bytes = 2048;
 constexpr std::uint64_t own_read_bytes_each = 32 * 1024;
+constexpr std::uint64_t own_dense_read_bytes_each = 8 * 1024 * 1024;
 // Blocks of this size are moved by their owners.
 constexpr std::uint64_t own_block_bytes = 256 * 1024;
 // Where nodes have one cache, moving bytes between them gains nothing but fewer system calls.
@@ -35,6 +38,10 @@ struct Inputs {
 
 bool has_one_cache(const Inputs& in) {
   return in.terrain.topology.node_count() == 1 || in.terrain.caches == Caches::one;
+}
+
+std::uint64_t own_read_bytes(const Inputs& in) {
+  return in.digest.dense != 0 ? own_dense_read_bytes_each : own_read_bytes_each;
 }
 
 // Direct I/O reads what lies between the pieces from the disk, for each member again.
@@ -147,14 +154,14 @@ constexpr std::array rows{
         only_gathering},
     // In one space, fewer readers that each read more at once are faster: there is no further copy.
     Row{{"cached_read",
-         "a read of cached pieces of 2 KiB or more, or of 32 KiB or less a member, not in one "
-         "space",
+         "a read of cached pieces of 2 KiB or more, or of 32 KiB or less a member, or of 8 MiB or "
+         "less with small gaps; not in one space",
          "independent", "disk_directed or subgroup"},
         [](const Inputs& in) {
           return in.may_stay() && !in.one_piece_each() && in.direction == Direction::read &&
                  in.digest.cached != 0 && !in.terrain.one_space &&
                  (in.piece_bytes() >= own_read_piece_bytes ||
-                  in.digest.len_bytes <= own_read_bytes_each * in.digest.member_count);
+                  in.digest.len_bytes <= own_read_bytes(in) * in.digest.member_count);
         },
         independent,
         only_gathering},

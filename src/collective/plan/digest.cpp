@@ -4,7 +4,24 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "pattern/cursor.h"
+
 namespace shima {
+
+namespace {
+
+constexpr std::int64_t dense_gap_pieces = 2;  // the widest gap, relative to the pieces
+constexpr std::uint64_t few_pieces = 4;
+
+bool begins_dense(const Post& post) {
+  if (post.file_pieces < few_pieces) return false;
+  const Strip strip = Cursor(post.file).strip();
+  const auto len_bytes = as_signed(strip.len_bytes);
+  return strip.count >= few_pieces &&
+         strip.stride_bytes - len_bytes <= std::min(dense_gap_pieces * len_bytes, dense_gap_bytes);
+}
+
+}  // namespace
 
 Digest digest_of(const Post& post) {
   if (post.len_bytes == 0) return {};
@@ -16,7 +33,8 @@ Digest digest_of(const Post& post) {
           .granule_bytes = granule_of(post),
           .bounds = post.bounds,
           .ordered = post.ordered ? 1U : 0U,
-          .cached = 0};
+          .cached = 0,
+          .dense = begins_dense(post) ? 1U : 0U};
 }
 
 namespace {
@@ -41,7 +59,8 @@ Digest join(const Digest& a, const Digest& b) {
           .bounds = join_bounds(a, b),
           .ordered = a.ordered & b.ordered,
           .cached = a.cached & b.cached,
-          .direct = a.direct | b.direct};
+          .direct = a.direct | b.direct,
+          .dense = a.dense & b.dense};
 }
 
 }  // namespace shima

@@ -12,6 +12,10 @@
 
 namespace shima {
 
+// Copying this many bytes from the page cache, which lie between two pieces, costs as much as a
+// call for each piece.
+constexpr std::int64_t dense_gap_bytes = 3072;
+
 // Sent to processes of other builds and nodes: fixed widths, no padding.
 struct Digest {
   std::uint64_t member_count = 0;  // with data
@@ -26,7 +30,7 @@ struct Digest {
   std::uint32_t ordered = 1;           // each member's file slice is in offset order, no byte twice
   std::uint32_t cached = 1;            // the ends of each access were in the page cache (reads)
   std::uint32_t direct = 0;  // a transfer bypasses the page cache and needs aligned memory
-  std::uint32_t reserved = 0;
+  std::uint32_t dense = 1;   // each member's first pieces have small gaps (dense_gap_bytes)
 };
 
 // The digest of one member's access. What it does not derive from the post (cached, direct,
