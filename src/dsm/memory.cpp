@@ -76,6 +76,21 @@ std::unexpected<Error> Memory::refuse(Fault fault, int task, std::uint64_t offse
   }
 }
 
+Status Memory::read(int task, std::uint64_t offset, std::span<std::byte> into) {
+  if (read_directly(task, offset, into)) return {};
+  const Fault fault = find_fault(task, offset, into.size(), Access::read);
+  if (fault != Fault::none) return refuse(fault, task, offset, into.size(), Access::read);
+  return way_->read(task, offset, into);
+}
+
+Status Memory::write(int task, std::uint64_t offset, std::span<const std::byte> data,
+                     bool complete) {
+  if (write_directly(task, offset, data, complete)) return {};
+  const Fault fault = find_fault(task, offset, data.size(), Access::write);
+  if (fault != Fault::none) return refuse(fault, task, offset, data.size(), Access::write);
+  return way_->write(task, offset, data, complete);
+}
+
 Result<std::uint64_t> Memory::rmw(int task, std::uint64_t offset, const Rmw& request) {
   const std::uint64_t len_bytes = request.size_bits / 8;
   const Fault fault = find_fault(task, offset, len_bytes, Access::write);

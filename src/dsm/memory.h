@@ -10,7 +10,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "dsm/copy.h"
 #include "dsm/protection.h"
 #include "dsm/ranges.h"
 #include "dsm/segment.h"
@@ -51,28 +51,32 @@ class Memory {
   using Tell = std::function<Status(Granules, Protection)>;
   void set_tell(Tell tell) { tell_ = std::move(tell); }
 
-  [[nodiscard]] Status read(int task, std::uint64_t offset, std::span<std::byte> into) {
-    const Fault fault = find_fault(task, offset, into.size(), Access::read);
-    if (fault != Fault::none) [[unlikely]]
-      return refuse(fault, task, offset, into.size(), Access::read);
+  // These make a permitted access to memory that is mapped; false if it is another one, for which
+  // read() and write() are.
+  [[nodiscard]] bool read_directly(int task, std::uint64_t offset,
+                                   std::span<std::byte> into) const {
+    if (find_fault(task, offset, into.size(), Access::read) != Fault::none) [[unlikely]]
+      return false;
     const std::byte* const direct = peer(task).direct;
-    if (direct == nullptr) return way_->read(task, offset, into);
-    if (!into.empty()) std::memmove(into.data(), direct + offset, into.size());
+    if (direct == nullptr) return false;
+    copy_bytes(into.data(), direct + offset, into.size());
     std::atomic_thread_fence(std::memory_order_acquire);
-    return {};
+    return true;
   }
-  [[nodiscard]] Status write(int task, std::uint64_t offset, std::span<const std::byte> data,
-                             bool complete) {
-    const Fault fault = find_fault(task, offset, data.size(), Access::write);
-    if (fault != Fault::none) [[unlikely]]
-      return refuse(fault, task, offset, data.size(), Access::write);
+  [[nodiscard]] bool write_directly(int task, std::uint64_t offset, std::span<const std::byte> data,
+                                    bool complete) const {
+    if (find_fault(task, offset, data.size(), Access::write) != Fault::none) [[unlikely]]
+      return false;
     std::byte* const direct = peer(task).direct;
-    if (direct == nullptr) return way_->write(task, offset, data, complete);
+    if (direct == nullptr) return false;
     std::atomic_thread_fence(std::memory_order_release);
-    if (!data.empty()) std::memmove(direct + offset, data.data(), data.size());
+    copy_bytes(direct + offset, data.data(), data.size());
     if (complete) std::atomic_thread_fence(std::memory_order_seq_cst);
-    return {};
+    return true;
   }
+  [[nodiscard]] Status read(int task, std::uint64_t offset, std::span<std::byte> into);
+  [[nodiscard]] Status write(int task, std::uint64_t offset, std::span<const std::byte> data,
+                             bool complete);
   [[nodiscard]] Result<std::uint64_t> rmw(int task, std::uint64_t offset, const Rmw& request);
   [[nodiscard]] Status fence();
   [[nodiscard]] std::uint64_t lost_bytes() { return way_ ? way_->lost_bytes() : 0; }
@@ -108,8 +112,8 @@ class Memory {
   [[nodiscard]] Peer& peer(int task) { return peers_[static_cast<std::size_t>(task)]; }
   [[nodiscard]] const Peer& peer(int task) const { return peers_[static_cast<std::size_t>(task)]; }
   [[nodiscard]] Status take_in(int task, const SegmentRef& ref);
-  [[nodiscard]] Fault find_fault(int task, std::uint64_t offset, std::uint64_t len_bytes,
-                                 Access access) const {
+  [[nodiscard, gnu::always_inline]] Fault find_fault(int task, std::uint64_t offset,
+                                                     std::uint64_t len_bytes, Access access) const {
     if (static_cast<std::size_t>(task) >= peers_.size()) return Fault::task;
     const Peer& it = peer(task);
     if (offset > it.size_bytes || len_bytes > it.size_bytes - offset) return Fault::range;

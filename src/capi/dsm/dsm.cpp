@@ -61,11 +61,35 @@ Status check_open(const dsm_options& options, dsm* const* memory) {
                                               static_cast<int>(DSM_WAY_UDP)));
 }
 
-inline Status store(Memory& memory, int task, uint64_t offset, const void* data, size_t len,
-                    bool complete) {
-  if (len > 0 && data == nullptr) [[unlikely]]
-    return refuse_null("data");
-  return memory.write(task, offset, {static_cast<const std::byte*>(data), len}, complete);
+// Whether the arguments can be those of an access that makes no error.
+inline bool is_usable(const dsm* memory, const void* data) {
+  return memory != nullptr && data != nullptr && !shima::capi::is_forked_child();
+}
+
+[[gnu::noinline]] int store(dsm* memory, int task, uint64_t offset, const void* data, size_t len,
+                            bool complete) noexcept {
+  return with_memory(memory, [&](Memory& it) -> Status {
+    if (len > 0 && data == nullptr) return refuse_null("data");
+    return it.write(task, offset, {static_cast<const std::byte*>(data), len}, complete);
+  });
+}
+
+[[gnu::noinline]] int load(dsm* memory, int task, uint64_t offset, void* data,
+                           size_t len) noexcept {
+  return with_memory(memory, [&](Memory& it) -> Status {
+    if (len > 0 && data == nullptr) return refuse_null("data");
+    return it.read(task, offset, {static_cast<std::byte*>(data), len});
+  });
+}
+
+// The usual case apart: it needs no room for an error.
+inline int store_fast(dsm* memory, int task, uint64_t offset, const void* data, size_t len,
+                      bool complete) noexcept {
+  const std::span bytes(static_cast<const std::byte*>(data), len);
+  if (is_usable(memory, data) && memory->memory->write_directly(task, offset, bytes, complete))
+      [[likely]]
+    return 0;
+  return store(memory, task, offset, data, len, complete);
 }
 
 // Stores the previous value.
@@ -133,19 +157,18 @@ void* dsm_address(dsm* memory) noexcept {
 }
 
 int dsm_read(dsm* memory, int task, uint64_t offset, void* data, size_t len) noexcept {
-  return with_memory(memory, [&](Memory& it) -> Status {
-    if (len > 0 && data == nullptr) [[unlikely]]
-      return refuse_null("data");
-    return it.read(task, offset, {static_cast<std::byte*>(data), len});
-  });
+  const std::span bytes(static_cast<std::byte*>(data), len);
+  if (is_usable(memory, data) && memory->memory->read_directly(task, offset, bytes)) [[likely]]
+    return 0;
+  return load(memory, task, offset, data, len);
 }
 
 int dsm_write(dsm* memory, int task, uint64_t offset, const void* data, size_t len) noexcept {
-  return with_memory(memory, [&](Memory& it) { return store(it, task, offset, data, len, false); });
+  return store_fast(memory, task, offset, data, len, false);
 }
 
 int dsm_write_b(dsm* memory, int task, uint64_t offset, const void* data, size_t len) noexcept {
-  return with_memory(memory, [&](Memory& it) { return store(it, task, offset, data, len, true); });
+  return store_fast(memory, task, offset, data, len, true);
 }
 
 int dsm_fence(dsm* memory) noexcept {
