@@ -141,6 +141,8 @@ void Engine::finish_message(int task, Arrival& arrival) {
       peers_[static_cast<std::size_t>(task)].gathered.push_back(head.operands[0]);
       return ways_->wake_attendants();
     }
+    case Kind::last:
+      return way(task).note_last(task);
   }
 }
 

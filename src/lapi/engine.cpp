@@ -85,6 +85,7 @@ Result<std::unique_ptr<Engine>> Engine::start(std::unique_ptr<Ways> ways,
 }
 
 Engine::~Engine() {
+  for (int task = 0; task < tasks_; ++task) send_last(task);
   stopping_ = true;
   ways_->leave();  // its threads may call in until then
   ways_->ring_all();
@@ -111,8 +112,10 @@ Status Engine::finish() {
 }
 
 void Engine::leave_now() {
-  for (int task = 0; task < tasks_; ++task)
+  for (int task = 0; task < tasks_; ++task) {
     if (peers_[static_cast<std::size_t>(task)].outbox.length() == 0) send_owed(task);
+    send_last(task);
+  }
   ways_->show_left();
 }
 

@@ -158,6 +158,7 @@ class Engine {
   [[nodiscard]] bool answers_first(int task);
   void owe_done(int task, std::uint64_t ticket);
   void send_owed(int task);
+  void send_last(int task);
   void note_late_answers();
   void note_answer(Peer& peer);
   void throttle(int task);

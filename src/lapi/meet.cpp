@@ -162,7 +162,10 @@ void Engine::notice_changes() {
       ways_->look();
     } while (way(task).has_data(task) && receive(task));
     peer.is_gone = true;
-    if (way(task).standing(task) == Standing::lost) ++losses_;
+    if (way(task).standing(task) == Standing::lost) {
+      ++losses_;
+      way(task).stop_receiving(task);
+    }
     fail_operations(task);
   }
 }

@@ -84,7 +84,7 @@ def chosen(hosts):
     problems = check_runs(hosts, 2, "./transfers") + check_runs(hosts, 4, "./transfers") + check_runs(hosts, 4, "./messages")
     problems += check_runs(hosts, 3, "./progress") + check_runs(hosts, 2, "./terms")
     problems += check_runs(hosts, 2, "./beside_mpi", "late") + check_runs(hosts, 4, SHIMA, "exec", "./beside_mpi")
-    return problems + check_loss(hosts, 2, "handler") + check_loss(hosts, 3, "waiting")
+    return problems + check_loss(hosts, 2, "handler") + check_loss(hosts, 3, "waiting") + check_loss(hosts, 2, "sending")
 
 
 def product(hosts):
@@ -93,7 +93,7 @@ def product(hosts):
         for program in ("./transfers", "./messages", "./beside_mpi"):
             problems += check_runs(hosts, tasks, program)
         problems += check_runs(hosts, tasks, "./progress")
-        for where in ("computing", "sleeping", "waiting", "handler"):
+        for where in ("computing", "sleeping", "waiting", "handler", "sending"):
             problems += check_loss(hosts, tasks, where)
     return problems
 

@@ -7,6 +7,7 @@
 
 #include "check.h"
 
+enum { large = 32 << 10, many = 2000 };
 static volatile int lost_task = -1;
 
 static void on_error(lapi_handle_t* handle, int* code, lapi_err_t* type, int* own, int* source) {
@@ -18,15 +19,23 @@ static void on_error(lapi_handle_t* handle, int* code, lapi_err_t* type, int* ow
 
 static void* on_header(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong* msg_len,
                        compl_hndlr_t** completion, void** user_info) {
-  (void)handle, (void)uhdr, (void)uhdr_len, (void)msg_len, (void)completion, (void)user_info;
+  (void)handle, (void)uhdr, (void)uhdr_len, (void)msg_len, (void)user_info;
+  static char sink[large];
   if (task_id == num_tasks - 1) raise(SIGKILL);
+  CHECK(lost_task < 0, "a message of task %d comes after its loss", lost_task);
   *completion = NULL;
-  return NULL;
+  return sink;
 }
 
 static void die_in(const char* where) {
   if (strcmp(where, "computing") == 0) {
     usleep(100000);  // task 0 still waits for the others
+    raise(SIGKILL);
+  }
+  if (strcmp(where, "sending") == 0) {  // the kernel still has a part of it
+    static char data[large];
+    for (int i = 0; i < many; ++i)
+      OK(LAPI_Amsend(hndl, 0, (void*)1, NULL, 0, data, sizeof data, NULL, NULL, NULL));
     raise(SIGKILL);
   }
   if (strcmp(where, "cut") == 0) {
@@ -47,7 +56,8 @@ static void survive(const char* where, pid_t victim, void** windows, void** coun
   OK(LAPI_Setcntr(hndl, &never, 0));
   if (task_id == 0 && strcmp(where, "handler") == 0)
     OK(LAPI_Amsend(hndl, dead, (void*)1, NULL, 0, NULL, 0, NULL, NULL, &never));
-  else if (task_id == 0 && strcmp(where, "computing") != 0 && strcmp(where, "cut") != 0)
+  else if (task_id == 0 && strcmp(where, "computing") != 0 && strcmp(where, "cut") != 0 &&
+           strcmp(where, "sending") != 0)
     kill(victim, SIGKILL);
   struct timespec begun, ended;
   clock_gettime(CLOCK_MONOTONIC, &begun);

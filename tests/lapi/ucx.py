@@ -104,7 +104,7 @@ def check_copies(on):
 
 
 def chosen(on):
-    return check(on, 4, "./transfers")[0] + check_copies(on) + check_traced(on) + check_without(on) + check_flow(on) + check_mute(on) + check_loss(on, 3, "waiting")
+    return check(on, 4, "./transfers")[0] + check_copies(on) + check_traced(on) + check_without(on) + check_flow(on) + check_mute(on) + check_loss(on, 3, "waiting") + check_loss(on, 2, "sending")
 
 
 def product(on):
@@ -114,7 +114,7 @@ def product(on):
             problems += check(on, tasks, program)[0]
         for command in (["./beside_mpi"], ["./beside_mpi", "late"], [SHIMA, "exec", "./ucx_process_mpi", "late"]):
             problems += check(on, tasks, *command)[0]
-        for where in ("computing", "sleeping", "waiting", "handler"):
+        for where in ("computing", "sleeping", "waiting", "handler", "sending"):
             problems += check_loss(on, tasks, where)
     return problems
 

@@ -2,6 +2,7 @@
 // model; with pointers, with copies between processes, with messages only, and over TCP.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "lapi/engine.h"
+#include "lapi/stream/connection.h"
 #include "lapi/vector.h"
 #include "lapi/way/meeting_place.h"
 #include "raw_lapi_task.h"
@@ -483,6 +485,52 @@ TEST_P(LapiEngine, ATaskIsLostIfTheLastThatItHasSentByUcxDoesNotArrive) {
   for (int task : {0, 2}) all_[task]->engine.reset();
 }
 
+// The end of the stream may not arrive, or a reset may come instead.
+TEST_P(LapiEngine, ALeavingTaskSaysThatAllHasBeenSent) {
+  if (GetParam() != Way::tcp) GTEST_SKIP() << "no connections";
+  start(1);
+  auto ways = ways_of(1);
+  ASSERT_TRUE(ways);
+  RawTask raw(*std::move(ways));
+  ASSERT_TRUE(raw.send(0, {.kind = Kind::fence, .ticket = 7}));
+  while (!raw.has_got(Kind::done, 7)) std::this_thread::yield();
+  ASSERT_TRUE(all_[0]->engine->finish());
+  all_[0]->engine.reset();
+  const auto until = Clock::now() + std::chrono::seconds(5);
+  while (!raw.has_got(Kind::last, 0) && Clock::now() < until) std::this_thread::yield();
+  EXPECT_TRUE(raw.has_got(Kind::last, 0));
+  ASSERT_TRUE(raw.send(2, {.kind = Kind::last}));
+  ASSERT_TRUE(all_[2]->engine->finish());
+  all_[2]->engine.reset();
+}
+
+// The socket is full when the other task leaves, and what has been gathered for it stays.
+TEST_P(LapiEngine, ATaskLeavesAfterAnotherThatHasNotReceivedEverything) {
+  start();
+  std::vector<std::byte> bytes(8);
+  lapi_cntr_t complete{};
+  const auto put = [&](lapi_cntr_t* counter) {
+    return all_[1]->engine->put(0, Pieces(all_[0]->window.data(), bytes.size()), whole(bytes), 0,
+                                {.complete = counter});
+  };
+  ASSERT_TRUE(put(&complete));
+  ASSERT_TRUE(all_[1]->engine->wait_counter(complete, 1));
+  all_[0]->engine->set_interrupts(false);
+  constexpr int many = 200000;
+  std::thread sender([&] {
+    for (int i = 0; i < many; ++i)
+      if (!put(nullptr)) return;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  if (GetParam() != Way::pointer) all_[0]->engine.reset();
+  sender.join();
+  for (auto& task : all_) {
+    if (!task->engine) continue;
+    EXPECT_TRUE(task->engine->finish());
+    task->engine.reset();
+  }
+}
+
 TEST_P(LapiEngine, DataThatCannotBeFetchedIsAnErrorAtTheOrigin) {
   if (GetParam() != Way::copy) GTEST_SKIP() << "only then the target fetches data";
   start();
@@ -614,6 +662,69 @@ TEST(LapiMeeting, RefusesTasksThatFormNoJob) {
     auto second = enter(0, count);
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code, Code::not_same);
+  }
+}
+
+TEST(LapiMeeting, TellsOfTasksThatEndBeforeTheyJoin) {
+  auto place = MeetingPlace::start(shared_with({}, {}));
+  ASSERT_TRUE(place);
+  const auto enter = [&](int task) {
+    return Ways::over_hosts((*place)->address(), {.task = task, .tasks = 4, .host = {'a'}},
+                            {.same_process = true});
+  };
+  const auto settles_at = [](Ways& ways, int task, Standing expected) {
+    const auto until = Clock::now() + std::chrono::seconds(10);
+    while (ways.to(task).standing(task) != expected && Clock::now() < until)
+      std::this_thread::yield();
+    return ways.to(task).standing(task) == expected;
+  };
+  auto first = enter(0);
+  ASSERT_TRUE(first);
+  ASSERT_TRUE((*first)->watch({.on_lost = [](int) {}, .serve = [] {}}));
+  for (const auto kind : {MeetingNotice::Kind::none, MeetingNotice::Kind::goodbye}) {
+    const bool leaves = kind != MeetingNotice::Kind::none;
+    auto process = connect_to((*place)->address(), std::chrono::seconds(5));
+    ASSERT_TRUE(process);
+    ASSERT_TRUE(
+        send_notice(process->get(),
+                    {.kind = MeetingNotice::Kind::started, .task = leaves ? 2 : 1, .tasks = 4}));
+    if (leaves) {
+      ASSERT_TRUE(send_notice(process->get(), {.kind = kind}));
+    }
+  }
+  auto late = enter(3);
+  ASSERT_TRUE(late);
+  ASSERT_TRUE((*late)->watch({.on_lost = [](int) {}, .serve = [] {}}));
+  for (Ways* ways : {first->get(), late->get()}) {
+    EXPECT_TRUE(settles_at(*ways, 1, Standing::lost));
+    EXPECT_TRUE(settles_at(*ways, 2, Standing::left));
+  }
+}
+
+TEST(LapiConnection, AResetAfterTheLastMessageCutsNothing) {
+  for (const bool has_last : {false, true}) {
+    UniqueFd listener(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t len = sizeof address;
+    auto* const name = reinterpret_cast<sockaddr*>(&address);
+    ASSERT_EQ(::bind(listener.get(), name, len), 0);
+    ASSERT_EQ(::listen(listener.get(), 1), 0);
+    ASSERT_EQ(::getsockname(listener.get(), name, &len), 0);
+    UniqueFd far(::socket(AF_INET, SOCK_STREAM, 0));
+    ASSERT_EQ(::connect(far.get(), name, len), 0);
+    const UniqueFd epoll(::epoll_create1(0));
+    Connection near(UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK)),
+                    epoll.get(), 1);
+    if (has_last) near.note_last();
+    const linger at_once{1, 0};
+    ASSERT_EQ(::setsockopt(far.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+    far = {};
+    const auto until = Clock::now() + std::chrono::seconds(5);
+    while (!near.has_ended() && Clock::now() < until) near.look();
+    EXPECT_TRUE(near.has_ended());
+    EXPECT_EQ(near.is_cut(), !has_last);
   }
 }
 

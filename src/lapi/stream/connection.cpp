@@ -223,6 +223,11 @@ void Connection::look() {
   is_readable_ = true;  // perhaps: receive_direct() finds out
 }
 
+void Connection::expect_end() {
+  last_until_ = Clock::now() + last_bytes_limit;
+  ends_soon_ = true;
+}
+
 void Connection::close_if_unreachable() {
   shima::close_if_unreachable(socket_.get(), node_timeout());
 }

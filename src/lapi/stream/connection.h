@@ -56,7 +56,13 @@ class Connection final : public Stream {
   [[nodiscard]] bool has_ended() const override {
     return has_ended_.load(std::memory_order_seq_cst);
   }
-  [[nodiscard]] bool is_cut() const override { return is_cut_; }
+  [[nodiscard]] bool is_cut() const override { return is_cut_ && !has_last_; }
+  void note_last() override { has_last_ = true; }
+  void expect_end() override;
+  [[nodiscard]] bool awaits_last() const override {
+    return ends_soon_ && !has_ended_ && Clock::now() < last_until_;
+  }
+  [[nodiscard]] bool needs_clock() const override { return awaits_last(); }
   void close_if_unreachable() override;
   [[nodiscard]] std::optional<Clock::duration> unanswered() override;
   void abort() override;
@@ -100,6 +106,9 @@ class Connection final : public Stream {
   std::atomic<bool> has_ended_{false};
   std::atomic<bool> has_closed_{false};
   std::atomic<bool> is_cut_{false};
+  std::atomic<bool> has_last_{false};   // all that the other side has sent has come
+  std::atomic<bool> ends_soon_{false};  // the other task has ended
+  Clock::time_point last_until_;        // set before
 
   std::mutex sending_;
   std::vector<std::byte> gathered_;

@@ -20,6 +20,9 @@ namespace shima::lapi {
   return total;
 }
 
+// How long what a task has sent before it ended may be on its way.
+inline constexpr auto last_bytes_limit = std::chrono::milliseconds(50);
+
 class Stream {
  public:
   explicit Stream(int task) : task_(task) {}
@@ -57,6 +60,8 @@ class Stream {
   [[nodiscard]] virtual bool has_ended() const = 0;
   // After the end: what the other side has sent has not come whole.
   [[nodiscard]] virtual bool is_cut() const = 0;
+  // What the other side has sent has come whole, however the stream ends.
+  virtual void note_last() {}
   // The other task has ended: the stream ends soon too.
   virtual void expect_end() {}
   // What a task has sent that has ended may still come; ends by itself.

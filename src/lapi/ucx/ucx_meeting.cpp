@@ -26,8 +26,6 @@ constexpr std::size_t most_address_bytes = std::size_t{1} << 20;
 constexpr std::byte agrees{1};
 constexpr std::byte declines{2};
 constexpr auto look_interval = std::chrono::microseconds(100);
-// How long what a task has sent before it ended may be on its way.
-constexpr auto last_frames_limit = std::chrono::milliseconds(50);
 // How long a task that leaves waits for the other's verdict.
 constexpr auto verdict_limit = std::chrono::seconds(1);
 // How long the first frame may take; a task on a host that is too busy to answer is not cut off by
@@ -173,7 +171,7 @@ void UcxStream::look_at_connection() {
   if (has_failed_ && !is_complete_) connection_.abort();
   const auto now = Clock::now();
   if (!ends_soon_ && !connection_.has_ended()) return;
-  if (last_until_ == Clock::time_point{}) last_until_ = now + last_frames_limit;
+  if (last_until_ == Clock::time_point{}) last_until_ = now + last_bytes_limit;
   ends_soon_ = true;
   if (is_cut_ || (!is_complete_ && !has_failed_ && now < last_until_)) return;
   is_cut_ = !is_complete_;
@@ -182,6 +180,7 @@ void UcxStream::look_at_connection() {
 
 void UcxStream::expect_end() {
   if (is(State::open)) ends_soon_ = true;
+  if (is(State::plain)) connection_.expect_end();
 }
 
 // Before this task leaves: if the other one has agreed, it expects the last frame. The caller

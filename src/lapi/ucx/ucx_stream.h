@@ -49,7 +49,9 @@ class UcxStream final : public Stream {
   [[nodiscard]] bool has_ended() const override;
   [[nodiscard]] bool is_cut() const override;
   void expect_end() override;
+  void note_last() override { connection_.note_last(); }
   [[nodiscard]] bool awaits_last() const override {
+    if (is(State::plain)) return connection_.awaits_last();
     return ends_soon_ && !is_cut_ && !is_complete_ && is(State::open) && !has_ended_;
   }
   void close_if_unreachable() override { connection_.close_if_unreachable(); }
@@ -64,7 +66,6 @@ class UcxStream final : public Stream {
   void note_failure();
   void note_sending() { sending_count_.fetch_add(1, std::memory_order_seq_cst); }
   void note_sent() { sending_count_.fetch_sub(1, std::memory_order_seq_cst); }
-  [[nodiscard]] bool is_sending() const { return sending_count_.load() > 0; }
 
  private:
   enum class State : std::uint8_t {

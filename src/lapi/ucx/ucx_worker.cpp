@@ -44,6 +44,7 @@ struct UcxCalls {
     std::unique_ptr<UcxChunk> chunk(static_cast<UcxChunk*>(argument));
     UcxWorker& worker = *chunk->worker;
     worker.api_.request_free(request);
+    --worker.sending_count_;
     if (UcxStream* const stream = worker.streams_[static_cast<std::size_t>(chunk->to)]) {
       stream->note_sent();
       if (status != UCS_OK) stream->note_failure();
@@ -180,7 +181,10 @@ Status UcxWorker::open_worker() {
 }
 
 UcxWorker::~UcxWorker() {
-  if (worker_ != nullptr) api_.worker_destroy(worker_);
+  if (worker_ != nullptr) {
+    finish_closing();
+    api_.worker_destroy(worker_);
+  }
   if (context_ != nullptr) api_.cleanup(context_);
 }
 
@@ -193,6 +197,7 @@ bool UcxWorker::drain() {
   constexpr int most_rounds = 64;
   int rounds = 0;
   while (rounds < most_rounds && api_.worker_progress(worker_) != 0) ++rounds;
+  if (!closing_.empty()) free_closed();
   return rounds > 0;
 }
 
@@ -225,23 +230,36 @@ Result<ucp_ep*> UcxWorker::connect(std::span<const std::byte> address, UcxStream
   return endpoint;
 }
 
-// Frames that UCX still has, it gives back while the endpoint is closed.
+// Does not wait for the end: the calling thread may be the one that serves messages. Frames that
+// UCX still has, it gives back meanwhile.
 void UcxWorker::detach(UcxStream& stream, ucp_ep* endpoint) {
   const std::lock_guard hold(lock_);
-  const auto until = Clock::now() + std::chrono::seconds(1);
-  if (endpoint != nullptr) {
-    ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-    param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-    void* const request = api_.ep_close_nbx(endpoint, &param);
-    if (UCS_PTR_IS_PTR(request)) {
-      while (api_.request_check_status(request) == UCS_INPROGRESS && Clock::now() < until)
-        api_.worker_progress(worker_);
-      api_.request_free(request);
-    }
-    while (stream.is_sending() && Clock::now() < until) api_.worker_progress(worker_);
-  }
   streams_[static_cast<std::size_t>(stream.task())] = nullptr;
+  if (endpoint == nullptr) return;
+  closing_.reserve(closing_.size() + 1);
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  void* const request = api_.ep_close_nbx(endpoint, &param);
+  if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
+}
+
+void UcxWorker::finish_closing() {
+  constexpr auto limit = std::chrono::seconds(1);
+  const auto until = Clock::now() + limit;
+  while ((!closing_.empty() || sending_count_ > 0) && Clock::now() < until) {
+    api_.worker_progress(worker_);
+    free_closed();
+  }
+}
+
+// The caller holds the lock.
+void UcxWorker::free_closed() {
+  std::erase_if(closing_, [&](void* request) {
+    if (api_.request_check_status(request) == UCS_INPROGRESS) return false;
+    api_.request_free(request);
+    return true;
+  });
 }
 
 std::unique_ptr<UcxChunk> UcxWorker::make_chunk() {
@@ -278,6 +296,7 @@ bool UcxWorker::send(ucp_ep* endpoint, std::unique_ptr<UcxChunk> chunk) {
                                          chunk->bytes.data(), chunk->len, &param);
   if (UCS_PTR_IS_PTR(request)) {
     streams_[static_cast<std::size_t>(chunk->to)]->note_sending();
+    ++sending_count_;
     std::ignore = chunk.release();  // sent() takes it
     return true;
   }

@@ -90,6 +90,8 @@ class UcxWorker final : public Fabric {
   void read_report();
   [[nodiscard]] bool drain();
   void keep_free(std::unique_ptr<UcxChunk> chunk);
+  void free_closed();
+  void finish_closing();
   friend struct UcxCalls;
 
   const UcxApi& api_;
@@ -104,6 +106,8 @@ class UcxWorker final : public Fabric {
   std::mutex lock_;
   std::vector<UcxStream*> streams_;  // of tasks
   std::vector<std::unique_ptr<UcxChunk>> free_;
+  std::vector<void*> closing_;  // requests to close endpoints
+  std::size_t sending_count_ = 0;
 };
 
 }  // namespace shima::lapi

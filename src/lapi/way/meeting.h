@@ -5,7 +5,8 @@
 // connection for each context. It joins with its number; the place tells it to create the memory of
 // its host or to map it; then the task settles, and all tasks hear of it. The end of the connection
 // without a goodbye is the loss of the task. Two tasks that want to talk connect to each other: the
-// lower one connects, the higher one asks it to.
+// lower one connects, the higher one asks it to. A process may connect before it joins, so that its
+// end is known (early_connection.h).
 #pragma once
 
 #include <array>
@@ -33,7 +34,7 @@ struct TaskNumber {
 };
 
 // Changes with the notices, and with what the tasks send each other.
-inline constexpr std::uint64_t meeting_format = 0x53484d45'45540001;
+inline constexpr std::uint64_t meeting_format = 0x53484d45'45540002;
 
 struct MeetingNotice {
   enum class Kind : std::uint32_t {
@@ -51,6 +52,7 @@ struct MeetingNotice {
     lost,         // to a task: `task`
     mismatch,     // to a task: the tasks do not form one job; `task` and `tasks` contradict others
     refused,      // to a task: it has another format
+    started,      // from a process: it is `task`, and has not joined yet
   };
 
   std::uint64_t format = meeting_format;

@@ -54,8 +54,9 @@ bool MeetingPlace::serve(Server& server, Server::Visitor& visitor) {
   MeetingNotice notice;
   std::memcpy(&notice, visitor.message.data(), sizeof notice);
   if (notice.format != meeting_format) return refuse_format(visitor, notice.format);
-  if (visitor.mark == 0) return notice.kind == Kind::join && join(server, visitor, notice);
-  const auto [number, task] = by_mark_.at(visitor.mark);
+  const auto known = by_mark_.find(visitor.mark);
+  if (known == by_mark_.end()) return serve_started(server, visitor, notice);
+  const auto [number, task] = known->second;
   Context& context = contexts_[number];
   Member& member = context.members.at(task);
   switch (notice.kind) {
@@ -81,6 +82,35 @@ bool MeetingPlace::serve(Server& server, Server::Visitor& visitor) {
   }
 }
 
+// From a process that has not joined.
+bool MeetingPlace::serve_started(Server& server, Server::Visitor& visitor,
+                                 const MeetingNotice& notice) {
+  const auto started = started_.find(visitor.mark);
+  if (notice.kind == Kind::join) {
+    if (started != started_.end()) started_.erase(started);
+    return join(server, visitor, notice);
+  }
+  if (notice.kind == Kind::goodbye && started != started_.end()) {
+    started->second.kind = Kind::left;
+    return true;
+  }
+  if (notice.kind != Kind::started || visitor.mark != 0 || !is_sound(notice)) return false;
+  visitor.mark = ++last_mark_;
+  started_[visitor.mark] = {.kind = Kind::lost, .task = notice.task};
+  return true;
+}
+
+// The connection of a process has ended that has not joined over it. Perhaps another process of the
+// task has joined, or will.
+void MeetingPlace::end_early(Server& server, const MeetingNotice& ended) {
+  for (const auto& [mark, other] : started_)
+    if (other.task == ended.task) return;
+  for (const auto& [number, context] : contexts_)
+    if (context.members.contains(ended.task)) return;
+  ended_[ended.task] = ended;
+  for (auto& [number, context] : contexts_) tell_all(server, context, ended);
+}
+
 bool MeetingPlace::refuse_format(Server::Visitor& visitor, std::uint64_t format) {
   std::ignore = send_notice(visitor.socket.get(), {.kind = Kind::refused});
   if (!std::exchange(has_refused_format_, true))
@@ -95,7 +125,7 @@ bool MeetingPlace::refuse_format(Server::Visitor& visitor, std::uint64_t format)
 bool MeetingPlace::join(Server& server, Server::Visitor& visitor, const MeetingNotice& notice) {
   if (!is_sound(notice)) return false;
   Context& context = contexts_[notice.context];
-  const bool is_known = context.members.contains(notice.task);
+  const bool is_known = context.members.contains(notice.task) || ended_.contains(notice.task);
   if (context.tasks == 0) context.tasks = notice.tasks;
   if (!context.is_mismatched && (is_known || context.tasks != notice.tasks)) {
     context.is_mismatched = true;
@@ -133,6 +163,7 @@ void MeetingPlace::settle(Server& server, Context& context, Member& member,
   if (member.state != Kind::join) return;
   for (const auto& [task, other] : context.members)
     if (other.state != Kind::join) tell(server, member, other.joined);
+  for (const auto& [task, ended] : ended_) tell(server, member, ended);
   member.state = Kind::settled;
   tell_all(server, context, member.joined);
   Host& host = context.hosts[member.host];
@@ -145,6 +176,7 @@ void MeetingPlace::settle(Server& server, Context& context, Member& member,
 
 // A connection has ended.
 void MeetingPlace::end(Server& server, std::uint32_t mark) {
+  if (const auto started = started_.extract(mark)) return end_early(server, started.mapped());
   const auto known = by_mark_.find(mark);
   if (known == by_mark_.end()) return;
   const auto [number, task] = known->second;

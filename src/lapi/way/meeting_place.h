@@ -1,6 +1,7 @@
 // The server at which the tasks of a job over several hosts meet (lapi/way/meeting.h).
 //
-// It knows every task that has joined, for each context. Its thread alone uses what it knows.
+// It knows every task that has joined, for each context, and processes that have not joined yet.
+// Its thread alone uses what it knows.
 #pragma once
 
 #include <map>
@@ -47,6 +48,9 @@ class MeetingPlace {
   [[nodiscard]] Server::Handlers handlers();
   [[nodiscard]] bool serve(Server& server, Server::Visitor& visitor);
   [[nodiscard]] bool refuse_format(Server::Visitor& visitor, std::uint64_t format);
+  [[nodiscard]] bool serve_started(Server& server, Server::Visitor& visitor,
+                                   const MeetingNotice& notice);
+  void end_early(Server& server, const MeetingNotice& ended);
   [[nodiscard]] bool join(Server& server, Server::Visitor& visitor, const MeetingNotice& notice);
   void give_memory(Server& server, Context& context, Member& member);
   void settle(Server& server, Context& context, Member& member, const SharedRef& memory);
@@ -59,6 +63,9 @@ class MeetingPlace {
   std::uint32_t last_mark_ = 0;
   std::map<std::uint32_t, std::pair<int, int>> by_mark_;  // context and task of a connection
   std::map<int, Context> contexts_;
+  // By connection: what others are told if it ends and the task has not joined.
+  std::map<std::uint32_t, MeetingNotice> started_;
+  std::map<int, MeetingNotice> ended_;  // tasks that never join
   std::unique_ptr<Server> server_;
 };
 

@@ -23,6 +23,7 @@ enum class Kind : std::uint8_t {
   fence,      // asks for `done` after all earlier messages
   barrier,    // code: the round
   gather,     // operands[0]: the value of the sender
+  last,       // nothing follows in this stream
 };
 
 // Flags of a put.
@@ -112,6 +113,7 @@ inline constexpr std::uint8_t most_barrier_rounds = 32;
     case Kind::done:
     case Kind::fence:
     case Kind::gather:
+    case Kind::last:
       return !has_header && !has_data;
   }
   return false;

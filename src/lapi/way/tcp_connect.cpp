@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/quiet_thread.h"
 #include "lapi/stream/connection.h"
+#include "lapi/way/early_connection.h"
 #include "lapi/way/message.h"
 #include "lapi/way/tcp_transport.h"
 #include "net/own_socket.h"
@@ -60,7 +61,8 @@ void TcpTransport::choose_carrier(Carrier carrier) {
 }
 
 Status TcpTransport::meet(const ServiceAddress& place) {
-  auto reached = connect_to(place, endpoint_timeout);  // the next endpoint may be the right one
+  Result<UniqueFd> reached = take_early_connection();
+  if (!*reached) reached = connect_to(place, endpoint_timeout);  // the next may be the right one
   if (!reached) reached = connect_to(place, meeting_timeout);
   if (!reached)
     return fail(Code::bad_handle,
@@ -258,21 +260,26 @@ void TcpTransport::send_all_gathered() {
   }
 }
 
-// What the kernel has is looked at only when no thread receives any more.
+// What the kernel has is looked at only when no thread receives any more. All streams are looked at
+// in each round, which drops what arrives: a task that does not receive may not stop the others.
 void TcpTransport::wait_until_delivered(std::chrono::seconds limit, bool also_by_kernel) {
   const auto until = Clock::now() + limit;
-  for (std::size_t i = 0; i < open_count_.load(); ++i) {
-    Stream& stream = *open_[i].load();
-    if (stream.is_kernels() && !also_by_kernel) continue;
-    while (!peer(stream.task()).is_lost && !stream.is_delivered() && Clock::now() < until)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (also_by_kernel && !stream.is_kernels() && !peer(stream.task()).is_lost &&
-        !stream.is_delivered())
+  std::vector<Stream*> late;
+  do {
+    if (!late.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    late.clear();
+    for (std::size_t i = 0; i < open_count_.load(); ++i) {
+      Stream& stream = *open_[i].load();
+      if (stream.is_kernels() && !also_by_kernel) continue;
+      if (!peer(stream.task()).is_lost && !stream.is_delivered()) late.push_back(&stream);
+    }
+  } while (!late.empty() && Clock::now() < until);
+  for (const Stream* stream : late)
+    if (also_by_kernel && !stream->is_kernels())
       log(LogLevel::error,
           "LAPI: task {} has not received the last messages for {} s; what UCX still has is "
           "dropped",
-          stream.task(), limit.count());
-  }
+          stream->task(), limit.count());
 }
 
 void TcpTransport::show_left() {

@@ -182,15 +182,21 @@ void TcpTransport::lose_all(bool connected) {
     if (task != number_.task && (connected || connection(task) == nullptr)) lose(task);
 }
 
+// What the task has sent before comes first; tick() looks for its end.
 void TcpTransport::lose(int task) {
   Peer& there = peer(task);
-  if (there.is_told || (there.shown == Standing::left && standing(task) != Standing::lost)) return;
-  there.is_told = true;
-  if (Stream* stream = connection(task)) {
-    stream->expect_end();
-    if (stream->awaits_last()) has_clock_ = true;
-  }
+  if (there.is_known_lost || (there.shown == Standing::left && standing(task) != Standing::lost))
+    return;
+  there.is_known_lost = true;
+  Stream* const stream = connection(task);
+  if (stream != nullptr) stream->expect_end();
   there.is_lost.store(true, std::memory_order_seq_cst);
+  if (stream == nullptr || !stream->awaits_last()) return tell_loss(task);
+  has_clock_ = true;
+}
+
+void TcpTransport::tell_loss(int task) {
+  if (std::exchange(peer(task).is_told, true)) return;
   changed();
   events_.on_lost(task);
 }
@@ -201,14 +207,16 @@ void TcpTransport::tick() {
   bool waits = false;
   for (std::size_t i = 0; i < open_count_.load(); ++i) {
     Stream& stream = *open_[i].load();
-    if (!stream.needs_clock()) continue;
-    stream.tick();
-    wake_sleeper();  // what this thread has taken from a fabric wakes no other
-    if (stream.has_ended()) note_end(stream.task());
-    if (stream.needs_clock())
-      waits = true;
-    else
-      changed();
+    if (stream.needs_clock()) {
+      stream.tick();
+      wake_sleeper();  // what this thread has taken from a fabric wakes no other
+      if (stream.has_ended()) note_end(stream.task());
+      if (stream.needs_clock())
+        waits = true;
+      else
+        changed();
+    }
+    if (peer(stream.task()).is_known_lost && !stream.awaits_last()) tell_loss(stream.task());
   }
   if (waits) has_clock_ = true;
 }
@@ -253,7 +261,7 @@ void TcpTransport::check_ends() {
   has_ends_ = false;  // note_end() may set it from now on
   for (int task = 0; task < number_.tasks; ++task) {
     Peer& there = peer(task);
-    if (!there.end_seen || there.is_told) continue;
+    if (!there.end_seen || there.is_known_lost) continue;
     if (there.shown == Standing::left) {
       lose_if_cut(task);
       continue;

@@ -83,6 +83,16 @@ class TcpTransport : public Transport {
   [[nodiscard]] Standing standing(int task) override;
   [[nodiscard]] std::uint64_t meetings(int task) override { return peer(task).meetings; }
   void give_up(int task) override;
+  void stop_receiving(int task) override {
+    if (Stream* stream = connection(task)) stream->abort();
+  }
+  [[nodiscard]] bool wants_last(int task) override {
+    const Stream* stream = connection(task);
+    return stream != nullptr && stream->is_kernels() && !stream->has_closed();
+  }
+  void note_last(int task) override {
+    if (Stream* stream = connection(task)) stream->note_last();
+  }
   [[nodiscard]] std::size_t push(int task, std::span<const iovec> pieces) override;
   [[nodiscard]] bool has_room(int task) override;
   void notify(int) override {}
@@ -104,7 +114,8 @@ class TcpTransport : public Transport {
     std::atomic<std::uint64_t> meetings{0};
     std::atomic<Stream*> connection{nullptr};
     std::unique_ptr<Stream> owned;
-    bool is_told = false;        // these are the thread's: that the task is lost
+    bool is_known_lost = false;  // these are the thread's
+    bool is_told = false;        // that the task is lost
     Clock::time_point ended_at;  // when it has heard of the end
   };
 
@@ -140,8 +151,10 @@ class TcpTransport : public Transport {
   void tell_place(const MeetingNotice& notice);
   void send_all_gathered();
   void wait_until_delivered(std::chrono::seconds limit, bool also_by_kernel);
+  // Not if its task has left: then nothing finds out whether there is room again.
   [[nodiscard]] bool is_unsent(const Stream& stream) {
-    return stream.has_gathered() && !stream.has_closed() && !peer(stream.task()).is_lost;
+    return stream.has_gathered() && !stream.has_closed() && !stream.has_ended() &&
+           !peer(stream.task()).is_lost;
   }
 
   // The thread (tcp_thread.cpp).
@@ -162,6 +175,7 @@ class TcpTransport : public Transport {
   void heed_left(const MeetingNotice& notice);
   void heed_lost_place();
   void lose(int task);
+  void tell_loss(int task);
   void lose_all(bool connected);
   void check_ends();
   void lose_if_cut(int task);

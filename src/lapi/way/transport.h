@@ -42,6 +42,13 @@ class Transport {
   [[nodiscard]] virtual std::uint64_t meetings(int task) = 0;
   // Treats a task as lost that has sent what no task sends.
   virtual void give_up(int task) = 0;
+  // Receives nothing more from a task that is lost.
+  virtual void stop_receiving(int) {}
+  // Whether a last message shall tell the task that all has arrived: the end of the stream may not
+  // reach it.
+  [[nodiscard]] virtual bool wants_last(int) { return false; }
+  // The last message of a task has arrived.
+  virtual void note_last(int) {}
   // Sends as much as the stream takes at present; the caller's threads take turns. After a partial
   // one the own bell rings when there is room again.
   [[nodiscard]] virtual std::size_t push(int task, std::span<const iovec> pieces) = 0;

@@ -1,4 +1,5 @@
-// Gives a program that a launcher has started on another host the same address layout as the tasks
+// What the library does before main() in a job over hosts. It connects to the meeting place, and
+// gives a program that a launcher has started on another host the same address layout as the tasks
 // on the first: programs of LAPI send addresses of functions and static variables to other tasks.
 //
 // `shima run --lapi` turns address randomization off for itself, which processes inherit, but not
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "lapi/way/early_connection.h"
 #include "lapi/way/job_memory.h"
 
 namespace {
@@ -46,9 +48,7 @@ bool is_linked_with_program() {
   return found;
 }
 
-__attribute__((constructor)) void keep_addresses(int, char** argv, char** environment) {
-  const char* job = std::getenv(shima::lapi::job_variable);
-  if (job == nullptr || !std::string_view(job).starts_with("meet=")) return;
+void keep_addresses(char** argv, char** environment) {
   const int now = ::personality(0xffffffff);
   if (now < 0 || (now & ADDR_NO_RANDOMIZE) != 0 || !is_linked_with_program()) return;
   std::array<char, 4096> path{};
@@ -56,5 +56,14 @@ __attribute__((constructor)) void keep_addresses(int, char** argv, char** enviro
   if (::personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) < 0) return;
   ::execve(path.data(), argv, environment);
 }
+
+__attribute__((constructor)) void start(int, char** argv, char** environment) {
+  const char* job = std::getenv(shima::lapi::job_variable);
+  if (job == nullptr || !std::string_view(job).starts_with("meet=")) return;
+  keep_addresses(argv, environment);
+  shima::lapi::connect_early();
+}
+
+__attribute__((destructor)) void end() { shima::lapi::leave_early(); }
 
 }  // namespace
