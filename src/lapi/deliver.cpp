@@ -91,6 +91,8 @@ bool Engine::receive_data(int task, Arrival& arrival) {
 // Decides where the data of a message goes.
 void Engine::begin(int task, Arrival& arrival) {
   const Message& head = arrival.head;
+  arrival.left_bytes = 0;
+  if (head.kind != Kind::active && bytes_behind(head) == 0) return;
   Pieces into(std::vector<Piece>{});
   arrival.packet.clear();
   if (head.kind == Kind::active && (head.flags & data_by_address) != 0)

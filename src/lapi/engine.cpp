@@ -211,8 +211,8 @@ Status Engine::wait(Ready ready, Judge judge) {
   const Attendance here(*this);
   constexpr int spins = 4000;
   const int yields = sleeps_at_once_ ? 1 : 3;
-  const bool may_spin = this->may_spin();
-  for (int i = 0; may_spin && i < spins; ++i) {
+  constexpr int between_looks = 64;
+  for (int i = 0; i < spins && (i % between_looks != 0 || may_spin()); ++i) {
     if (poll()) i = 0;
     if (ready()) return {};
     relax_core();

@@ -146,8 +146,10 @@ class Engine {
   void note_loop();
   void note_polling();
   [[nodiscard]] bool is_polled();
-  // Whether each task of this node has a core to wait on.
-  [[nodiscard]] bool may_spin() { return !sleeps_at_once_ && ways_->tasks_here() <= cores_; }
+  // Whether each task of this node has a core to wait on, and this one is on its own.
+  [[nodiscard]] bool may_spin() {
+    return !sleeps_at_once_ && ways_->tasks_here() <= cores_ && !ways_->shares_core();
+  }
 
   // Sending (operate.cpp).
   [[nodiscard]] Status check_target(int task);

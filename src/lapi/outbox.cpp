@@ -39,7 +39,8 @@ bool Outbox::send(Transport& way, int task, const Message& head, std::span<const
   const bool is_sent = waiting_.empty() && sending.push(way, task);
   if (!is_sent) keep(sending, data, copy_data, sent);
   // Counted last: another thread's fence that covers it shall come after it.
-  if (is_fenced(head.kind)) to_fence_.fetch_add(1, std::memory_order_seq_cst);
+  if (is_fenced(head.kind))
+    to_fence_.store(to_fence_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   return is_sent;
 }
 

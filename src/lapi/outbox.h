@@ -51,7 +51,7 @@ class Outbox {
   // Whether what waits makes the counter grow once it has been sent.
   [[nodiscard]] bool names(const lapi_cntr_t& counter);
   // How many messages that a fence waits for are in the stream or here.
-  [[nodiscard]] std::uint64_t to_fence() const { return to_fence_.load(std::memory_order_seq_cst); }
+  [[nodiscard]] std::uint64_t to_fence() const { return to_fence_.load(std::memory_order_acquire); }
 
  private:
   struct Waiting {
@@ -66,7 +66,7 @@ class Outbox {
   std::mutex mutex_;
   std::deque<Waiting> waiting_;
   std::atomic<std::size_t> length_{0};
-  std::atomic<std::uint64_t> to_fence_{0};
+  std::atomic<std::uint64_t> to_fence_{0};  // grows under mutex_
 };
 
 }  // namespace shima::lapi

@@ -11,7 +11,7 @@ here=$SHIMA_SOURCE_DIR/tests/lapi
 flags=(-g -O1 -Wall -Wextra -Werror -I"$SHIMA_SOURCE_DIR/include" -L"$SHIMA_BUILD_DIR/lib" "-Wl,-rpath,$SHIMA_BUILD_DIR/lib")
 [ -z "$SHIMA_SANITIZE" ] || flags+=("-fsanitize=${SHIMA_SANITIZE//+/,}")
 library=-llapi
-for program in transfers messages progress loss terms; do
+for program in transfers messages progress loss terms one_core; do
   cc -std=gnu11 "$here/$program.c" -o $program "${flags[@]}" $library
   library=-llapi_r
 done
@@ -28,6 +28,7 @@ run_all() {
   done
   expect_status 0 "terms $what" "$SHIMA" run --lapi "$@" -n 2 ./terms
   [ -n "$SHIMA_SANITIZE" ] || expect_status 0 "progress $what" "$SHIMA" run --lapi "$@" -n 3 ./progress
+  [ -n "$SHIMA_SANITIZE" ] || expect_status 0 "one core $what" "$SHIMA" run --lapi "$@" -n 2 ./one_core
   for where in computing sleeping waiting handler; do
     for tasks in 2 3; do
       expect_status 137 "loss $where $what -n $tasks" "$SHIMA" run --lapi "$@" -n $tasks ./loss $where

@@ -47,10 +47,6 @@ std::size_t JobMemory::region_bytes(int tasks) {
   return (bytes + head_bytes - 1) / head_bytes * head_bytes;
 }
 
-std::atomic<std::uint32_t>& JobMemory::changes() const {
-  return *reinterpret_cast<std::atomic<std::uint32_t>*>(region_.data());
-}
-
 Mailbox& JobMemory::mailbox(int task) const {
   return reinterpret_cast<Mailbox*>(region_.data() + 64)[task];
 }

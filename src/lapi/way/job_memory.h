@@ -33,8 +33,9 @@ struct alignas(64) Mailbox {
   SpacePlace place;
   std::atomic<std::uint64_t> meetings{0};
   std::uint64_t nonce = 0;
-  std::uint64_t nonce_address = 0;  // where the task has the nonce
-  alignas(64) Bell bell;            // changes more often
+  std::uint64_t nonce_address = 0;     // where the task has the nonce
+  std::atomic<std::uint32_t> core{0};  // 1 + that of the thread which polled last
+  alignas(64) Bell bell;               // changes more often
 };
 
 // A region of one context.
@@ -48,7 +49,9 @@ class JobMemory {
   [[nodiscard]] Mailbox& mailbox(int task) const;
   [[nodiscard]] ByteRing& ring(int from, int to) const;
   // Grows whenever a mailbox's standing changes.
-  [[nodiscard]] std::atomic<std::uint32_t>& changes() const;
+  [[nodiscard]] std::atomic<std::uint32_t>& changes() const {
+    return *reinterpret_cast<std::atomic<std::uint32_t>*>(region_.data());
+  }
   // Changes the standing of a task and wakes all.
   void change(int task, Standing standing) const;
   // For the launcher: the process of a task has ended. If it has not joined, it never will: it is

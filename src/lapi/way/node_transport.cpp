@@ -1,6 +1,7 @@
 #include "lapi/way/node_transport.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -29,7 +30,14 @@ NodeTransport::NodeTransport(const JobMemory& memory, int task, const NodeOption
     : memory_(memory),
       task_(task),
       options_(options),
-      peers_(static_cast<std::size_t>(memory.tasks())) {}
+      peers_(static_cast<std::size_t>(memory.tasks())) {
+  for (int other = 0; other < memory.tasks(); ++other) {
+    Peer& made = peer(other);
+    made.mailbox = &memory.mailbox(other);
+    made.to = &memory.ring(task, other);
+    made.from = &memory.ring(other, task);
+  }
+}
 
 Result<std::unique_ptr<NodeTransport>> NodeTransport::join(const JobMemory& memory, int task,
                                                            const NodeOptions& options) {
@@ -65,6 +73,7 @@ void NodeTransport::leave() {
 }
 
 void NodeTransport::show_left() {
+  peer(task_).mailbox->core.store(0, std::memory_order_relaxed);
   if (memory_.mailbox(task_).standing.load() == static_cast<std::uint32_t>(Standing::running))
     memory_.change(task_, Standing::left);
 }
@@ -72,20 +81,29 @@ void NodeTransport::show_left() {
 void NodeTransport::give_up(int task) {
   log(LogLevel::error, "LAPI: task {} has sent a message that is malformed; it is ignored from now",
       task);
-  peers_[static_cast<std::size_t>(task)].broken = true;
+  peer(task).broken = true;
   look_again();
 }
 
+bool NodeTransport::shares_core() {
+  const auto own = static_cast<std::uint32_t>(::sched_getcpu()) + 1;
+  std::atomic<std::uint32_t>& shown = peer(task_).mailbox->core;
+  if (shown.load(std::memory_order_relaxed) != own) shown.store(own, std::memory_order_relaxed);
+  return std::ranges::any_of(peers_, [&](const Peer& other) {
+    return &other.mailbox->core != &shown &&
+           other.mailbox->core.load(std::memory_order_relaxed) == own;
+  });
+}
+
 Standing NodeTransport::standing(int task) {
-  const auto shown =
-      static_cast<Standing>(memory_.mailbox(task).standing.load(std::memory_order_seq_cst));
-  const Peer& peer = peers_[static_cast<std::size_t>(task)];
-  const bool lost = peer.lost.load(std::memory_order_seq_cst) || peer.broken.load();
+  const Peer& other = peer(task);
+  const auto shown = static_cast<Standing>(other.mailbox->standing.load(std::memory_order_seq_cst));
+  const bool lost = other.lost.load(std::memory_order_seq_cst) || other.broken.load();
   return lost && shown != Standing::left ? Standing::lost : shown;
 }
 
 std::size_t NodeTransport::push(int task, std::span<const iovec> pieces) {
-  ByteRing& ring = memory_.ring(task_, task);
+  ByteRing& ring = *peer(task).to;
   const std::size_t sent = ring.write(pieces);
   // Full, or there has been room only for a part: then the caller tries the rest.
   if (sent == 0 && ring.ask_for_room()) return ring.write(pieces);
@@ -93,14 +111,14 @@ std::size_t NodeTransport::push(int task, std::span<const iovec> pieces) {
 }
 
 std::size_t NodeTransport::pull(int task, std::span<const iovec> pieces) {
-  ByteRing& ring = memory_.ring(task, task_);
+  ByteRing& ring = *peer(task).from;
   const std::size_t taken = ring.read(pieces);
-  if (taken > 0 && ring.take_request()) memory_.mailbox(task).bell.ring();
+  if (taken > 0 && ring.take_request()) peer(task).mailbox->bell.ring();
   return taken;
 }
 
 Reach NodeTransport::reach(int task) {
-  std::atomic<int>& known = peers_[static_cast<std::size_t>(task)].reach;
+  std::atomic<int>& known = peer(task).reach;
   if (const int value = known.load(std::memory_order_acquire); value >= 0)
     return static_cast<Reach>(value);
   if (standing(task) != Standing::running) return Reach::none;

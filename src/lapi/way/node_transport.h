@@ -44,29 +44,35 @@ class NodeTransport : public Transport {
   // Grows whenever a task appears or leaves.
   [[nodiscard]] std::uint32_t changes() const { return memory_.changes().load(); }
 
+  // Whether another task has polled last on the core of the calling thread, which polls. Then each
+  // would take the core from the other until the kernel moves one.
+  [[nodiscard]] bool shares_core();
   // Whether a task has appeared in the memory.
   [[nodiscard]] bool is_shown(int task) const {
-    return memory_.mailbox(task).standing.load(std::memory_order_seq_cst) != 0;
+    return peer(task).mailbox->standing.load(std::memory_order_seq_cst) != 0;
   }
-  [[nodiscard]] Bell& bell() { return memory_.mailbox(task_).bell; }
+  [[nodiscard]] Bell& bell() { return peer(task_).mailbox->bell; }
 
   [[nodiscard]] Standing standing(int task) override;
   [[nodiscard]] std::uint64_t meetings(int task) override { return memory_.mailbox(task).meetings; }
   void give_up(int task) override;
   [[nodiscard]] std::size_t push(int task, std::span<const iovec> pieces) override;
-  [[nodiscard]] bool has_room(int task) override { return memory_.ring(task_, task).has_room(); }
-  void notify(int task) override { memory_.mailbox(task).bell.ring(); }
+  [[nodiscard]] bool has_room(int task) override { return peer(task).to->has_room(); }
+  void notify(int task) override { peer(task).mailbox->bell.ring(); }
   [[nodiscard]] std::size_t pull(int task, std::span<const iovec> pieces) override;
   [[nodiscard]] bool has_data(int task) override {
-    return memory_.ring(task, task_).has_data() && !peers_[static_cast<std::size_t>(task)].broken;
+    return peer(task).from->has_data() && !peer(task).broken;
   }
   [[nodiscard]] Reach reach(int task) override;
   [[nodiscard]] Status copy(int task, Direction direction, std::span<const Piece> here,
                             std::span<const Piece> there) override;
-  void wake_waiters(int task) override { memory_.mailbox(task).bell.attendants.wake(); }
+  void wake_waiters(int task) override { peer(task).mailbox->bell.attendants.wake(); }
 
  private:
   struct Peer {
+    Mailbox* mailbox = nullptr;
+    ByteRing* to = nullptr;    // this task writes
+    ByteRing* from = nullptr;  // this task reads
     std::atomic<bool> lost{false};
     std::atomic<bool> broken{false};  // nothing more is read from it
     std::atomic<int> reach{-1};       // -1: not known yet
@@ -75,6 +81,8 @@ class NodeTransport : public Transport {
   };
 
   NodeTransport(const JobMemory& memory, int task, const NodeOptions& options);
+  [[nodiscard]] Peer& peer(int task) { return peers_[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] const Peer& peer(int task) const { return peers_[static_cast<std::size_t>(task)]; }
   [[nodiscard]] Status appear();
   [[nodiscard]] Reach find_reach(int task);
   void run();

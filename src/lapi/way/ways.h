@@ -63,6 +63,8 @@ class Ways {
   [[nodiscard]] bool polls_sockets() const { return far_ && !far_->is_polled_cheaply(); }
   // How many tasks compete for the cores of this node, as far as that is known.
   [[nodiscard]] int tasks_here();
+  // Whether another task of this node has polled last on the core of the calling thread.
+  [[nodiscard]] bool shares_core() { return near_->shares_core(); }
   // Grows whenever a task appears or leaves.
   [[nodiscard]] std::uint32_t changes() const {
     return near_->changes() + (far_ ? far_->changes() : 0);
