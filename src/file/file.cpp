@@ -2,7 +2,8 @@
 //
 // All members compare their requests, open the file, and agree on the outcome. If the file must not
 // exist yet, or is to be striped, the first member creates it before the others open it. The joined
-// requests determine which of these steps take place.
+// requests determine which of these steps take place. No member touches the file before all have
+// come: one may remove an old file of this name before it opens the new one.
 #include "file/file.h"
 
 #include <fmt/format.h>
@@ -149,7 +150,7 @@ Result<LogicalFile> take_step(const Result<Agreed>& agreed, Step step) {
 }  // namespace
 
 Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> owner,
-                                         const Result<OpenRequest>& request) {
+                                         const Result<OpenRequest>& request, Prepare prepare) {
   Channel& channel = *owner;
   const auto mine = caught([&] { return post_of(channel, request); });
   constexpr auto join_facts = [](const OpenFacts& a, const OpenFacts& b) { return join(a, b); };
@@ -177,8 +178,11 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> owner,
     SHIMA_TRY(status_of(file));
     SHIMA_TRY(status_of(caches));
     const bool may_help = channel.size() == 1 && usable_cores() > 1;
-    return std::make_unique<JointFile>(channel, *std::move(file), agreed->request,
-                                       JointFile::Facts{agreed->wants_stats, *caches, may_help});
+    auto made =
+        std::make_unique<JointFile>(channel, *std::move(file), agreed->request,
+                                    JointFile::Facts{agreed->wants_stats, *caches, may_help});
+    SHIMA_TRY(prepare(*made));
+    return made;
   });
   SHIMA_TRY(agree_on(channel, status_of(joint), "opening", request->path));
   (*joint)->own(std::move(owner));

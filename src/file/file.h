@@ -55,10 +55,13 @@ class File {
  public:
   virtual ~File() = default;
 
+  // What a member does with the file that it has opened, before all learn whether all have.
+  using Prepare = FunctionRef<Status(File&)>;
   // Opens a file together with the other members of `channel`. Collective; a member whose request
-  // is an error takes part, and then all members fail with the same code.
+  // or preparation is an error takes part, and then all members fail with the same code.
   [[nodiscard]] static Result<std::unique_ptr<File>> open(std::unique_ptr<Channel> channel,
-                                                          const Result<OpenRequest>& request);
+                                                          const Result<OpenRequest>& request,
+                                                          Prepare prepare);
 
   // Moves the bytes of one member. Blocks; local; returns the data bytes moved (a read stops at the
   // end of the file). Thread-safe against other calls on the same file.
@@ -90,9 +93,6 @@ class File {
   // Atomic mode: every access excludes those that it overlaps. Collective; the same on all.
   [[nodiscard]] virtual Status set_atomicity(bool atomic) = 0;
   [[nodiscard]] virtual bool atomicity() const = 0;
-  // Collective; a barrier that returns the worst of the members' own statuses: for calls that move
-  // no data but must agree on errors.
-  [[nodiscard]] virtual Status agree(const Status& mine) = 0;
   // Collective; reports errors that the disk reported late.
   [[nodiscard]] virtual Status sync() = 0;
   // Collective; afterwards only the destructor may be called. `stats` is appended to the job's

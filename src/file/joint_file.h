@@ -54,9 +54,6 @@ class JointFile final : public File {
                            FunctionRef<Status()> action) override;
   Status set_atomicity(bool atomic) override;
   bool atomicity() const override { return atomic_; }
-  Status agree(const Status& mine) override {
-    return agree_on(*channel_, mine, "opening", request_.path);
-  }
   Status sync() override;
   Status close() override;
 

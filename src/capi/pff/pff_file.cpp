@@ -61,7 +61,8 @@ Status open(const Opening& opening, Result<std::unique_ptr<Channel>> channel, bo
     return handle;
   });
   if (!made && request) request = std::unexpected(made.error());
-  SHIMA_TRY_ASSIGN(auto opened, File::open(*std::move(channel), request));
+  const auto nothing_more = [](File&) { return Status{}; };
+  SHIMA_TRY_ASSIGN(auto opened, File::open(*std::move(channel), request, nothing_more));
   (*made)->file = std::move(opened);
   (*made)->in_set = in_set;
   *file = made->release();

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "base/log.h"
 #include "mpiio/comm/communicator.h"
@@ -61,37 +63,56 @@ bool is_intracommunicator(MPI_Comm comm) {
 
 // Both pointers of a file in append mode start at its end. No rank may write before all ranks have
 // read the size.
-Status look_for_end(OpenFile& file) {
-  SHIMA_TRY_ASSIGN(const FileOffset size, file.file().size());
-  if (SharedPointer* const shared = file.file().shared_pointer()) shared->prepare(size.value);
-  file.set_position(ViewOffset{size.value});
+Status look_for_end(File& file, OpenFile& opened) {
+  SHIMA_TRY_ASSIGN(const FileOffset size, file.size());
+  if (SharedPointer* const shared = file.shared_pointer()) shared->prepare(size.value);
+  opened.set_position(ViewOffset{size.value});
   return {};
 }
 
-// Creates all that this rank still lacks, before all ranks agree that the file is open.
-Status open(MPI_Comm comm, const Result<OpenRequest>& request, int amode, MPI_File* fh) {
-  int size = 0;
-  PMPI_Comm_size(comm, &size);
-  ProgressHold progress(size);
-  SHIMA_TRY_ASSIGN(auto channel, make_channel(comm));
-  SHIMA_TRY_ASSIGN(auto file, File::open(std::move(channel), request));
-  File& meeting = *file;
-  std::unique_ptr<OpenFile> opened;
-  MPI_File handle = MPI_FILE_NULL;
-  const Status mine = caught([&]() -> Status {
-    opened = std::make_unique<OpenFile>(file, comm, amode, progress);
-    if (request->mode.append) SHIMA_TRY(look_for_end(*opened));
-    handle = register_open_file(opened);
-    return {};
-  });
-  const Status all = meeting.agree(mine);
-  if (!all) {
-    if (handle != MPI_FILE_NULL) unregister_open_file(handle).reset();
-    return all;
+// A file that this rank opens: all that it needs exists before all ranks agree that it is open.
+class Opening {
+ public:
+  Opening(MPI_Comm comm, int amode) : comm_(comm), amode_(amode) {
+    int size = 0;
+    PMPI_Comm_size(comm, &size);
+    progress_ = ProgressHold(size);
   }
-  SharedPointer* const shared = meeting.shared_pointer();
-  if (request->mode.append && shared != nullptr) shared->commit();
-  *fh = handle;
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+  ~Opening() {
+    if (handle_ != MPI_FILE_NULL) unregister_open_file(handle_).reset();
+  }
+
+  [[nodiscard]] Status prepare(File& file) {
+    auto opened = std::make_unique<OpenFile>(file.mode(), comm_, amode_, progress_);
+    if (file.mode().append) SHIMA_TRY(look_for_end(file, *opened));
+    opened_ = opened.get();
+    handle_ = register_open_file(opened);
+    return {};
+  }
+
+  [[nodiscard]] MPI_File complete(std::unique_ptr<File> file) {
+    SharedPointer* const shared = file->shared_pointer();
+    if (file->mode().append && shared != nullptr) shared->commit();
+    opened_->own(std::move(file));
+    return std::exchange(handle_, MPI_FILE_NULL);
+  }
+
+ private:
+  MPI_Comm comm_;
+  int amode_;
+  ProgressHold progress_;
+  OpenFile* opened_ = nullptr;  // owned by the registry
+  MPI_File handle_ = MPI_FILE_NULL;
+};
+
+Status open(MPI_Comm comm, const Result<OpenRequest>& request, int amode, MPI_File* fh) {
+  Opening opening(comm, amode);
+  SHIMA_TRY_ASSIGN(auto channel, make_channel(comm));
+  const auto prepare = [&](File& file) { return opening.prepare(file); };
+  SHIMA_TRY_ASSIGN(auto file, File::open(std::move(channel), request, prepare));
+  *fh = opening.complete(std::move(file));
   return {};
 }
 

@@ -14,14 +14,10 @@ std::shared_ptr<const View> byte_view() {
 
 }  // namespace
 
-OpenFile::OpenFile(std::unique_ptr<File>& file, MPI_Comm comm, int amode, ProgressHold& progress)
-    : amode_(amode),
-      mode_(file->mode()),
-      view_(byte_view()),
-      error_handler_(default_error_handler()) {
+OpenFile::OpenFile(const AccessMode& mode, MPI_Comm comm, int amode, ProgressHold& progress)
+    : amode_(amode), mode_(mode), view_(byte_view()), error_handler_(default_error_handler()) {
   together_.make_reserve();
   PMPI_Comm_group(comm, &group_);
-  file_ = std::move(file);
   progress_ = std::move(progress);
 }
 

@@ -27,12 +27,13 @@ namespace shima {
 
 class OpenFile {
  public:
-  // Takes ownership of `file` and `progress`, unless it throws.
-  OpenFile(std::unique_ptr<File>& file, MPI_Comm comm, int amode, ProgressHold& progress);
+  // Without a file yet. Takes ownership of `progress`, unless it throws.
+  OpenFile(const AccessMode& mode, MPI_Comm comm, int amode, ProgressHold& progress);
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
 
+  void own(std::unique_ptr<File> file) noexcept { file_ = std::move(file); }
   [[nodiscard]] File& file() { return *file_; }
   [[nodiscard]] int amode() const { return amode_; }
   [[nodiscard]] const AccessMode& mode() const { return mode_; }
