@@ -1,6 +1,7 @@
 # Further files of `make install`, besides the command and the builds: public headers, man
-# pages, a pkg-config file and a CMake package.  All paths are relative to the file itself, so
-# the tree may be moved.
+# pages, a pkg-config file, a CMake package and units for systemd.  All paths are relative to the file
+# itself, so the tree may be moved; only the units, which systemd requires to have absolute ones, would
+# have to be adapted.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -21,6 +22,12 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/shimaConfigVersion.cmake CO
 install(EXPORT shima_c_libraries NAMESPACE shima:: FILE shimaLibraries.cmake DESTINATION ${package_dir})
 install(FILES ${CMAKE_BINARY_DIR}/shimaConfig.cmake ${CMAKE_BINARY_DIR}/shimaConfigVersion.cmake
         DESTINATION ${package_dir})
+
+foreach(unit shima-iod.service shima-iod@.service)
+  install(CODE "set(bindir \"\${CMAKE_INSTALL_PREFIX}/bin\")
+    configure_file(${CMAKE_SOURCE_DIR}/cmake/package/${unit}.in ${CMAKE_BINARY_DIR}/${unit} @ONLY)")
+  install(FILES ${CMAKE_BINARY_DIR}/${unit} DESTINATION lib/systemd/system)
+endforeach()
 
 # The Python package, where the system's python3 looks for it if the prefix is its own or /usr/local.
 find_program(SHIMA_PYTHON python3)

@@ -44,7 +44,8 @@ class IodWorld : public StripedWorld {
     const std::string name(1, static_cast<char>('a' + index));
     return {.listen = {"127.0.0.1", ports_[index]},
             .targets = {{name, path("target-" + name)}},
-            .key_file = path("key")};
+            .key_file = path("key"),
+            .keys_file = {}};
   }
   // At the same port as before.
   void start(std::size_t index) {

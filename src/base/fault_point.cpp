@@ -53,6 +53,9 @@ std::optional<std::uint64_t> rank_in_job() {
   return task_of_lapi_job();
 }
 
+// Phases of I/O nodes, which have no rank.
+bool is_of_node(std::size_t phase) { return fault_phase_names[phase].starts_with("iod."); }
+
 struct Armed {
   std::size_t phase;
   std::uint64_t nth;
@@ -67,7 +70,7 @@ std::deque<Armed>& armed() {
     if (faults == nullptr) return found;
     const auto rank = rank_in_job();
     for (const std::string_view fault : split_fault(faults, ','))
-      if (const auto kill = parse(fault); kill && rank == kill->rank)
+      if (const auto kill = parse(fault); kill && (rank == kill->rank || is_of_node(kill->phase)))
         found->emplace_back(kill->phase, kill->nth);
     return found;
   }();

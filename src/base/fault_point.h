@@ -49,10 +49,14 @@ enum class FaultPhase : std::uint8_t {
   lapi_barrier,     // in a round of LAPI_Gfence: the own message is sent
   lapi_gather,      // LAPI_Address_init: the own value is sent
   lapi_term,        // LAPI_Term: all is sent; the other tasks do not know that this one leaves
+  // In an I/O node, whatever the rank of the fault is:
+  iod_received,  // a request has been received
+  iod_write,     // before a run of a request is written
+  iod_executed,  // a request has been executed; the client does not know
 };
 
 // Their names in SHIMA_FAULT, in the order of the enumeration.
-inline constexpr std::array<std::string_view, 35> fault_phase_names{
+inline constexpr std::array<std::string_view, 38> fault_phase_names{
     "open.enter",    "open.introduced",
     "open.made",     "open.joined",
     "open.agree",    "view",
@@ -70,7 +74,8 @@ inline constexpr std::array<std::string_view, 35> fault_phase_names{
     "lapi.meet",     "lapi.shown",
     "lapi.part",     "lapi.fence",
     "lapi.barrier",  "lapi.gather",
-    "lapi.term"};
+    "lapi.term",     "iod.received",
+    "iod.write",     "iod.executed"};
 
 // The parts of a SHIMA_FAULT, and of one fault in it.
 [[nodiscard]] std::vector<std::string_view> split_fault(std::string_view text, char separator);

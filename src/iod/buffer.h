@@ -1,29 +1,47 @@
-// Memory for the data of one message, which is not cleared.
+// Memory for the data of one message, which is not cleared; taken out of an allowance.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
+
+#include "iod/allowance.h"
 
 namespace shima::iod {
 
 class Buffer {
  public:
-  // The former content is lost.
+  explicit Buffer(Allowance& allowance) : allowance_(allowance) {}
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { release(); }
+
+  // The former content is lost. Waits if the allowance is used up.
   std::span<std::byte> take(std::size_t len_bytes) {
-    if (capacity_ < len_bytes) {
-      bytes_ = std::make_unique_for_overwrite<std::byte[]>(len_bytes);
-      capacity_ = len_bytes;
-    }
+    reserve(len_bytes);
     len_bytes_ = len_bytes;
     return {bytes_.get(), len_bytes};
+  }
+  // Afterwards take() of as much does not wait. The former content is lost if there is less room.
+  void reserve(std::size_t len_bytes) {
+    if (len_bytes <= capacity_) return;
+    release();
+    allowance_.take(len_bytes);
+    capacity_ = len_bytes;
+    bytes_ = std::make_unique_for_overwrite<std::byte[]>(len_bytes);
   }
   void cut(std::size_t len_bytes) { len_bytes_ = len_bytes; }
   [[nodiscard]] std::span<std::byte> bytes() const { return {bytes_.get(), len_bytes_}; }
   [[nodiscard]] bool holds_memory() const { return capacity_ > 0; }
-  void release() { *this = Buffer(); }
+  void release() {
+    bytes_.reset();
+    len_bytes_ = 0;
+    if (capacity_ > 0) allowance_.give_back(std::exchange(capacity_, 0));
+  }
 
  private:
+  Allowance& allowance_;
   std::unique_ptr<std::byte[]> bytes_;
   std::size_t capacity_ = 0;
   std::size_t len_bytes_ = 0;

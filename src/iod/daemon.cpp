@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
-#include <cstring>
 
 #include "base/log.h"
 #include "base/quiet_thread.h"
@@ -19,14 +17,8 @@
 namespace shima::iod {
 namespace {
 
-using remote::Op;
-using remote::ReplyHead;
-using remote::Request;
-using remote::RequestHead;
-
 constexpr int accept_pause_ms = 20;
-// A client that has been silent for so long gets no memory until its next request.
-constexpr int idle_ms = 1000;
+constexpr int crowded_pause_ms = 100;
 
 UniqueFd listening_socket(const addrinfo& at) {
   UniqueFd socket(::socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -54,51 +46,20 @@ std::string other_end(int socket) {
   return remote::Node{name_of(address), std::to_string(ntohs(address.sin6_port))}.name();
 }
 
-std::string printable(std::string text) {
-  for (char& c : text)
-    if (std::isprint(static_cast<unsigned char>(c)) == 0) c = '?';
-  return text;
-}
-
-// Whether there is something to receive within the time; negative: without limit.
-bool hears(int socket, int timeout_ms) {
-  pollfd watched{socket, POLLIN, 0};
-  int ready = -1;
-  do {
-    ready = ::poll(&watched, 1, timeout_ms);
-  } while (ready < 0 && errno == EINTR);
-  return ready > 0;
-}
-
-std::unexpected<Error> broke_off() {
-  return fail(Code::io, "communicating", errno == EAGAIN ? ETIMEDOUT : errno);
-}
-
-Status receive(int socket, void* data, std::size_t len_bytes) {
-  if (!receive_all(socket, data, len_bytes)) return broke_off();
-  return {};
-}
-
-// False at the end of the connection.
-Result<bool> receive_head(int socket, RequestHead& head) {
-  char first = 0;
-  const ssize_t len = ::recv(socket, &first, 1, MSG_PEEK);
-  if (len == 0 || (len < 0 && errno == ECONNRESET)) return false;
-  SHIMA_TRY(receive(socket, &head, sizeof head));
-  return true;
-}
-
-std::string traffic_text(const Traffic& traffic) {
-  return fmt::format("{} bytes read, {} bytes written, {} requests", traffic.read_bytes.load(),
-                     traffic.written_bytes.load(), traffic.requests.load());
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
-  SHIMA_TRY_ASSIGN(Key key, read_key(options.key_file));
-  std::unique_ptr<Daemon> daemon(new Daemon(std::move(options), std::move(key)));
-  SHIMA_TRY(daemon->prepare_targets());
+  std::unique_ptr<Daemon> daemon(new Daemon(std::move(options)));
+  SHIMA_TRY_ASSIGN(daemon->keys_, KeyRing::read(daemon->key_source(), KeyRing()));
+  SHIMA_TRY(daemon->check_targets());
+  daemon->calls_ = {
+      [raw = daemon.get()](Client& client, const std::string& process) {
+        const std::lock_guard hold(raw->mutex_);
+        client.process = process;
+      },
+      [raw = daemon.get()](const Client& client) {
+        return raw->status(client.holder->user.empty() ? nullptr : client.holder.get());
+      }};
   SHIMA_TRY(daemon->listen());
   daemon->bell_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!daemon->bell_) return fail_errno(errno, "making an eventfd");
@@ -107,17 +68,30 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
   return daemon;
 }
 
-Status Daemon::prepare_targets() {
-  for (const TargetPlace& place : options_.targets) {
+KeyRing::Source Daemon::key_source() const {
+  return {options_.key_file, options_.keys_file, options_.targets, options_.memory_of_key_bytes};
+}
+
+Status Daemon::check_targets() const {
+  for (const auto& target : keys_.targets()) {
+    const TargetPlace& place = target->place;
     // The first client that creates a file makes a target of the directory.
     const auto opened = Target::open_at(place, Target::Purpose::use);
     const std::string marker = place.directory + "/" + target_marker;
     const bool is_unused = ::access(place.directory.c_str(), W_OK | X_OK) == 0 &&
                            ::access(marker.c_str(), F_OK) != 0 && errno == ENOENT;
     if (!opened && !is_unused) return std::unexpected(opened.error());
-    targets_.push_back(std::make_unique<ServedTarget>());
-    targets_.back()->place = place;
   }
+  return {};
+}
+
+Status Daemon::read_keys() {
+  const std::lock_guard hold(mutex_);
+  SHIMA_TRY_ASSIGN(keys_, KeyRing::read(key_source(), keys_));
+  for (Client& client : clients_)
+    if (client.is_trusted &&
+        std::ranges::find(keys_.holders(), client.holder) == keys_.holders().end())
+      ::shutdown(client.socket.get(), SHUT_RDWR);
   return {};
 }
 
@@ -160,17 +134,37 @@ Daemon::~Daemon() {
 
 // --- the clients --------------------------------------------------------------------------------
 
+// While there are too many strangers, others wait in the backlog of the listening sockets.
 void Daemon::accept_clients() {
   std::vector<pollfd> watched{{bell_.get(), POLLIN, 0}};
   for (const UniqueFd& listener : listeners_) watched.push_back({listener.get(), POLLIN, 0});
   while (!stopping_) {
-    if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) return;
+    const bool is_crowded = count_strangers() >= options_.most_strangers;
+    for (pollfd& one : watched) one.revents = 0;
+    const int ready =
+        ::poll(watched.data(), is_crowded ? 1 : watched.size(), is_crowded ? crowded_pause_ms : -1);
+    if (ready < 0 && errno != EINTR) return;
     eventfd_t rings = 0;
     if (watched.front().revents != 0) ::eventfd_read(bell_.get(), &rings);
     join_ended();
+    if (is_crowded) drop_strangers();
     for (const pollfd& one : std::span(watched).subspan(1))
       if ((one.revents & POLLIN) != 0 && !stopping_) admit(one.fd);
   }
+}
+
+std::size_t Daemon::count_strangers() {
+  const std::lock_guard hold(mutex_);
+  return static_cast<std::size_t>(std::ranges::count_if(
+      clients_, [](const Client& one) { return !one.is_trusted && !one.has_ended; }));
+}
+
+// Those that have been silent while others wait.
+void Daemon::drop_strangers() {
+  const std::lock_guard hold(mutex_);
+  for (Client& client : clients_)
+    if (!client.is_trusted && Clock::now() - client.since > options_.crowded_timeout)
+      ::shutdown(client.socket.get(), SHUT_RDWR);
 }
 
 void Daemon::join_ended() {
@@ -186,14 +180,6 @@ void Daemon::join_ended() {
   for (Client& client : ended) client.thread.join();
 }
 
-bool Daemon::has_room() {
-  const std::lock_guard hold(mutex_);
-  const auto strangers =
-      std::ranges::count_if(clients_, [](const Client& one) { return !one.is_trusted; });
-  return clients_.size() < options_.most_clients &&
-         strangers < static_cast<std::ptrdiff_t>(options_.most_strangers);
-}
-
 void Daemon::admit(int listener) {
   UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
   if (!socket) {
@@ -202,12 +188,13 @@ void Daemon::admit(int listener) {
     return;
   }
   const std::string peer = other_end(socket.get());
-  const bool has_place = has_room();
+  const std::lock_guard hold(mutex_);
+  const bool has_place = clients_.size() < options_.most_clients;
   if (!has_place && !has_refused_)
-    log(LogLevel::warn, "refused {}: there are too many connections", peer);
+    log(LogLevel::warn, "refused {}: there are {} connections, the most that are served", peer,
+        clients_.size());
   has_refused_ = !has_place;
   if (!has_place) return;
-  const std::lock_guard hold(mutex_);
   Client& client = clients_.emplace_back();
   client.socket = std::move(socket);
   client.peer = peer;
@@ -224,93 +211,52 @@ void Daemon::serve(Client& client) {
   const int socket = client.socket.get();
   answer_at_once(socket);
   give_up_after(socket, options_.handshake_timeout);
-  const Status proved = prove_to_client(socket, key_, remote::spoken);
-  if (proved) {
-    client.is_trusted = true;
-    probe_when_silent(socket, node_timeout());
-    give_up_after(socket, options_.message_timeout);
+  const Status welcomed = caught([&] { return welcome(client); });
+  // A new client wakes the thread that accepts others, if it waits for that.
+  ::eventfd_write(bell_.get(), 1);
+  if (welcomed) {
     const Status end = caught([&] { return converse(client); });
     if (!end) log(LogLevel::warn, "dropped {}: {}", client.peer, describe(end.error()));
-  } else if (proved.error().sys_errno != ECONNRESET && !stopping_) {
-    log(LogLevel::warn, "refused {}: {}", client.peer, describe(proved.error()));
+    --client.holder->connections;
+  } else if (welcomed.error().sys_errno != ECONNRESET && !stopping_) {
+    log(LogLevel::warn, "refused {}: {}", client.peer, describe(welcomed.error()));
   }
   ::shutdown(socket, SHUT_RDWR);
   client.has_ended = true;
   ::eventfd_write(bell_.get(), 1);
 }
 
-// Returns at the end of the connection.
-Status Daemon::converse(Client& client) {
-  const int socket = client.socket.get();
-  Session session(targets_, client.traffic);
-  Buffer data;
-  std::vector<std::byte> rest;
-  while (true) {
-    if (!data.holds_memory() || !hears(socket, idle_ms)) {
-      data.release();
-      std::ignore = hears(socket, -1);
-    }
-    RequestHead head;
-    SHIMA_TRY_ASSIGN(const bool goes_on, receive_head(socket, head));
-    if (!goes_on) return {};
-    SHIMA_TRY_ASSIGN(const std::size_t rest_bytes, remote::rest_of(head));
-    rest.resize(rest_bytes);
-    SHIMA_TRY(receive(socket, rest.data(), rest.size()));
-    SHIMA_TRY_ASSIGN(const Request request, remote::decode(head, rest));
-    const auto room = data.take(head.data_bytes);
-    SHIMA_TRY(receive(socket, room.data(), room.size()));
-    SHIMA_TRY(answer(client, session, request, data));
+// The key is proved, and this thread becomes its user.
+Status Daemon::welcome(Client& client) {
+  std::vector<Key> keys;
+  std::vector<std::shared_ptr<KeyHolder>> holders;
+  {
+    const std::lock_guard hold(mutex_);
+    keys.assign(keys_.keys().begin(), keys_.keys().end());
+    holders.assign(keys_.holders().begin(), keys_.holders().end());
   }
-}
-
-Status Daemon::answer(Client& client, Session& session, const Request& request, Buffer& data) {
-  Result<std::int64_t> value = 0;
-  std::string text;
-  if (request.op() == Op::introduce) {
-    introduce(client, request);
-  } else if (request.op() == Op::status) {
-    text = status();
-    text.resize(std::min(text.size(), remote::most_data_bytes));
-    std::memcpy(data.take(text.size()).data(), text.data(), text.size());
-  } else {
-    value = session.execute(request, data);
+  SHIMA_TRY_ASSIGN(const std::size_t which,
+                   prove_to_client(client.socket.get(), keys, remote::spoken));
+  KeyHolder& holder = *holders[which];
+  if (holder.identity) SHIMA_TRY(take_identity(*holder.identity));
+  if (++holder.connections > options_.most_clients_of_key) {
+    --holder.connections;
+    return fail(Code::quota, fmt::format("its key has {} connections, the most for one key",
+                                         options_.most_clients_of_key));
   }
-  ReplyHead head{.serial = request.head.serial, .data_bytes = data.bytes().size()};
-  std::string error;
-  if (value) {
-    head.value = *value;
-  } else {
-    head.code = static_cast<std::uint32_t>(value.error().code);
-    head.sys_errno = value.error().sys_errno;
-    error = value.error().what.substr(0, remote::most_error_bytes);
-    head.error_bytes = static_cast<std::uint32_t>(error.size());
-  }
-  const bool more = !error.empty() || head.data_bytes > 0;
-  if (!send_all(client.socket.get(), &head, sizeof head, more) ||
-      !send_all(client.socket.get(), error.data(), error.size(), head.data_bytes > 0) ||
-      !send_all(client.socket.get(), data.bytes().data(), data.bytes().size()))
-    return broke_off();
+  const std::lock_guard hold(mutex_);
+  client.holder = holders[which];
+  client.process = client.peer;
+  client.is_trusted = true;
   return {};
 }
 
-void Daemon::introduce(Client& client, const Request& request) {
-  const std::lock_guard hold(mutex_);
-  if (!request.words.empty()) client.name = printable(request.words.front());
-}
-
-std::string Daemon::status() {
-  const auto up = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - started_);
-  const std::lock_guard hold(mutex_);
-  std::string text = fmt::format("I/O node {}, process {}, up {} s, {} connections\n",
-                                 options_.listen.name(), ::getpid(), up.count(), clients_.size());
-  for (const auto& target : targets_)
-    text += fmt::format("target {} at {}: {}\n", target->place.name, target->place.directory,
-                        traffic_text(target->traffic));
-  for (const Client& client : clients_)
-    if (client.is_trusted && !client.has_ended)
-      text += fmt::format("client {}, {}: {}\n", client.peer, client.name,
-                          traffic_text(client.traffic));
-  return text;
+Status Daemon::converse(Client& client) {
+  const int socket = client.socket.get();
+  probe_when_silent(socket, node_timeout());
+  give_up_after(socket, options_.message_timeout);
+  Conversation conversation(client, queue_, calls_, options_.message_timeout);
+  return conversation.hold();
 }
 
 }  // namespace shima::iod

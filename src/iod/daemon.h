@@ -1,10 +1,11 @@
-// The I/O node: listens, admits clients that prove the key, and executes their requests.
+// The I/O node: listens, admits clients that prove a key, and has their requests executed.
 //
-// Each connection has a thread, which sleeps while its client asks nothing, and memory for one
-// message. So no client waits for another one's, except for the disk. Strangers, that is
-// connections that have not proved the key, are few and are closed after a time. A client that
-// breaks off in the middle of a message, sends what no client sends, or takes no replies is
-// dropped, with a line in the log.
+// Each connection has a thread, which sleeps while its client asks nothing, and which acts as the
+// user of the key from the proof on. Requests are executed by turns (fair_queue.h), with bounded
+// memory for each key (allowance.h). Strangers, that is connections that have not proved a key,
+// are few: others wait until one has proved it, and those that keep others waiting are closed. A
+// client that breaks off in the middle of a message, sends what no client sends, or takes no
+// replies is dropped, with a line in the log.
 #pragma once
 
 #include <atomic>
@@ -18,8 +19,10 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "iod/session.h"
-#include "net/key_proof.h"
+#include "iod/client.h"
+#include "iod/conversation.h"
+#include "iod/fair_queue.h"
+#include "iod/key_ring.h"
 #include "store/remote/place.h"
 
 namespace shima::iod {
@@ -27,10 +30,15 @@ namespace shima::iod {
 struct DaemonOptions {
   remote::Node listen;  // port 0: any
   std::vector<TargetPlace> targets;
-  std::string key_file;
-  std::size_t most_clients = 1024;
+  std::string key_file;   // the daemon's own key; or empty
+  std::string keys_file;  // the keys of users; or empty
+  std::size_t most_clients = 4096;
+  std::size_t most_clients_of_key = 2048;
   std::size_t most_strangers = 64;
+  std::size_t memory_of_key_bytes = std::size_t{256} << 20;
+  std::size_t most_at_once = 32;  // requests that are executed
   std::chrono::milliseconds handshake_timeout{5000};
+  std::chrono::milliseconds crowded_timeout{500};     // the same, while others wait
   std::chrono::milliseconds message_timeout{60'000};  // for the rest of a message, and to send one
 };
 
@@ -45,36 +53,32 @@ class Daemon {
 
   // Where it listens.
   [[nodiscard]] const remote::Node& address() const { return options_.listen; }
-  // For people: one line for itself and for each target and client.
-  [[nodiscard]] std::string status();
+  // For people: one line for itself, and for each target, key and client process. All of them, or
+  // what concerns the user of a key.
+  [[nodiscard]] std::string status(const KeyHolder* only = nullptr);
+  // Reads the keys again. Connections whose key or user has gone are ended. After an error nothing
+  // has changed.
+  [[nodiscard]] Status read_keys();
 
  private:
-  struct Client {
-    UniqueFd socket;
-    std::string peer;
-    std::string name;  // guarded by the daemon's mutex
-    std::atomic<bool> is_trusted = false;
-    std::atomic<bool> has_ended = false;
-    Traffic traffic;
-    std::thread thread;
-  };
-
-  Daemon(DaemonOptions options, Key key) : options_(std::move(options)), key_(std::move(key)) {}
-  [[nodiscard]] Status prepare_targets();
+  explicit Daemon(DaemonOptions options)
+      : options_(std::move(options)), queue_(options_.most_at_once) {}
+  [[nodiscard]] KeyRing::Source key_source() const;
+  [[nodiscard]] Status check_targets() const;
   [[nodiscard]] Status listen();
   void accept_clients();
   void admit(int listener);
-  [[nodiscard]] bool has_room();
+  [[nodiscard]] std::size_t count_strangers();
+  void drop_strangers();
   void join_ended();
   void serve(Client& client);
+  [[nodiscard]] Status welcome(Client& client);
   [[nodiscard]] Status converse(Client& client);
-  [[nodiscard]] Status answer(Client& client, Session& session, const remote::Request& request,
-                              Buffer& data);
-  void introduce(Client& client, const remote::Request& request);
 
   DaemonOptions options_;
-  Key key_;
-  ServedTargets targets_;
+  FairQueue queue_;
+  DaemonCalls calls_;
+  KeyRing keys_;  // guarded by the mutex
   Clock::time_point started_ = Clock::now();
   std::vector<UniqueFd> listeners_;
   UniqueFd bell_;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "base/fault_point.h"
 #include "layout/master_file.h"
 #include "store/striped/parts.h"
 #include "store/target/text_file.h"
@@ -226,11 +227,17 @@ Result<std::int64_t> Session::open(const Request& request, ServedTarget& target,
   file_ = std::move(opened);
   file_target_ = &target;
   file_facts_ = told(facts);
+  ++target.open_files;
   put(data, &file_facts_, sizeof file_facts_);
   return 0;
 }
 
 // --- the open file ------------------------------------------------------------------------------
+
+void Session::forget_file() {
+  if (file_) --file_target_->open_files;
+  file_.reset();
+}
 
 void Session::count_read(std::uint64_t bytes) {
   own_.read_bytes += bytes;
@@ -265,6 +272,7 @@ Result<std::int64_t> Session::read(const Request& request, Buffer& data) {
 Result<std::int64_t> Session::write(const Request& request, Buffer& data) {
   const std::byte* at = data.bytes().data();
   for (const Run& run : joined(request.runs)) {
+    fault_point(FaultPhase::iod_write);
     SHIMA_TRY(file_->write({run.offset}, at, run.len_bytes));
     at += run.len_bytes;
     count_written(run.len_bytes);
@@ -320,7 +328,7 @@ Result<std::int64_t> Session::execute_on_file(const Request& request, Buffer& da
     }
     case Op::close: {
       const Status closed = file_->close();
-      file_.reset();
+      forget_file();
       return done(closed);
     }
     default:

@@ -29,12 +29,16 @@ struct Traffic {
 struct ServedTarget {
   TargetPlace place;
   Traffic traffic;
+  std::atomic<std::size_t> open_files = 0;
 };
-using ServedTargets = std::vector<std::unique_ptr<ServedTarget>>;
+using ServedTargets = std::vector<std::shared_ptr<ServedTarget>>;
 
 class Session {
  public:
   explicit Session(const ServedTargets& served, Traffic& own) : served_(served), own_(own) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() { forget_file(); }
 
   // Executes a request. `data`: those of the request; afterwards those of the reply. Returns the
   // value of the reply.
@@ -54,6 +58,7 @@ class Session {
                                           TargetFiles& files, Buffer& data);
   [[nodiscard]] Result<std::int64_t> read(const remote::Request& request, Buffer& data);
   [[nodiscard]] Result<std::int64_t> write(const remote::Request& request, Buffer& data);
+  void forget_file();
   void count_read(std::uint64_t bytes);
   void count_written(std::uint64_t bytes);
 

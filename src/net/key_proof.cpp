@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -54,7 +55,7 @@ std::unexpected<Error> cut() {
 
 }  // namespace
 
-Result<Key> read_key(const std::string& path) {
+Result<Key> read_key(const std::string& path, std::span<const uid_t> owners) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat facts{};
   if (!fd || ::fstat(fd.get(), &facts) != 0) return fail_errno(errno, "reading the key " + path);
@@ -63,6 +64,11 @@ Result<Key> read_key(const std::string& path) {
                 fmt::format("other users can read the key {}; correct it by chmod 600 {}, and use "
                             "another key if they may have read it",
                             path, path));
+  if (!owners.empty() && std::ranges::find(owners, facts.st_uid) == owners.end())
+    return fail(Code::access_denied,
+                fmt::format("the key {} belongs to another user ({}), who can replace it; correct "
+                            "it by chown",
+                            path, facts.st_uid));
   Key key(longest_key);
   const ssize_t len = ::read(fd.get(), key.data(), key.size());
   if (len < 0) return fail_errno(errno, "reading the key " + path);
@@ -100,7 +106,7 @@ Status prove_to_server(int socket, const Key& key, const Spoken& spoken) {
   return fail(Code::access_denied, "the server does not have the key", EACCES);
 }
 
-Status prove_to_client(int socket, const Key& key, const Spoken& spoken) {
+Result<std::size_t> prove_to_client(int socket, std::span<const Key> keys, const Spoken& spoken) {
   ServerHello server{spoken, 0, {}};
   SHIMA_TRY_ASSIGN(server.number, random_number());
   ClientHello client;
@@ -108,11 +114,16 @@ Status prove_to_client(int socket, const Key& key, const Spoken& spoken) {
   if (!receive_all(socket, &client, sizeof client)) return cut();
   if (client.spoken.service != spoken.service || client.spoken.version != spoken.version)
     return fail(Code::io, "it speaks something else", EPROTO);
-  if (!is_equal_secretly(client.proof, proof_of(Role::client, key, server, client.number)))
-    return fail(Code::access_denied, "it has another key", EACCES);
-  const Digest proof = proof_of(Role::server, key, server, client.number);
+  std::size_t which = keys.size();
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (is_equal_secretly(client.proof, proof_of(Role::client, keys[i], server, client.number)))
+      which = i;
+  if (which == keys.size())
+    return fail(Code::access_denied,
+                keys.size() == 1 ? "it has another key" : "it has none of the keys", EACCES);
+  const Digest proof = proof_of(Role::server, keys[which], server, client.number);
   if (!send_all(socket, proof.data(), proof.size())) return cut();
-  return {};
+  return which;
 }
 
 bool hears_server(int socket) {

@@ -147,9 +147,15 @@ CLI::App* add_iod(CLI::App& app, IodOptions& options) {
                   "Instead: ask the I/O node at this address what it serves")
       ->type_name("HOST:PORT")
       ->excludes(listen);
-  command.add_option("--key", options.key_file, "The file with the key that clients must have")
-      ->type_name("FILE")
-      ->required();
+  command
+      .add_option("--key", options.key_file,
+                  "The file with the key of clients that act as the user who runs the node")
+      ->type_name("FILE");
+  command
+      .add_option("--keys", options.keys_file,
+                  "A file with lines \"USER KEY-FILE [TARGET,...]\": keys of users, who act as "
+                  "themselves")
+      ->type_name("FILE");
   command.footer(footer);
   return &command;
 }

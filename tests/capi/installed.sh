@@ -29,6 +29,16 @@ for example in columns set double_buffer; do
   LD_LIBRARY_PATH=$libdir ./$example $example.dat
 done
 
+# Units for systemd that start the installed command.
+for unit in shima-iod.service shima-iod@.service; do
+  grep -q "^ExecStart=$prefix/bin/shima iod " "$prefix/lib/systemd/system/$unit"
+done
+if command -v systemd-analyze >verify.log; then
+  cp "$prefix/lib/systemd/system/"shima-iod@.service shima-iod@nobody.service
+  systemd-analyze verify --man=no "$prefix/lib/systemd/system/shima-iod.service" ./shima-iod@nobody.service >verify.log 2>&1
+  if grep shima-iod verify.log; then exit 1; fi
+fi
+
 # Exports only the symbols of the interface.
 if nm -D --defined-only "$libdir/libshima-pff.so" | awk '{print $3}' | grep -v '^pff_\|^SHIMA_PFF_0$'; then
   echo "libshima-pff.so shows symbols that are not in pff.h" >&2

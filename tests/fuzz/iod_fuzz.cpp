@@ -101,7 +101,8 @@ TEST_F(IodFuzz, ExecutesOnlyWhatIsSound) {
     Random random(seed);
     iod::Traffic traffic;
     iod::Session session(served, traffic);
-    iod::Buffer data;
+    iod::Allowance memory(std::size_t{16} << 20);
+    iod::Buffer data(memory);
     for (int i = 0; i < 100; ++i) {
       std::uint64_t data_bytes = 0;
       auto bytes = encode(some_request(random, data_bytes), data_bytes);
@@ -130,9 +131,11 @@ TEST_F(IodFuzz, AnswersOrDropsWhatComesOverAConnection) {
     if (seed % 4 != 0) {
       ASSERT_TRUE(prove_to_server(socket.get(), key, remote::spoken).has_value());
     }
-    for (int i = 0; i < 20; ++i) {
+    for (std::uint32_t i = 0; i < 20; ++i) {
       std::uint64_t data_bytes = 0;
-      auto bytes = encode(some_request(random, data_bytes), data_bytes);
+      Request request = some_request(random, data_bytes);
+      request.head.serial = i + 1;
+      auto bytes = encode(std::move(request), data_bytes);
       if (random() % 4 == 0) damage(bytes, random);
       bytes.resize(bytes.size() + data_bytes);
       if (!send_all(socket.get(), bytes.data(), bytes.size())) break;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/log.h"
 #include "iod/daemon.h"
 #include "store/remote/remote_files.h"
 #include "tool/common/print_failure.h"
@@ -42,6 +43,8 @@ Outcome<std::vector<TargetPlace>> places_of(const std::vector<std::string>& targ
 }
 
 Outcome<int> print_status(const IodOptions& options) {
+  if (options.key_file.empty())
+    return refuse("--status", "no key", "name the file with your key by --key");
   const auto node = node_of(options.status_of);
   if (!node) return std::unexpected(node.error());
   const auto text = remote::ask_status(*node, options.key_file);
@@ -58,31 +61,50 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Those that sigwait() takes; threads that start later inherit this.
+sigset_t block_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, signal);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const auto whole =
+      path.empty() ? std::filesystem::path() : std::filesystem::absolute(path, error);
+  return error ? path : whole.string();
+}
+
 }  // namespace
 
 Outcome<int> run_iod(const IodOptions& options) {
   if (!options.status_of.empty()) return print_status(options);
-  if (options.listen.empty() || options.targets.empty())
+  if (options.listen.empty() || options.targets.empty() ||
+      (options.key_file.empty() && options.keys_file.empty()))
     return refuse("iod", "nothing to serve",
-                  "give --listen and --target, or --status to ask a running one");
+                  "give --listen, --target, and --key or --keys; or --status to ask a running one");
   auto node = node_of(options.listen);
   if (!node) return std::unexpected(node.error());
   auto places = places_of(options.targets);
   if (!places) return std::unexpected(places.error());
   raise_descriptor_limit();
   ::umask(0);  // clients apply their own
-  sigset_t ends;
-  ::sigemptyset(&ends);
-  ::sigaddset(&ends, SIGTERM);
-  ::sigaddset(&ends, SIGINT);
-  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
-  auto daemon = iod::Daemon::start(
-      {.listen = *node, .targets = *std::move(places), .key_file = options.key_file});
+  const sigset_t signals = block_signals();
+  auto daemon = iod::Daemon::start({.listen = *node,
+                                    .targets = *std::move(places),
+                                    .key_file = absolute(options.key_file),
+                                    .keys_file = absolute(options.keys_file)});
   if (!daemon) return std::unexpected(failure_of("iod", daemon.error()));
   fmt::print("shima iod: serving at {}\n", (*daemon)->address().name());
   std::fflush(stdout);
-  int signal = 0;
-  ::sigwait(&ends, &signal);
+  for (int signal = SIGHUP; signal == SIGHUP;) {
+    ::sigwait(&signals, &signal);
+    if (signal != SIGHUP) continue;
+    if (const Status read = (*daemon)->read_keys(); !read)
+      log(LogLevel::error, "the keys stay as they were: {}", describe(read.error()));
+  }
   return 0;
 }
 

@@ -11,11 +11,12 @@ namespace shima::tool {
 struct IodOptions {
   std::string listen;
   std::vector<std::string> targets;  // NAME=DIR
-  std::string key_file;
+  std::string key_file;              // the key of the user who runs it
+  std::string keys_file;             // those of other users
   std::string status_of;
 };
 
-// Serves until SIGTERM or SIGINT.
+// Serves until SIGTERM or SIGINT; SIGHUP lets it read the keys again.
 [[nodiscard]] Outcome<int> run_iod(const IodOptions& options);
 
 }  // namespace shima::tool

@@ -1,0 +1,165 @@
+#include "iod/conversation.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+
+#include "base/fault_point.h"
+#include "store/subfile/pieces.h"
+
+namespace shima::iod {
+namespace {
+
+using remote::Op;
+using remote::ReplyHead;
+using remote::Request;
+using remote::RequestHead;
+
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (std::isprint(static_cast<unsigned char>(c)) == 0) c = '?';
+  return text;
+}
+
+// The others are short, or may wait for other clients or long for a disk.
+bool needs_turn(Op op) {
+  switch (op) {
+    case Op::introduce:
+    case Op::status:
+    case Op::attach:
+    case Op::open:
+    case Op::lease:
+    case Op::sync:
+    case Op::sync_names:
+    case Op::try_lock:
+    case Op::unlock:
+    case Op::holds:
+    case Op::lease_facts:
+    case Op::end_lease:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// The data that a request brings or asks for.
+std::size_t room_for(const Request& request) {
+  switch (request.op()) {
+    case Op::read:
+      return remote::bytes_in(request.runs);
+    case Op::list:
+    case Op::read_text:
+    case Op::status:
+      return remote::most_data_bytes;
+    default:
+      return std::max<std::size_t>(request.head.data_bytes, sizeof(remote::Facts));
+  }
+}
+
+Status send_pieces(int socket, std::span<const iovec> pieces) {
+  std::vector<iovec> left;
+  std::uint64_t left_bytes = bytes_in(pieces);
+  while (left_bytes > 0) {
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(pieces.data());
+    message.msg_iovlen = pieces.size();
+    const ssize_t sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return fail(Code::io, "sending a reply", errno == EAGAIN ? ETIMEDOUT : errno);
+    left_bytes -= static_cast<std::uint64_t>(sent);
+    if (left_bytes == 0) break;
+    PieceCursor cursor(pieces);
+    cursor.skip(static_cast<std::uint64_t>(sent));
+    std::vector<iovec> rest = cursor.take(left_bytes);
+    left.swap(rest);
+    pieces = left;
+  }
+  return {};
+}
+
+}  // namespace
+
+Conversation::Conversation(Client& client, FairQueue& queue, const DaemonCalls& daemon,
+                           std::chrono::milliseconds message_timeout)
+    : client_(client),
+      queue_(queue),
+      daemon_(daemon),
+      process_{client.holder->user, client.peer},
+      inbox_(client.socket.get(), message_timeout),
+      data_(client.holder->memory),
+      session_(client.holder->targets, client.traffic) {}
+
+Status Conversation::hold() {
+  Request request;
+  while (true) {
+    if (client_.holder->memory.is_short()) data_.release();
+    SHIMA_TRY_ASSIGN(const bool goes_on, inbox_.wait([&] { data_.release(); }));
+    if (!goes_on) return {};
+    SHIMA_TRY(receive(request));
+    fault_point(FaultPhase::iod_received);
+    const auto value = execute(request);
+    fault_point(FaultPhase::iod_executed);
+    SHIMA_TRY(reply(request, value));
+  }
+}
+
+Status Conversation::receive(Request& request) {
+  RequestHead head;
+  SHIMA_TRY(inbox_.receive(std::as_writable_bytes(std::span(&head, 1))));
+  SHIMA_TRY_ASSIGN(const std::size_t rest_bytes, remote::rest_of(head));
+  rest_.resize(rest_bytes);
+  SHIMA_TRY(inbox_.receive(rest_));
+  SHIMA_TRY_ASSIGN(request, remote::decode(head, rest_));
+  if (head.serial != ++received_)
+    return fail(Code::io, "a malformed message: a repeated or omitted request", EPROTO);
+  data_.reserve(room_for(request));
+  return inbox_.receive(data_.take(head.data_bytes));
+}
+
+Result<std::int64_t> Conversation::execute(const Request& request) {
+  if (request.op() == Op::introduce) {
+    if (!request.words.empty()) process_.name = printable(request.words.front());
+    daemon_.introduce(client_, process_.name);
+    return 0;
+  }
+  if (request.op() == Op::status) {
+    std::string text = daemon_.status(client_);
+    text.resize(std::min(text.size(), remote::most_data_bytes));
+    std::memcpy(data_.take(text.size()).data(), text.data(), text.size());
+    return 0;
+  }
+  return needs_turn(request.op()) ? execute_in_turn(request) : session_.execute(request, data_);
+}
+
+Result<std::int64_t> Conversation::execute_in_turn(const Request& request) {
+  client_.activity.store(Activity::waiting, std::memory_order_relaxed);
+  const FairQueue::Place place = queue_.enter(process_);
+  client_.activity.store(Activity::working, std::memory_order_relaxed);
+  auto value = session_.execute(request, data_);
+  client_.activity.store(Activity::none, std::memory_order_relaxed);
+  return value;
+}
+
+Status Conversation::reply(const Request& request, const Result<std::int64_t>& value) {
+  ReplyHead head{.serial = request.head.serial, .data_bytes = data_.bytes().size()};
+  std::string error;
+  if (value) {
+    head.value = *value;
+  } else {
+    head.code = static_cast<std::uint32_t>(value.error().code);
+    head.sys_errno = value.error().sys_errno;
+    error = value.error().what.substr(0, remote::most_error_bytes);
+    head.error_bytes = static_cast<std::uint32_t>(error.size());
+  }
+  const std::array<iovec, 3> all{{{&head, sizeof head},
+                                  {error.data(), error.size()},
+                                  {data_.bytes().data(), data_.bytes().size()}}};
+  return send_pieces(client_.socket.get(), all);
+}
+
+}  // namespace shima::iod

@@ -1,0 +1,162 @@
+#include "iod/key_ring.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <sstream>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "store/target/text_file.h"
+
+namespace shima::iod {
+namespace {
+
+constexpr std::string_view user_mark = "%u";
+constexpr std::size_t most_keys_file_bytes = std::size_t{1} << 20;
+
+std::unexpected<Error> bad_line(const std::string& file, std::size_t number,
+                                const std::string& why) {
+  return fail(Code::bad_argument, fmt::format("{}, line {}: {}", file, number, why));
+}
+
+// Who can change the file decides who may act as whom.
+Result<std::string> read_keys_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat facts{};
+  if (!fd || ::fstat(fd.get(), &facts) != 0) return fail_errno(errno, "reading the keys " + path);
+  if ((facts.st_mode & 0022U) != 0 || (facts.st_uid != ::geteuid() && facts.st_uid != 0))
+    return fail(Code::access_denied,
+                fmt::format("other users can write the file of keys {}; correct it by chown and "
+                            "chmod 600 {}",
+                            path, path));
+  return read_up_to(fd.get(), most_keys_file_bytes, path);
+}
+
+std::string directory_for(const std::string& user, std::string directory) {
+  for (std::size_t at = 0; (at = directory.find(user_mark, at)) != std::string::npos;
+       at += user.size())
+    directory.replace(at, user_mark.size(), user);
+  return directory;
+}
+
+std::string own_user_name() {
+  std::vector<char> text(1 << 16);
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwuid_r(::geteuid(), &entry, text.data(), text.size(), &found);
+  return found != nullptr ? found->pw_name : std::to_string(::geteuid());
+}
+
+Result<std::vector<TargetPlace>> places_among(const std::vector<TargetPlace>& all,
+                                              const std::string& names) {
+  std::vector<TargetPlace> chosen;
+  std::istringstream words(names);
+  for (std::string name; std::getline(words, name, ',');) {
+    const auto found = std::ranges::find(all, name, &TargetPlace::name);
+    if (found == all.end())
+      return fail(Code::bad_argument, fmt::format("target {} is not served", name));
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Result<KeyRing> KeyRing::read(const Source& source, const KeyRing& former) {
+  KeyRing ring;
+  if (!source.key_file.empty()) {
+    SHIMA_TRY_ASSIGN(Key key, read_key(source.key_file));
+    auto targets = ring.served_to(own_user_name(), source.targets, former);
+    SHIMA_TRY(ring.add("", std::move(key), {}, std::move(targets), source, former));
+  }
+  if (!source.keys_file.empty()) SHIMA_TRY(ring.read_users(source, former));
+  if (ring.keys_.empty())
+    return fail(Code::bad_argument, source.keys_file.empty() ? std::string("no key")
+                                                             : source.keys_file + " has no key");
+  return ring;
+}
+
+Status KeyRing::read_users(const Source& source, const KeyRing& former) {
+  SHIMA_TRY_ASSIGN(const std::string text, read_keys_file(source.keys_file));
+  std::istringstream lines(text);
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string user;
+    std::string key_file;
+    std::string names;
+    std::string more;
+    if (!(words >> user)) continue;
+    if (!(words >> key_file) || (words >> names && words >> more))
+      return bad_line(source.keys_file, number, "write USER KEY-FILE [TARGET,TARGET...]");
+    auto identity = find_identity(user);
+    if (!identity) return bad_line(source.keys_file, number, identity.error().what);
+    if (::geteuid() != 0 && identity->user != ::geteuid())
+      return bad_line(source.keys_file, number,
+                      fmt::format("only a daemon of root can act as {}", user));
+    const auto path = std::filesystem::path(source.keys_file).parent_path() / key_file;
+    auto key = read_key(path.string(), std::array{uid_t{0}, ::geteuid(), identity->user});
+    if (!key) return bad_line(source.keys_file, number, key.error().what);
+    auto places = names.empty() ? source.targets : places_among(source.targets, names);
+    if (!places) return bad_line(source.keys_file, number, places.error().what);
+    const bool is_own = identity->user == ::geteuid();
+    auto targets = served_to(user, *places, former);
+    const Status added =
+        add(user, *std::move(key), is_own ? std::nullopt : std::optional(*std::move(identity)),
+            std::move(targets), source, former);
+    if (!added) return bad_line(source.keys_file, number, added.error().what);
+  }
+  return {};
+}
+
+Status KeyRing::add(std::string user, Key key, std::optional<Identity> identity,
+                    ServedTargets targets, const Source& source, const KeyRing& former) {
+  if (std::ranges::find(keys_, key) != keys_.end())
+    return fail(Code::bad_argument, "two keys are the same");
+  const auto is_same = [&](const auto& one) {
+    return one->user == user && one->key == key && one->targets == targets &&
+           one->identity.has_value() == identity.has_value() &&
+           (!identity ||
+            (one->identity->user == identity->user && one->identity->group == identity->group &&
+             one->identity->groups == identity->groups));
+  };
+  const auto old = std::ranges::find_if(former.holders_, is_same);
+  keys_.push_back(key);
+  if (old != former.holders_.end()) {
+    holders_.push_back(*old);
+    return {};
+  }
+  holders_.push_back(std::make_shared<KeyHolder>(std::move(user), std::move(key),
+                                                 std::move(targets), source.memory_bytes));
+  holders_.back()->identity = std::move(identity);
+  return {};
+}
+
+ServedTargets KeyRing::served_to(const std::string& user, std::span<const TargetPlace> places,
+                                 const KeyRing& former) {
+  ServedTargets served;
+  for (const TargetPlace& place : places) {
+    const TargetPlace own{place.name, directory_for(user, place.directory)};
+    const auto is_it = [&](const auto& target) { return target->place == own; };
+    auto known = std::ranges::find_if(targets_, is_it);
+    if (known == targets_.end()) {
+      const auto old = std::ranges::find_if(former.targets_, is_it);
+      auto target = old != former.targets_.end() ? *old : std::make_shared<ServedTarget>();
+      target->place = own;
+      known = targets_.insert(targets_.end(), std::move(target));
+    }
+    served.push_back(*known);
+  }
+  return served;
+}
+
+}  // namespace shima::iod
