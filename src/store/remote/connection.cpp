@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -111,25 +112,30 @@ bool Connection::is_node_alive() const {
   return socket && hears_server(socket->get());
 }
 
+Result<std::size_t> Connection::move_some(std::span<const iovec> pieces, bool sending) {
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(pieces.data());
+  message.msg_iovlen = std::min<std::size_t>(pieces.size(), IOV_MAX);
+  while (true) {
+    const ssize_t moved = sending ? ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL)
+                                  : ::recvmsg(socket_.get(), &message, 0);
+    if (moved > 0) return static_cast<std::size_t>(moved);
+    if (moved == 0) return break_off(ECONNRESET);
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return break_off(errno);
+    if (!is_node_alive()) return break_off(ETIMEDOUT);
+  }
+}
+
 Status Connection::move(std::span<const iovec> pieces, bool sending) {
   std::uint64_t left = shima::bytes_in(pieces);
   std::vector<iovec> rest;
   while (left > 0) {
-    msghdr message{};
-    message.msg_iov = const_cast<iovec*>(pieces.data());
-    message.msg_iovlen = std::min<std::size_t>(pieces.size(), IOV_MAX);
-    const ssize_t moved = sending ? ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL)
-                                  : ::recvmsg(socket_.get(), &message, 0);
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved < 0 && errno == EAGAIN) {
-      if (is_node_alive()) continue;
-      return break_off(ETIMEDOUT);
-    }
-    if (moved <= 0) return break_off(moved == 0 ? ECONNRESET : errno);
-    left -= static_cast<std::uint64_t>(moved);
+    SHIMA_TRY_ASSIGN(const std::size_t moved, move_some(pieces, sending));
+    left -= moved;
     if (left == 0) break;
     PieceCursor cursor(pieces);
-    cursor.skip(static_cast<std::uint64_t>(moved));
+    cursor.skip(moved);
     std::vector<iovec> remaining = cursor.take(left);
     rest.swap(remaining);
     pieces = rest;
@@ -151,14 +157,41 @@ Status Connection::send(Request request, std::span<const iovec> data) {
   return move(all, true);
 }
 
+// Returns how many of the bytes that follow the head have been received into the pieces, by the
+// same system call: only if no other reply can follow.
+Result<std::size_t> Connection::receive_head(ReplyHead& head, std::span<const iovec> pieces) {
+  if (sent_ != answered_ + 1 || pieces.empty() || pieces.size() >= IOV_MAX) {
+    SHIMA_TRY(move(&head, sizeof head, false));
+    return 0;
+  }
+  std::vector<iovec> all{{&head, sizeof head}};
+  all.insert(all.end(), pieces.begin(), pieces.end());
+  SHIMA_TRY_ASSIGN(const std::size_t got, move_some(all, false));
+  if (got >= sizeof head) return got - sizeof head;
+  SHIMA_TRY(move(reinterpret_cast<std::byte*>(&head) + got, sizeof head - got, false));
+  return 0;
+}
+
 Result<Reply> Connection::receive(std::span<const iovec> pieces) {
   if (is_broken_) return break_off(ECONNRESET);
   ReplyHead head;
-  SHIMA_TRY(move(&head, sizeof head, false));
-  if (!check(head, ++answered_, shima::bytes_in(pieces))) return break_off(EPROTO);
+  SHIMA_TRY_ASSIGN(const std::size_t got, receive_head(head, pieces));
+  if (!check(head, ++answered_, shima::bytes_in(pieces)) ||
+      got > head.error_bytes + head.data_bytes || (head.error_bytes > 0 && head.data_bytes > 0))
+    return break_off(EPROTO);
   std::string error(head.error_bytes, '\0');
-  SHIMA_TRY(move(error.data(), error.size(), false));
-  SHIMA_TRY(move(PieceCursor(pieces).take(head.data_bytes), false));
+  if (!error.empty()) {
+    std::size_t at = 0;
+    for (const iovec& piece : PieceCursor(pieces).take(got)) {
+      std::memcpy(error.data() + at, piece.iov_base, piece.iov_len);
+      at += piece.iov_len;
+    }
+    SHIMA_TRY(move(error.data() + at, error.size() - at, false));
+  } else if (got < head.data_bytes) {
+    PieceCursor cursor(pieces);
+    cursor.skip(got);
+    SHIMA_TRY(move(cursor.take(head.data_bytes - got), false));
+  }
   if (head.code != static_cast<std::uint32_t>(Code::ok))
     return fail(static_cast<Code>(head.code), fmt::format("{} on I/O node {}", error, node_.name()),
                 head.sys_errno);

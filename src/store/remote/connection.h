@@ -56,7 +56,9 @@ class Connection {
  private:
   Connection(Node node, UniqueFd socket) : node_(std::move(node)), socket_(std::move(socket)) {}
   [[nodiscard]] std::unexpected<Error> break_off(int sys_errno);
+  [[nodiscard]] Result<std::size_t> move_some(std::span<const iovec> pieces, bool sending);
   [[nodiscard]] Status move(std::span<const iovec> pieces, bool sending);
+  [[nodiscard]] Result<std::size_t> receive_head(ReplyHead& head, std::span<const iovec> pieces);
   [[nodiscard]] Status move(void* data, std::size_t len_bytes, bool sending);
   [[nodiscard]] bool is_node_alive() const;
 

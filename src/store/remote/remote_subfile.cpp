@@ -26,6 +26,111 @@ Request request(Op op, std::int64_t first = 0, std::int64_t second = 0) {
   return made;
 }
 
+const std::vector<iovec>& no_pieces() {
+  static const std::vector<iovec> none;
+  return none;
+}
+
+// Moves runs in parts, several of which are under way.
+class FarTransfer final : public FarRequest {
+ public:
+  FarTransfer(std::unique_lock<std::mutex> hold, Connection& connection,
+              std::span<const ApartRun> runs, Op op)
+      : hold_(std::move(hold)), connection_(connection), cutter_(runs), op_(op) {
+    send_what_fits();
+  }
+
+  bool advance() override {
+    if (under_way_.empty()) return false;
+    receive_one();
+    send_what_fits();
+    return !under_way_.empty();
+  }
+
+  Result<std::uint64_t> result() override {
+    if (!failed_) return std::unexpected(failed_.error());
+    return moved_;
+  }
+
+ private:
+  void send_what_fits() {
+    while (!stops_ && !cutter_.done() && has_room()) {
+      under_way_.push_back(cutter_.next());
+      fail_by(send(under_way_.back()));
+    }
+  }
+
+  void receive_one() {
+    const TransferPart part = std::move(under_way_.front());
+    under_way_.pop_front();
+    const auto reply = connection_.receive(op_ == Op::read ? part.pieces : no_pieces());
+    fail_by(status_of(reply));
+    if (!reply) return;
+    const std::uint64_t len = op_ == Op::read ? reply->data_bytes : part.len_bytes;
+    if (!stops_) moved_ += len;
+    stops_ = stops_ || len < part.len_bytes;
+  }
+
+  // After a failure of the connection no reply comes.
+  void fail_by(const Status& status) {
+    if (status) return;
+    if (failed_) failed_ = status;
+    stops_ = true;
+    if (connection_.is_broken()) under_way_.clear();
+  }
+
+  [[nodiscard]] bool has_room() const {
+    const bool many = std::ranges::any_of(
+        under_way_, [](const TransferPart& part) { return part.runs.size() > many_runs; });
+    return under_way_.size() < (many ? most_with_many_runs : most_under_way);
+  }
+
+  Status send(TransferPart& part) {
+    Request wanted = request(op_);
+    wanted.runs = std::move(part.runs);
+    const auto count = wanted.runs.size();
+    const Status sent =
+        connection_.send(std::move(wanted), op_ == Op::write ? part.pieces : no_pieces());
+    part.runs.resize(count);  // has_room() counts them
+    return sent;
+  }
+
+  std::unique_lock<std::mutex> hold_;
+  Connection& connection_;
+  TransferCutter cutter_;
+  Op op_;
+  std::deque<TransferPart> under_way_;
+  Status failed_;
+  std::uint64_t moved_ = 0;
+  bool stops_ = false;
+};
+
+// A request that moves no data.
+class FarCall final : public FarRequest {
+ public:
+  FarCall(std::unique_lock<std::mutex> hold, Connection& connection, Op op)
+      : hold_(std::move(hold)), connection_(connection), sent_(connection.send(request(op), {})) {}
+
+  bool advance() override {
+    if (is_done_) return false;
+    is_done_ = true;
+    if (sent_) reply_ = connection_.receive({});
+    return false;
+  }
+  Result<std::uint64_t> result() override {
+    SHIMA_TRY(sent_);
+    SHIMA_TRY(reply_);
+    return as_unsigned(reply_->value);
+  }
+
+ private:
+  std::unique_lock<std::mutex> hold_;
+  Connection& connection_;
+  Status sent_;
+  bool is_done_ = false;
+  Result<Reply> reply_ = Reply{};
+};
+
 class RemoteSubfile final : public Subfile {
  public:
   RemoteSubfile(std::unique_ptr<Connection> connection, const Facts& facts, std::string path)
@@ -51,6 +156,19 @@ class RemoteSubfile final : public Subfile {
   // What is cached is cached at the node: to ask would cost as much as to read.
   bool cached(TargetOffset) override { return false; }
   bool is_far() const override { return true; }
+
+  std::unique_ptr<FarRequest> begin_move(std::span<const ApartRun> runs, bool writing) override {
+    std::unique_lock hold(mutex_);
+    if (!connection_) return nullptr;
+    return std::make_unique<FarTransfer>(std::move(hold), *connection_, runs,
+                                         writing ? Op::write : Op::read);
+  }
+  std::unique_ptr<FarRequest> begin(FarOp op) override {
+    std::unique_lock hold(mutex_);
+    if (!connection_) return nullptr;
+    return std::make_unique<FarCall>(std::move(hold), *connection_,
+                                     op == FarOp::size ? Op::size : Op::sync);
+  }
 
   void will_need(TargetRange range) override {
     std::ignore = call(request(Op::will_need, range.begin.value, range.end.value));
@@ -137,52 +255,12 @@ class RemoteSubfile final : public Subfile {
 
   // How many bytes were moved up to the first that could not be, which is the end of the file.
   Result<std::uint64_t> transfer(std::span<const ApartRun> runs, Op op) {
-    const std::lock_guard hold(mutex_);
+    std::unique_lock hold(mutex_);
     SHIMA_TRY(is_open());
-    TransferCutter cutter(runs);
-    std::deque<TransferPart> under_way;
-    Status failed;
-    std::uint64_t moved = 0;
-    bool stops = false;
-    while (!under_way.empty() || (!cutter.done() && !stops)) {
-      if (!stops && !cutter.done() && has_room(under_way)) {
-        under_way.push_back(cutter.next());
-        SHIMA_TRY(send(under_way.back(), op));
-        continue;
-      }
-      const TransferPart part = std::move(under_way.front());
-      under_way.pop_front();
-      const auto done = receive(part, op);
-      if (connection_->is_broken()) return std::unexpected(done.error());
-      if (!done && failed) failed = status_of(done);
-      if (done && !stops) moved += *done;
-      stops = stops || !done || *done < part.len_bytes;
+    FarTransfer all(std::move(hold), *connection_, runs, op);
+    while (all.advance()) {
     }
-    if (!failed) return std::unexpected(failed.error());
-    return moved;
-  }
-
-  static bool has_room(const std::deque<TransferPart>& under_way) {
-    const bool many = std::ranges::any_of(
-        under_way, [](const TransferPart& part) { return part.runs.size() > many_runs; });
-    return under_way.size() < (many ? most_with_many_runs : most_under_way);
-  }
-
-  Status send(const TransferPart& part, Op op) {
-    Request wanted = request(op);
-    wanted.runs = part.runs;
-    return connection_->send(std::move(wanted), op == Op::write ? part.pieces : no_pieces());
-  }
-
-  Result<std::uint64_t> receive(const TransferPart& part, Op op) {
-    SHIMA_TRY_ASSIGN(const Reply reply,
-                     connection_->receive(op == Op::read ? part.pieces : no_pieces()));
-    return op == Op::read ? reply.data_bytes : part.len_bytes;
-  }
-
-  static const std::vector<iovec>& no_pieces() {
-    static const std::vector<iovec> none;
-    return none;
+    return all.result();
   }
 
   std::mutex mutex_;

@@ -39,6 +39,26 @@ Result<std::uint64_t> move_by_extent(const Layout& layout, FileOffset offset,
   return move_in_turn(layout, offset, pieces, move);
 }
 
+std::uint64_t sum_of(std::span<const ApartRun> runs) {
+  std::uint64_t sum = 0;
+  for (const ApartRun& run : runs) sum += run.len_bytes;
+  return sum;
+}
+
+// Begins a request to each subfile that is to take part, which begin(i) returns or is null, and
+// lets all proceed. Those of subfiles that take no part are null.
+template <class Begin>
+std::vector<std::unique_ptr<FarRequest>> ask_together(std::size_t subfiles, Begin begin) {
+  std::vector<std::unique_ptr<FarRequest>> all(subfiles);
+  for (std::size_t i = 0; i < subfiles; ++i) all[i] = begin(i);
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (const auto& one : all)
+      if (one && one->advance()) goes_on = true;
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<LogicalFile> LogicalFile::open_parts(const MasterFile& master, const LogicalOpen& request,
@@ -110,6 +130,7 @@ Result<bool> LogicalFile::belongs_to(uid_t user) const {
 }
 
 Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
+  if (move_together(offset, pieces, true)) return {};
   const auto moved = move_by_extent(
       layout_, offset, pieces, [&](const Extent& extent, std::span<const iovec> part) {
         const Status status = write_pieces_in(extent.subfile, extent.begin, part, extent.len_bytes);
@@ -120,10 +141,22 @@ Status LogicalFile::write(FileOffset offset, std::span<const iovec> pieces) {
 }
 
 Result<std::uint64_t> LogicalFile::read(FileOffset offset, std::span<const iovec> pieces) {
+  if (move_together(offset, pieces, false)) return bytes_in(pieces);
   return move_by_extent(layout_, offset, pieces,
                         [&](const Extent& extent, std::span<const iovec> part) {
                           return read_pieces_in(extent.subfile, extent.begin, part);
                         });
+}
+
+// An access that spans far subfiles: all at once, instead of one round trip after the other. False
+// if it must be done in the usual way, also for the error or the end of the file.
+bool LogicalFile::move_together(FileOffset offset, std::span<const iovec> pieces, bool writing) {
+  const auto far = [](const auto& each) { return each->is_far(); };
+  if (subfiles_.size() == 1 || !std::ranges::all_of(subfiles_, far)) return false;
+  const std::uint64_t len_bytes = bytes_in(pieces);
+  if (layout_.locate(offset, len_bytes).len_bytes == len_bytes) return false;
+  const LogicalRun all{offset, pieces, len_bytes};
+  return move_apart(std::span(&all, 1), writing);
 }
 
 bool LogicalFile::move_apart(std::span<const LogicalRun> runs, bool writing) {
@@ -141,9 +174,15 @@ bool LogicalFile::move_apart(std::span<const LogicalRun> runs, bool writing) {
       done += extent.len_bytes;
     }
   }
+  const auto far = ask_together(subfiles_.size(), [&](std::size_t i) {
+    return runs_of[i].empty() ? nullptr : subfiles_[i]->begin_move(runs_of[i], writing);
+  });
   for (std::size_t i = 0; i < runs_of.size(); ++i) {
     if (runs_of[i].empty()) continue;
-    if (!subfiles_[i]->move_apart(runs_of[i], writing)) return false;
+    const auto wanted = sum_of(runs_of[i]);
+    const bool whole = far[i] ? far[i]->result().value_or(wanted - 1) == wanted
+                              : subfiles_[i]->move_apart(runs_of[i], writing);
+    if (!whole) return false;
     tally(i, runs_of[i], writing);
   }
   return true;
@@ -222,9 +261,11 @@ void LogicalFile::will_need(FileRange range) {
 }
 
 Result<std::vector<std::uint64_t>> LogicalFile::subfile_sizes() {
+  const auto far = ask_together(
+      subfiles_.size(), [&](std::size_t i) { return subfiles_[i]->begin(Subfile::FarOp::size); });
   std::vector<std::uint64_t> sizes;
-  for (const auto& each : subfiles_) {
-    SHIMA_TRY_ASSIGN(const std::uint64_t bytes, each->size());
+  for (std::size_t i = 0; i < subfiles_.size(); ++i) {
+    SHIMA_TRY_ASSIGN(const std::uint64_t bytes, far[i] ? far[i]->result() : subfiles_[i]->size());
     sizes.push_back(bytes);
   }
   return sizes;
@@ -274,7 +315,10 @@ Status LogicalFile::sync() {
     if (!synced && synced.error().code != Code::no_such_file) return synced;
   }
   master_synced_ = true;
-  for (const auto& each : subfiles_) SHIMA_TRY(each->sync());
+  const auto far = ask_together(
+      subfiles_.size(), [&](std::size_t i) { return subfiles_[i]->begin(Subfile::FarOp::sync); });
+  for (std::size_t i = 0; i < subfiles_.size(); ++i)
+    SHIMA_TRY(far[i] ? status_of(far[i]->result()) : subfiles_[i]->sync());
   return {};
 }
 

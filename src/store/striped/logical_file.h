@@ -70,7 +70,7 @@ class LogicalFile {
     return read(offset, std::span<const iovec>(&piece, 1));
   }
 
-  // See Subfile::move_apart. Runs of different subfiles are moved one subfile after the other.
+  // See Subfile::move_apart. Far subfiles are asked together, others one after the other.
   [[nodiscard]] bool move_apart(std::span<const LogicalRun> runs, bool writing);
 
   // --- by place in a subfile
@@ -128,6 +128,7 @@ class LogicalFile {
                                                      std::span<const iovec> pieces);
   [[nodiscard]] Status write_pieces_in(int subfile, TargetOffset offset,
                                        std::span<const iovec> pieces, std::uint64_t len_bytes);
+  [[nodiscard]] bool move_together(FileOffset offset, std::span<const iovec> pieces, bool writing);
   void tally(std::size_t subfile, std::span<const ApartRun> runs, bool writing);
 
   std::string path_;

@@ -33,8 +33,21 @@ struct ApartRun {
   std::uint64_t len_bytes = 0;
 };
 
+// A transfer, or another request, that a subfile on another machine has been asked for.
+class FarRequest {
+ public:
+  virtual ~FarRequest() = default;
+  // Does the next step, and may wait for the other machine; false once nothing is left to do.
+  [[nodiscard]] virtual bool advance() = 0;
+  // After that: what the operation returns. Transfers: how many bytes have been moved up to the
+  // first that could not be.
+  [[nodiscard]] virtual Result<std::uint64_t> result() = 0;
+};
+
 class Subfile {
  public:
+  enum class FarOp : std::uint8_t { size, sync };
+
   virtual ~Subfile() = default;
 
   // Writes all pieces one after the other from `offset`.
@@ -51,6 +64,14 @@ class Subfile {
   // Whether each call is a round trip to another machine, so that many runs are to be moved at
   // once.
   [[nodiscard]] virtual bool is_far() const { return false; }
+  // Of far subfiles, several may be asked at once: these begin an operation. Null: not a far one,
+  // or the operation has to be called in the usual way. The subfile is locked until the request is
+  // destroyed, so a thread that has several must begin them in the order of the subfiles.
+  [[nodiscard]] virtual std::unique_ptr<FarRequest> begin_move(std::span<const ApartRun> /*runs*/,
+                                                               bool /*writing*/) {
+    return nullptr;
+  }
+  [[nodiscard]] virtual std::unique_ptr<FarRequest> begin(FarOp /*op*/) { return nullptr; }
   // Announces that the bytes will be read soon; does not wait for a disk, and may do nothing.
   virtual void will_need(TargetRange range) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> size() = 0;
