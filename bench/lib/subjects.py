@@ -34,6 +34,7 @@ SOURCES = {
     "chooser_cells": ["bench/mpi/chooser_cells.c", "bench/mpi/measure.h"],
     "limit": ["bench/machine/limit.cpp"],
     "warm_memory": ["bench/machine/warm_memory.cpp"],
+    "tcp_copy": ["bench/machine/tcp_copy.cpp"],
     "list_io": ["bench/files/list_io.cpp"],
     "pff_list": ["bench/files/pff_list.c"],
     "delegate": ["bench/tasks/delegate.c", "bench/tasks/tasks.h"],
@@ -52,7 +53,7 @@ LIBRARIES = ROOT / "build/release/lib"
 PVAS = [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pvas"]
 LINKED = {"delegate_net": [*PVAS, "-lshima-delegate-{family}"]}  # programs with MPI and further libraries
 PLAIN = {  # programs without MPI: their libraries
-    "limit": [], "warm_memory": [], "list_io": ["-luring"],
+    "limit": [], "warm_memory": [], "tcp_copy": [], "list_io": ["-luring"],
     "pff_list": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pff"],
     "delegate": PVAS, "delegate_net_task": PVAS, "task_copy": PVAS, "many_tasks": PVAS,
     "delegated_overlap": PVAS,

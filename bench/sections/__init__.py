@@ -6,6 +6,7 @@ from sections.delegation import Delegation
 from sections.dsm import Dsm
 from sections.host_pieces import HostPieces, SmallestCall
 from sections.hosts import SlowWire, TwoHosts
+from sections.iod import IodColumns, IodIrregular, IodSmallPieces
 from sections.irregular import Irregular, IrregularMemory
 from sections.lapi_hosts import LapiHosts
 from sections.list_io import ListIo
@@ -27,4 +28,5 @@ from sections.waitall import Waitall
 SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(), Subarray3d(), Subarray4d(), Random(), TwoHosts(),
             HostPieces(), SlowWire(), ListIo(), SmallCosts(), SmallestCall(), Waitall(),
             Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
+            IodColumns(), IodSmallPieces(), IodIrregular(),
             Delegation(), DelegatedNet(), Dsm(), LapiHosts(), NetPipe(), Spaces(), Subgroup()]

@@ -15,8 +15,10 @@ namespace shima {
 
 class Aside {
  public:
-  // The thread calls `settle_in` first.
-  explicit Aside(std::function<void()> settle_in) : settle_in_(std::move(settle_in)) {}
+  // The thread calls `settle_in` first, and `tell_end` at the end of each piece of work.
+  explicit Aside(
+      std::function<void()> settle_in, std::function<void()> tell_end = [] {})
+      : settle_in_(std::move(settle_in)), tell_end_(std::move(tell_end)) {}
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
   ~Aside() {
@@ -79,10 +81,12 @@ class Aside {
       outcome_ = std::move(outcome);
       work_ = nullptr;
       changed_.notify_all();
+      tell_end_();
     }
   }
 
   std::function<void()> settle_in_;
+  std::function<void()> tell_end_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::function<Status()> work_;  // under way

@@ -13,9 +13,9 @@ constexpr std::uint64_t least_aside_bytes = 64 * 1024;
 AgentServer::AgentServer(PathContext& context, int agent, std::vector<Domain> domains,
                          std::optional<int> requests)
     : context_(context),
-      disk_context_{context.direction, context.plan,    context.mine,
-                    context.near,      context.channel, context.file,
-                    disk_counters_,    context.staging, context.disk},
+      disk_context_{context.direction, context.plan,     context.mine,   context.near,
+                    context.channel,   context.file,     disk_counters_, context.staging,
+                    context.disk,      context.messenger},
       agent_(agent),
       domains_(std::move(domains)),
       near_(context, WindowRole::agent),

@@ -44,7 +44,7 @@ bool Guests::is_last_request() const {
 // Requests of the next call cannot be found here: a member sends them only after the agreement that
 // ends this call, in which this member takes part when it has stopped looking.
 Status Guests::look_for_requests() {
-  Messenger& messenger = *context_.channel.messenger();
+  Messenger& messenger = *context_.messenger;
   while (!requests_ || found_ < *requests_) {
     SHIMA_TRY_ASSIGN(const std::optional<int> master, messenger.sender(Lane::request));
     if (!master) return {};
@@ -58,7 +58,7 @@ Status Guests::look_for_requests() {
 
 // Returns whether it has arrived.
 Result<bool> Guests::take_request(const Arriving& arriving) {
-  SHIMA_TRY_ASSIGN(const auto arrived, context_.channel.messenger()->done(arriving.ticket));
+  SHIMA_TRY_ASSIGN(const auto arrived, context_.messenger->done(arriving.ticket));
   if (!arrived) return false;
   std::span<const std::byte> bytes = arrived->bytes();
   SHIMA_TRY_ASSIGN(const auto request, take_from<WindowRequest>(bytes));
@@ -99,7 +99,7 @@ bool Guests::all_arrived(int side) const {
 
 // The memory for the message is there before the guest is told to send it.
 Status Guests::grant(Awaited& awaited) {
-  Messenger& messenger = *context_.channel.messenger();
+  Messenger& messenger = *context_.messenger;
   const int master = guests_[static_cast<std::size_t>(awaited.guest)].master;
   const std::size_t data = context_.direction == Direction::write ? context_.plan.window_bytes : 0;
   MessageBuffer buffer(sizeof(WindowHead) + data +
@@ -122,7 +122,7 @@ Result<std::optional<std::pair<int, GuestMessage>>> Guests::next_message() {
   }
   for (auto awaited = awaited_.begin(); awaited != awaited_.end(); ++awaited) {
     if (!awaited->ticket || !is_first_of_guest(awaited)) continue;
-    SHIMA_TRY_ASSIGN(auto arrived, context_.channel.messenger()->done(*awaited->ticket));
+    SHIMA_TRY_ASSIGN(auto arrived, context_.messenger->done(*awaited->ticket));
     if (!arrived) continue;
     SHIMA_TRY_ASSIGN(auto message, read(*awaited, *std::move(arrived)));
     const int side = awaited->side;

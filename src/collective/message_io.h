@@ -13,7 +13,7 @@ namespace shima {
                                                             MessageBuffer message) {
   ++context.counters.wire_messages;
   context.counters.wire_bytes += message.bytes().size();
-  return context.channel.messenger()->send(to, lane, std::move(message));
+  return context.messenger->send(to, lane, std::move(message));
 }
 
 template <class T>
@@ -29,7 +29,7 @@ template <class T>
 [[nodiscard]] inline Status finish_sent(PathContext& context,
                                         std::vector<Messenger::Ticket>& tickets) {
   for (auto ticket = tickets.begin(); ticket != tickets.end();) {
-    SHIMA_TRY_ASSIGN(const auto sent, context.channel.messenger()->done(*ticket));
+    SHIMA_TRY_ASSIGN(const auto sent, context.messenger->done(*ticket));
     ticket = sent ? tickets.erase(ticket) : ticket + 1;
   }
   return {};

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "collective/agent_server.h"
+#include "collective/io_node_call.h"
 #include "collective/plan/asked_agents.h"
 #include "collective/request_phase.h"
 #include "collective/subgroup_master.h"
@@ -26,23 +27,29 @@ namespace {
 
 // What this member does in a transfer.
 struct Roles {
-  std::deque<WindowFiller> fillers;  // one for each server whose windows may have its bytes
+  std::deque<WindowFiller> fillers;    // one for each server whose windows may have its bytes
+  std::optional<IoNodeCall> io_nodes;  // of a subgroup master, if I/O nodes are the agents
   std::optional<AgentServer> agent;
   std::optional<SubgroupMaster> master;
   std::optional<RequestPhase> phase;
 
   [[nodiscard]] bool done() const {
     return std::ranges::all_of(fillers, &WindowFiller::done) && (!agent || agent->done()) &&
-           (!master || master->done()) && (!phase || phase->done());
+           (!master || master->done()) && (!phase || phase->done()) &&
+           (!io_nodes || io_nodes->done());
   }
   // Whether it waits for messages; otherwise it waits for near members only.
   [[nodiscard]] bool awaits_messages() const {
     return (master && !master->done()) || (phase && !phase->done()) ||
-           (agent && !agent->done() && agent->may_have_guests());
+           (io_nodes && !io_nodes->done()) || (agent && !agent->done() && agent->may_have_guests());
   }
   [[nodiscard]] Result<bool> step() {
     bool busy = false;
     for (WindowFiller& filler : fillers) busy = filler.step() || busy;
+    if (io_nodes) {
+      SHIMA_TRY_ASSIGN(const bool moved, io_nodes->step());
+      busy = busy || moved;
+    }
     if (agent) {
       SHIMA_TRY_ASSIGN(const bool moved, agent->step());
       busy = busy || moved;
@@ -82,6 +89,7 @@ class Assignment {
     }
     const int rank = context_.channel.rank();
     if (is_master(rank)) {
+      if (agents_.are_io_nodes()) SHIMA_TRY(join_io_nodes(roles, rank));
       roles.master.emplace(context_, posts_of_subgroup(), asked_by(rank));
       SHIMA_TRY(roles.master->start());
     }
@@ -92,6 +100,15 @@ class Assignment {
   }
 
  private:
+  [[nodiscard]] Status join_io_nodes(Roles& roles, int rank) const {
+    int subgroups = 0;
+    for (int node = 0; node < topology_.node_count(); ++node)
+      subgroups += subgroups_.count_on(node);
+    roles.io_nodes.emplace(context_, subgroups);
+    context_.messenger = &roles.io_nodes->messenger();
+    return roles.io_nodes->join(asked_by(rank));
+  }
+
   // How many requests come to an agent on this node, if all subgroups elsewhere send one.
   [[nodiscard]] std::optional<int> requests() const {
     if (asks_touched_) return std::nullopt;
@@ -158,17 +175,21 @@ class Pause {
     fault_point(FaultPhase::wait);
     if (!for_messages) return context_.channel.windows()->sleep(sleeper_, state);
     const ScopedTimer timer(context_.counters.wait_ns);
-    const auto longest = context_.channel.messenger()->pause();
+    const auto longest = context_.messenger->pause();
     if (longest.count() == 0) {
       sched_yield();
     } else {
       context_.disk.sleep(longest);
     }
+    // The other messenger is the MPI.
+    if (const auto& progress = context_.channel.windows()->hooks().progress;
+        progress && context_.plan.agents.are_io_nodes())
+      progress();
     // No message may be under way: then the messenger does not notice that a member was lost.
     return sleeper_.check_peers();
   }
   void moved() {
-    if (Messenger* const messenger = context_.channel.messenger()) messenger->moved();
+    if (Messenger* const messenger = context_.messenger) messenger->moved();
   }
 
  private:
@@ -188,6 +209,7 @@ Status repeat_rounds(PathContext& context, Roles& roles) {
       return {};
     } else {
       SHIMA_TRY(pause.wait(roles.awaits_messages(), state));
+      if (roles.io_nodes) SHIMA_TRY(roles.io_nodes->check_nodes());
     }
   }
 }
@@ -198,7 +220,8 @@ Result<FileOffset> run_windows(PathContext& context) {
   SHIMA_TRY(repeat_rounds(context, roles));
   if (roles.agent) SHIMA_TRY(roles.agent->stop());
   for (const WindowFiller& filler : roles.fillers) SHIMA_TRY(filler.status());
-  return roles.agent ? roles.agent->end_of_file() : no_end_of_file;
+  const FileOffset seen_here = roles.agent ? roles.agent->end_of_file() : no_end_of_file;
+  return std::min(seen_here, roles.master ? roles.master->end_of_file() : no_end_of_file);
 }
 
 }  // namespace

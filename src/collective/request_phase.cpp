@@ -10,7 +10,7 @@ namespace {
 // Returns whether the message is not under way any more.
 Result<bool> ended(PathContext& context, std::optional<Messenger::Ticket>& ticket) {
   if (!ticket) return true;
-  SHIMA_TRY_ASSIGN(const auto message, context.channel.messenger()->done(*ticket));
+  SHIMA_TRY_ASSIGN(const auto message, context.messenger->done(*ticket));
   if (message) ticket.reset();
   return message.has_value();
 }
@@ -59,7 +59,7 @@ Status RequestPhase::begin(const NodeRound& round) {
   fault_point(FaultPhase::arrive);
   const int peer = context_.channel.topology().ranks_on(round.peer).front();
   if (round.kind != Kind::give) {
-    SHIMA_TRY_ASSIGN(incoming_, context_.channel.messenger()->receive(peer, Lane::leaders, {}));
+    SHIMA_TRY_ASSIGN(incoming_, context_.messenger->receive(peer, Lane::leaders, {}));
   }
   if (round.kind == Kind::give || round.kind == Kind::swap) {
     SHIMA_TRY_ASSIGN(outgoing_, send_message(context_, peer, Lane::leaders, {}));

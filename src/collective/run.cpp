@@ -215,7 +215,8 @@ Plan CollectiveTransfer::plan_for(const Digest& digest) {
 
 void CollectiveTransfer::count_choice() {
   constexpr std::array by_strategy{&Counters::strategy_disk_directed, &Counters::strategy_two_phase,
-                                   &Counters::strategy_subgroup, &Counters::strategy_independent};
+                                   &Counters::strategy_subgroup, &Counters::strategy_independent,
+                                   &Counters::strategy_io_node};
   const Choice& choice = prepared_->plan.choice;
   ++(call_.counters.*by_strategy[static_cast<std::size_t>(choice.strategy)]);
   ++call_.counters.decided[static_cast<std::size_t>(choice.reason)];
@@ -237,8 +238,9 @@ Status CollectiveTransfer::publish_before() {
 }
 
 Status CollectiveTransfer::move_shared(WindowStaging& staging, Part& part) {
-  PathContext context{call_.direction, prepared_->plan, mine_,   prepared_->near, call_.channel,
-                      call_.file,      call_.counters,  staging, call_.disk};
+  PathContext context{
+      call_.direction, prepared_->plan, mine_,   prepared_->near, call_.channel,
+      call_.file,      call_.counters,  staging, call_.disk,      call_.channel.messenger()};
   if (!context.my_domains().empty()) ++call_.counters.agents;
   SHIMA_TRY_ASSIGN(part.end_of_file, run_path(context));
   // The owner of the bytes must find what agents wrote.

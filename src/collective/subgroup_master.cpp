@@ -1,6 +1,7 @@
 #include "collective/subgroup_master.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/fault_point.h"
 #include "collective/message_io.h"
@@ -42,8 +43,8 @@ WindowId SubgroupMaster::announce_next(Served& served) {
 
 Status SubgroupMaster::await_grant(Served& served) {
   if (served.announced.empty()) return {};
-  SHIMA_TRY_ASSIGN(served.grant, context_.channel.messenger()->receive(
-                                     served.rank, Lane::grant, MessageBuffer(sizeof(WindowGrant))));
+  SHIMA_TRY_ASSIGN(served.grant, context_.messenger->receive(served.rank, Lane::grant,
+                                                             MessageBuffer(sizeof(WindowGrant))));
   return {};
 }
 
@@ -72,7 +73,7 @@ Result<bool> SubgroupMaster::take_grants() {
   bool busy = false;
   for (Served& served : served_) {
     if (!served.grant) continue;
-    SHIMA_TRY_ASSIGN(const auto message, context_.channel.messenger()->done(*served.grant));
+    SHIMA_TRY_ASSIGN(const auto message, context_.messenger->done(*served.grant));
     if (!message) continue;
     busy = true;
     served.grant.reset();
@@ -108,7 +109,7 @@ Status SubgroupMaster::ask(Job job) {
     member->skip_below(job.window.range.end);
   }
   SHIMA_TRY(send_window(job, nullptr));
-  SHIMA_TRY_ASSIGN(job.reply, context_.channel.messenger()->receive(
+  SHIMA_TRY_ASSIGN(job.reply, context_.messenger->receive(
                                   job.served->rank, Lane::reply,
                                   MessageBuffer(sizeof(ReplyHead) + job.runs.len_bytes())));
   job.served->asked.push_back(std::move(job));
@@ -136,7 +137,7 @@ Result<bool> SubgroupMaster::take_replies() {
   for (Served& served : served_) {
     while (!served.asked.empty()) {
       Job& job = served.asked.front();
-      SHIMA_TRY_ASSIGN(auto message, context_.channel.messenger()->done(job.reply));
+      SHIMA_TRY_ASSIGN(auto message, context_.messenger->done(job.reply));
       if (!message) break;
       busy = true;
       job.bytes = *std::move(message);
@@ -187,15 +188,37 @@ Status SubgroupMaster::hand_out(int index) {
   SHIMA_TRY_ASSIGN(const auto head, take_from<ReplyHead>(bytes));
   if (head.window != id_of(job.window, context_.plan.window_bytes))
     return fail(Code::internal, "a message of another node: a reply for another window");
-  const TargetOffset end{head.end};
+  TargetOffset end{head.end};
+  FileOffset end_of_file{head.end_of_file};
   SHIMA_TRY(unpack_runs(job.runs, end, bytes, near_.image(index)));
-  if (end < job.window.range.end) job.served->ahead.stop_at(FileOffset{head.end_of_file});
+  if (end < job.window.range.end && context_.plan.agents.are_io_nodes()) {
+    SHIMA_TRY_ASSIGN(end, end_beyond(end, job.window, near_.image(index)));
+    end_of_file = end_of_file_;
+  }
+  if (end < job.window.range.end) job.served->ahead.stop_at(end_of_file);
   std::vector<MemberWalk*> members;
   for (MemberWalk& member : job.members)
     if (member.has_below(end)) members.push_back(&member);
   Window window = job.window;
   window.range.end = std::min(window.range.end, end);
   return near_.begin(index, job.served->agent, window, members);
+}
+
+// The end of the file in a window where an I/O node's subfile ends: other subfiles may continue the
+// file. What lies between are zeros.
+Result<TargetOffset> SubgroupMaster::end_beyond(TargetOffset found, const Window& window,
+                                                std::byte* image) {
+  const Layout& layout = context_.file.layout();
+  if (!file_size_) {
+    SHIMA_TRY_ASSIGN(file_size_, context_.file.size());
+  }
+  found = std::max(found, window.range.begin);
+  const TargetOffset end =
+      std::clamp(layout.below(window.subfile, *file_size_), found, window.range.end);
+  std::memset(image + (found - window.range.begin), 0, as_unsigned(end - found));
+  if (end < window.range.end)
+    end_of_file_ = std::min({end_of_file_, *file_size_, layout.run_at(window.subfile, end).begin});
+  return end;
 }
 
 }  // namespace shima

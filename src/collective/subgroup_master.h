@@ -34,6 +34,8 @@ class SubgroupMaster {
   [[nodiscard]] bool has_asked() const { return requests_.empty(); }
   // Does what can be done now; returns whether there was anything.
   [[nodiscard]] Result<bool> step();
+  // Of a read from I/O nodes, which do not know where the file ends.
+  [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
 
  private:
   struct Served;
@@ -74,6 +76,8 @@ class SubgroupMaster {
   [[nodiscard]] bool is_first(int index) const;
   [[nodiscard]] Status collect(int index);
   [[nodiscard]] Status hand_out(int index);
+  [[nodiscard]] Result<TargetOffset> end_beyond(TargetOffset found, const Window& window,
+                                                std::byte* image);
   [[nodiscard]] Status send_window(const Job& job, const std::byte* image);
   [[nodiscard]] Side& side(int index) { return sides_[static_cast<std::size_t>(index)]; }
 
@@ -86,6 +90,8 @@ class SubgroupMaster {
   std::uint64_t begun_ = 0;                  // jobs
   std::vector<Messenger::Ticket> requests_;  // under way
   std::vector<Messenger::Ticket> sent_;
+  std::optional<FileOffset> file_size_;  // once an I/O node's subfile has ended in a window
+  FileOffset end_of_file_ = no_end_of_file;
   bool done_ = false;
 };
 

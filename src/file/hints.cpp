@@ -64,12 +64,13 @@ constexpr std::array<Word<std::optional<Path>>, 5> paths{{{"automatic", std::nul
                                                           {"pack", Path::pack},
                                                           {"message", Path::message}}};
 
-constexpr std::array<Word<std::optional<Strategy>>, 5> strategies{
+constexpr std::array<Word<std::optional<Strategy>>, 6> strategies{
     {{"auto", std::nullopt},
      {"disk_directed", Strategy::disk_directed},
      {"two_phase", Strategy::two_phase},
      {"subgroup", Strategy::subgroup},
-     {"independent", Strategy::independent}}};
+     {"independent", Strategy::independent},
+     {"io_node", Strategy::io_node}}};
 
 constexpr std::array<Word<std::optional<RequestsTo>>, 3> requests{
     {{"automatic", std::nullopt}, {"all", RequestsTo::all}, {"touched", RequestsTo::touched}}};
@@ -235,8 +236,8 @@ constexpr std::array rules{
          get_word<toggles, &Hints::shima_close_to_open>},
     Rule{"shima_device_buffer_size", bytes_rule, "16M", set_bytes<&Hints::shima_device_buffer_size>,
          get_number<&Hints::shima_device_buffer_size>},
-    Rule{"shima_collective", "auto, disk_directed, two_phase, subgroup or independent", "two_phase",
-         set_word<strategies, &Hints::shima_collective>,
+    Rule{"shima_collective", "auto, disk_directed, two_phase, subgroup, independent or io_node",
+         "two_phase", set_word<strategies, &Hints::shima_collective>,
          get_word<strategies, &Hints::shima_collective>},
     Rule{"shima_subgroup", "auto, off, or a number of ranks", "4", set_subgroup, get_subgroup},
     Rule{"shima_reach", "automatic, single_copy, pull, pack or message", "automatic",

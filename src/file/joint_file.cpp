@@ -1,6 +1,7 @@
 #include "file/joint_file.h"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 
 #include <algorithm>
 #include <functional>
@@ -21,6 +22,12 @@
 
 namespace shima {
 namespace {
+
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  std::ignore = ::getrandom(&number, sizeof number, 0);
+  return number;
+}
 
 // The values that members join when hints may change.
 struct HintsFacts {
@@ -54,6 +61,7 @@ Tuning tuning_of(const Hints& hints, Toggle collective_buffering, bool atomic) {
 JointFile::JointFile(Channel& channel, LogicalFile file, OpenRequest request, Facts facts)
     : channel_(&channel),
       file_(std::move(file)),
+      io_nodes_(file_.node_identity()),
       request_(std::move(request)),
       removable_(request_.mode.delete_on_close ? name_from_anywhere(request_.path) : ""),
       caches_(facts.caches),
@@ -155,6 +163,13 @@ Status JointFile::flush_together() {
   });
 }
 
+// Members may reach the subfiles in different ways.
+void JointFile::name_io_nodes(Digest& digest) const {
+  if (io_nodes_ == 0) return;
+  digest.io_nodes = io_nodes_;
+  digest.call_id = random_number();
+}
+
 bool JointFile::seems_cached(const Bounds& bounds) {
   return file_.cached(FileOffset{bounds.lowest}) && file_.cached(FileOffset{bounds.highest - 1});
 }
@@ -246,6 +261,7 @@ Result<CollectiveResult> JointFile::bring_nothing(Direction direction, const Tra
   Result<MemberAccess> rest;
   rest->digest.more_rounds = moved.more_rounds;
   rest->digest.last_ns = last_ns_;
+  name_io_nodes(rest->digest);
   if (!moved.len_bytes) rest = std::unexpected(moved.len_bytes.error());
   CollectiveCall call = call_of(direction, counters);
   call.has_moved_own = true;
@@ -279,6 +295,7 @@ Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Tran
   Digest& digest = access.digest = digest_of(access.post);
   digest.more_rounds = more_rounds;
   digest.last_ns = last_ns_;
+  name_io_nodes(digest);
   if (access.post.len_bytes == 0) return access;
   const Hints& hints = request_.hints;
   const bool is_write = direction == Direction::write;

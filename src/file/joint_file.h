@@ -93,12 +93,14 @@ class JointFile final : public File {
   Result<CollectiveResult> move_round(Direction direction, const Result<Transfer>& piece,
                                       std::uint64_t more_rounds, Counters& counters);
   Status resize(const char* doing, const Result<FileOffset>& size, FunctionRef<Status()> action);
+  void name_io_nodes(Digest& digest) const;
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
   Status report();
 
   std::unique_ptr<Channel> owner_;
   Channel* channel_;
   LogicalFile file_;
+  std::uint64_t io_nodes_;  // see LogicalFile::node_identity
   OpenRequest request_;
   std::string removable_;  // path to remove at close
   Caches caches_;

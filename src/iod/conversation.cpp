@@ -84,11 +84,10 @@ Status send_pieces(int socket, std::span<const iovec> pieces) {
 
 }  // namespace
 
-Conversation::Conversation(Client& client, FairQueue& queue, const DaemonCalls& daemon,
+Conversation::Conversation(Client& client, const Shared& shared,
                            std::chrono::milliseconds message_timeout)
     : client_(client),
-      queue_(queue),
-      daemon_(daemon),
+      shared_(shared),
       process_{client.holder->user, client.peer},
       inbox_(client.socket.get(), message_timeout),
       data_(client.holder->memory),
@@ -102,6 +101,10 @@ Status Conversation::hold() {
     if (!goes_on) return {};
     SHIMA_TRY(receive(request));
     fault_point(FaultPhase::iod_received);
+    if (request.op() == Op::join) {
+      SHIMA_TRY(take_part());
+      continue;
+    }
     const auto value = execute(request);
     fault_point(FaultPhase::iod_executed);
     SHIMA_TRY(reply(request, value));
@@ -121,14 +124,22 @@ Status Conversation::receive(Request& request) {
   return inbox_.receive(data_.take(head.data_bytes));
 }
 
+// What has arrived after the request is a part of the call already. The call has memory of its own.
+Status Conversation::take_part() {
+  DirectedCall call;
+  std::memcpy(&call, data_.bytes().data(), sizeof call);
+  data_.release();
+  return session_.take_part(call, {client_.socket.get(), inbox_.take_rest()}, shared_.collective);
+}
+
 Result<std::int64_t> Conversation::execute(const Request& request) {
   if (request.op() == Op::introduce) {
     if (!request.words.empty()) process_.name = printable(request.words.front());
-    daemon_.introduce(client_, process_.name);
+    shared_.daemon.introduce(client_, process_.name);
     return 0;
   }
   if (request.op() == Op::status) {
-    std::string text = daemon_.status(client_);
+    std::string text = shared_.daemon.status(client_);
     text.resize(std::min(text.size(), remote::most_data_bytes));
     std::memcpy(data_.take(text.size()).data(), text.data(), text.size());
     return 0;
@@ -138,7 +149,7 @@ Result<std::int64_t> Conversation::execute(const Request& request) {
 
 Result<std::int64_t> Conversation::execute_in_turn(const Request& request) {
   client_.activity.store(Activity::waiting, std::memory_order_relaxed);
-  const FairQueue::Place place = queue_.enter(process_);
+  const FairQueue::Place place = shared_.queue.enter(process_);
   client_.activity.store(Activity::working, std::memory_order_relaxed);
   auto value = session_.execute(request, data_);
   client_.activity.store(Activity::none, std::memory_order_relaxed);

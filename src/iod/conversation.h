@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "iod/call_table.h"
 #include "iod/client.h"
 #include "iod/fair_queue.h"
 #include "iod/inbox.h"
@@ -23,21 +24,26 @@ struct DaemonCalls {
 
 class Conversation {
  public:
-  Conversation(Client& client, FairQueue& queue, const DaemonCalls& daemon,
-               std::chrono::milliseconds message_timeout);
+  // What all conversations share.
+  struct Shared {
+    FairQueue& queue;
+    CallTable& collective;
+    const DaemonCalls& daemon;
+  };
+  Conversation(Client& client, const Shared& shared, std::chrono::milliseconds message_timeout);
 
   // Returns at the end of the connection.
   [[nodiscard]] Status hold();
 
  private:
   [[nodiscard]] Status receive(remote::Request& request);
+  [[nodiscard]] Status take_part();
   [[nodiscard]] Result<std::int64_t> execute(const remote::Request& request);
   [[nodiscard]] Result<std::int64_t> execute_in_turn(const remote::Request& request);
   [[nodiscard]] Status reply(const remote::Request& request, const Result<std::int64_t>& value);
 
   Client& client_;
-  FairQueue& queue_;
-  const DaemonCalls& daemon_;
+  Shared shared_;
   FairQueue::Process process_;
   std::uint32_t received_ = 0;
   Inbox inbox_;

@@ -119,6 +119,7 @@ Status Daemon::listen() {
 
 Daemon::~Daemon() {
   stopping_ = true;
+  collective_.stop();
   if (bell_) ::eventfd_write(bell_.get(), 1);
   if (acceptor_.joinable()) acceptor_.join();
   for (Client& client : clients_) ::shutdown(client.socket.get(), SHUT_RD);
@@ -255,7 +256,7 @@ Status Daemon::converse(Client& client) {
   const int socket = client.socket.get();
   probe_when_silent(socket, node_timeout());
   give_up_after(socket, options_.message_timeout);
-  Conversation conversation(client, queue_, calls_, options_.message_timeout);
+  Conversation conversation(client, {queue_, collective_, calls_}, options_.message_timeout);
   return conversation.hold();
 }
 

@@ -77,6 +77,7 @@ class Daemon {
 
   DaemonOptions options_;
   FairQueue queue_;
+  CallTable collective_{options_.message_timeout};
   DaemonCalls calls_;
   KeyRing keys_;  // guarded by the mutex
   Clock::time_point started_ = Clock::now();

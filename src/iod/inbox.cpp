@@ -69,6 +69,12 @@ Result<std::size_t> Inbox::receive_some(std::span<std::byte> room) {
   }
 }
 
+std::vector<std::byte> Inbox::take_rest() {
+  const std::span rest = std::span(buffer_).subspan(begin_, end_ - begin_);
+  begin_ = end_;
+  return {rest.begin(), rest.end()};
+}
+
 Status Inbox::receive(std::span<std::byte> room) {
   while (!room.empty()) {
     if (!holds_more() && room.size() < buffer_.size()) {

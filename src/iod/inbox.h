@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 
@@ -24,6 +25,8 @@ class Inbox {
   // `on_silence` once nothing has come for a second.
   [[nodiscard]] Result<bool> wait(const std::function<void()>& on_silence);
   [[nodiscard]] Status receive(std::span<std::byte> room);
+  // What has been received beyond the last message.
+  [[nodiscard]] std::vector<std::byte> take_rest();
   // Whether a part of a message that follows is here.
   [[nodiscard]] bool holds_more() const { return begin_ < end_; }
 

@@ -210,7 +210,8 @@ Result<std::int64_t> Session::execute_by_name(const Request& request, TargetFile
 
 Result<std::int64_t> Session::open(const Request& request, ServedTarget& target, TargetFiles& files,
                                    Buffer& data) {
-  if (file_) return fail(Code::bad_handle, "a file is open over this connection", EBUSY);
+  if (file_ || common_file_)
+    return fail(Code::bad_handle, "a file is open over this connection", EBUSY);
   const auto has = [&](std::int64_t bit) { return (request.head.first & bit) != 0; };
   // A special file may block its opener for ever.
   SHIMA_TRY_ASSIGN(const struct stat facts, files.examine(request.words[1]));
@@ -225,6 +226,7 @@ Result<std::int64_t> Session::open(const Request& request, ServedTarget& target,
   if (identity != FileIdentity{facts.st_dev, facts.st_ino})
     return fail(Code::file_in_use, request.words[1] + " was replaced while it was being opened");
   file_ = std::move(opened);
+  opening_ = request.head.first;
   file_target_ = &target;
   file_facts_ = told(facts);
   ++target.open_files;
@@ -235,8 +237,9 @@ Result<std::int64_t> Session::open(const Request& request, ServedTarget& target,
 // --- the open file ------------------------------------------------------------------------------
 
 void Session::forget_file() {
-  if (file_) --file_target_->open_files;
+  if (file_ || common_file_) --file_target_->open_files;
   file_.reset();
+  common_file_.reset();
 }
 
 void Session::count_read(std::uint64_t bytes) {
@@ -280,7 +283,29 @@ Result<std::int64_t> Session::write(const Request& request, Buffer& data) {
   return 0;
 }
 
+Status Session::take_part(const DirectedCall& call, Arrival from, CallTable& calls) {
+  ++own_.requests;
+  const std::int64_t needed = call.writes != 0 ? Opening::write : Opening::read;
+  if ((!file_ && !common_file_) || (opening_ & needed) == 0)
+    return fail(Code::bad_handle, "no file is open over this connection for such a call", EBADF);
+  ++file_target_->traffic.requests;
+  if (file_) common_file_ = LogicalFile::around(file_target_->place.name, std::move(file_));
+  const auto moved = calls.take_part(
+      call, {std::move(from), {file_facts_.device, file_facts_.inode}, *common_file_});
+  SHIMA_TRY(status_of(moved));
+  if (moved->is_from_agent == 0) return {};
+  ++own_.directed_calls;
+  ++file_target_->traffic.directed_calls;
+  call.writes != 0 ? count_written(moved->disk_bytes) : count_read(moved->disk_bytes);
+  return {};
+}
+
 Result<std::int64_t> Session::execute_on_file(const Request& request, Buffer& data) {
+  if (request.op() == Op::close && common_file_) {
+    const Status closed = common_file_->close();
+    forget_file();
+    return closed ? Result<std::int64_t>(0) : std::unexpected(closed.error());
+  }
   if (!file_) return fail(Code::bad_handle, "no file is open over this connection", EBADF);
   ++file_target_->traffic.requests;
   const std::int64_t first = request.head.first;

@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "iod/buffer.h"
+#include "iod/call_table.h"
 #include "store/remote/message.h"
 #include "store/target/target.h"
 
@@ -22,6 +24,7 @@ namespace shima::iod {
 // What has been served; counted by several threads.
 struct Traffic {
   std::atomic<std::uint64_t> requests = 0;
+  std::atomic<std::uint64_t> directed_calls = 0;
   std::atomic<std::uint64_t> read_bytes = 0;
   std::atomic<std::uint64_t> written_bytes = 0;
 };
@@ -43,6 +46,9 @@ class Session {
   // Executes a request. `data`: those of the request; afterwards those of the reply. Returns the
   // value of the reply.
   [[nodiscard]] Result<std::int64_t> execute(const remote::Request& request, Buffer& data);
+  // Takes part in a collective call on the open file, from its beginning to its end. From the first
+  // call on, the file serves such calls only. After an error the connection cannot be used.
+  [[nodiscard]] Status take_part(const DirectedCall& call, Arrival from, CallTable& calls);
 
  private:
   [[nodiscard]] Result<std::int64_t> dispatch(const remote::Request& request, Buffer& data);
@@ -66,6 +72,8 @@ class Session {
   Traffic& own_;
   std::map<std::string, Target> targets_;
   std::unique_ptr<Subfile> file_;
+  std::int64_t opening_ = 0;                // how it was opened (remote::Opening)
+  std::optional<LogicalFile> common_file_;  // instead of it, once it serves collective calls
   ServedTarget* file_target_ = nullptr;
   remote::Facts file_facts_;
   std::unique_ptr<WriterLease> lease_;

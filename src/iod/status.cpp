@@ -19,10 +19,15 @@ struct Sum {
   std::uint64_t read_bytes = 0;
   std::uint64_t written_bytes = 0;
   std::uint64_t requests = 0;
+  std::uint64_t directed_calls = 0;
 };
 
-std::string traffic_text(std::uint64_t read, std::uint64_t written, std::uint64_t requests) {
-  return fmt::format("{} bytes read, {} bytes written, {} requests", read, written, requests);
+// Of a Sum or a Traffic.
+std::string traffic_text(const auto& of) {
+  const auto number = [](std::uint64_t value) { return value; };
+  return fmt::format("{} bytes read, {} bytes written, {} requests, {} collective calls",
+                     number(of.read_bytes), number(of.written_bytes), number(of.requests),
+                     number(of.directed_calls));
 }
 
 void add(Sum& sum, const Client& client) {
@@ -33,6 +38,7 @@ void add(Sum& sum, const Client& client) {
   sum.read_bytes += client.traffic.read_bytes;
   sum.written_bytes += client.traffic.written_bytes;
   sum.requests += client.traffic.requests;
+  sum.directed_calls += client.traffic.directed_calls;
 }
 
 }  // namespace
@@ -47,9 +53,7 @@ std::string Daemon::status(const KeyHolder* only) {
       load.waiting);
   for (const auto& target : only != nullptr ? only->targets : keys_.targets())
     text += fmt::format("target {} at {}: {}, {} open files\n", target->place.name,
-                        target->place.directory,
-                        traffic_text(target->traffic.read_bytes, target->traffic.written_bytes,
-                                     target->traffic.requests),
+                        target->place.directory, traffic_text(target->traffic),
                         target->open_files.load());
   for (const auto& holder : keys_.holders())
     if (only == nullptr || holder.get() == only)
@@ -62,10 +66,10 @@ std::string Daemon::status(const KeyHolder* only) {
     if (client.is_trusted && !client.has_ended && (only == nullptr || client.holder.get() == only))
       add(processes[{client.holder->user, client.process}], client);
   for (const auto& [who, sum] : processes)
-    text += fmt::format(
-        "client {}{} from {}: {} connections, {} requests under way, {} waiting; {}\n", who.second,
-        who.first.empty() ? std::string() : ", user " + who.first, sum.peer, sum.connections,
-        sum.working, sum.waiting, traffic_text(sum.read_bytes, sum.written_bytes, sum.requests));
+    text +=
+        fmt::format("client {}{} from {}: {} connections, {} requests under way, {} waiting; {}\n",
+                    who.second, who.first.empty() ? std::string() : ", user " + who.first, sum.peer,
+                    sum.connections, sum.working, sum.waiting, traffic_text(sum));
   return text;
 }
 

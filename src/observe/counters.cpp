@@ -2,7 +2,7 @@
 
 namespace shima {
 
-const std::array<CounterField, 31> counter_fields{{
+const std::array<CounterField, 32> counter_fields{{
     {"writes", &Counters::writes},
     {"reads", &Counters::reads},
     {"collective_writes", &Counters::collective_writes},
@@ -22,6 +22,7 @@ const std::array<CounterField, 31> counter_fields{{
     {"strategy_two_phase", &Counters::strategy_two_phase},
     {"strategy_subgroup", &Counters::strategy_subgroup},
     {"strategy_independent", &Counters::strategy_independent},
+    {"strategy_io_node", &Counters::strategy_io_node},
     {"agents", &Counters::agents},
     {"path_single_copy", &Counters::path_single_copy},
     {"path_pull", &Counters::path_pull},

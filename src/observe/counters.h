@@ -35,6 +35,7 @@ struct Counters {
   std::uint64_t strategy_two_phase = 0;
   std::uint64_t strategy_subgroup = 0;
   std::uint64_t strategy_independent = 0;
+  std::uint64_t strategy_io_node = 0;
   // collective calls in which this member was an agent
   std::uint64_t agents = 0;
   // collective calls by the path on which members moved bytes for each other
@@ -53,7 +54,7 @@ struct Counters {
   std::uint64_t disk_ns = 0;
   std::uint64_t wait_ns = 0;
   // collective calls by the row of the chooser's table that decided; its names are elsewhere
-  std::array<std::uint64_t, 16> decided{};
+  std::array<std::uint64_t, 17> decided{};
 
   void add(const Counters& other);
 };
@@ -64,6 +65,6 @@ struct CounterField {
 };
 
 // Every field but `decided`, in the order of the struct.
-extern const std::array<CounterField, 31> counter_fields;
+extern const std::array<CounterField, 32> counter_fields;
 
 }  // namespace shima

@@ -141,8 +141,8 @@ ordered_json json_of(const PiecesProbe& probe) {
 }  // namespace
 
 std::string_view name_of(Strategy strategy) {
-  constexpr std::array<std::string_view, 4> names{"disk_directed", "two_phase", "subgroup",
-                                                  "independent"};
+  constexpr std::array<std::string_view, strategy_count> names{
+      "disk_directed", "two_phase", "subgroup", "independent", "io_node"};
   return names[static_cast<std::size_t>(strategy)];
 }
 

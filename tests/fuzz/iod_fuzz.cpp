@@ -9,9 +9,12 @@
 #include <cstring>
 #include <random>
 
+#include "collective/window/window_message.h"
+#include "group/messenger.h"
 #include "iod_world.h"
 #include "net/key_proof.h"
 #include "net/wire.h"
+#include "store/remote/connection.h"
 #include "store/remote/message.h"
 
 namespace shima {
@@ -66,6 +69,7 @@ Request some_request(Random& random, std::uint64_t& data_bytes) {
   if (random() % 16 == 0) request.words.pop_back();
   data_bytes = request.op() == Op::write        ? remote::bytes_in(request.runs)
                : request.op() == Op::write_text ? random() % 5000
+               : request.op() == Op::join       ? sizeof(DirectedCall)
                                                 : 0;
   return request;
 }
@@ -73,6 +77,53 @@ Request some_request(Random& random, std::uint64_t& data_bytes) {
 void damage(std::vector<std::byte>& bytes, Random& random) {
   for (std::size_t times = random() % 4; times > 0; --times)
     bytes[random() % bytes.size()] ^= static_cast<std::byte>(1U << (random() % 8));
+}
+
+// Of a call with one or two that take part; most are sound.
+DirectedCall some_call(Random& random) {
+  DirectedCall call{.id = random() % 2,
+                    .participants = 1 + static_cast<std::uint32_t>(random() % 2),
+                    .writes = static_cast<std::uint32_t>(random() % 2),
+                    .window_bytes = 4096 * (1 + random() % 4),
+                    .granule_bytes = std::uint64_t{1} << (random() % 13),
+                    .range = {{0}, {static_cast<std::int64_t>(4096 * (1 + random() % 20))}}};
+  if (random() % 8 == 0) call.range.begin.value = some_number(random);
+  if (random() % 8 == 0) call.window_bytes = static_cast<std::uint64_t>(some_number(random));
+  if (random() % 8 == 0) call.granule_bytes = static_cast<std::uint64_t>(some_number(random));
+  return call;
+}
+
+template <class T>
+void append(std::vector<std::byte>& bytes, const T& value) {
+  const auto* const first = reinterpret_cast<const std::byte*>(&value);
+  bytes.insert(bytes.end(), first, first + sizeof value);
+}
+
+WindowId some_window(Random& random) {
+  return {.number = random() % 8 == 0 ? some_number(random) : static_cast<int>(random() % 4) - 1,
+          .domain = random() % 8 == 0 ? 1 : 0};
+}
+
+// A message in a lane: of the right form, or of any.
+std::vector<std::byte> some_message(Random& random) {
+  std::vector<std::byte> bytes;
+  Lane lane = Lane::request;
+  if (random() % 2 == 0) {
+    append(bytes, WindowRequest{some_window(random), some_window(random)});
+  } else {
+    lane = Lane::to_agent;
+    append(bytes, WindowHead{some_window(random), some_window(random)});
+    append(bytes, random() % 3);  // how many runs
+    for (std::size_t i = random() % 40; i > 0; --i)
+      append(bytes, static_cast<std::uint32_t>(random() % 64));
+  }
+  std::vector<std::byte> all;
+  append(all, random() % 8 == 0 ? static_cast<std::uint32_t>(random() % 10)
+                                : static_cast<std::uint32_t>(lane));
+  append(all, std::uint32_t{0});
+  append(all, random() % 8 == 0 ? random() : std::uint64_t{bytes.size()});
+  all.insert(all.end(), bytes.begin(), bytes.end());
+  return all;
 }
 
 class IodFuzz : public IodWorld {
@@ -148,6 +199,47 @@ TEST_F(IodFuzz, AnswersOrDropsWhatComesOverAConnection) {
   // Others are served.
   make("d/f", three, some_bytes(10'000, 1));
   EXPECT_EQ(contents("d/f"), some_bytes(10'000, 1));
+}
+
+// The agent of a call takes only what keeps the rules; else the call ends, and changes no byte
+// outside its range.
+TEST_F(IodFuzz, DirectedCallsEndWhateverComes) {
+  make("d/f", {{{0}, 4096, {"a"}}}, some_bytes(200'000, 1));
+  const std::string id = (*read_master(path("d/f")).value()).id.hex;
+  const unsigned first = setting("SHIMA_SEED", 1);
+  for (unsigned seed = first; seed < first + setting("SHIMA_FUZZ_ROUNDS", 40); ++seed) {
+    Random random(seed);
+    std::vector<std::unique_ptr<remote::Connection>> open;
+    for (int i = 0; i < 3; ++i) {
+      open.push_back(remote::Connection::open({"127.0.0.1", ports_[0]}, path("key")).value());
+      Request request;
+      request.head.op = static_cast<std::uint32_t>(Op::open);
+      request.head.first = remote::Opening::read | remote::Opening::write;
+      request.words = {"a", id + ".0"};
+      std::vector<std::byte> facts;
+      ASSERT_TRUE(open.back()->call(request, facts, sizeof(remote::Facts)).has_value());
+      Request join;
+      join.head.op = static_cast<std::uint32_t>(Op::join);
+      DirectedCall call = some_call(random);
+      const iovec piece{&call, sizeof call};
+      ASSERT_TRUE(open.back()->send(join, std::span(&piece, 1)).has_value());
+    }
+    for (int i = 0; i < 20; ++i) {
+      const auto bytes = some_message(random);
+      std::ignore = ::send(open[random() % open.size()]->socket(), bytes.data(), bytes.size(),
+                           MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    for (const auto& connection : open) ::shutdown(connection->socket(), SHUT_WR);
+    std::array<char, 65536> heard{};
+    for (const auto& connection : open)
+      while (::recv(connection->socket(), heard.data(), heard.size(), 0) > 0) {
+      }
+  }
+  const Bytes now = contents("d/f").value();
+  const Bytes before = some_bytes(200'000, 1);
+  constexpr std::ptrdiff_t most_changed = 20 * 4096;
+  EXPECT_TRUE(std::equal(now.begin() + most_changed, now.end(), before.begin() + most_changed,
+                         before.end()));
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ AgentMap::AgentMap(const Topology& topology, std::vector<Domain> parts, const Ag
       kind_(limits.candidates),
       candidates_(first_candidate_of(topology.node_count())),
       count_(limits.max_agents > 0 ? std::min(limits.max_agents, candidates_) : candidates_) {
+  if (are_io_nodes()) count_ = candidates_ = static_cast<int>(parts_.size());
   if (parts_.empty()) count_ = 0;
 }
 
@@ -78,6 +79,7 @@ int AgentMap::candidate_of(int agent) const { return scaled(agent, candidates_, 
 int AgentMap::agent_from(int candidate) const { return scaled_up(candidate, count_, candidates_); }
 
 int AgentMap::rank_of(int agent) const {
+  if (are_io_nodes()) return agent;
   const int candidate = candidate_of(agent);
   const int node = node_of_candidate(candidate);
   const int turn = candidate - first_candidate_of(node);
@@ -87,7 +89,7 @@ int AgentMap::rank_of(int agent) const {
 }
 
 std::optional<int> AgentMap::agent_at(int rank) const {
-  if (count_ == 0) return std::nullopt;
+  if (count_ == 0 || are_io_nodes()) return std::nullopt;
   const int node = topology_->node_of(rank);
   const int candidates = first_candidate_of(node + 1) - first_candidate_of(node);
   const int turn = scaled_up(topology_->index_of(rank), candidates,
@@ -99,7 +101,7 @@ std::optional<int> AgentMap::agent_at(int rank) const {
 }
 
 AgentRange AgentMap::agents_on(int node) const {
-  if (count_ == 0) return {};
+  if (count_ == 0 || are_io_nodes()) return {};
   return {agent_from(first_candidate_of(node)), agent_from(first_candidate_of(node + 1))};
 }
 

@@ -6,7 +6,8 @@
 // agent gets whole subfiles if there are enough of them, since each subfile has its own lock;
 // otherwise the agents of a subfile get consecutive parts of it. In the second case, every agent
 // gets an equal range of the file: its part of every subfile. The owner of a byte is
-// computed, too. Pure.
+// computed, too. If I/O nodes are the agents, each part has one of its own, which is no member.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,10 @@ inline constexpr std::uint64_t grid_bytes = 4096;
 
 // The members that can be agents.
 enum class AgentCandidates : std::uint8_t {
-  cores,    // as many on each node as its cores can serve
-  nodes,    // the first of each node
-  members,  // all
+  cores,     // as many on each node as its cores can serve
+  nodes,     // the first of each node
+  members,   // all
+  io_nodes,  // none: the I/O node of each part is its agent
 };
 
 struct AgentLimits {
@@ -54,6 +56,9 @@ class AgentMap {
 
   // Agents are numbered from 0, by node.
   [[nodiscard]] int count() const { return count_; }
+  // Whether the agents are no members.
+  [[nodiscard]] bool are_io_nodes() const { return kind_ == AgentCandidates::io_nodes; }
+  // Where messages to the agent go: a rank, or the number of an I/O node's agent.
   [[nodiscard]] int rank_of(int agent) const;
   // The agent that a member is.
   [[nodiscard]] std::optional<int> agent_at(int rank) const;

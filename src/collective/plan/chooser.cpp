@@ -63,14 +63,19 @@ bool shares_pages(const Terrain& terrain) {
          terrain.layout.granule_bytes() % grid_bytes != 0;
 }
 
+// The windows of a subgroup are in shared memory, which a member alone does not have.
+bool can_use_io_nodes(const Inputs& in) { return in.digest.io_nodes != 0 && in.terrain.can_pack; }
+
 bool is_refused(const Inputs& in) {
-  return (in.tuning.strategy == Strategy::subgroup && !has_subgroups(in)) ||
+  return (in.tuning.strategy == Strategy::io_node && !can_use_io_nodes(in)) ||
+         (in.tuning.strategy == Strategy::subgroup && !has_subgroups(in)) ||
          (in.tuning.strategy == Strategy::two_phase && shares_pages(in.terrain));
 }
 
 Strategy independent(const Inputs&) { return Strategy::independent; }
 Strategy wanted(const Inputs& in) { return in.tuning.strategy.value_or(Strategy::disk_directed); }
 Strategy gathering(const Inputs& in) {
+  if (can_use_io_nodes(in)) return Strategy::io_node;
   return has_subgroups(in) ? Strategy::subgroup : Strategy::disk_directed;
 }
 
@@ -88,6 +93,12 @@ Alternatives none(const Inputs&) { return {}; }
 Alternatives only_gathering(const Inputs& in) {
   Alternatives made;
   made.add(gathering(in));
+  return made;
+}
+
+Alternatives large_pieces_alone(const Inputs& in) {
+  Alternatives made;
+  if (in.piece_bytes() >= own_trial_piece_bytes) made.add(Strategy::independent);
   return made;
 }
 
@@ -118,8 +129,9 @@ constexpr std::array rows{
         independent},
     Row{{"refused_hint",
          "a hint names subgroup, and there are no subgroups of two or more; or two_phase, and "
-         "nodes with separate caches would share pages",
-         "as `between_nodes` or `otherwise`"},
+         "nodes with separate caches would share pages; or io_node, and I/O nodes do not own all "
+         "subfiles",
+         "as `io_nodes`, `between_nodes` or `otherwise`"},
         is_refused,
         gathering},
     Row{{"hint", "`shima_collective`, or `romio_cb_*=disable`", "the hint's"},
@@ -145,7 +157,7 @@ constexpr std::array rows{
         },
         independent},
     Row{{"large_blocks", "at most one piece a member; of 256 KiB or more, or through one cache",
-         "independent", "disk_directed or subgroup"},
+         "independent", "disk_directed, subgroup or io_node"},
         [](const Inputs& in) {
           return in.may_stay() && in.one_piece_each() &&
                  (in.piece_bytes() >= own_block_bytes || has_one_cache(in));
@@ -156,7 +168,7 @@ constexpr std::array rows{
     Row{{"cached_read",
          "a read of cached pieces of 2 KiB or more, or of 32 KiB or less a member, or of 8 MiB or "
          "less with small gaps; not in one space",
-         "independent", "disk_directed or subgroup"},
+         "independent", "disk_directed, subgroup or io_node"},
         [](const Inputs& in) {
           return in.may_stay() && !in.one_piece_each() && in.direction == Direction::read &&
                  in.digest.cached != 0 && !in.terrain.one_space &&
@@ -176,7 +188,7 @@ constexpr std::array rows{
     Row{{"one_cache",
          "several nodes with one cache; writes: pieces of 4 KiB or more; reads: cached, or at most "
          "128 Ki pieces a member",
-         "independent", "disk_directed or subgroup"},
+         "independent", "disk_directed, subgroup or io_node"},
         [](const Inputs& in) {
           const bool few_calls =
               in.direction == Direction::write
@@ -188,6 +200,11 @@ constexpr std::array rows{
         },
         independent,
         only_gathering},
+    Row{{"io_nodes", "I/O nodes own all subfiles", "io_node",
+         "pieces of 16 KiB or more: independent"},
+        can_use_io_nodes,
+        [](const Inputs&) { return Strategy::io_node; },
+        large_pieces_alone},
     Row{{"between_nodes", "several nodes, with subgroups of two or more", "subgroup",
          "disk_directed, two_phase; pieces of 16 KiB or more: independent"},
         has_subgroups,

@@ -39,6 +39,7 @@ enum class Reason : std::uint8_t {
   cached_read,
   large_pieces,
   one_cache,
+  io_nodes,
   between_nodes,
   otherwise,
   // These overrule a row that has alternatives.

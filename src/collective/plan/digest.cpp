@@ -56,6 +56,8 @@ Digest join(const Digest& a, const Digest& b) {
           .more_rounds = std::max(a.more_rounds, b.more_rounds),
           .last_ns = std::max(a.last_ns, b.last_ns),
           .granule_bytes = std::gcd(a.granule_bytes, b.granule_bytes),
+          .io_nodes = a.io_nodes == b.io_nodes ? a.io_nodes : 0,
+          .call_id = std::max(a.call_id, b.call_id),
           .bounds = join_bounds(a, b),
           .ordered = a.ordered & b.ordered,
           .cached = a.cached & b.cached,

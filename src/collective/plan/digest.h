@@ -26,11 +26,14 @@ struct Digest {
   std::uint64_t more_rounds = 0;       // the largest number that a member announces
   std::uint64_t last_ns = 0;           // the longest duration of a member's last call on the file
   std::uint64_t granule_bytes = 0;     // divides all pieces and distances in the file; 0: no data
-  Bounds bounds;                       // in the file; meaningless without data
-  std::uint32_t ordered = 1;           // each member's file slice is in offset order, no byte twice
-  std::uint32_t cached = 1;            // the ends of each access were in the page cache (reads)
-  std::uint32_t direct = 0;  // a transfer bypasses the page cache and needs aligned memory
-  std::uint32_t dense = 1;   // each member's first pieces have small gaps (dense_gap_bytes)
+  // The same I/O nodes own all subfiles for all members (LogicalFile::node_identity); else 0.
+  std::uint64_t io_nodes = 0;
+  std::uint64_t call_id = 0;  // at random; the largest is the call's
+  Bounds bounds;              // in the file; meaningless without data
+  std::uint32_t ordered = 1;  // each member's file slice is in offset order, no byte twice
+  std::uint32_t cached = 1;   // the ends of each access were in the page cache (reads)
+  std::uint32_t direct = 0;   // a transfer bypasses the page cache and needs aligned memory
+  std::uint32_t dense = 1;    // each member's first pieces have small gaps (dense_gap_bytes)
 };
 
 // The digest of one member's access. What it does not derive from the post (cached, direct,

@@ -49,6 +49,18 @@ NearPath near_path(const Digest& digest, const Terrain& terrain, std::optional<P
   return piece_bytes >= pull_piece_bytes ? NearPath::pull : NearPath::pack;
 }
 
+// I/O nodes count the requests of all subgroups.
+Plan plan_for_io_nodes(Plan plan, const Digest& digest, const Terrain& terrain,
+                       const Tuning& tuning) {
+  plan.path = Path::message;
+  plan.near = near_path(digest, terrain, tuning.path);
+  plan.subgroup_members = tuning.subgroup_members;
+  plan.requests = RequestsTo::all;
+  plan.window_bytes = std::min(plan.window_bytes, most_io_node_window_bytes);
+  plan.call_id = digest.call_id;
+  return plan;
+}
+
 Path gathering_path(const Digest& digest, Locks locks, const Terrain& terrain,
                     std::optional<Path> wanted) {
   if (terrain.can_message) return Path::message;
@@ -74,6 +86,7 @@ AgentMap agents_for(Strategy strategy, const Digest& digest, const Terrain& terr
                      .candidates = terrain.caches == Caches::apart ? AgentCandidates::nodes
                                                                    : AgentCandidates::cores,
                      .window_bytes = window_size(tuning.window_bytes)};
+  if (strategy == Strategy::io_node) limits.candidates = AgentCandidates::io_nodes;
   if (strategy == Strategy::two_phase) {
     if (terrain.caches != Caches::apart) limits.candidates = AgentCandidates::members;
     return {terrain.topology, terrain.layout, span, limits};
@@ -103,6 +116,7 @@ Plan make_plan(const Digest& digest, Direction direction, const Terrain& terrain
       std::gcd(digest.granule_bytes, std::gcd(grid_bytes, terrain.layout.granule_bytes()));
   const FileRange span{{digest.bounds.lowest}, {digest.bounds.highest}};
   plan.agents = agents_for(strategy, digest, terrain, tuning);
+  if (strategy == Strategy::io_node) return plan_for_io_nodes(plan, digest, terrain, tuning);
   const Locks locks = locks_of(direction, strategy, static_cast<std::size_t>(plan.agents.count()),
                                parts_of(terrain.layout, span).size());
   const std::optional<Path> wanted = granted(tuning.path, terrain);

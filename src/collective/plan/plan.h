@@ -23,9 +23,13 @@ struct Plan {
   AgentMap agents;
   std::uint64_t window_bytes = 0;
   std::uint64_t granule_bytes = 1;
+  std::uint64_t call_id = 0;  // for I/O nodes; no other call has it
 
   [[nodiscard]] bool is_own_io() const { return choice.strategy == Strategy::independent; }
 };
+
+// I/O nodes have memory for windows of this size.
+inline constexpr std::uint64_t most_io_node_window_bytes = std::uint64_t{4} << 20;
 
 // The size of a window, from the requested one; 0: not requested.
 [[nodiscard]] std::uint64_t window_size(std::uint64_t wanted_bytes);

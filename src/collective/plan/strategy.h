@@ -11,8 +11,9 @@ enum class Strategy : std::uint8_t {
   two_phase,      // agents own equal ranges of the logical file
   subgroup,     // as disk_directed; between nodes, members exchange bytes through subgroup masters
   independent,  // every member does its own I/O
+  io_node,      // I/O nodes are the agents of their subfiles; subgroup masters send to them
 };
 
-inline constexpr std::size_t strategy_count = 4;
+inline constexpr std::size_t strategy_count = 5;
 
 }  // namespace shima

@@ -28,7 +28,8 @@ struct PathContext {
   LogicalFile& file;
   Counters& counters;
   WindowStaging& staging;
-  Aside& disk;  // writes and reads windows while this thread exchanges messages
+  Aside& disk;           // writes and reads windows while this thread exchanges messages
+  Messenger* messenger;  // to agents that are not near, and from them; null if there are none
 
   // The domains of the agent that this member is; none if it is no agent.
   [[nodiscard]] std::vector<Domain> my_domains() const {

@@ -47,6 +47,12 @@ class Connection {
   [[nodiscard]] Result<Reply> receive(std::span<const iovec> pieces);
 
   [[nodiscard]] bool is_broken() const { return is_broken_; }
+  // Whether the node answers at all. Waits for it.
+  [[nodiscard]] bool is_node_alive() const;
+  // Between a request without a reply (Op::join) and resume(), the connection carries other
+  // messages.
+  [[nodiscard]] int socket() const { return socket_.get(); }
+  void resume() { ++answered_; }
   // Whether the other end is still there, as far as this machine knows. For an unused connection.
   [[nodiscard]] bool is_fresh() const;
   [[nodiscard]] const Node& node() const { return node_; }
@@ -60,7 +66,6 @@ class Connection {
   [[nodiscard]] Status move(std::span<const iovec> pieces, bool sending);
   [[nodiscard]] Result<std::size_t> receive_head(ReplyHead& head, std::span<const iovec> pieces);
   [[nodiscard]] Status move(void* data, std::size_t len_bytes, bool sending);
-  [[nodiscard]] bool is_node_alive() const;
 
   Node node_;
   UniqueFd socket_;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "store/subfile/directed_call.h"
+
 namespace shima::remote {
 namespace {
 
@@ -18,7 +20,7 @@ void append(std::vector<std::byte>& to, std::span<const T> items) {
 }
 
 bool has_runs(Op op) { return op == Op::write || op == Op::read; }
-bool has_data(Op op) { return op == Op::write || op == Op::write_text; }
+bool has_data(Op op) { return op == Op::write || op == Op::write_text || op == Op::join; }
 
 Status check_runs(const RequestHead& head, std::span<const Run> runs) {
   std::uint64_t total = 0;
@@ -86,6 +88,7 @@ Result<std::size_t> rest_of(const RequestHead& head) {
   if (head.run_count > (has_runs(op) ? most_runs : 0)) return malformed("too many runs");
   if (head.words_bytes > most_words_bytes) return malformed("too many words");
   if (head.data_bytes > (has_data(op) ? most_data_bytes : 0)) return malformed("too many data");
+  if (op == Op::join && head.data_bytes != sizeof(DirectedCall)) return malformed("no call");
   return head.run_count * sizeof(Run) + head.words_bytes;
 }
 

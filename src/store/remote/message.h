@@ -52,6 +52,7 @@ enum class Op : std::uint32_t {
   unlock,
   facts,
   close,
+  join,  // data: a DirectedCall; no reply, but messages in lanes until the call ends
   // of the connection's lease
   holds,  // reply: value
   lease_facts,

@@ -24,6 +24,18 @@ mode_t own_umask() {
   return 0022;
 }
 
+Result<Opened> open_over_connection(const Node& node, const std::string& key_file,
+                                    const Request& wanted) {
+  Opened made;
+  SHIMA_TRY_ASSIGN(made.connection, take_connection(node, key_file));
+  const iovec piece{&made.facts, sizeof made.facts};
+  SHIMA_TRY(made.connection->send(wanted, {}));
+  const auto opened = made.connection->receive(std::span(&piece, 1));
+  if (!opened) keep_connection(std::move(made.connection));
+  SHIMA_TRY(opened);
+  return made;
+}
+
 class RemoteFiles final : public TargetFiles {
  public:
   RemoteFiles(Place place, std::string key_file)
@@ -102,14 +114,12 @@ class RemoteFiles final : public TargetFiles {
                              (wanted.write ? Opening::write : 0) |
                              (wanted.direct_read ? Opening::direct_read : 0) |
                              (wanted.direct_write ? Opening::direct_write : 0);
-    SHIMA_TRY_ASSIGN(auto connection, take_connection(place_.node, key_file_));
-    Facts facts;
-    const iovec piece{&facts, sizeof facts};
-    SHIMA_TRY(connection->send(request(Op::open, name, how), {}));
-    const auto opened = connection->receive(std::span(&piece, 1));
-    if (!opened) keep_connection(std::move(connection));
-    SHIMA_TRY(opened);
-    return make_remote_subfile(std::move(connection), facts, path_of(name));
+    const auto open_again = [node = place_.node, key_file = key_file_,
+                             wanted_file = request(Op::open, name, how)] {
+      return open_over_connection(node, key_file, wanted_file);
+    };
+    SHIMA_TRY_ASSIGN(Opened opened, open_again());
+    return make_remote_subfile(std::move(opened), path_of(name), open_again);
   }
 
   Result<std::unique_ptr<WriterLease>> lease(const std::string& name, Sole sole) override;

@@ -1,6 +1,7 @@
 #include "store/remote/remote_subfile.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <deque>
 #include <mutex>
@@ -24,6 +25,16 @@ Request request(Op op, std::int64_t first = 0, std::int64_t second = 0) {
   made.head.first = first;
   made.head.second = second;
   return made;
+}
+
+constexpr std::string_view lost_connection =
+    "the connection has ended; open the file again. Communicating";
+
+std::uint64_t identity_of(const Node& node, const Facts& facts) {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U;
+  const std::uint64_t all =
+      ((std::hash<std::string>{}(node.name()) * odd) ^ facts.device) * odd ^ facts.inode;
+  return all == 0 ? 1 : all;
 }
 
 const std::vector<iovec>& no_pieces() {
@@ -133,8 +144,12 @@ class FarCall final : public FarRequest {
 
 class RemoteSubfile final : public Subfile {
  public:
-  RemoteSubfile(std::unique_ptr<Connection> connection, const Facts& facts, std::string path)
-      : connection_(std::move(connection)), facts_(facts), path_(std::move(path)) {}
+  RemoteSubfile(Opened opened, std::string path, std::function<Result<Opened>()> open_again)
+      : connection_(std::move(opened.connection)),
+        facts_(opened.facts),
+        path_(std::move(path)),
+        identity_(identity_of(connection_->node(), facts_)),
+        directed_(std::move(open_again), facts_) {}
 
   Status write(TargetOffset offset, std::span<const iovec> pieces) override {
     const ApartRun run{offset, pieces, shima::bytes_in(pieces)};
@@ -156,6 +171,17 @@ class RemoteSubfile final : public Subfile {
   // What is cached is cached at the node: to ask would cost as much as to read.
   bool cached(TargetOffset) override { return false; }
   bool is_far() const override { return true; }
+  std::uint64_t node_identity() const override { return identity_; }
+
+  // After the end of the file's own connection, the node may have lost what was written over it.
+  Result<std::unique_ptr<DirectedPart>> join(const DirectedCall& call) override {
+    {
+      const std::lock_guard hold(mutex_);
+      SHIMA_TRY(is_open());
+      if (!connection_->is_fresh()) return connection_->failure(lost_connection, ECONNRESET);
+    }
+    return directed_.join(call);
+  }
 
   std::unique_ptr<FarRequest> begin_move(std::span<const ApartRun> runs, bool writing) override {
     std::unique_lock hold(mutex_);
@@ -225,6 +251,7 @@ class RemoteSubfile final : public Subfile {
   }
 
   Status close() override {
+    directed_.close();
     const Status closed = status_of(call(request(Op::close)));
     const std::lock_guard hold(mutex_);
     keep_connection(std::exchange(connection_, nullptr));
@@ -244,7 +271,9 @@ class RemoteSubfile final : public Subfile {
 
  private:
   [[nodiscard]] Status is_open() const {
-    return connection_ ? Status{} : Status(fail(Code::bad_handle, path_ + " is closed", EBADF));
+    if (!connection_) return fail(Code::bad_handle, path_ + " is closed", EBADF);
+    if (directed_.has_lost()) return connection_->failure(lost_connection, ECONNRESET);
+    return {};
   }
 
   Result<Reply> call(const Request& wanted) {
@@ -267,13 +296,15 @@ class RemoteSubfile final : public Subfile {
   std::unique_ptr<Connection> connection_;  // null: closed
   Facts facts_;
   std::string path_;
+  std::uint64_t identity_;
+  DirectedCalls directed_;
 };
 
 }  // namespace
 
-std::unique_ptr<Subfile> make_remote_subfile(std::unique_ptr<Connection> connection,
-                                             const Facts& facts, std::string path) {
-  return std::make_unique<RemoteSubfile>(std::move(connection), facts, std::move(path));
+std::unique_ptr<Subfile> make_remote_subfile(Opened opened, std::string path,
+                                             std::function<Result<Opened>()> open_again) {
+  return std::make_unique<RemoteSubfile>(std::move(opened), std::move(path), std::move(open_again));
 }
 
 }  // namespace shima::remote

@@ -8,13 +8,13 @@
 #include <memory>
 #include <string>
 
-#include "store/remote/connection.h"
+#include "store/remote/directed_calls.h"
 #include "store/subfile/subfile.h"
 
 namespace shima::remote {
 
-// `connection`: over which the file has been opened. `path`: for messages.
-[[nodiscard]] std::unique_ptr<Subfile> make_remote_subfile(std::unique_ptr<Connection> connection,
-                                                           const Facts& facts, std::string path);
+// `path`: for messages. `open_again` opens the file over a further connection.
+[[nodiscard]] std::unique_ptr<Subfile> make_remote_subfile(
+    Opened opened, std::string path, std::function<Result<Opened>()> open_again);
 
 }  // namespace shima::remote

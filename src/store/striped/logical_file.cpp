@@ -102,9 +102,13 @@ Result<LogicalFile> LogicalFile::open_plain(const LogicalOpen& request) {
                                              .direct_write = request.direct_write,
                                              .permissions = request.permissions,
                                              .close_to_open = request.close_to_open}));
+  return around(request.path, std::move(whole));
+}
+
+LogicalFile LogicalFile::around(const std::string& path, std::unique_ptr<Subfile> whole) {
   std::vector<std::unique_ptr<Subfile>> subfiles;
   subfiles.push_back(std::move(whole));
-  return LogicalFile(request.path, Layout::plain(), {}, std::move(subfiles));
+  return LogicalFile(path, Layout::plain(), {}, std::move(subfiles));
 }
 
 // A file system may be mounted twice, as two devices: subfiles of one id that have one inode number
@@ -251,6 +255,16 @@ bool LogicalFile::cached(FileOffset offset) {
 
 bool LogicalFile::is_far() const {
   return std::ranges::any_of(subfiles_, [](const auto& each) { return each->is_far(); });
+}
+
+std::uint64_t LogicalFile::node_identity() const {
+  std::uint64_t all = 0;
+  for (const auto& each : subfiles_) {
+    const std::uint64_t one = each->node_identity();
+    if (one == 0) return 0;
+    all = std::rotl(all, 1) ^ one;
+  }
+  return all;
 }
 
 void LogicalFile::will_need(FileRange range) {

@@ -46,6 +46,9 @@ class LogicalFile {
   // The description of a striped file; null for a plain one.
   [[nodiscard]] const MasterFile* master() const { return master_ ? &*master_ : nullptr; }
 
+  // A plain file that is open already; `path` is for messages.
+  [[nodiscard]] static LogicalFile around(const std::string& path, std::unique_ptr<Subfile> whole);
+
   // Whether a byte of one may be a byte of the other: one file that was opened twice, also through
   // a copy of its master file.
   [[nodiscard]] Result<bool> shares_subfiles_with(const LogicalFile& other) const;
@@ -90,6 +93,12 @@ class LogicalFile {
   [[nodiscard]] bool cached(FileOffset offset);
   // Whether any subfile is on another machine (see Subfile::is_far).
   [[nodiscard]] bool is_far() const;
+  // See Subfile::node_identity; 0 unless I/O nodes own all subfiles.
+  [[nodiscard]] std::uint64_t node_identity() const;
+  // See Subfile::join.
+  [[nodiscard]] Result<std::unique_ptr<DirectedPart>> join(int subfile, const DirectedCall& call) {
+    return this->subfile(subfile).join(call);
+  }
   // See Subfile::will_need.
   void will_need(FileRange range);
   [[nodiscard]] Result<FileOffset> size();

@@ -13,9 +13,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 
 #include "base/result.h"
 #include "base/units.h"
+#include "store/subfile/directed_call.h"
 
 namespace shima {
 
@@ -72,6 +74,14 @@ class Subfile {
     return nullptr;
   }
   [[nodiscard]] virtual std::unique_ptr<FarRequest> begin(FarOp /*op*/) { return nullptr; }
+  // Not 0 if an I/O node owns the subfile: the same for all processes that reach the same subfile
+  // through the same node.
+  [[nodiscard]] virtual std::uint64_t node_identity() const { return 0; }
+  // Takes part in a collective call that the I/O node directs.
+  [[nodiscard]] virtual Result<std::unique_ptr<DirectedPart>> join(const DirectedCall& call) {
+    std::ignore = call;
+    return fail(Code::internal, "no I/O node owns the subfile");
+  }
   // Announces that the bytes will be read soon; does not wait for a disk, and may do nothing.
   virtual void will_need(TargetRange range) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> size() = 0;

@@ -1,0 +1,200 @@
+#include "iod/call_table.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "collective/agent_server.h"
+#include "group/solo_channel.h"
+
+namespace shima::iod {
+namespace {
+
+// The agent of one subfile: it has no near members, and its file is the subfile.
+class Agent {
+ public:
+  Agent(const DirectedCall& call, LogicalFile& file, Messenger& messenger, int bell)
+      : disk_([] {}, [bell] { ::eventfd_write(bell, 1); }),
+        context_{call.writes != 0 ? Direction::write : Direction::read,
+                 plan_,
+                 no_access_,
+                 {},
+                 channel_,
+                 file,
+                 counters_,
+                 staging_,
+                 disk_,
+                 &messenger} {
+    plan_.path = Path::message;
+    plan_.near = NearPath::pull;
+    plan_.window_bytes = call.window_bytes;
+    plan_.granule_bytes = call.granule_bytes;
+    server_ = std::make_unique<AgentServer>(context_, 0, std::vector<Domain>{{0, call.range}},
+                                            static_cast<int>(call.participants));
+  }
+
+  [[nodiscard]] AgentServer& server() { return *server_; }
+  // After the end of the server.
+  [[nodiscard]] CallEnd moved() {
+    server_.reset();  // adds the counters of the disk's thread
+    return {.is_from_agent = 1,
+            .windows = counters_.windows,
+            .runs = counters_.runs,
+            .disk_bytes = counters_.disk_bytes_written + counters_.disk_bytes_read};
+  }
+
+ private:
+  Plan plan_;
+  Post no_access_;
+  SoloChannel channel_;
+  Counters counters_;
+  WindowStaging staging_;
+  Aside disk_;
+  PathContext context_;
+  std::unique_ptr<AgentServer> server_;
+};
+
+bool has_left(const MessageStream& stream) { return !stream.status(); }
+
+// Waits until the client ends the connection, so that it can read what it was told last.
+void drain(int socket) {
+  std::array<std::byte, 65536> dropped{};
+  ::shutdown(socket, SHUT_WR);
+  while (::recv(socket, dropped.data(), dropped.size(), 0) > 0) {
+  }
+}
+
+}  // namespace
+
+Result<CallEnd> CallTable::take_part(const DirectedCall& call, const Seat& seat) {
+  Joined mine(seat);
+  const Key key{seat.identity.device, seat.identity.inode, call.id};
+  Status status;
+  CallEnd moved;
+  if (const auto place = caught([&] { return join(key, call, mine); }); !place) {
+    status = std::unexpected(place.error());
+  } else if (Call& common = *place->call; place->is_last) {
+    end(key, common, cause_of(common, caught([&] { return run_agent(common, mine); })));
+    status = common.status;
+    moved = common.moved;
+  } else {
+    await_end(key, common, mine);
+    status = common.status;
+  }
+  SHIMA_TRY(tell_end(mine, moved, status));
+  if (status) return moved;
+  drain(seat.from.socket);
+  return std::unexpected(status.error());
+}
+
+Result<CallTable::Place> CallTable::join(const Key& key, const DirectedCall& call, Joined& joined) {
+  if (!is_sound(call)) return fail(Code::io, "a malformed message: no such call", EPROTO);
+  const std::lock_guard hold(mutex_);
+  if (is_stopping_) return gave_up();
+  auto found = calls_.find(key);
+  if (found == calls_.end()) {
+    auto made = std::make_shared<Call>();
+    made->what = call;
+    made->ended = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!made->ended) return fail_errno(errno, "making an eventfd");
+    found = calls_.emplace(key, std::move(made)).first;
+  }
+  Call& common = *found->second;
+  if (common.what != call || common.is_running)
+    return fail(Code::io, "a malformed message: another call", EPROTO);
+  common.joined.push_back(&joined);
+  common.is_running = common.joined.size() == call.participants;
+  return Place{found->second, common.is_running};
+}
+
+// The threads that wait run no agent.
+void CallTable::await_end(const Key& key, Call& call, const Joined& mine) {
+  std::array<pollfd, 2> watched{
+      {{mine.seat.from.socket, POLLRDHUP, 0}, {call.ended.get(), POLLIN, 0}}};
+  while (watched[1].revents == 0) {
+    if (::poll(watched.data(), watched.size(), -1) < 0 || watched[0].revents == 0) continue;
+    watched[0].fd = -1;
+    watched[0].revents = 0;
+    give_up(key, call);
+  }
+  const std::lock_guard hold(mutex_);  // what the other thread has written is visible
+}
+
+// A client has left. A call that has not begun never will; else the agent notices.
+void CallTable::give_up(const Key& key, Call& call) {
+  {
+    const std::lock_guard hold(mutex_);
+    if (call.is_running) return;
+    call.is_running = true;  // nobody joins any more
+  }
+  end(key, call, gave_up());
+}
+
+void CallTable::end(const Key& key, Call& call, Status status) {
+  const std::lock_guard hold(mutex_);
+  call.status = std::move(status);
+  calls_.erase(key);
+  ::eventfd_write(call.ended.get(), 1);
+}
+
+std::unexpected<Error> CallTable::gave_up() const {
+  if (is_stopping_) return fail(Code::io, "a collective call: the I/O node is ending", ESHUTDOWN);
+  return fail(Code::cancelled, "a collective call: another process has left it");
+}
+
+Status CallTable::run_agent(Call& call, const Joined& mine) {
+  const UniqueFd bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!bell) return fail_errno(errno, "making an eventfd");
+  StreamMessenger messenger;
+  for (std::size_t i = 0; i < call.joined.size(); ++i)
+    messenger.add(static_cast<int>(i), call.joined[i]->stream);
+  Agent agent(call.what, mine.seat.file, messenger, bell.get());
+  AgentServer& server = agent.server();
+  SHIMA_TRY(server.start());
+  auto last_moved = Clock::now();
+  while (!server.done()) {
+    SHIMA_TRY_ASSIGN(const bool busy, server.step());
+    if (busy) {
+      last_moved = Clock::now();
+      continue;
+    }
+    if (Clock::now() - last_moved > patience_)
+      return fail(Code::timed_out, "a collective call: a process does not send or receive",
+                  ETIMEDOUT);
+    messenger.sleep(std::min<std::chrono::nanoseconds>(patience_, std::chrono::seconds(1)),
+                    bell.get());
+    eventfd_t rings = 0;
+    ::eventfd_read(bell.get(), &rings);
+  }
+  SHIMA_TRY(server.stop());
+  call.moved = agent.moved();
+  return {};
+}
+
+// Why the agent failed: the end of a connection is the cause of what follows from it.
+Status CallTable::cause_of(const Call& call, Status status) const {
+  const bool left =
+      std::ranges::any_of(call.joined, [](const Joined* one) { return has_left(one->stream); });
+  return status || !left ? status : Status(gave_up());
+}
+
+Status CallTable::tell_end(Joined& mine, const CallEnd& moved, const Status& status) const {
+  if (has_left(mine.stream)) return mine.stream.status();
+  const std::uint64_t number = mine.stream.send(end_lane, encode_end(moved, status));
+  const auto since = Clock::now();
+  while (mine.stream.sent() <= number) {
+    SHIMA_TRY(mine.stream.status());
+    pollfd watched{mine.seat.from.socket, POLLOUT, 0};
+    ::poll(&watched, 1, 100);
+    mine.stream.send_pending();
+    if (Clock::now() - since > patience_)
+      return fail(Code::io, "telling the end of a collective call", ETIMEDOUT);
+  }
+  return {};
+}
+
+}  // namespace shima::iod

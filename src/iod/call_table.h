@@ -1,0 +1,90 @@
+// Collective calls on subfiles of this node, which the node directs itself.
+//
+// The subgroup masters that take part join a call, each over a connection of its own on which the
+// subfile is open. The last one to join makes the call begin: its thread runs the agent
+// (collective/agent_server.h) for all, and the threads of the others sleep. The agent's memory does
+// not depend on their number. If one of them leaves before the end, or breaks the rules, the call
+// fails for all. Afterwards each connection tells its client how the call has ended.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/unique_fd.h"
+#include "collective/io_node_end.h"
+#include "collective/stream_messenger.h"
+#include "store/striped/logical_file.h"
+
+namespace shima::iod {
+
+// The connection of one that joins, and what has been received of its messages already.
+struct Arrival {
+  int socket = -1;
+  std::vector<std::byte> ahead;
+};
+
+class CallTable {
+ public:
+  // `patience`: for one that takes part and does not do what is due.
+  explicit CallTable(std::chrono::milliseconds patience) : patience_(patience) {}
+
+  struct Seat {
+    Arrival from;
+    FileIdentity identity;  // of the file
+    LogicalFile& file;
+  };
+  // Takes part in a call from its beginning to its end; returns what has been moved, if this thread
+  // has run the agent. After an error, which the client was told, the connection cannot be used.
+  [[nodiscard]] Result<CallEnd> take_part(const DirectedCall& call, const Seat& seat);
+  // Calls that cannot begin or go on from now on fail because the node ends.
+  void stop() { is_stopping_ = true; }
+
+ private:
+  // One that takes part.
+  struct Joined {
+    explicit Joined(const Seat& its_seat)
+        : seat(its_seat), stream(its_seat.from.socket, its_seat.from.ahead) {}
+    const Seat& seat;
+    MessageStream stream;
+  };
+  struct Call {
+    DirectedCall what;
+    std::vector<Joined*> joined;
+    bool is_running = false;
+    UniqueFd ended;  // readable once the call has ended; then the rest is the outcome
+    Status status;
+    CallEnd moved;
+  };
+  struct Key {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    std::uint64_t id = 0;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+
+  // A call that was joined.
+  struct Place {
+    std::shared_ptr<Call> call;
+    bool is_last = false;  // the call begins
+  };
+  [[nodiscard]] Result<Place> join(const Key& key, const DirectedCall& call, Joined& joined);
+  void await_end(const Key& key, Call& call, const Joined& mine);
+  void give_up(const Key& key, Call& call);
+  void end(const Key& key, Call& call, Status status);
+  [[nodiscard]] Status run_agent(Call& call, const Joined& mine);
+  [[nodiscard]] Status cause_of(const Call& call, Status status) const;
+  [[nodiscard]] Status tell_end(Joined& mine, const CallEnd& moved, const Status& status) const;
+  [[nodiscard]] std::unexpected<Error> gave_up() const;
+
+  std::chrono::milliseconds patience_;
+  std::atomic<bool> is_stopping_ = false;
+  std::mutex mutex_;
+  std::map<Key, std::shared_ptr<Call>> calls_;  // that have not ended
+};
+
+}  // namespace shima::iod

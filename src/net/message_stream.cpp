@@ -1,0 +1,179 @@
+#include "net/message_stream.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace shima {
+namespace {
+
+constexpr std::size_t most_short_bytes = 64;  // of a message that may come without a buffer
+constexpr std::size_t most_unexpected = 8;    // of those, in each lane
+
+bool would_block(ssize_t moved) { return moved < 0 && (errno == EAGAIN || errno == EINTR); }
+
+}  // namespace
+
+std::uint64_t MessageStream::send(std::uint32_t lane, MessageBuffer message) {
+  const Head head{.lane = lane, .len_bytes = message.bytes().size()};
+  outgoing_.push_back({head, std::move(message)});
+  send_pending();
+  return posted_++;
+}
+
+MessageStream::Expected* MessageStream::next_expected(LaneState& lane) {
+  const auto next =
+      std::ranges::find_if(lane.expected, [](const Expected& one) { return !one.has_arrived; });
+  return next == lane.expected.end() ? nullptr : &*next;
+}
+
+std::uint64_t MessageStream::expect(std::uint32_t lane, MessageBuffer buffer) {
+  LaneState& of = lanes_[lane];
+  Expected expected{.number = of.provided++, .buffer = std::move(buffer), .has_arrived = false};
+  if (!of.unexpected.empty()) {
+    fill(expected, of.unexpected.front());
+    of.unexpected.pop_front();
+  }
+  of.expected.push_back(std::move(expected));
+  return of.provided - 1;
+}
+
+std::optional<MessageBuffer> MessageStream::take(std::uint32_t lane, std::uint64_t number) {
+  auto& expected = lanes_[lane].expected;
+  const auto found = std::ranges::find(expected, number, &Expected::number);
+  if (found == expected.end() || !found->has_arrived) return std::nullopt;
+  std::optional<MessageBuffer> taken(std::move(found->buffer));
+  expected.erase(found);
+  return taken;
+}
+
+bool MessageStream::progress() {
+  bool moved = false;
+  while (status_ && send_some()) moved = true;
+  while (status_ && receive_some()) moved = true;
+  return moved;
+}
+
+void MessageStream::send_pending() {
+  while (status_ && send_some()) {
+  }
+}
+
+short MessageStream::events() const {
+  if (!status_) return 0;
+  return static_cast<short>(POLLIN | (outgoing_.empty() ? 0 : POLLOUT));
+}
+
+// Returns whether to try again: a message has gone.
+bool MessageStream::send_some() {
+  if (outgoing_.empty()) return false;
+  Outgoing& first = outgoing_.front();
+  const std::size_t head_left = sizeof(Head) - std::min(sizeof(Head), sent_of_first_);
+  const auto bytes = first.bytes.bytes();
+  const std::size_t of_bytes = sent_of_first_ - std::min(sizeof(Head), sent_of_first_);
+  std::array<iovec, 2> pieces{
+      {{reinterpret_cast<std::byte*>(&first.head) + sizeof(Head) - head_left, head_left},
+       {bytes.data() + of_bytes, bytes.size() - of_bytes}}};
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = pieces.size();
+  const ssize_t moved = ::sendmsg(socket_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (moved < 0) {
+    if (!would_block(moved)) status_ = fail(Code::io, "sending a message", errno);
+    return false;
+  }
+  sent_of_first_ += static_cast<std::size_t>(moved);
+  if (sent_of_first_ < sizeof(Head) + bytes.size()) return false;
+  outgoing_.pop_front();
+  sent_of_first_ = 0;
+  ++sent_;
+  return true;
+}
+
+ssize_t MessageStream::receive_into(std::span<std::byte> room) {
+  if (ahead_.empty()) return ::recv(socket_, room.data(), room.size(), MSG_DONTWAIT);
+  const auto len = static_cast<std::ptrdiff_t>(std::min(room.size(), ahead_.size()));
+  std::copy_n(ahead_.begin(), len, room.begin());
+  ahead_.erase(ahead_.begin(), ahead_.begin() + len);
+  return len;
+}
+
+// Returns whether to try again: something has arrived.
+bool MessageStream::receive_some() {
+  std::byte* to = reinterpret_cast<std::byte*>(&head_) + received_;
+  std::size_t wanted = sizeof(Head) - received_;
+  if (arriving_) {
+    to = arriving_->bytes().data() + received_;
+    wanted = arriving_->bytes().size() - received_;
+  }
+  const ssize_t moved = receive_into({to, wanted});
+  if (would_block(moved)) return false;
+  if (moved <= 0) {
+    status_ = fail(Code::io, "receiving a message", moved == 0 ? ECONNRESET : errno);
+    return false;
+  }
+  received_ += static_cast<std::size_t>(moved);
+  if (!arriving_) {
+    if (received_ < sizeof(Head)) return true;
+    if (!begin_message()) return false;
+    received_ = 0;
+  }
+  if (received_ == arriving_->bytes().size()) end_message();
+  return true;
+}
+
+bool MessageStream::begin_message() {
+  if (head_.lane >= lane_count) {
+    fail_malformed("of no lane");
+    return false;
+  }
+  LaneState& lane = lanes_[head_.lane];
+  Expected* const expected = next_expected(lane);
+  if (expected == nullptr &&
+      (head_.len_bytes > most_short_bytes || lane.unexpected.size() == most_unexpected)) {
+    fail_malformed("that nobody has asked for");
+    return false;
+  }
+  if (expected != nullptr && head_.len_bytes > expected->buffer.capacity_bytes()) {
+    fail_malformed("longer than expected");
+    return false;
+  }
+  arrives_where_expected_ = expected != nullptr;
+  arriving_.emplace(expected != nullptr ? std::move(expected->buffer)
+                                        : MessageBuffer(head_.len_bytes));
+  arriving_->set_len_bytes(head_.len_bytes);
+  return true;
+}
+
+void MessageStream::end_message() {
+  LaneState& lane = lanes_[head_.lane];
+  if (Expected* const expected = next_expected(lane); arrives_where_expected_) {
+    expected->buffer = *std::move(arriving_);
+    expected->has_arrived = true;
+  } else if (expected == nullptr) {
+    lane.unexpected.push_back(*std::move(arriving_));
+  } else {
+    fill(*expected, *arriving_);  // provided while the message was arriving
+  }
+  arriving_.reset();
+  received_ = 0;
+}
+
+void MessageStream::fill(Expected& expected, const MessageBuffer& kept) {
+  if (kept.bytes().size() > expected.buffer.capacity_bytes())
+    return fail_malformed("longer than expected");
+  expected.buffer.set_len_bytes(kept.bytes().size());
+  std::ranges::copy(kept.bytes(), expected.buffer.bytes().begin());
+  expected.has_arrived = true;
+}
+
+void MessageStream::fail_malformed(const char* what) {
+  status_ = fail(Code::io, std::string("a malformed message: one ") + what, EPROTO);
+}
+
+}  // namespace shima
