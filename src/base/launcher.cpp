@@ -1,5 +1,8 @@
 #include "base/launcher.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <mutex>
@@ -67,6 +70,21 @@ LauncherPlace launcher_place(const Environment& environment) {
     place.spawned = environment("PMI_SPAWNED").has_value();
   }
   return place;
+}
+
+std::string name_of_process(int pid) {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return std::string(host.data()) + "." + std::to_string(pid);
+}
+
+std::string job_name(const Environment& environment) {
+  if (const auto job = environment(job_name_variable); job && !job->empty()) return *job;
+  if (const auto job = environment("PMIX_NAMESPACE")) return *job;
+  const auto step = environment("SLURM_STEP_ID");
+  if (const auto job = environment("SLURM_JOB_ID"); job && step)
+    return "slurm." + *job + "." + *step;
+  return name_of_process(::getpid());
 }
 
 // An inner launcher's variables come first: `srun -n 1 mpiexec -n 4 prog` is a job of four.

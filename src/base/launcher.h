@@ -29,6 +29,14 @@ struct LauncherPlace {
 };
 [[nodiscard]] LauncherPlace launcher_place(const Environment& environment = own_environment);
 
+// The variable by which `shima run` names the job to the processes that it starts.
+inline constexpr const char* job_name_variable = "SHIMA_JOB";
+// A name for the job of this process: the one that `shima run` or the launcher has given, else
+// HOST.PID of the process itself.
+[[nodiscard]] std::string job_name(const Environment& environment = own_environment);
+// HOST.PID of a process of this machine.
+[[nodiscard]] std::string name_of_process(int pid);
+
 // The number of this process in its job and their count, as MPI's launchers, srun and PALS say it.
 struct LauncherNumber {
   int rank = -1;

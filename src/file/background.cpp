@@ -5,6 +5,7 @@
 
 #include "base/fault_point.h"
 #include "base/quiet_thread.h"
+#include "observe/board.h"
 
 namespace shima {
 namespace {
@@ -44,6 +45,8 @@ bool Pending::over() const {
 
 Outcome64 Pending::wait(const Progress& progress, std::chrono::microseconds longest_slice) {
   std::unique_lock lock(mutex_);
+  if (is_over_) return outcome_;
+  const Asleep asleep;
   wait_and_progress(lock, over_, progress, longest_slice, [&] { return is_over_; });
   return outcome_;
 }
@@ -79,6 +82,7 @@ void Worker::add(Task task) noexcept {
     thread_ = *std::move(started);
   }
   queue_.splice(queue_.end(), task.item_);
+  note_queued(1);
   changed_.notify_all();
 }
 
@@ -110,6 +114,8 @@ void Worker::add_reserved(Work work, const Progress& progress) noexcept {
 
 void Worker::drain(const Progress& progress) {
   std::unique_lock lock(mutex_);
+  if (queue_.empty() && !busy_) return;
+  const Asleep asleep;
   wait_and_progress(lock, changed_, progress, std::chrono::milliseconds(2),
                     [&] { return queue_.empty() && !busy_; });
 }
@@ -128,6 +134,7 @@ void Worker::run() {
     task.run();
     lock.lock();
     busy_ = false;
+    note_queued(-1);
     changed_.notify_all();
   }
 }

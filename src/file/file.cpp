@@ -9,7 +9,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <functional>
 #include <optional>
+#include <string_view>
 
 #include "base/cpu_mask.h"
 #include "base/fault_point.h"
@@ -18,6 +22,7 @@
 #include "file/joint_file.h"
 #include "file/striping.h"
 #include "group/agreement.h"
+#include "observe/board.h"
 #include "observe/stats.h"
 #include "store/striped/master_store.h"
 
@@ -135,6 +140,14 @@ Result<Agreed> agree_in(Channel& channel, const OpenFacts& all, const OpenPost& 
   });
 }
 
+// The same on all members: how often this process has opened the name, and the name.
+std::uint64_t open_key(const Result<OpenRequest>& request) {
+  static constinit std::array<std::atomic<std::uint32_t>, 256> opens{};
+  if (!request) return 0;
+  const std::size_t name = std::hash<std::string>{}(request->path);
+  return name * 31 + ++opens[name % opens.size()];
+}
+
 enum class Step : std::uint8_t { create_first, open_there, open_or_create };
 
 // Opens this member's own descriptors; each member reports its own error.
@@ -152,6 +165,10 @@ Result<LogicalFile> take_step(const Result<Agreed>& agreed, Step step) {
 Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> owner,
                                          const Result<OpenRequest>& request, Prepare prepare) {
   Channel& channel = *owner;
+  BoardFile shown(request ? std::string_view(request->path) : std::string_view(),
+                  open_key(request));
+  const Doing now(call::file_open, &shown);
+  count(Counted::open);
   const auto mine = caught([&] { return post_of(channel, request); });
   constexpr auto join_facts = [](const OpenFacts& a, const OpenFacts& b) { return join(a, b); };
   const auto facts = mine ? Result<OpenFacts>(mine->facts) : std::unexpected(mine.error());
@@ -186,6 +203,7 @@ Result<std::unique_ptr<File>> File::open(std::unique_ptr<Channel> owner,
   });
   SHIMA_TRY(agree_on(channel, status_of(joint), "opening", request->path));
   (*joint)->own(std::move(owner));
+  (*joint)->show_as(std::move(shown));
   return joint;
 }
 

@@ -18,6 +18,7 @@
 #include "file/hints.h"
 #include "group/channel.h"
 #include "layout/master_file.h"
+#include "observe/call.h"
 #include "observe/counters.h"
 #include "pattern/pattern.h"
 
@@ -49,6 +50,7 @@ struct Transfer {
   Slice file;
   Slice memory;
   std::optional<DevicePlace> device = {};  // the memory's device; nothing: host memory
+  CallPlace call = {};                     // for boards and traces
 };
 
 class File {
@@ -111,6 +113,8 @@ class File {
   // not_same).
   [[nodiscard]] virtual Status set_hints(const Result<Hints>& hints, std::uint64_t same = 0) = 0;
   [[nodiscard]] virtual Counters& counters() = 0;
+  // The number of its name in the trace (observe/trace_log.h).
+  [[nodiscard]] virtual std::uint16_t trace_number() const = 0;
 };
 
 }  // namespace shima

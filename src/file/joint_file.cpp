@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <string>
@@ -16,7 +17,9 @@
 #include "file/transfer_pieces.h"
 #include "group/agreement.h"
 #include "independent/independent.h"
+#include "observe/board.h"
 #include "observe/stats.h"
+#include "observe/trace_log.h"
 #include "store/striped/master_store.h"
 #include "store/target/text_file.h"
 
@@ -43,6 +46,41 @@ constexpr HintsFacts join(const HintsFacts& a, const HintsFacts& b) {
 Result<std::pair<std::int64_t, std::int64_t>> number_in(const Result<FileOffset>& offset) {
   if (!offset) return std::unexpected(offset.error());
   return std::pair<std::int64_t, std::int64_t>(offset->value, 0);
+}
+
+CallPlace place_of(Direction direction, bool together, const Transfer* transfer) {
+  if (transfer != nullptr && transfer->call.code != call::none) return transfer->call;
+  return {call::file_access(direction, together), nullptr};
+}
+
+Counted kind_of(CallCode code) {
+  const bool write = call::is_write(code);
+  if (call::is_nonblocking(code))
+    return write ? Counted::nonblocking_write : Counted::nonblocking_read;
+  if (call::is_together(code)) return write ? Counted::collective_write : Counted::collective_read;
+  return write ? Counted::write : Counted::read;
+}
+
+// What the counters of one call tell about it.
+void describe_call(TraceEvent& event, const Counters& counters) {
+  constexpr std::array by_strategy{&Counters::strategy_disk_directed, &Counters::strategy_two_phase,
+                                   &Counters::strategy_subgroup, &Counters::strategy_independent};
+  const auto us = [](std::uint64_t ns) { return static_cast<std::uint32_t>(ns / 1000); };
+  for (std::size_t i = 0; i < by_strategy.size(); ++i)
+    if (counters.*by_strategy[i] != 0) event.strategy = static_cast<std::uint8_t>(i);
+  for (std::size_t i = 0; i < counters.decided.size(); ++i)
+    if (counters.decided[i] != 0) event.reason = static_cast<std::uint8_t>(i);
+  event.pieces = static_cast<std::uint32_t>(counters.file_pieces);
+  event.wait_us = us(counters.wait_ns);
+  event.disk_us = us(counters.disk_ns);
+  event.exchange_us = us(counters.exchange_ns + counters.gather_ns + counters.plan_ns);
+}
+
+void set_range(TraceEvent& event, const Slice& file) {
+  if (file.len_bytes == 0) return;
+  const Bounds bounds = bounds_of(file);
+  event.offset = bounds.lowest;
+  event.end = bounds.highest;
 }
 
 Tuning tuning_of(const Hints& hints, Toggle collective_buffering, bool atomic) {
@@ -74,6 +112,7 @@ JointFile::JointFile(Channel& channel, LogicalFile file, OpenRequest request, Fa
             .caches = facts.caches,
             .cores_to_spare = facts.cores_to_spare}) {
   if (counters_.wanted()) file_.start_tallies();
+  trace_file_ = trace::file_number(request_.path);
   tune();
 }
 
@@ -88,6 +127,8 @@ Status JointFile::preallocate(const Result<FileOffset>& size) {
 }
 
 Status JointFile::sync() {
+  const Doing now(call::file_sync, &shown_);
+  count(Counted::sync);
   const Status flushed = flush_together();
   const Status synced = flushed ? caught([&] { return file_.sync(); }) : flushed;
   fault_point(FaultPhase::sync);
@@ -105,6 +146,7 @@ void JointFile::tune() {
 
 // A view rarely brings new hints: then the members join only the values to compare.
 Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
+  const Doing now(call::file_set_view, &shown_);
   std::string text;
   const auto mine = caught([&]() -> Result<HintsFacts> {
     SHIMA_TRY(status_of(hints));
@@ -133,15 +175,37 @@ Status JointFile::set_hints(const Result<Hints>& hints, std::uint64_t same) {
 
 [[gnu::always_inline]] inline Result<std::uint64_t> JointFile::move(Direction direction,
                                                                     const Transfer& transfer) {
+  const CallCode code = place_of(direction, false, &transfer).code;
+  const Doing now(code, &shown_);
+  const Traced traced;
   Counters counters;
   ++(direction == Direction::write ? counters.writes : counters.reads);
-  if (counters_.wanted()) counters.file_pieces += estimate_pieces(transfer.file);
+  if (counters_.wanted() || traced.on()) counters.file_pieces += estimate_pieces(transfer.file);
   const auto moved = direction == Direction::write ? own_.write(transfer, counters)
                                                    : own_.read(transfer, counters);
   if (moved)
     (direction == Direction::write ? counters.bytes_written : counters.bytes_read) += *moved;
   counters_.add(counters);
+  note_moved(kind_of(code), direction, moved.value_or(0));
+  if (traced.on()) trace(traced, direction, &transfer, counters, moved);
   return moved;
+}
+
+void JointFile::note_moved(Counted kind, Direction direction, std::uint64_t bytes) {
+  count(kind, bytes);
+  shown_.moved(direction, bytes);
+}
+
+[[gnu::noinline]] void JointFile::trace(const Traced& traced, Direction direction,
+                                        const Transfer* transfer, const Counters& counters,
+                                        const Result<std::uint64_t>& moved) {
+  TraceEvent event = plain_event(trace_file_);
+  if (transfer != nullptr) set_range(event, transfer->file);
+  describe_call(event, counters);
+  event.bytes = moved.value_or(0);
+  event.failed = moved ? 0 : 1;
+  const bool together = counters.collective_writes + counters.collective_reads > 0;
+  traced.end(place_of(direction, together, transfer), event);
 }
 
 Result<std::uint64_t> JointFile::write(const Transfer& transfer) {
@@ -159,7 +223,8 @@ Status JointFile::flush_together() {
   if (any == 0) return {};
   // All members have come: the rest waits for none of their programs.
   return own_.flush_by([&](const Result<Transfer>& pending) {
-    return status_of(move_together(Direction::write, pending));
+    Counters counters;
+    return status_of(move_together(Direction::write, pending, counters));
   });
 }
 
@@ -175,15 +240,24 @@ bool JointFile::seems_cached(const Bounds& bounds) {
 }
 
 Result<std::uint64_t> JointFile::move_all(Direction direction, const Result<Transfer>& transfer) {
-  SHIMA_TRY(flush_together());
-  return move_together(direction, transfer);
+  const Transfer* const known = transfer ? &*transfer : nullptr;
+  const CallCode code = place_of(direction, true, known).code;
+  const Doing now(code, &shown_);
+  const Traced traced;
+  Counters counters;
+  const Status flushed = flush_together();
+  const auto moved = flushed ? move_together(direction, transfer, counters)
+                             : Result<std::uint64_t>(std::unexpected(flushed.error()));
+  note_moved(kind_of(code), direction, moved.value_or(0));
+  if (traced.on()) trace(traced, direction, known, counters, moved);
+  return moved;
 }
 
 // If each member moves its own bytes in any case, the transfer is one piece: device memory is then
 // staged in OwnAccess::move, inside the lock of atomic mode.
 Result<std::uint64_t> JointFile::move_together(Direction direction,
-                                               const Result<Transfer>& transfer) {
-  Counters counters;
+                                               const Result<Transfer>& transfer,
+                                               Counters& counters) {
   ++(direction == Direction::write ? counters.collective_writes : counters.collective_reads);
   const bool moves_own = tuning_for(direction).owners_move();
   TransferPieces pieces(device_queues_, transfer,
@@ -285,7 +359,7 @@ CollectiveCall JointFile::call_of(Direction direction, Counters& counters) {
           .has_moved_own = false,
           .disk = disk_,
           .history = history_,
-          .timed = counters_.wanted()};
+          .timed = counters_.wanted() || is_traced()};
 }
 
 Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Transfer>& transfer,
@@ -308,6 +382,7 @@ Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Tran
 // invalidate their caches, so that neither the first member nor the others use an outdated file.
 Status JointFile::resize(const char* doing, const Result<FileOffset>& size,
                          FunctionRef<Status()> action) {
+  const Doing now(call::file_set_size, &shown_);
   SHIMA_TRY(flush_together());
   auto wanted = number_in(size);
   const Status published = caught([&] { return file_.publish(); });
@@ -365,6 +440,7 @@ Result<std::int64_t> JointFile::claim_in_order(const Result<std::uint64_t>& len)
 }
 
 Status JointFile::set_atomicity(bool atomic) {
+  const Doing now(call::file_set_atomicity, &shown_);
   SHIMA_TRY(flush_together());
   SHIMA_TRY(first_member_does("setting the atomicity of",
                               std::pair<std::int64_t, std::int64_t>(atomic, 0), [&]() -> Status {
@@ -427,6 +503,7 @@ Hints JointFile::hints_in_effect() const {
 }
 
 Status JointFile::close() {
+  const Doing now(call::file_close, &shown_);
   device_queues_.clear();
   const Status flushed = flush_together();
   Status status = caught([&] { return file_.close(); });

@@ -12,6 +12,9 @@
 #include "group/caches.h"
 #include "group/node/shared_windows.h"
 #include "group/pointer/shared_pointer.h"
+#include "observe/board.h"
+#include "observe/shared_counters.h"
+#include "observe/trace_log.h"
 #include "store/striped/logical_file.h"
 
 namespace shima {
@@ -32,6 +35,8 @@ class JointFile final : public File {
   }
   // Takes ownership of the channel, after all members have constructed the file.
   void own(std::unique_ptr<Channel> channel) { owner_ = std::move(channel); }
+  // Takes the file's place on the board.
+  void show_as(BoardFile shown) { shown_ = std::move(shown); }
 
   Result<std::uint64_t> write(const Transfer& transfer) override;
   Result<std::uint64_t> read(const Transfer& transfer) override;
@@ -66,6 +71,7 @@ class JointFile final : public File {
   Hints hints_in_effect() const override;
   Status set_hints(const Result<Hints>& hints, std::uint64_t same) override;
   Counters& counters() override { return counters_.sum(); }
+  std::uint16_t trace_number() const override { return trace_file_; }
 
  private:
   void tune();
@@ -76,7 +82,11 @@ class JointFile final : public File {
   Result<MemberAccess> access_of(Direction direction, const Result<Transfer>& transfer,
                                  std::uint64_t more_rounds);
   Result<std::uint64_t> move_all(Direction direction, const Result<Transfer>& transfer);
-  Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer);
+  Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer,
+                                      Counters& counters);
+  void note_moved(Counted kind, Direction direction, std::uint64_t bytes);
+  void trace(const Traced& traced, Direction direction, const Transfer* transfer,
+             const Counters& counters, const Result<std::uint64_t>& moved);
   // Writes what is pending on each member (pending_writes.h); collective.
   Status flush_together();
   [[nodiscard]] bool leaves_write(Direction direction, const Slice& file) const;
@@ -105,6 +115,8 @@ class JointFile final : public File {
   std::string removable_;  // path to remove at close
   Caches caches_;
   SharedCounters counters_;
+  BoardFile shown_;
+  std::uint16_t trace_file_ = 0;  // its number in the trace
   QueuePool device_queues_;
   OwnAccess own_;
   KnownPosts posts_;

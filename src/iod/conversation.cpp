@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/fault_point.h"
+#include "observe/board.h"
 #include "store/subfile/pieces.h"
 
 namespace shima::iod {
@@ -61,6 +62,14 @@ std::size_t room_for(const Request& request) {
   }
 }
 
+// A request that is being served, on the board.
+struct ServedNow {
+  ServedNow() { note_queued(1); }
+  ServedNow(const ServedNow&) = delete;
+  ServedNow& operator=(const ServedNow&) = delete;
+  ~ServedNow() { note_queued(-1); }
+};
+
 Status send_pieces(int socket, std::span<const iovec> pieces) {
   std::vector<iovec> left;
   std::uint64_t left_bytes = bytes_in(pieces);
@@ -100,6 +109,7 @@ Status Conversation::hold() {
     SHIMA_TRY_ASSIGN(const bool goes_on, inbox_.wait([&] { data_.release(); }));
     if (!goes_on) return {};
     SHIMA_TRY(receive(request));
+    const ServedNow now;
     fault_point(FaultPhase::iod_received);
     if (request.op() == Op::join) {
       SHIMA_TRY(take_part());

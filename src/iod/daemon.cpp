@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/quiet_thread.h"
 #include "net/wire.h"
+#include "observe/board.h"
 
 namespace shima::iod {
 namespace {
@@ -46,10 +47,19 @@ std::string other_end(int socket) {
   return remote::Node{name_of(address), std::to_string(ntohs(address.sin6_port))}.name();
 }
 
+// A client on the board.
+struct ShownClient {
+  ShownClient() { ++board::shown().clients; }
+  ShownClient(const ShownClient&) = delete;
+  ShownClient& operator=(const ShownClient&) = delete;
+  ~ShownClient() { --board::shown().clients; }
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
   std::unique_ptr<Daemon> daemon(new Daemon(std::move(options)));
+  show_board({.kind = BoardKind::node});
   SHIMA_TRY_ASSIGN(daemon->keys_, KeyRing::read(daemon->key_source(), KeyRing()));
   SHIMA_TRY(daemon->check_targets());
   daemon->calls_ = {
@@ -253,6 +263,7 @@ Status Daemon::welcome(Client& client) {
 }
 
 Status Daemon::converse(Client& client) {
+  const ShownClient shown;
   const int socket = client.socket.get();
   probe_when_silent(socket, node_timeout());
   give_up_after(socket, options_.message_timeout);

@@ -55,6 +55,13 @@ std::string own_user_name() {
   return found != nullptr ? found->pw_name : std::to_string(::geteuid());
 }
 
+std::shared_ptr<ServedTarget> made_for(const TargetPlace& place) {
+  auto target = std::make_shared<ServedTarget>();
+  target->place = place;
+  target->shown = BoardFile(place.name);
+  return target;
+}
+
 Result<std::vector<TargetPlace>> places_among(const std::vector<TargetPlace>& all,
                                               const std::string& names) {
   std::vector<TargetPlace> chosen;
@@ -150,9 +157,7 @@ ServedTargets KeyRing::served_to(const std::string& user, std::span<const Target
     auto known = std::ranges::find_if(targets_, is_it);
     if (known == targets_.end()) {
       const auto old = std::ranges::find_if(former.targets_, is_it);
-      auto target = old != former.targets_.end() ? *old : std::make_shared<ServedTarget>();
-      target->place = own;
-      known = targets_.insert(targets_.end(), std::move(target));
+      known = targets_.insert(targets_.end(), old != former.targets_.end() ? *old : made_for(own));
     }
     served.push_back(*known);
   }

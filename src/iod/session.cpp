@@ -94,6 +94,7 @@ bool read_by_ring(Subfile& file, std::span<const Run> runs, std::span<std::byte>
 
 Result<std::int64_t> Session::execute(const Request& request, Buffer& data) {
   ++own_.requests;
+  if (request.op() != Op::read && request.op() != Op::write) count(Counted::served_other);
   const auto value = caught([&] { return dispatch(request, data); });
   if (!value || request.head.data_bytes > 0) data.cut(0);
   return value;
@@ -245,11 +246,13 @@ void Session::forget_file() {
 void Session::count_read(std::uint64_t bytes) {
   own_.read_bytes += bytes;
   file_target_->traffic.read_bytes += bytes;
+  file_target_->shown.moved(Direction::read, bytes);
 }
 
 void Session::count_written(std::uint64_t bytes) {
   own_.written_bytes += bytes;
   file_target_->traffic.written_bytes += bytes;
+  file_target_->shown.moved(Direction::write, bytes);
 }
 
 // Stops at the first run that the end of the file cuts.
@@ -269,6 +272,7 @@ Result<std::int64_t> Session::read(const Request& request, Buffer& data) {
   }
   data.cut(at);
   count_read(at);
+  count(Counted::served_read, at);
   return 0;
 }
 
@@ -280,6 +284,7 @@ Result<std::int64_t> Session::write(const Request& request, Buffer& data) {
     at += run.len_bytes;
     count_written(run.len_bytes);
   }
+  count(Counted::served_write, data.bytes().size());
   return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "iod/buffer.h"
 #include "iod/call_table.h"
+#include "observe/board.h"
 #include "store/remote/message.h"
 #include "store/target/target.h"
 
@@ -33,6 +34,7 @@ struct ServedTarget {
   TargetPlace place;
   Traffic traffic;
   std::atomic<std::size_t> open_files = 0;
+  BoardFile shown;
 };
 using ServedTargets = std::vector<std::shared_ptr<ServedTarget>>;
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "observe/board.h"
+
 namespace shima {
 
 Status check_alive(const ProcessIdentity& process) {
@@ -13,7 +15,10 @@ Status check_alive(const ProcessIdentity& process) {
 
 Status Sleeper::slice(Event& event, std::uint32_t seen) {
   event.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  futex_wait(event.word, seen, slice_us_);
+  {
+    const Asleep asleep;
+    futex_wait(event.word, seen, slice_us_);
+  }
   event.sleepers.fetch_sub(1, std::memory_order_seq_cst);
   if (event.word.load(std::memory_order_seq_cst) != seen) {
     slice_us_ = shortest_slice_us;

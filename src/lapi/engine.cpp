@@ -8,6 +8,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/quiet_thread.h"
+#include "observe/board.h"
 
 namespace shima::lapi {
 namespace {
@@ -257,10 +258,13 @@ std::optional<Status> Engine::judge_finally(Ready ready, Judge judge) {
 bool Engine::sleep_briefly(Ready ready, std::uint32_t seen) {
   constexpr std::uint32_t slice_us = 1'000'000;
   bool is_ready = false;
-  ways_->sleep(seen, slice_us, [&] {
-    is_ready = ready();
-    return !is_ready && !has_work();
-  });
+  {
+    const Asleep asleep;
+    ways_->sleep(seen, slice_us, [&] {
+      is_ready = ready();
+      return !is_ready && !has_work();
+    });
+  }
   // Another thread may be the dispatcher, and take long.
   if (!is_ready && has_work()) sched_yield();
   return is_ready;

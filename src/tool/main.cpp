@@ -6,6 +6,8 @@
 //   shima mount  show striped files as ordinary ones    mount.cpp
 //   shima umount the reverse                            mount.cpp
 //   shima pvas run  programs in one address space       pvas_run.cpp
+//   shima top    what the tasks of a job do            top/top_command.cpp
+//   shima trace  the traces of a job's processes       trace/trace_command.cpp
 //   shima iod    serve targets to other machines        iod_command.cpp
 //   shima simulate  planning of collective calls at scale   simulate_options.cpp
 //   shima create, stat, ls, cp, cat, rm, mv, restripe, fsck: files   file_options.cpp
@@ -30,6 +32,8 @@
 #include "tool/run.h"
 #include "tool/simulate/count_allocations.h"
 #include "tool/simulate/simulate_options.h"
+#include "tool/top/top_options.h"
+#include "tool/trace/trace_command.h"
 
 namespace {
 
@@ -80,6 +84,10 @@ void add_job_options(CLI::App& command, JobOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 24));
   command.add_flag("--stats", options.stats, "Print statistics of each file at the end of the job");
+  command.add_option("--trace", options.trace, "Write all calls as a Chrome trace (Perfetto)")
+      ->type_name("FILE");
+  command.add_option("--html", options.html, "Write a page about all calls, with advice")
+      ->type_name("FILE");
   command.add_flag("--lapi", options.lapi,
                    "Start N tasks of a LAPI job (lapi.h) on this machine; without -n, let a "
                    "launcher start them");
@@ -156,6 +164,18 @@ CLI::App* add_iod(CLI::App& app, IodOptions& options) {
                   "A file with lines \"USER KEY-FILE [TARGET,...]\": keys of users, who act as "
                   "themselves")
       ->type_name("FILE");
+  command.footer(footer);
+  return &command;
+}
+
+CLI::App* add_trace(CLI::App& app, TraceOptions& options) {
+  CLI::App& command =
+      *app.add_subcommand("trace", "Merge the traces of processes that ran with SHIMA_TRACE");
+  command.add_option("DIR", options.directory, "The directory that SHIMA_TRACE named")->required();
+  command.add_option("--out", options.trace, "The file for a Chrome trace")->type_name("FILE");
+  command.add_option("--html", options.html, "The file for a page about all calls")
+      ->type_name("FILE");
+  command.require_option(2, 0);
   command.footer(footer);
   return &command;
 }
@@ -240,6 +260,10 @@ int main(int argc, char** argv) {
   auto* pvas_run = add_pvas_run(app, tasks);
   SimulateOptions simulation;
   auto* simulate = add_simulate_command(app, simulation);
+  TopOptions watched;
+  auto* top = add_top_command(app, watched);
+  TraceOptions traces;
+  auto* trace = add_trace(app, traces);
   IodOptions node;
   auto* iod = add_iod(app, node);
   Action on_files;
@@ -268,6 +292,8 @@ int main(int argc, char** argv) {
                               : *umount_command ? unmount(mount_point)
                               : *pvas_run       ? run_tasks(tasks)
                               : *iod            ? run_iod(node)
+                              : *top            ? run_top(watched)
+                              : *trace          ? merge_traces(traces)
                               : *simulate       ? simulate_calls(simulation, count_allocations)
                               : *run            ? run_job(job)
                                                 : exec_process(process);

@@ -14,8 +14,10 @@
 #include <cstring>
 #include <regex>
 
+#include "base/launcher.h"
 #include "base/log.h"
 #include "file/striping.h"
+#include "tool/common/print_failure.h"
 #include "tool/files/stripe_options.h"
 #include "tool/launch/builds.h"
 #include "tool/launch/detect_mpi.h"
@@ -24,6 +26,7 @@
 #include "tool/launch/one_space.h"
 #include "tool/launch/supervise.h"
 #include "tool/report/stats_report.h"
+#include "tool/trace/trace_command.h"
 
 namespace shima::tool {
 namespace {
@@ -79,6 +82,15 @@ Outcome<void> export_settings(const ProcessOptions& options) {
   return {};
 }
 
+// A job that no launcher has named gets a name, so that `shima top` can tell which processes belong
+// to it: HOST.PID of the process that has started it.
+void name_job(bool is_rank) {
+  const auto named = [](const char* variable) { return !environment_value(variable).empty(); };
+  if (named(job_name_variable)) return;
+  if (is_rank && (named("PMIX_NAMESPACE") || named("SLURM_STEP_ID"))) return;
+  setenv(job_name_variable, name_of_process(is_rank ? launcher_process() : getpid()).c_str(), 1);
+}
+
 Outcome<UsedMpi> used_mpi(const ProcessOptions& options) {
   return options.mpi.empty() ? detect_mpi(options.program) : mpi_from_user(options.mpi);
 }
@@ -131,10 +143,7 @@ Outcome<int> run_lapi_tasks(const JobOptions& options) {
   return run_lapi_job(process.program, std::max(options.ranks, 1), process.one_space);
 }
 
-}  // namespace
-
-Outcome<int> run_job(const JobOptions& options) {
-  if (options.lapi) return run_lapi_tasks(options);
+Outcome<int> run_mpi_job(const JobOptions& options) {
   if (!options.transport.empty())
     return refuse("--transport", "it goes with --lapi only", "leave it out");
   if (auto status = export_settings(options.process); !status)
@@ -147,15 +156,38 @@ Outcome<int> run_job(const JobOptions& options) {
   }
   if (options.process.one_space) prepare_launcher_for_tasks();
   auto command = job_command(options);
-  if (command && !options.stats) return std::unexpected(become(*command));
+  const bool stays = options.stats || options.is_traced();
+  if (command && !stays) return std::unexpected(become(*command));
   Outcome<int> result = command ? supervise(*command) : std::unexpected(command.error());
   if (result && options.stats) print_stats_report(stats_file);
   if (options.stats) unlink(stats_file.c_str());
   return result;
 }
 
+}  // namespace
+
+Outcome<int> run_job(const JobOptions& options) {
+  name_job(false);
+  if (options.lapi && options.is_traced())
+    return refuse("shima run --lapi", "--trace and --html are of files, which MPI-IO accesses",
+                  "leave them out; `shima top` shows LAPI tasks");
+  if (options.lapi) return run_lapi_tasks(options);
+  if (!options.is_traced()) return run_mpi_job(options);
+  TraceOptions merge{.directory = {}, .trace = options.trace, .html = options.html};
+  const auto directory = TraceDirectory::make(merge);
+  if (!directory) return std::unexpected(directory.error());
+  merge.directory = directory->path();
+  const auto result = run_mpi_job(options);
+  if (!result) return result;
+  const auto merged = merge_traces(merge);
+  if (merged) return result;
+  complain(merged.error());
+  return *result != 0 ? *result : exit_refused;
+}
+
 Outcome<int> exec_process(const ProcessOptions& options) {
   if (auto status = export_settings(options); !status) return std::unexpected(status.error());
+  name_job(true);
   if (options.whole_job) setenv("SHIMA_WHOLE_JOB", "1", 1);
   auto mpi = used_mpi(options);
   if (!mpi) return std::unexpected(mpi.error());

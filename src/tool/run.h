@@ -25,10 +25,14 @@ struct JobOptions {
   ProcessOptions process;
   int ranks = 0;  // 0: not given
   bool stats = false;
+  std::string trace;      // the file for a Chrome trace; empty: none
+  std::string html;       // the file for a page about the trace; empty: none
   bool lapi = false;      // LAPI tasks instead of MPI ranks
   std::string transport;  // of LAPI tasks on different hosts
   std::string mpiexec;
   std::vector<std::string> mpiexec_arguments;
+
+  [[nodiscard]] bool is_traced() const { return !trace.empty() || !html.empty(); }
 };
 
 // `shima run`: becomes the launcher, or with stats waits for it; the value is the exit code.

@@ -5,10 +5,14 @@
 
 #include "capi/dsm/errors.h"
 #include "capi/dsm/handle.h"
+#include "observe/board.h"
 
 namespace {
 
 using shima::Code;
+using shima::count;
+using shima::Counted;
+using shima::Doing;
 using shima::fail;
 using shima::Result;
 using shima::Status;
@@ -70,6 +74,8 @@ inline bool is_usable(const dsm* memory, const void* data) {
                             bool complete) noexcept {
   return with_memory(memory, [&](Memory& it) -> Status {
     if (len > 0 && data == nullptr) return refuse_null("data");
+    count(Counted::dsm_write, len);
+    const Doing now(shima::call::dsm_access);
     return it.write(task, offset, {static_cast<const std::byte*>(data), len}, complete);
   });
 }
@@ -78,6 +84,8 @@ inline bool is_usable(const dsm* memory, const void* data) {
                            size_t len) noexcept {
   return with_memory(memory, [&](Memory& it) -> Status {
     if (len > 0 && data == nullptr) return refuse_null("data");
+    count(Counted::dsm_read, len);
+    const Doing now(shima::call::dsm_access);
     return it.read(task, offset, {static_cast<std::byte*>(data), len});
   });
 }
@@ -87,8 +95,10 @@ inline int store_fast(dsm* memory, int task, uint64_t offset, const void* data, 
                       bool complete) noexcept {
   const std::span bytes(static_cast<const std::byte*>(data), len);
   if (is_usable(memory, data) && memory->memory->write_directly(task, offset, bytes, complete))
-      [[likely]]
+      [[likely]] {
+    count(Counted::dsm_write, len);
     return 0;
+  }
   return store(memory, task, offset, data, len, complete);
 }
 
@@ -97,6 +107,7 @@ template <class Word>
 int exchange(dsm* memory, int task, uint64_t offset, RMW_ops_t operation, Word value,
              Word* previous) noexcept {
   return with_memory(memory, [&](Memory& it) -> Status {
+    count(Counted::dsm_rmw, sizeof(Word));
     SHIMA_TRY_ASSIGN(const std::uint64_t before,
                      it.rmw(task, offset, {operation, sizeof(Word) * 8, {value, 0}}));
     if (previous != nullptr) *previous = static_cast<Word>(before);
@@ -107,6 +118,7 @@ int exchange(dsm* memory, int task, uint64_t offset, RMW_ops_t operation, Word v
 template <class Word>
 int compare_and_swap(dsm* memory, int task, uint64_t offset, Word expected, Word desired) noexcept {
   return with_memory(memory, [&](Memory& it) -> Result<int> {
+    count(Counted::dsm_rmw, sizeof(Word));
     SHIMA_TRY_ASSIGN(
         const std::uint64_t swapped,
         it.rmw(task, offset, {COMPARE_AND_SWAP, sizeof(Word) * 8, {expected, desired}}));
@@ -158,8 +170,10 @@ void* dsm_address(dsm* memory) noexcept {
 
 int dsm_read(dsm* memory, int task, uint64_t offset, void* data, size_t len) noexcept {
   const std::span bytes(static_cast<std::byte*>(data), len);
-  if (is_usable(memory, data) && memory->memory->read_directly(task, offset, bytes)) [[likely]]
+  if (is_usable(memory, data) && memory->memory->read_directly(task, offset, bytes)) [[likely]] {
+    count(Counted::dsm_read, len);
     return 0;
+  }
   return load(memory, task, offset, data, len);
 }
 
@@ -172,11 +186,15 @@ int dsm_write_b(dsm* memory, int task, uint64_t offset, const void* data, size_t
 }
 
 int dsm_fence(dsm* memory) noexcept {
-  return with_memory(memory, [](Memory& it) { return it.fence(); });
+  return with_memory(memory, [](Memory& it) {
+    const Doing now(shima::call::dsm_fence);
+    return it.fence();
+  });
 }
 
 int dsm_barrier(dsm* memory) noexcept {
   return with_memory(memory, [&](Memory& it) -> Status {
+    const Doing now(shima::call::dsm_barrier);
     const Status fenced = it.fence();
     SHIMA_TRY(memory->job->meet());
     return fenced;

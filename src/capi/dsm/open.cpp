@@ -19,6 +19,7 @@
 #include "capi/dsm/lapi_way.h"
 #include "dsm/socket/socket_way.h"
 #include "net/job_network.h"
+#include "observe/board.h"
 #include "shima/dsm.h"
 
 namespace shima::capi {
@@ -173,6 +174,7 @@ Result<std::unique_ptr<::dsm>> open_memory(const Status& arguments, std::uint64_
   const bool apart = std::getenv("SHIMA_DSM_APART") != nullptr;
   auto made = std::make_unique<::dsm>();
   SHIMA_TRY_ASSIGN(made->job, LapiJob::join());
+  show_board({.kind = BoardKind::dsm, .rank = made->job->task(), .tasks = made->job->tasks()});
   SHIMA_TRY(made->job->agree(arguments, "checking its arguments"));
   auto segment = Segment::make(size_bytes);
   SHIMA_TRY(made->job->agree(status_of(segment), "donating memory"));

@@ -7,10 +7,12 @@
 #include "base/log.h"
 #include "capi/lapi/checks.h"
 #include "lapi/way/message.h"
+#include "observe/board.h"
 
 namespace {
 
 using namespace shima::capi;
+using shima::Doing;
 using shima::lapi::Handlers;
 
 LapiStatus check_counter(const lapi_cntr_t* counter) {
@@ -123,6 +125,7 @@ int wait_for_counter(lapi_handle_t hndl, lapi_cntr_t* cntr, int val, int* cur) n
     if (context.checks && val <= 0)
       return refuse(LAPI_ERR_CNTR_VAL,
                     fmt::format("waiting for the value {}: it must be positive", val));
+    const Doing now(shima::call::lapi_wait_counter);
     const auto waited = translated(context.engine->wait_counter(*cntr, val));
     if (cur != nullptr) *cur = shima::lapi::value_of(*cntr);
     return waited;
@@ -198,6 +201,7 @@ int LAPI_Address_init64(lapi_handle_t hndl, lapi_long_t my_addr, lapi_long_t* ad
   return with_context(hndl, [&](LapiContext& context) -> LapiStatus {
     if (add_tab == nullptr)
       return refuse(LAPI_ERR_ADDR_TBL_NULL, "LAPI_Address_init: the table is NULL");
+    const Doing now(shima::call::lapi_address_init);
     std::vector<std::uint64_t> all(static_cast<std::size_t>(context.engine->tasks()));
     LAPI_TRY(translated(context.engine->gather(my_addr, all)));
     std::copy(all.begin(), all.end(), add_tab);
@@ -269,11 +273,15 @@ int LAPI_Msgpoll(lapi_handle_t hndl, uint cnt, lapi_msg_info_t* info) noexcept {
 }
 
 int LAPI_Fence(lapi_handle_t hndl) noexcept {
-  return with_context(hndl,
-                      [](LapiContext& context) { return translated(context.engine->fence()); });
+  return with_context(hndl, [](LapiContext& context) {
+    const Doing now(shima::call::lapi_fence);
+    return translated(context.engine->fence());
+  });
 }
 
 int LAPI_Gfence(lapi_handle_t hndl) noexcept {
-  return with_context(
-      hndl, [](LapiContext& context) { return translated(context.engine->global_fence()); });
+  return with_context(hndl, [](LapiContext& context) {
+    const Doing now(shima::call::lapi_global_fence);
+    return translated(context.engine->global_fence());
+  });
 }

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "capi/lapi/held_context.h"
+#include "observe/board.h"
 
 namespace shima::capi {
 namespace {
@@ -41,6 +42,7 @@ Result<std::unique_ptr<LapiContext>> make_context(int number, const lapi_info_t&
   auto context = std::make_unique<LapiContext>();
   SHIMA_TRY_ASSIGN(auto ways, lapi::Ways::from_environment(number));
   log_set_rank(ways->task());
+  show_board({.kind = BoardKind::lapi, .rank = ways->task(), .tasks = ways->tasks()});
   SHIMA_TRY_ASSIGN(
       context->engine,
       Engine::start(std::move(ways), {.handle = handle_mark + static_cast<lapi_handle_t>(number),

@@ -3,10 +3,13 @@
 
 #include "capi/lapi/checks.h"
 #include "lapi/vector.h"
+#include "observe/board.h"
 
 namespace {
 
 using namespace shima::capi;
+using shima::count;
+using shima::Counted;
 using shima::lapi::Call;
 using shima::lapi::Notices;
 using shima::lapi::Pieces;
@@ -18,6 +21,7 @@ std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_
 LapiStatus put(LapiContext& context, const lapi_put_t& command) {
   if (context.checks)
     LAPI_TRY(check_range(context, command.tgt, command.len, command.tgt_addr, command.org_addr));
+  count(Counted::put, command.len);
   return translated(context.engine->put(static_cast<int>(command.tgt),
                                         Pieces(command.tgt_addr, command.len),
                                         Pieces(command.org_addr, command.len), command.tgt_cntr,
@@ -30,6 +34,7 @@ LapiStatus put(LapiContext& context, const lapi_put_t& command) {
 LapiStatus get(LapiContext& context, const lapi_get_t& command) {
   if (context.checks)
     LAPI_TRY(check_range(context, command.tgt, command.len, command.tgt_addr, command.org_addr));
+  count(Counted::get, command.len);
   return translated(context.engine->get(
       static_cast<int>(command.tgt), Pieces(command.tgt_addr, command.len),
       Pieces(command.org_addr, command.len), command.tgt_cntr,
@@ -44,6 +49,7 @@ const lapi_vec_t* plain(const lapi_lvec_t* vector) {
 
 LapiStatus putv(LapiContext& context, const lapi_putv_t& command) {
   LAPI_TRY(check_vectors(context, command.tgt, plain(command.tgt_vec), command.org_vec));
+  count(Counted::put, pieces_of(*command.org_vec).len_bytes());
   return translated(context.engine->put(static_cast<int>(command.tgt),
                                         pieces_of(*plain(command.tgt_vec)),
                                         pieces_of(*command.org_vec), command.tgt_cntr,
@@ -55,6 +61,7 @@ LapiStatus putv(LapiContext& context, const lapi_putv_t& command) {
 
 LapiStatus getv(LapiContext& context, const lapi_getv_t& command) {
   LAPI_TRY(check_vectors(context, command.tgt, plain(command.tgt_vec), command.org_vec));
+  count(Counted::get, pieces_of(*command.org_vec).len_bytes());
   return translated(context.engine->get(
       static_cast<int>(command.tgt), pieces_of(*plain(command.tgt_vec)),
       pieces_of(*command.org_vec), command.tgt_cntr,
@@ -77,6 +84,7 @@ LapiStatus am(LapiContext& context, const lapi_am_t& command) {
   const Call call{.handler = command.hdr_hdl,
                   .header = {static_cast<const std::byte*>(command.uhdr), command.uhdr_len},
                   .copy = light};
+  count(Counted::active_message, command.uhdr_len + command.udata_len);
   return translated(context.engine->send_active(static_cast<int>(command.tgt), call,
                                                 Pieces(command.udata, command.udata_len),
                                                 light ? 0 : command.tgt_cntr, notices));
@@ -96,6 +104,7 @@ LapiStatus amv(LapiContext& context, const lapi_amv_t& command) {
             .vector_type = vector.vec_type};
   if (vector.vec_type == LAPI_GEN_IOVECTOR) call.lens = {vector.len, vector.num_vecs};
   if (vector.vec_type == LAPI_GEN_STRIDED_XFER) call.lens = strided;
+  count(Counted::active_message, command.uhdr_len + pieces_of(vector).len_bytes());
   return translated(context.engine->send_active(static_cast<int>(command.tgt), call,
                                                 pieces_of(vector), command.tgt_cntr,
                                                 {.origin = command.org_cntr,
@@ -129,6 +138,7 @@ LapiStatus rmw(LapiContext& context, const lapi_rmw_t& command) {
         command.size == 64
             ? static_cast<std::uint64_t>(static_cast<const long long*>(command.in_val)[i])
             : static_cast<std::uint32_t>(static_cast<const int*>(command.in_val)[i]);
+  count(Counted::rmw, command.size / 8);
   return translated(context.engine->rmw(
       static_cast<int>(command.tgt), request,
       {.origin = command.org_cntr, .sent = command.shdlr, .sent_info = command.sinfo}));

@@ -5,6 +5,8 @@
 #include "capi/pff/striping_text.h"
 #include "file/hint_sources.h"
 #include "group/solo_channel.h"
+#include "observe/board.h"
+#include "observe/trace_log.h"
 #include "store/striped/master_store.h"
 
 namespace shima::capi {
@@ -52,6 +54,8 @@ Result<OpenRequest> request_of(const Opening& opening) {
 Status open(const Opening& opening, Result<std::unique_ptr<Channel>> channel, bool in_set,
             pff_file** file) {
   if (!channel) return std::unexpected(channel.error());
+  show_board({.kind = BoardKind::files});
+  start_trace(-1, -1);
   auto request = caught([&] { return request_of(opening); });
   if (request && file == nullptr)
     request = fail(Code::bad_argument, "opening a file: the result pointer is NULL");

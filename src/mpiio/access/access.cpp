@@ -27,6 +27,7 @@ struct Arranged {
 Status find_memory(OpenFile& file, const Access& access, const Buffer& buffer, Arranged& made) {
   SHIMA_TRY(check_access(file.mode(), access, buffer.count));
   Transfer& transfer = *made.transfer;
+  transfer.call = access.call();
   const auto map = type_map_of(buffer.type);
   if (!map) return std::unexpected(map.error());
   if (!file.converts()) {
@@ -120,7 +121,10 @@ PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffe
     const auto transfer = caught([&]() -> Result<Transfer> {
       SHIMA_TRY(status_of(side));
       SHIMA_TRY_ASSIGN(Slice place, view->slice(ViewOffset{begin}, *len));
-      return Transfer{.file = std::move(place), .memory = side->memory, .device = side->device};
+      return Transfer{.file = std::move(place),
+                      .memory = side->memory,
+                      .device = side->device,
+                      .call = side->call};
     });
     return run(file.file(), access, transfer);
   };

@@ -13,18 +13,25 @@
 #include "file/background.h"
 #include "mpiio/datarep/representations.h"
 #include "mpiio/file/open_file.h"
+#include "observe/call.h"
 
 namespace shima {
 
 struct Access {
   enum class Scope : std::uint8_t { alone, together };
 
-  enum class Pointer : std::uint8_t { explicit_offset, individual, shared };
+  using Pointer = call::Pointer;
 
   Direction direction;
   Scope scope;
   Pointer pointer = Pointer::individual;
-  MPI_Offset offset = 0;  // in etypes, with an explicit offset
+  MPI_Offset offset = 0;       // in etypes, with an explicit offset
+  const void* site = nullptr;  // where the program calls
+  call::Mode mode = call::Mode::blocking;
+
+  [[nodiscard]] CallPlace call() const {
+    return {call::mpi_access(direction, scope == Scope::together, pointer, mode), site};
+  }
 };
 
 // A call whose arguments are checked and whose place in the file is reserved, so that any thread

@@ -22,14 +22,16 @@ inline constexpr auto explicit_offset = Access::Pointer::explicit_offset;
 #define SHIMA_ACCESS(serve, Result, name, direction, scope, pointer, memory, count_type) \
   int MPI_File_##name(MPI_File fh, memory buf, count_type count, MPI_Datatype datatype,  \
                       Result* result) {                                                  \
-    return serve(fh, {direction, scope, pointer}, {buf, count, datatype}, result);       \
+    return serve(fh, {direction, scope, pointer, 0, __builtin_return_address(0)},        \
+                 {buf, count, datatype}, result);                                        \
   }                                                                                      \
   SHIMA_EXPORT(File_##name)
-#define SHIMA_ACCESS_AT(serve, Result, name, direction, scope, memory, count_type)                 \
-  int MPI_File_##name(MPI_File fh, MPI_Offset offset, memory buf, count_type count,                \
-                      MPI_Datatype datatype, Result* result) {                                     \
-    return serve(fh, {direction, scope, explicit_offset, offset}, {buf, count, datatype}, result); \
-  }                                                                                                \
+#define SHIMA_ACCESS_AT(serve, Result, name, direction, scope, memory, count_type)             \
+  int MPI_File_##name(MPI_File fh, MPI_Offset offset, memory buf, count_type count,            \
+                      MPI_Datatype datatype, Result* result) {                                 \
+    return serve(fh, {direction, scope, explicit_offset, offset, __builtin_return_address(0)}, \
+                 {buf, count, datatype}, result);                                              \
+  }                                                                                            \
   SHIMA_EXPORT(File_##name)
 
 // The calls that are both blocking and nonblocking, for one type of counts.

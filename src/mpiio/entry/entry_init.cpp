@@ -5,9 +5,11 @@
 #include <string_view>
 
 #include "base/launcher.h"
+#include "mpiio/comm/private_comm.h"
 #include "mpiio/entry/entry.h"
 #include "mpiio/file/thread_level.h"
 #include "mpiio/mpi/real_mpi.h"
+#include "observe/board.h"
 
 namespace shima {
 namespace {
@@ -43,12 +45,27 @@ int start(int* argc, char*** argv, int required, int& told) {
       left_to_the_program() ? required : std::max<int>(required, MPI_THREAD_MULTIPLE);
   int provided = 0;
   const int code = SHIMA_REAL(Init_thread)(argc, argv, wanted, &provided);
+  if (code == MPI_SUCCESS) show_rank();
   told = std::min(required, provided);
   told_level() = told;
   return code;
 }
 
 }  // namespace
+
+void show_rank() {
+  static const bool shown = [] {
+    if (!has_world()) return false;
+    int rank = -1;
+    int size = -1;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    show_board({.kind = BoardKind::mpi, .rank = rank, .tasks = size});
+    start_trace(rank, size);
+    return true;
+  }();
+  static_cast<void>(shown);
+}
 
 bool may_run_in_background(OpenFile& file) {
   return file.file().on_one_node() || any_thread_may_call_mpi();
@@ -60,8 +77,12 @@ using namespace shima;
 
 int MPI_Init(int* argc, char*** argv) {
   // A user who raises the level by these variables expects the program to be told that level.
-  for (const char* raised : {"OMPI_MPI_THREAD_LEVEL", "MPIR_CVAR_DEFAULT_THREAD_LEVEL"})
-    if (std::getenv(raised) != nullptr) return SHIMA_REAL(Init)(argc, argv);
+  for (const char* raised : {"OMPI_MPI_THREAD_LEVEL", "MPIR_CVAR_DEFAULT_THREAD_LEVEL"}) {
+    if (std::getenv(raised) == nullptr) continue;
+    const int code = SHIMA_REAL(Init)(argc, argv);
+    if (code == MPI_SUCCESS) show_rank();
+    return code;
+  }
   int told = 0;
   return start(argc, argv, MPI_THREAD_SINGLE, told);
 }

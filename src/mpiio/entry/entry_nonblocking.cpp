@@ -45,8 +45,9 @@ Status start_together(OpenFile& file, MPI_File fh, const Access& access, const B
   return status;
 }
 
-int start(MPI_File fh, const Access& access, const Buffer& buffer, MPI_Request* request) {
+int start(MPI_File fh, Access access, const Buffer& buffer, MPI_Request* request) {
   *request = MPI_REQUEST_NULL;
+  access.mode = call::Mode::nonblocking;
   return on_file(fh, [&](OpenFile& file) {
     return access.scope == Access::Scope::together
                ? start_together(file, fh, access, buffer, request)

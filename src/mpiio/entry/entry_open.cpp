@@ -131,25 +131,35 @@ using namespace shima;
 
 int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
   *fh = MPI_FILE_NULL;
+  const CallPlace place{call::file_open, __builtin_return_address(0)};
   name_rank_in_log();
+  show_rank();
+  const Traced traced;
   if (!is_intracommunicator(comm)) {
     return raise_class(
         MPI_FILE_NULL, MPI_ERR_COMM,
         {Code::bad_argument, 0, "opening a file: the communicator must be an intracommunicator"});
   }
-  return guarded(MPI_FILE_NULL, [&] {
+  const int result = guarded(MPI_FILE_NULL, [&] {
     const auto request = caught([&] { return request_of(filename, amode, info); });
     return open(comm, request, amode, fh);
   });
+  if (traced.on()) {
+    OpenFile* const file = find_open_file(*fh);
+    end_trace(traced, place, file != nullptr ? file->file().trace_number() : 0,
+              result != MPI_SUCCESS);
+  }
+  return result;
 }
 SHIMA_EXPORT(File_open);
 
 int MPI_File_close(MPI_File* fh) {
   const MPI_File handle = *fh;
-  const int result = on_file(handle, [](OpenFile& file) {
-    file.finish_all();
-    return file.file().close();
-  });
+  const int result =
+      on_file_traced(handle, {call::file_close, __builtin_return_address(0)}, [](OpenFile& file) {
+        file.finish_all();
+        return file.file().close();
+      });
   if (unregister_open_file(handle) != nullptr) *fh = MPI_FILE_NULL;
   return result;
 }
@@ -165,18 +175,20 @@ int MPI_File_delete(const char* filename, MPI_Info) {
 SHIMA_EXPORT(File_delete);
 
 int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
-  return on_file(fh, [&](OpenFile& file) -> Status {
-    SHIMA_TRY(file.settle());
-    return file.file().set_size(caught([&] { return checked_size(file, size); }));
-  });
+  return on_file_traced(
+      fh, {call::file_set_size, __builtin_return_address(0)}, [&](OpenFile& file) -> Status {
+        SHIMA_TRY(file.settle());
+        return file.file().set_size(caught([&] { return checked_size(file, size); }));
+      });
 }
 SHIMA_EXPORT(File_set_size);
 
 int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
-  return on_file(fh, [&](OpenFile& file) -> Status {
-    SHIMA_TRY(file.settle());
-    return file.file().preallocate(caught([&] { return checked_size(file, size); }));
-  });
+  return on_file_traced(
+      fh, {call::file_preallocate, __builtin_return_address(0)}, [&](OpenFile& file) -> Status {
+        SHIMA_TRY(file.settle());
+        return file.file().preallocate(caught([&] { return checked_size(file, size); }));
+      });
 }
 SHIMA_EXPORT(File_preallocate);
 
@@ -207,19 +219,21 @@ int MPI_File_get_amode(MPI_File fh, int* amode) {
 SHIMA_EXPORT(File_get_amode);
 
 int MPI_File_sync(MPI_File fh) {
-  return on_file(fh, [](OpenFile& file) -> Status {
-    SHIMA_TRY(file.settle());
-    return file.file().sync();
-  });
+  return on_file_traced(fh, {call::file_sync, __builtin_return_address(0)},
+                        [](OpenFile& file) -> Status {
+                          SHIMA_TRY(file.settle());
+                          return file.file().sync();
+                        });
 }
 SHIMA_EXPORT(File_sync);
 
 int MPI_File_set_atomicity(MPI_File fh, int flag) {
-  return on_file(fh, [&](OpenFile& file) -> Status {
-    SHIMA_TRY(file.settle());
-    file.finish_all();  // no access runs partly in each mode
-    return file.file().set_atomicity(flag != 0);
-  });
+  return on_file_traced(fh, {call::file_set_atomicity, __builtin_return_address(0)},
+                        [&](OpenFile& file) -> Status {
+                          SHIMA_TRY(file.settle());
+                          file.finish_all();  // no access runs partly in each mode
+                          return file.file().set_atomicity(flag != 0);
+                        });
 }
 SHIMA_EXPORT(File_set_atomicity);
 

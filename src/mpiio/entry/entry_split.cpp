@@ -61,18 +61,23 @@ int end(MPI_File fh, const char* kind, MPI_Status* status) {
 
 using namespace shima;
 
-#define SHIMA_BEGIN(name, suffix, direction, pointer, memory, count_type)            \
-  int MPI_File_##name##_begin##suffix(MPI_File fh, memory buf, count_type count,     \
-                                      MPI_Datatype datatype) {                       \
-    return begin(fh, #name, {direction, together, pointer}, {buf, count, datatype}); \
-  }                                                                                  \
+#define SHIMA_BEGIN(name, suffix, direction, pointer, memory, count_type)                  \
+  int MPI_File_##name##_begin##suffix(MPI_File fh, memory buf, count_type count,           \
+                                      MPI_Datatype datatype) {                             \
+    return begin(                                                                          \
+        fh, #name,                                                                         \
+        {direction, together, pointer, 0, __builtin_return_address(0), call::Mode::split}, \
+        {buf, count, datatype});                                                           \
+  }                                                                                        \
   SHIMA_EXPORT(File_##name##_begin##suffix)
-#define SHIMA_BEGIN_AT(name, suffix, direction, memory, count_type)               \
-  int MPI_File_##name##_begin##suffix(MPI_File fh, MPI_Offset offset, memory buf, \
-                                      count_type count, MPI_Datatype datatype) {  \
-    return begin(fh, #name, {direction, together, explicit_offset, offset},       \
-                 {buf, count, datatype});                                         \
-  }                                                                               \
+#define SHIMA_BEGIN_AT(name, suffix, direction, memory, count_type)                          \
+  int MPI_File_##name##_begin##suffix(MPI_File fh, MPI_Offset offset, memory buf,            \
+                                      count_type count, MPI_Datatype datatype) {             \
+    return begin(fh, #name,                                                                  \
+                 {direction, together, explicit_offset, offset, __builtin_return_address(0), \
+                  call::Mode::split},                                                        \
+                 {buf, count, datatype});                                                    \
+  }                                                                                          \
   SHIMA_EXPORT(File_##name##_begin##suffix)
 #define SHIMA_END(name, memory)                                        \
   int MPI_File_##name##_end(MPI_File fh, memory, MPI_Status* status) { \

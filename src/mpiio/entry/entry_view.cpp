@@ -130,11 +130,12 @@ using namespace shima;
 
 int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
                       const char* datarep, MPI_Info info) {
-  return on_file(fh, [&](OpenFile& file) {
-    const View::Request request{disp, etype, filetype,
-                                datarep == nullptr ? std::string_view{} : datarep};
-    return set_view(file, request, info);
-  });
+  return on_file_traced(
+      fh, {call::file_set_view, __builtin_return_address(0)}, [&](OpenFile& file) {
+        const View::Request request{disp, etype, filetype,
+                                    datarep == nullptr ? std::string_view{} : datarep};
+        return set_view(file, request, info);
+      });
 }
 SHIMA_EXPORT(File_set_view);
 

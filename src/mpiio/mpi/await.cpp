@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "mpiio/mpi/real_mpi.h"
+#include "observe/board.h"
 
 namespace shima {
 
@@ -29,6 +30,7 @@ void Rest::rest() {
   if (pause.count() == 0) {
     sched_yield();
   } else {
+    const Asleep asleep;
     nanosleep(&sleep, nullptr);
   }
 }

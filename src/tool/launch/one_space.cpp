@@ -159,6 +159,8 @@ void say_why_not(const Command& program, const Error& error) {
 
 }  // namespace
 
+int launcher_process() { return find_launcher().pid; }
+
 void prepare_launcher_for_tasks() { setenv(store_variable, store_without_addresses, 0); }
 
 void become_task(const Command& program) {

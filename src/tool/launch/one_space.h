@@ -14,4 +14,7 @@ void become_task(const Command& program);
 // crashes when ranks spawn others.
 void prepare_launcher_for_tasks();
 
+// The process that has started this one as a rank: the launcher's daemon here, else the parent.
+[[nodiscard]] int launcher_process();
+
 }  // namespace shima::tool

@@ -1,0 +1,261 @@
+#include "observe/trace_log.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <string>
+
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "observe/board.h"
+
+namespace shima {
+namespace {
+
+constexpr std::size_t step_bytes = std::size_t{1} << 20U;
+constexpr std::size_t usual_limit_bytes = std::size_t{16} << 20U;
+constexpr std::size_t least_limit_bytes = std::size_t{64} << 10U;
+
+// The open trace file. Never closed: calls may come while the process exits.
+struct Log {
+  TraceHead* head = nullptr;
+  std::byte* events = nullptr;
+  std::size_t limit_bytes = 0;
+  int file = -1;
+  std::mutex growing;
+  std::atomic<std::size_t> allocated_bytes{0};  // for events
+  std::mutex naming;
+};
+
+Log& the_log() {
+  static auto* const made = new Log;
+  return *made;
+}
+
+constinit std::atomic<bool> is_started{false};
+
+std::size_t limit_wanted() {
+  const char* text = std::getenv("SHIMA_TRACE_LIMIT");
+  if (text == nullptr || *text == '\0') return usual_limit_bytes;
+  char* end = nullptr;
+  unsigned long long value = std::strtoull(text, &end, 10);
+  if (*end == 'K') value <<= 10U;
+  if (*end == 'M') value <<= 20U;
+  if (*end == 'G') value <<= 30U;
+  return std::max<std::size_t>(value, least_limit_bytes);
+}
+
+// Disk space for bytes of the file. A file beyond the process's limit is a signal that kills.
+bool allocate(int file, std::size_t begin, std::size_t len_bytes) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+      (limit.rlim_cur != RLIM_INFINITY && begin + len_bytes > limit.rlim_cur)) {
+    errno = EFBIG;
+    return false;
+  }
+  const int error =
+      ::posix_fallocate(file, static_cast<off_t>(begin), static_cast<off_t>(len_bytes));
+  errno = error;
+  return error == 0;
+}
+
+std::uint64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+template <std::size_t N>
+void put(std::array<char, N>& to, std::string_view text) {
+  const std::size_t len = std::min(text.size(), N - 1);
+  std::memcpy(to.data(), text.data(), len);
+  to[len] = '\0';
+}
+
+void read_boot(std::array<char, 40>& boot) {
+  const UniqueFd file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  const ssize_t len = file ? ::read(file.get(), boot.data(), boot.size() - 1) : 0;
+  boot[static_cast<std::size_t>(std::max<ssize_t>(len, 0))] = '\0';
+  boot[std::strcspn(boot.data(), "\n")] = '\0';
+}
+
+void fill(TraceHead& head) {
+  head.version = TraceHead::current_version;
+  head.head_bytes = trace_head_bytes;
+  head.event_bytes = sizeof(TraceEvent);
+  head.pid = ::getpid();
+  head.rank = -1;
+  head.tasks = -1;
+  head.monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+  head.realtime_ns = clock_ns(CLOCK_REALTIME);
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  put(head.host, host.data());
+  put(head.program, program_invocation_short_name);
+  read_boot(head.boot);
+  head.magic.store(TraceHead::magic_number, std::memory_order_release);
+}
+
+void give_up(const std::string& path, int error) {
+  log(LogLevel::warn,
+      "this process is not traced: {}: {}; choose a file for --trace or --html on a file system "
+      "with space that every host of the job can write to",
+      path, std::strerror(error));
+}
+
+void open_log(const std::string& directory) {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const std::string path = fmt::format("{}/{}-{}-{:x}.trace", directory, host.data(), ::getpid(),
+                                       clock_ns(CLOCK_MONOTONIC) & 0xffffffU);
+  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return give_up(path, errno);
+  if (!allocate(file.get(), 0, trace_head_bytes)) {
+    const int error = errno;
+    ::unlink(path.c_str());
+    return give_up(path, error);
+  }
+  Log& log = the_log();
+  log.limit_bytes = limit_wanted();
+  void* const memory = ::mmap(nullptr, trace_head_bytes + log.limit_bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+  if (memory == MAP_FAILED) return give_up(path, errno);
+  // Low numbers are the program's.
+  constexpr int lowest = 200;
+  const int high = ::fcntl(file.get(), F_DUPFD_CLOEXEC, lowest);
+  log.file = high >= 0 ? high : file.release();
+  log.head = static_cast<TraceHead*>(memory);
+  log.events = static_cast<std::byte*>(memory) + trace_head_bytes;
+  fill(*log.head);
+  ::pthread_atfork(nullptr, nullptr, [] { trace::on = false; });
+  trace::on.store(true, std::memory_order_release);
+}
+
+// Room for an event at an offset.
+bool grow_to(Log& log, std::size_t end_bytes) {
+  const std::lock_guard hold(log.growing);
+  while (log.allocated_bytes < end_bytes) {
+    const std::size_t begin = log.allocated_bytes;
+    const std::size_t len = std::min(step_bytes, log.limit_bytes - begin);
+    if (len == 0 || !allocate(log.file, trace_head_bytes + begin, len)) {
+      log.limit_bytes = begin;
+      return false;
+    }
+    log.allocated_bytes.store(begin + len, std::memory_order_release);
+  }
+  return true;
+}
+
+void drop(Log& log, const TraceEvent& event) {
+  log.head->dropped.fetch_add(1, std::memory_order_relaxed);
+  log.head->dropped_bytes.fetch_add(event.bytes, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+namespace trace {
+
+constinit std::atomic<bool> on{false};
+
+std::uint16_t file_number(std::string_view path) noexcept {
+  if (!is_traced()) return 0;
+  Log& log = the_log();
+  const std::lock_guard hold(log.naming);
+  TraceHead& head = *log.head;
+  const std::uint32_t count = head.files;
+  const std::string_view kept = path.substr(0, TraceHead::name_bytes - 1);
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (kept == head.file_names[i].data()) return static_cast<std::uint16_t>(i + 1);
+  if (count == TraceHead::file_count) return 0;
+  put(head.file_names[count], kept);
+  head.files.store(count + 1, std::memory_order_release);
+  return static_cast<std::uint16_t>(count + 1);
+}
+
+std::uint16_t site_number(const void* site) noexcept {
+  if (site == nullptr) return 0;
+  Log& log = the_log();
+  const auto address = reinterpret_cast<std::uint64_t>(site);
+  auto& sites = log.head->sites;
+  constexpr std::size_t most_probes = 16;
+  std::size_t at = (address ^ address >> 9U) % sites.size();
+  for (std::size_t probe = 0; probe < most_probes; ++probe, at = (at + 1) % sites.size()) {
+    std::uint64_t known = sites[at].address.load(std::memory_order_acquire);
+    if (known == address) return static_cast<std::uint16_t>(at + 1);
+    if (known != 0) continue;
+    const std::lock_guard hold(log.naming);
+    if (sites[at].address.load(std::memory_order_relaxed) != 0) {
+      --probe, at = (at + sites.size() - 1) % sites.size();  // look at it again
+      continue;
+    }
+    Dl_info module{};
+    if (::dladdr(site, &module) != 0 && module.dli_fname != nullptr) {
+      std::array<char, PATH_MAX> whole{};
+      const char* path = ::realpath(module.dli_fname, whole.data());
+      put(sites[at].module, path != nullptr ? path : module.dli_fname);
+      sites[at].offset = address - reinterpret_cast<std::uint64_t>(module.dli_fbase);
+    }
+    sites[at].address.store(address, std::memory_order_release);
+    return static_cast<std::uint16_t>(at + 1);
+  }
+  return 0;
+}
+
+void add(const TraceEvent& event) noexcept {
+  Log& log = the_log();
+  const std::uint64_t number = log.head->events.load(std::memory_order_relaxed);
+  if ((number + 1) * sizeof(TraceEvent) > log.limit_bytes) return drop(log, event);
+  const std::uint64_t mine = log.head->events.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t end = (mine + 1) * sizeof(TraceEvent);
+  if (end > log.allocated_bytes.load(std::memory_order_acquire) &&
+      (end > log.limit_bytes || !grow_to(log, end)))
+    return drop(log, event);
+  auto* const to = reinterpret_cast<TraceEvent*>(log.events + mine * sizeof(TraceEvent));
+  *to = event;
+  std::atomic_ref(to->is_set).store(1, std::memory_order_release);
+}
+
+}  // namespace trace
+
+void start_trace(int rank, int tasks) noexcept {
+  const char* const directory = std::getenv(trace_variable);
+  if (directory == nullptr || *directory == '\0') return;
+  if (!is_started.exchange(true)) {
+    try {
+      open_log(directory);
+    } catch (const std::exception& exception) {
+      give_up(directory, ENOMEM);
+    }
+  }
+  if (!is_traced()) return;
+  the_log().head->rank = rank;
+  the_log().head->tasks = tasks;
+}
+
+void Traced::end(const CallPlace& place, TraceEvent event) const noexcept {
+  const auto ns = [](Clock::duration time) {
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+  };
+  event.begin_ns = ns(begin_.time_since_epoch());
+  event.duration_ns = ns(Clock::now() - begin_);
+  event.call = place.code;
+  event.site = trace::site_number(place.site);
+  event.background = board::is_first_thread() ? 0 : 1;
+  trace::add(event);
+}
+
+}  // namespace shima

@@ -1,0 +1,34 @@
+#include "tool/top/top_options.h"
+
+namespace shima::tool {
+
+CLI::App* add_top_command(CLI::App& app, TopOptions& options) {
+  CLI::App& command = *app.add_subcommand("top", "Show what the tasks of a running job do");
+  command.add_option("JOB", options.job,
+                     "The job, or the process ID of `shima run` or a task (default: the only job)");
+  command.add_flag("--once", options.once, "Print one sample and exit");
+  command.add_flag("--json", options.json, "With --once: print JSON");
+  auto* record =
+      command.add_option("--record", options.record, "Write the samples to a file; - is stdout");
+  record->type_name("FILE");
+  command.add_option("--replay", options.replay, "Show a recording")
+      ->type_name("FILE")
+      ->excludes(record);
+  command.add_option("--interval", options.interval_s, "Seconds between samples (default 1)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.05, 3600.0));
+  command.add_option("--samples", options.samples, "Exit after so many samples")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 30));
+  command.add_option("--hosts", options.hosts, "Other hosts of the job, which ssh reaches")
+      ->type_name("HOST,HOST")
+      ->delimiter(',');
+  options.shell = "ssh -o BatchMode=yes";
+  command.add_option("--rsh", options.shell, "The command to use instead of ssh")
+      ->type_name("COMMAND");
+  command.add_flag("--local", options.local, "Stay although the job has no task here")->group("");
+  command.footer(app.get_footer());
+  return &command;
+}
+
+}  // namespace shima::tool

@@ -1,0 +1,29 @@
+// Words for what an event has as a number.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "collective/plan/chooser.h"
+#include "observe/call.h"
+
+namespace shima::tool {
+
+// Empty if the call had none.
+[[nodiscard]] inline std::string_view strategy_word(std::uint8_t strategy) {
+  constexpr std::array<std::string_view, 4> words{"disk_directed", "two_phase", "subgroup",
+                                                  "independent"};
+  return strategy < words.size() ? words[strategy] : std::string_view();
+}
+
+[[nodiscard]] inline std::string_view reason_word(std::uint8_t reason) {
+  const auto rows = reason_rows();
+  return reason < rows.size() ? rows[reason].name : std::string_view();
+}
+
+[[nodiscard]] inline std::string_view category_of(CallCode code) {
+  if (!call::is_data(code)) return "file";
+  return call::is_write(code) ? "write" : "read";
+}
+
+}  // namespace shima::tool
