@@ -17,6 +17,10 @@ set(SHIMA_VARIANT_striped --hint shima_targets=beside --hint striping_factor=3 -
 set(SHIMA_VARIANT_regions --hint shima_targets=beside --hint shima_regions=0:700:1,9001:4K:4,100000:64K:2
                           --hint direct_read=true --hint direct_write=true)
 set(SHIMA_VARIANT_onespace --one-space)
+set(SHIMA_VARIANT_iod --hint shima_targets=a,b --hint striping_factor=2 --hint striping_unit=5000)
+# What starts `shima run` in a variant. A program that has the variant striped, in the directories named, also has iod.
+set(SHIMA_STARTER_iod python3 ${CMAKE_SOURCE_DIR}/tests/with_iod_lib.py)
+set(SHIMA_IOD_DIRECTORIES mpi conformance)
 
 # Every test program, and those of the everyday set.
 add_custom_target(shima_test_programs)
@@ -109,6 +113,9 @@ function(shima_mpi_test name)
   if(label STREQUAL mpi)
     list(APPEND variants onespace)
   endif()
+  if(label IN_LIST SHIMA_IOD_DIRECTORIES AND "striped" IN_LIST variants)
+    list(APPEND variants iod)
+  endif()
   if(NOT SHIMA_TEST_SPACES)
     list(REMOVE_ITEM variants onespace)
   endif()
@@ -140,7 +147,7 @@ function(shima_mpi_test name)
         endif()
         shima_add_test(${test} LABEL ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${processors} NEEDS ${program}
                        ENV ${ARG_ENV} SHIMA_ONE_SPACE=required
-                       COMMAND $<TARGET_FILE:shima_tool> run -n ${ranks} ${SHIMA_VARIANT_${variant}}
+                       COMMAND ${SHIMA_STARTER_${variant}} $<TARGET_FILE:shima_tool> run -n ${ranks} ${SHIMA_VARIANT_${variant}}
                                --mpiexec ${SHIMA_MPI_${flavour}_EXEC} ${program} ${ARG_ARGS})
         shima_record_run(${test} ${flavour} ${ranks} ${variant} SOURCE ${name} LABEL ${ARG_LABEL}
                          EVERYDAY ${ARG_EVERYDAY})

@@ -1,4 +1,7 @@
-"""I/O nodes for tests of the command: daemons on loopback, each with one target, that end with the test."""
+"""I/O nodes for tests of the command: daemons on loopback, each with one target, that end with the test.
+
+lost_job() starts fault/iod_lost.c, whose four ranks use both nodes until a call fails.
+"""
 
 import contextlib
 import os
@@ -10,6 +13,10 @@ SHIMA = os.environ["SHIMA"]
 KEY = pathlib.Path("iod.key").absolute()
 
 
+STRIPE = ["--hint", "shima_targets=a,b", "--hint", "striping_factor=2", "--hint", "striping_unit=5000"]
+HANGS_S = 60
+
+
 def make_key(path=KEY):
     path.touch(mode=0o600)
     path.write_text(secrets.token_hex(32) + "\n")
@@ -17,16 +24,17 @@ def make_key(path=KEY):
 
 
 class Node:
-    def __init__(self, name, port=0, environment=None):
+    def __init__(self, name, port=0, environment=None, host="127.0.0.1", before=()):
+        """`before`: the words that start the command on another host."""
         self.name, self.directory = name, pathlib.Path(f"target-{name}").absolute()
         self.directory.mkdir(exist_ok=True)
-        self.port = port
+        self.port, self.host, self.before = port, host, before
         self.start(environment)
 
     def start(self, environment=None):
         """At the port that it had before."""
         self.process = subprocess.Popen(
-            [SHIMA, "iod", "--listen", f"127.0.0.1:{self.port}", "--target", f"{self.name}={self.directory}", "--key", KEY],
+            [*self.before, SHIMA, "iod", "--listen", f"{self.host}:{self.port}", "--target", f"{self.name}={self.directory}", "--key", KEY],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(environment or {})))
         line = self.process.stdout.readline()
         if not line:
@@ -34,10 +42,10 @@ class Node:
         self.port = int(line.rpartition(":")[2])
 
     def place(self):
-        return f"{self.name}=iod://127.0.0.1:{self.port}/{self.name}"
+        return f"{self.name}=iod://{self.host}:{self.port}/{self.name}"
 
     def status(self):
-        return subprocess.run([SHIMA, "iod", "--status", f"127.0.0.1:{self.port}", "--key", KEY], check=True, text=True,
+        return subprocess.run([SHIMA, "iod", "--status", f"{self.host}:{self.port}", "--key", KEY], check=True, text=True,
                               capture_output=True, timeout=60).stdout
 
     def end(self, how="terminate"):
@@ -48,14 +56,49 @@ class Node:
         return self.process.returncode, said
 
 
+def compile_lost():
+    source = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"]) / "tests/fault/iod_lost.c"
+    subprocess.run([os.environ["MPICC"], "-std=gnu11", "-O1", "-o", "iod_lost", source], check=True)
+
+
+def lost_job(*arguments, environment=None, before=()):
+    """The first argument: collective or independent; the second, if a disk fails but no node: disk."""
+    command = ["timeout", "-k", "5", str(HANGS_S), *before, SHIMA, "run", "-n", "4", "--mpiexec", os.environ["MPIEXEC"], *STRIPE,
+               "./iod_lost", *arguments]
+    settings = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            env=dict(os.environ, **settings, **(environment or {})))
+
+
+def wait_until_going(job):
+    """What the job has said by then."""
+    said = ""
+    while "going" not in said:
+        line = job.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the job ended early: {said}")
+        said += line
+    return said
+
+
+def check_lost(job, said="", error="MPI_ERR_IO"):
+    """All four ranks have had this error, and end."""
+    said += job.communicate(timeout=HANGS_S + 10)[0]
+    if said.count(f"{error}, as all") != 4:
+        raise RuntimeError(f"{' '.join(map(str, job.args))}: exit status {job.returncode}: {said}")
+
+
 @contextlib.contextmanager
-def nodes(names, environment=None):
-    """Nodes with targets of these names; the environment has the list of targets and the key."""
+def nodes(names, environment=None, faults=None):
+    """Nodes with targets of these names; the environment has the list of targets and the key. `faults`: by name, the
+    value of SHIMA_FAULT for this node alone."""
     make_key()
     running = []
     try:
         for name in names:
-            running.append(Node(name, environment=environment))
+            own = {"SHIMA_FAULT": faults[name]} if faults and name in faults else {}
+            running.append(Node(name, environment={**(environment or {}), **own}))
         os.environ["SHIMA_IOD_KEY"] = str(KEY)
         os.environ["SHIMA_TARGETS"] = ":".join(node.place() for node in running)
         os.environ["STORED_TARGETS"] = ":".join(f"{node.name}={node.directory}" for node in running)

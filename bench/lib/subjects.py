@@ -37,6 +37,7 @@ SOURCES = {
     "tcp_copy": ["bench/machine/tcp_copy.cpp"],
     "list_io": ["bench/files/list_io.cpp"],
     "pff_list": ["bench/files/pff_list.c"],
+    "iod_small": ["bench/files/iod_small.c"],
     "delegate": ["bench/tasks/delegate.c", "bench/tasks/tasks.h"],
     "delegate_net": ["bench/tasks/delegate_net.c", "bench/tasks/delegate_net.h", "bench/tasks/tasks.h"],
     "delegate_net_task": ["bench/tasks/delegate_net_task.c", "bench/tasks/delegate_net.h", "bench/tasks/tasks.h"],
@@ -55,6 +56,7 @@ LINKED = {"delegate_net": [*PVAS, "-lshima-delegate-{family}"]}  # programs with
 PLAIN = {  # programs without MPI: their libraries
     "limit": [], "warm_memory": [], "tcp_copy": [], "list_io": ["-luring"],
     "pff_list": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pff"],
+    "iod_small": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-pff"],
     "delegate": PVAS, "delegate_net_task": PVAS, "task_copy": PVAS, "many_tasks": PVAS,
     "delegated_overlap": PVAS,
     "dsm_calls": [f"-I{ROOT}/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lshima-dsm"],

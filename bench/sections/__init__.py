@@ -7,6 +7,7 @@ from sections.dsm import Dsm
 from sections.host_pieces import HostPieces, SmallestCall
 from sections.hosts import SlowWire, TwoHosts
 from sections.iod import IodColumns, IodIrregular, IodSmallPieces
+from sections.iod_small import IodSmall
 from sections.irregular import Irregular, IrregularMemory
 from sections.lapi_hosts import LapiHosts
 from sections.list_io import ListIo
@@ -28,5 +29,5 @@ from sections.waitall import Waitall
 SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(), Subarray3d(), Subarray4d(), Random(), TwoHosts(),
             HostPieces(), SlowWire(), ListIo(), SmallCosts(), SmallestCall(), Waitall(),
             Overlap(), Subfiles(), OneSpace(), Disks(), PffList(), StridedRead(), Mounted(),
-            IodColumns(), IodSmallPieces(), IodIrregular(),
+            IodColumns(), IodSmallPieces(), IodIrregular(), IodSmall(),
             Delegation(), DelegatedNet(), Dsm(), LapiHosts(), NetPipe(), Spaces(), Subgroup()]

@@ -6,8 +6,8 @@ two that meet (a rank count under one MPI, a variant with few ranks), rarely onl
 for each directory of tests, every pair of values in the product, and for each source every value.
 
 pairs_of() returns the pairs that a run covers; choose() takes runs until every pair of the product is covered: first the
-pinned runs, then source by source the run that covers most open pairs. Ties go to the run with fewer ranks, then to the
-flavour with the fewest runs so far, then to the first name, so that equal input gives equal output.
+pinned runs, then source by source the run that covers most open pairs. Ties go to the run of no rare variant, with fewer ranks,
+then to the flavour with the fewest runs so far, then to the first name, so that equal input gives equal output.
 
 Usage: everyday_set.py PRODUCT, a file of lines "name directory source flavour family ranks variant pin", where ranks and
 variant are "-" for a script, and pin is "pinned" for a run that is always in the set and "-" for others.
@@ -21,6 +21,8 @@ from typing import NamedTuple
 # Directories whose sources keep running where they found a fault, which is often one of a single MPI: every flavour meets
 # every variant of the source, every kind of MPI every rank count.
 THOROUGH = ("regress",)
+# Variants that only meet every kind of MPI: they cost more than they find in each source.
+RARE = ("iod",)
 
 
 class Run(NamedTuple):
@@ -44,11 +46,14 @@ def own_pairs_of(run):
     source = (run.directory, run.source)
     if run.directory in THOROUGH:
         return {(source, run.flavour, "variant", run.variant), (source, run.family, "ranks", run.ranks)}
-    return {(source, "mpi", run.family), (source, "ranks", run.ranks), (source, "variant", run.variant)}
+    own = {(source, "mpi", run.family), (source, "ranks", run.ranks)}
+    return own if run.variant in RARE else own | {(source, "variant", run.variant)}
 
 
 def pairs_of(run):
     """Every pair that this run covers: those with its source, and those of its values within its directory."""
+    if run.variant in RARE:
+        return own_pairs_of(run) | {(run.directory, "mpi", run.family, "variant", run.variant)}
     values = {"flavour": run.flavour, "ranks": run.ranks, "variant": run.variant}
     shared = {(run.directory, one, values[one], other, values[other]) for one in values for other in values if one < other}
     return own_pairs_of(run) | shared
@@ -74,7 +79,7 @@ class Chooser:
     def take_best(self, runs):
         def worth(run):
             met = pairs_of(run) & self.open
-            return (-len(own_pairs_of(run) & met), -len(met), ranks_in(run),
+            return (-len(own_pairs_of(run) & met), -len(met), run.variant in RARE, ranks_in(run),
                     self.runs_of_flavour[run.directory, run.flavour], run.name)
 
         self.take(min(runs, key=worth))

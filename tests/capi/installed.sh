@@ -34,8 +34,8 @@ for unit in shima-iod.service shima-iod@.service; do
   grep -q "^ExecStart=$prefix/bin/shima iod " "$prefix/lib/systemd/system/$unit"
 done
 if command -v systemd-analyze >verify.log; then
-  cp "$prefix/lib/systemd/system/"shima-iod@.service shima-iod@nobody.service
-  systemd-analyze verify --man=no "$prefix/lib/systemd/system/shima-iod.service" ./shima-iod@nobody.service >verify.log 2>&1
+  cp "$prefix/lib/systemd/system/"shima-iod@.service shima-iod@daemon.service
+  systemd-analyze verify --man=no "$prefix/lib/systemd/system/shima-iod.service" ./shima-iod@daemon.service >verify.log 2>&1
   if grep shima-iod verify.log; then exit 1; fi
 fi
 

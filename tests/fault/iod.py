@@ -18,30 +18,18 @@ import sys
 
 SOURCE = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"])
 sys.path.insert(0, str(SOURCE / "tests"))
-from iod_lib import KEY, SHIMA, make_key, nodes
+from iod_lib import HANGS_S, KEY, SHIMA, check_lost, compile_lost, lost_job, make_key, nodes, wait_until_going
 
-MPIEXEC, MPICC = os.environ["MPIEXEC"], os.environ["MPICC"]
-STRIPE = ["--hint", "shima_targets=a,b", "--hint", "striping_factor=2", "--hint", "striping_unit=5000"]
-HANGS_S = 60
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", SHIMA_NODE_TIMEOUT="2",
-                  PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe")
+os.environ["SHIMA_NODE_TIMEOUT"] = "2"
 
 
 def lose(running, how, kind):
     """The second node is lost while a job of four ranks uses both."""
-    job = subprocess.Popen(["timeout", "-k", "5", str(HANGS_S), SHIMA, "run", "-n", "4", "--mpiexec", MPIEXEC, *STRIPE, "./iod_lost",
-                            kind], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    said = ""
-    while "going" not in said:
-        line = job.stdout.readline()
-        if not line:
-            sys.exit(f"{how}, {kind}: the job ended early: {said}")
-        said += line
+    job = lost_job(kind)
+    said = wait_until_going(job)
     node = running[1]
     node.process.send_signal(signal.SIGKILL if how == "killed" else signal.SIGSTOP)
-    said += job.communicate(timeout=HANGS_S + 10)[0]
-    if said.count("MPI_ERR_IO, as all") != 4:
-        sys.exit(f"{how}, {kind}: exit status {job.returncode}: {said}")
+    check_lost(job, said)
     if how == "killed":
         node.end()
         node.start()
@@ -73,13 +61,13 @@ def check_clients(node):
 
 def check_full_disk():
     with nodes("ab", {"SHIMA_FAULT": "write:ENOSPC:after=100000"}):
-        pathlib.Path("plain").write_bytes(bytes(range(256)) * 4000)
+        pathlib.Path("plain").write_bytes(bytes(range(256)) * 20_000)  # several messages to each node
         full = subprocess.run([SHIMA, "cp", "--stripe", "unit=4K,targets=2", "plain", "striped"], text=True, capture_output=True,
                               timeout=HANGS_S)
         assert full.returncode != 0 and "ENOSPC" in full.stderr, full
 
 
-subprocess.run([MPICC, "-std=gnu11", "-O1", "-o", "iod_lost", SOURCE / "tests" / "fault" / "iod_lost.c"], check=True)
+compile_lost()
 with nodes("ab") as started:
     for way in ("killed", "stopped"):
         for calls in ("collective", "independent"):

@@ -42,6 +42,12 @@ class Choice(unittest.TestCase):
         self.assertEqual({run.ranks for run in chosen}, {"1", "2", "4", "7"})
         self.assertEqual({run.variant for run in chosen}, {"plain", "striped", "onespace"})
 
+    def test_a_rare_variant_meets_every_kind_of_mpi(self):
+        runs = product(sources=[f"source{i}" for i in range(20)], variants=("plain", "iod"))
+        chosen = [run for run in choose(runs) if run.variant == "iod"]
+        self.assertEqual({run.family for run in chosen}, {"mpich", "openmpi", "abi"})
+        self.assertLessEqual(len(chosen), 5)
+
     def test_a_regression_test_meets_every_flavour_in_every_variant(self):
         runs = product("regress", ("only",), ("2", "4"), ("plain", "striped"))
         chosen = choose(runs)

@@ -5,7 +5,7 @@
 Reads the tests as ctest has them registered, by their names and labels, not the choice that produced them. Within
 each directory every MPI flavour, every rank count and every variant has to be met with each other wherever the product
 has the two together. Each source has to run under every kind of MPI, with every rank count and in every variant that
-it has; a regression test under every flavour in every variant, and under every kind of MPI with every rank count.
+it has. The variant iod only has to be met with every kind of MPI. A regression test under every flavour in every variant, and under every kind of MPI with every rank count.
 """
 
 import collections
@@ -45,8 +45,11 @@ def parsed(name, labels, kinds):
 
 
 def pairs_of(directory, run):
-    asked_for = [*itertools.combinations(("flavour", "ranks", "variant"), 2),
-                 ("source", "mpi"), ("source", "ranks"), ("source", "variant")]
+    asked_for = [("source", "mpi"), ("source", "ranks")]
+    if run["variant"] == "iod":
+        asked_for.append(("mpi", "variant"))
+    else:
+        asked_for += [*itertools.combinations(("flavour", "ranks", "variant"), 2), ("source", "variant")]
     if directory == "regress":
         asked_for += [("source", "flavour", "variant"), ("source", "mpi", "ranks")]
     for names in asked_for:

@@ -1,0 +1,121 @@
+"""Small independent operations over two I/O nodes on loopback.
+
+A cached read of 4 KiB beside a raw TCP round trip of as much, in alternating rounds of one process;
+100 000 random requests in one list beside one call each; and 1 000 striped files created, written,
+closed and removed, on the nodes beside targets of this machine.
+"""
+
+import contextlib
+import os
+import pathlib
+import secrets
+import shutil
+import statistics
+import subprocess
+
+from lib.results import LOWER, Sample, Verdict
+from lib.section import OPS, Job, Section
+from lib.subjects import TOOL, binary
+
+NODES, LOCAL = "I/O nodes", "local targets"
+
+
+class Nodes:
+    """Two daemons, each with a target in a directory; the environment names the targets."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory) / "iod"
+
+    def __enter__(self):
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir()
+        key = self.directory / "key"
+        key.touch(mode=0o600)
+        key.write_text(secrets.token_hex(32))
+        self.running, places = [], []
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.end)
+            for name in "ab":
+                (self.directory / name).mkdir()
+                daemon = subprocess.Popen([TOOL, "iod", "--listen", "127.0.0.1:0", "--target", f"{name}={self.directory / name}",
+                                           "--key", key], stdout=subprocess.PIPE, text=True)
+                self.running.append(daemon)
+                port = int(daemon.stdout.readline().rpartition(":")[2])
+                places.append(f"{name}=iod://127.0.0.1:{port}/{name}")
+            undo.pop_all()
+        local = ":".join(f"{name}={self.directory / name}" for name in "ab")
+        self.environment = {NODES: dict(os.environ, SHIMA_TARGETS=":".join(places), SHIMA_IOD_KEY=str(key)),
+                            LOCAL: dict(os.environ, SHIMA_TARGETS=local)}
+        return self
+
+    def end(self):
+        for daemon in self.running:
+            daemon.terminate()
+            daemon.wait()
+
+    def __exit__(self, *_):
+        self.end()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class IodSmall(Section):
+    name = "iod_small"
+    title = "Small operations on files striped over two I/O nodes on loopback"
+    lead = "microseconds a read, request or file; medians of rounds that alternate in one process"
+    limit = False
+    methods = ("raw TCP", "Shima", "list", "one call each", NODES, LOCAL)
+
+    def columns(self, context):
+        return list(self.methods)
+
+    def row_names(self, context):
+        return ["read of 4 KiB", *(f"random requests, {op}" for op in OPS), "files: create, write, close",
+                "files: remove", "files: all"]
+
+    def jobs(self, context):
+        yield Job("reads", "Shima", lambda: self.reads(context))
+        yield Job("lists", "list", lambda: self.lists(context))
+        yield Job("files", NODES, lambda: self.files(context))
+
+    def run(self, context, nodes, where, *arguments):
+        return context.measure([str(binary("iod_small")), *map(str, arguments)], nodes.environment[where])
+
+    def medians(self, outcome, row_of):
+        """A sample for each method and operation."""
+        figures = {}
+        for record in outcome.records:
+            figures.setdefault((record["method"], record["op"]), []).append(record["us"])
+        return [Sample(row_of(op), statistics.median(values), "us", LOWER, outcome.problem, subject=method)
+                for (method, op), values in figures.items()]
+
+    def reads(self, context):
+        with Nodes(context.directory) as nodes:
+            outcome = self.run(context, nodes, NODES, "reads", nodes.directory / "file", 2000 if context.quick else 20_000)
+            return self.medians(outcome, lambda op: "read of 4 KiB")
+
+    def lists(self, context):
+        with Nodes(context.directory) as nodes:
+            outcome = self.run(context, nodes, NODES, "list", nodes.directory / "file",
+                               10_000 if context.quick else 100_000)
+            return self.medians(outcome, lambda op: f"random requests, {op}")
+
+    def files(self, context):
+        samples = []
+        with Nodes(context.directory) as nodes:
+            for where in (LOCAL, NODES):
+                outcome = self.run(context, nodes, where, "files", nodes.directory, 100 if context.quick else 1000)
+                for sample in self.medians(outcome, lambda op: f"files: {op}"):
+                    sample.subject = where
+                    samples.append(sample)
+        return samples
+
+    def targets(self, results, context):
+        self.require(results, "read of 4 KiB", "Shima", "raw TCP", 1.5)
+        for op in OPS:
+            self.require(results, f"random requests, {op}", "list", "one call each", 1 / 20)
+        self.require(results, "files: all", NODES, LOCAL, 3.0)
+
+    def require(self, results, row, method, other, needed):
+        ours, theirs = results.median(row, method), results.median(row, other)
+        if ours and theirs:
+            results.verdicts.append(Verdict(row, method, other, ours / theirs, needed, LOWER))

