@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Measures Shima against the stock MPIs and against what the machine can do at all.
 
-How figures are taken. Everything runs on one machine in one run. In each repetition the cells run
-in a random order (the seed is printed), and inside a cell all subjects run in direct succession, in
-random order too, so that a slow minute of the machine affects all equally. Before each, dirty pages
-are written out and free memory is touched. Tables show the median (and the best); verdicts use
-medians. A job that takes longer than --slow seconds is not repeated, and its figure says n=1.
+How figures are taken. Everything runs on one machine in one run, and jobs alternate (lib/session.py).
+Before each, dirty pages are written out and free memory is touched. Tables show the median (and the
+best); verdicts use medians. A job that takes longer than --slow seconds is not repeated, and its
+figure says n=1. The experiments of the five documents are those of `shima bench`.
 
     make bench          everything; half an hour and more
     bench/bench.py --quick --only columns --np 8
@@ -14,18 +13,20 @@ medians. A job that takes longer than --slow seconds is not repeated, and its fi
 import argparse
 import json
 import pathlib
-import random
 import shutil
 import signal
 import sys
 import time
 
-from lib import picture, runner, subjects
-from lib.results import Results
+import documents
+from lib import places, programs, runner, subjects
+from documents.page import write_page
+from lib.places import ROOT
 from lib.section import Context
+from lib.session import Mismatch, Session, State
 from sections import SECTIONS
-from lib.subjects import ROOT
-from lib.table import number
+
+QUICK = 1 / 8
 
 
 def parse():
@@ -46,70 +47,35 @@ def parse():
     add("--random-seed", type=int, default=1, help="first seed of the random patterns")
     add("--stock-only", action="store_true", help="leave Shima out")
     add("--strict", action="store_true", help="exit 1 if a target is missed or a row fails")
+    add("--resume", action="store_true", help="continue an interrupted run with the same options")
     return parser.parse_args()
 
 
 def compile_everything(flavours):
-    for program in filter(subjects.can_be_compiled, subjects.PLAIN):
-        subjects.compile_program(program)
+    for program in filter(programs.can_be_compiled, programs.PLAIN):
+        programs.binary(program)
     for flavour in flavours:
-        for program in subjects.SOURCES.keys() - subjects.PLAIN.keys():
-            subjects.compile_program(program, flavour)
-
-
-def shuffled_jobs(section, context, dice):
-    """Groups in random order, and inside a group its jobs in random order."""
-    groups = {}
-    for job in section.jobs(context):
-        if job.subject != "limit" or section.limit:
-            groups.setdefault(job.group, []).append(job)
-    names = list(groups)
-    dice.shuffle(names)
-    for name in names:
-        dice.shuffle(groups[name])
-        yield from groups[name]
-
-
-def measure_section(section, context, options, dice):
-    results, slow = Results(section.title, section.columns(context)), set()
-    for repetition in range(options.reps):
-        for job in shuffled_jobs(section, context, dice):
-            if (job.group, job.subject) in slow:
-                continue
-            pass_name = f"{section.name} {repetition + 1}/{options.reps}"
-            runner.say(f"  {pass_name}  {job.group}  {job.subject}")
-            started = time.monotonic()
-            results.add(job.subject, job.run())
-            if time.monotonic() - started > options.slow:
-                slow.add((job.group, job.subject))
-    results.arrange(section.row_names(context))
-    section.targets(results, context)
-    return results
+        for program in programs.SOURCES.keys() - programs.PLAIN.keys():
+            programs.binary(program, flavour)
 
 
 def show(section, results, options):
     print(f"\n{section.title}\n{section.lead}\n")
     print(results.table(options.reps))
-    for note in results.notes():
+    for note in results.even_rows() + results.notes() + results.warnings():
         print(f"  note: {note}")
     for failure in results.failures():
         print(f"  {failure}")
     sys.stdout.flush()
 
 
-def draw(section, results, context, facts):
-    charts = section.charts(results, context)
-    if not charts:
-        return
-    columns = section.columns(context)
-    rows = [[row] + [number(value) if (value := results.median(row, column)) else "-"
-                     for column in columns] for row in results.samples]
-    path = ROOT / f"build/report/{section.name}.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(picture.page(section.title, section.lead + ".", section.series(context), charts,
-                                 ["median", *columns], rows,
-                                 ", ".join(f"{key} {value}" for key, value in facts.items())))
-    print(f"picture: {path}")
+def draw(all_results, context, facts):
+    chosen = [document for document in documents.DOCUMENTS
+              if any(section.name in all_results for section in document.all_sections())]
+    if chosen:
+        path = ROOT / "build/report/bench.html"
+        write_page(path, chosen, all_results, context, facts)
+        print(f"picture: {path}")
 
 
 def write_json(options, facts, all_results):
@@ -122,27 +88,42 @@ def write_json(options, facts, all_results):
                                indent=1) + "\n")
 
 
+def session_of(options, context, flavours):
+    run = {"seed": options.seed, "repetitions": options.reps, "quick": options.quick, "full": options.full,
+           "np": options.np_list, "random_seed": options.random_seed, "stock_only": options.stock_only,
+           "mpi": [flavour.identity() for flavour in flavours]}
+    try:
+        state = State(ROOT / "build/bench-state.jsonl", run, options.resume)
+    except Mismatch as reason:
+        sys.exit(f"bench: {reason}")
+    options.seed = state.run["seed"]
+    return Session(context, state, options.reps, options.slow)
+
+
 def measure_all(options, flavours, directory):
     chosen = [s for s in SECTIONS if not options.only or s.name in options.only]
     context = Context(subjects.find_subjects(flavours, not options.stock_only), directory,
-                      options.quick, options.np_list, options.timeout, options.random_seed, options.full)
+                      QUICK if options.quick else 1.0, options.np_list, options.timeout, options.random_seed,
+                      options.full)
     facts = runner.machine_facts(directory, flavours)
+    session = session_of(options, context, flavours)
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
     print(f"order seed {options.seed}, {options.reps} repetitions; median (best)")
     if options.quick:
-        print("quick: an eighth of the data and 20 steps; the titles below do not show this")
-    if not subjects.shima_is_built() or options.stock_only:
+        print("quick: an eighth of the data; the titles below do not show this")
+    if not places.shima_is_built() or options.stock_only:
         print("without Shima: only the stock side is measured")
-    dice, all_results = random.Random(options.seed), {}
+    all_results = {}
+    skipped = {section.name: reason for section in chosen if (reason := section.skip_reason())}
+    session.announce([section for section in chosen if section.name not in skipped])
     for section in chosen:
-        reason = section.skip_reason()
-        if reason:
-            print(f"\n{section.title}\nskipped: {reason}")
+        if section.name in skipped:
+            print(f"\n{section.title}\nskipped: {skipped[section.name]}")
             continue
-        all_results[section.name] = measure_section(section, context, options, dice)
+        all_results[section.name] = session.measure(section)
         show(section, all_results[section.name], options)
-        draw(section, all_results[section.name], context, facts)
         write_json(options, facts, all_results)
+    draw(all_results, context, facts)
     return all_results
 
 

@@ -28,8 +28,8 @@ import sys
 import time
 
 import two_hosts
-from lib import runner, subjects
-from lib.subjects import ROOT
+from lib import places, programs, runner, subjects
+from lib.places import ROOT
 from lib.table import format_table
 
 RANKS = (2, 4, 8, 16)
@@ -101,11 +101,11 @@ def jobs_of(cells):
 
 def start(subject, options, cells, directory):
     first = cells[0]
-    program = subjects.binary("chooser_cells", subject.flavour)
+    program = programs.binary("chooser_cells", subject.flavour)
     arguments = [directory, options.seconds, LEAST_REPEATS, MOST_REPEATS, options.seed,
                  ",".join(("auto", *first.strategies())), *(cell.argument() for cell in cells)]
     environment = subject.flavour.environment()
-    warmer = subjects.binary("warm_memory")
+    warmer = programs.binary("warm_memory")
     if first.place != "two_hosts":
         one_space = first.place == "one_space"
         if one_space:
@@ -113,7 +113,7 @@ def start(subject, options, cells, directory):
         command = subject.command(first.np, "chooser_cells", arguments, one_space)
         return runner.measure(warmer, directory, command, environment, options.timeout)
     with two_hosts.TwoHosts() as hosts:
-        command = [str(subjects.TOOL), "exec", str(program), *map(str, arguments)]
+        command = [str(places.TOOL), "exec", str(program), *map(str, arguments)]
         return runner.measure(warmer, directory, hosts.mpi_command(subject.flavour.mpiexec, first.np, command),
                               environment | two_hosts.ROOT_ENVIRONMENT, options.timeout)
 
@@ -222,7 +222,7 @@ def parse():
     add("--cells", type=int, default=200)
     add("--seed", type=int, default=1, help="of the choice of cells and the order of strategies")
     add("--seconds", type=float, default=8, help="for the repeats of a cell, beyond the first %d" % LEAST_REPEATS)
-    add("--mpi", choices=subjects.FAMILIES, default="mpich")
+    add("--mpi", choices=list(subjects.FAMILIES), default="mpich")
     add("--place", action="append", choices=PLACES, help="only this place (may be given again)")
     add("--dir", help="where the files go (default: build/bench-files)")
     add("--out", default=str(ROOT / "bench/out/chooser.jsonl"), help="a line of JSON for each cell")
@@ -249,10 +249,10 @@ def prepare(family):
     flavour = subjects.find_flavour(family)
     if not flavour:
         sys.exit(f"no {family} found; scripts/setup installs it")
-    if not subjects.shima_is_built():
-        sys.exit(f"{subjects.TOOL} is not built; make build builds it")
-    subjects.compile_program("warm_memory")
-    subjects.compile_program("chooser_cells", flavour)
+    if not places.shima_is_built():
+        sys.exit(f"{places.TOOL} is not built; make build builds it")
+    programs.binary("warm_memory")
+    programs.binary("chooser_cells", flavour)
     return subjects.Subject("shima/" + family, flavour, True)
 
 

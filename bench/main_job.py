@@ -18,8 +18,8 @@ import shutil
 import signal
 import sys
 
-from lib import picture, runner, subjects
-from lib.subjects import ROOT
+from lib import picture, places, programs, runner, subjects
+from lib.places import ROOT
 from lib.table import format_table, number
 
 WAYS, OPS = ("UT", "FV", "COL"), ("write", "read")
@@ -47,7 +47,7 @@ def parse():
 # --- running ----------------------------------------------------------------------------------
 
 def start(subject, options, directory, program, arguments):
-    outcome = runner.measure(subjects.binary("warm_memory"), directory,
+    outcome = runner.measure(programs.binary("warm_memory"), directory,
                              subject.command(options.ranks, program, arguments),
                              subject.flavour.environment(), options.timeout)
     if outcome.problem:
@@ -84,8 +84,8 @@ def run_steps(subject, options, directory, figures):
 def run_limit(options, directory):
     """Measures the machine's limit."""
     path = directory / "limit.dat"
-    outcome = runner.measure(subjects.binary("warm_memory"), directory,
-                             [str(subjects.binary("limit")), "--json", "--file", str(path),
+    outcome = runner.measure(programs.binary("warm_memory"), directory,
+                             [str(programs.binary("limit")), "--json", "--file", str(path),
                               "--size-mib", str(max(options.size_mib, 64))])
     path.unlink(missing_ok=True)
     return {record["op"]: record["open_close_mib_s"] for record in outcome.records}
@@ -236,13 +236,13 @@ def prepare():
     if not flavours:
         sys.exit("no MPI found; scripts/setup installs MPICH and Open MPI")
     for program in ("limit", "warm_memory"):
-        subjects.compile_program(program)
+        programs.binary(program)
     for flavour in flavours:
         runner.say(f"{flavour.label()} {flavour.version}: compiling with {flavour.mpicc}")
         for program in ("columns", "steps"):
-            subjects.compile_program(program, flavour)
-    if not subjects.shima_is_built():
-        runner.say(f"{subjects.TOOL} is not built: only the stock side runs")
+            programs.binary(program, flavour)
+    if not places.shima_is_built():
+        runner.say(f"{places.TOOL} is not built: only the stock side runs")
     by_flavour = sorted(subjects.find_subjects(flavours), key=lambda s: (s.flavour.family, s.shima))
     return flavours, by_flavour
 

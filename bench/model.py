@@ -26,7 +26,6 @@ import math
 import os
 import pathlib
 import random
-import resource
 import shutil
 import signal
 import statistics
@@ -35,9 +34,10 @@ import sys
 import time
 
 import two_hosts
-from lib import picture, runner, subjects
+from lib import picture, places, programs, runner, subjects
+from lib.noise import NOISY, Others
 
-ROOT = subjects.ROOT
+ROOT = places.ROOT
 STRATEGIES = ("independent", "disk_directed", "two_phase", "subgroup")
 HOSTS, RANKS = (1, 2, 4), (2, 4, 8, 16, 32)
 PATTERNS, PIECES = ("columns", "blocks", "irregular"), (64, 1024, 16384, 262144)
@@ -46,7 +46,7 @@ MOST_BYTES, MOST_PIECES = 256 << 20, 1 << 20  # of all ranks
 LIMIT_ERROR, LIMIT_FIRST = 0.20, 0.90
 EVEN = 1.10  # strategies whose times differ by less are equally good
 MOST_CALLS, CALLS_FOR_SECONDS = 100, 0.04  # in a job, of short calls
-TRIES, MOST_BY_OTHERS = 4, 0.08  # jobs, while other processes use more of the processors
+TRIES = 4  # jobs, while other processes disturb them
 MOST_IN_A_JOB, MOST_BYTES_IN_A_JOB = 16, 512 << 20
 KNOWN = ("processor_cache_mb", "shared_cores")  # without measuring calls
 # Where the search for values begins: a machine with namespaces. The tool's own values are a cluster's.
@@ -190,25 +190,6 @@ def processor_cache_mb():
 
 # --- measuring ----------------------------------------------------------------------------------
 
-class Others:
-    """What processes other than this one's children use of the processors."""
-
-    def __init__(self):
-        self.begin = self._now()
-
-    @staticmethod
-    def _now():
-        user, nice, system, _, _, irq, softirq, steal = map(
-            int, pathlib.Path("/proc/stat").read_text().split()[1:9])
-        busy_s = (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
-        own_s = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        return time.monotonic(), busy_s - own_s
-
-    def share(self):
-        now, others_s = self._now()
-        return (others_s - self.begin[1]) / (now - self.begin[0]) / os.cpu_count()
-
-
 class Bench:
     def __init__(self, flavour, directory, options):
         self.flavour, self.directory, self.options = flavour, directory, options
@@ -223,12 +204,12 @@ class Bench:
         environment = self.flavour.environment() | two_hosts.ROOT_ENVIRONMENT
         runner.drain()
         if hosts == 1:
-            outcome = runner.run([str(subjects.TOOL), "run", "-n", str(ranks), *program], environment,
+            outcome = runner.run([str(places.TOOL), "run", "-n", str(ranks), *program], environment,
                                  self.options.timeout)
         else:
             with two_hosts.TwoHosts(count=hosts) as there:
                 command = there.mpi_command(self.flavour.mpiexec, ranks,
-                                            [str(subjects.TOOL), "exec", *program])
+                                            [str(places.TOOL), "exec", *program])
                 outcome = runner.run(command, environment, self.options.timeout)
         self.path.unlink(missing_ok=True)
         if outcome.problem:
@@ -237,7 +218,7 @@ class Bench:
 
     def times(self, calls, repetitions):
         """The seconds of the calls, which have the same ranks, in a job that others have not disturbed, if there is one."""
-        program = [str(subjects.binary("model_cells", self.flavour)), "--file", str(self.path),
+        program = [str(programs.binary("model_cells", self.flavour)), "--file", str(self.path),
                    "--repeat", str(repetitions), "--most", str(MOST_CALLS), "--seconds", str(CALLS_FOR_SECONDS)]
         for cell, strategy in calls:
             program += ["--op", cell.op, "--pattern", cell.pattern, "--bytes", str(cell.bytes),
@@ -246,7 +227,7 @@ class Bench:
             others = Others()
             records = self.start(calls[0][0].hosts, calls[0][0].ranks, program)
             share = others.share()
-            if len(records) < len(calls) or share < MOST_BY_OTHERS:
+            if len(records) < len(calls) or share < NOISY:
                 break
             runner.say(f"    other processes used {share:.0%} of the processors")
         return [statistics.median(record["seconds"]) for record in records]
@@ -256,7 +237,7 @@ class Bench:
 
 def simulation(cell, strategy, machine):
     """What `shima simulate` tells of the call."""
-    command = [str(subjects.TOOL), "simulate", "--ranks", str(cell.ranks),
+    command = [str(places.TOOL), "simulate", "--ranks", str(cell.ranks),
                "--ranks-per-node", str(-(-cell.ranks // cell.hosts)),
                "--cores-per-node", str(os.cpu_count()), "--pattern", cell.pattern,
                "--bytes-per-rank", str(cell.bytes), "--piece", str(min(cell.piece, cell.bytes)),
@@ -503,7 +484,7 @@ def parse():
     add("--learn", type=int, metavar="SEED", help="find values from half of this seed's cells too, and judge none of them")
     add("--reps", type=int, default=5, help="calls in a job; their median counts (5)")
     add("--jobs", type=int, default=3, help="jobs a call; the median of theirs counts (3)")
-    add("--mpi", choices=subjects.FAMILIES, default="mpich")
+    add("--mpi", choices=list(subjects.FAMILIES), default="mpich")
     add("--hosts", type=int, default=4, help="the most hosts (4)")
     add("--dir", help="where the file goes (default: build/bench-files)")
     add("--out", default=str(ROOT / "bench/out/model.jsonl"), help="the stored results")
@@ -559,7 +540,7 @@ def main():
         pathlib.Path(options.out).unlink(missing_ok=True)
     store = Store(pathlib.Path(options.out))
     flavour = subjects.find_flavour(options.mpi)
-    if not flavour or not subjects.shima_is_built():
+    if not flavour or not places.shima_is_built():
         sys.exit("model: needs Shima (make build) and an MPI (scripts/setup)")
     reason = two_hosts.why_unavailable()
     if reason and options.hosts > 1:
@@ -571,7 +552,7 @@ def main():
     directory = runner.working_directory(options.dir, ROOT / "build/bench-files", 1)
     bench = Bench(flavour, directory, options)
     try:
-        subjects.compile_program("model_cells", flavour)
+        programs.binary("model_cells", flavour)
         measure_all(bench, store, cells, most_hosts, options)
     finally:
         shutil.rmtree(directory, ignore_errors=True)

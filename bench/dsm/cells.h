@@ -3,7 +3,8 @@
 //
 // There are 1000 calls for each operation and size, in 20 batches; the figure is the median of the
 // batches' averages, because a clock takes as long as the fastest calls. What a batch has left in
-// progress is waited for after the clock has been read.
+// progress is waited for after the clock has been read. SHIMA_BENCH_CALLS is another number of
+// calls in a batch.
 
 #ifndef SHIMA_BENCH_CELLS_H
 #define SHIMA_BENCH_CELLS_H
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { most_bytes = 1 << 20, batches = 20, calls_in_batch = 50 };
+enum { most_bytes = 1 << 20, batches = 20, usual_calls_in_batch = 50 };
 
 static const size_t sizes[] = {8, 64, 512, 4096, 32768, 65536, 262144, most_bytes};
 enum { sizes_count = sizeof sizes / sizeof *sizes };
@@ -47,6 +48,8 @@ static long differing(const unsigned char* a, const unsigned char* b, size_t byt
 // may be.
 static void measure_cells(call* one, void (*finish)(void), unsigned long long (*lost)(void)) {
   static unsigned char data[most_bytes], back[most_bytes];
+  const char* wanted = getenv("SHIMA_BENCH_CALLS");
+  const int calls_in_batch = wanted && atoi(wanted) > 0 ? atoi(wanted) : usual_calls_in_batch;
   int number = 0;
   for (int operation = 0; operation < op_count; operation++)
     for (int i = 0; i < sizes_count; i++) {

@@ -14,10 +14,12 @@ WIDTH = LABEL_WIDTH + PLOT_WIDTH + NOTE_WIDTH
 
 STYLE = """
 :root { --page: #fbfaf7; --ink: #22262b; --soft: #6b7280; --line: #dcd8cf; --card: #ffffff;
-        --c0: #b9bdc4; --c1: #1f5fa8; --c2: #d3c3a8; --c3: #c2571a; --good: #23733c; --bad: #a3312a; }
+        --c0: #b9bdc4; --c1: #1f5fa8; --c2: #d3c3a8; --c3: #c2571a; --good: #23733c; --bad: #a3312a;
+        --c4: #3b8a5c; --c5: #7d5fb0; --c6: #b8476a; --c7: #2b8c9b; }
 @media (prefers-color-scheme: dark) {
 :root { --page: #15181c; --ink: #e6e4df; --soft: #9aa1ab; --line: #363b42; --card: #1d2126;
-        --c0: #596069; --c1: #5c9fe6; --c2: #75674e; --c3: #ee8a4c; --good: #74c98d; --bad: #ef8b83; } }
+        --c0: #596069; --c1: #5c9fe6; --c2: #75674e; --c3: #ee8a4c; --good: #74c98d; --bad: #ef8b83;
+        --c4: #67c08d; --c5: #b497e6; --c6: #ec8aa7; --c7: #63c3d1; } }
 body { background: var(--page); color: var(--ink); max-width: 940px; margin: 2.5rem auto;
        padding: 0 1rem; font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
 h1 { font-size: 1.7rem; margin: 0 0 .2rem; } h2 { font-size: 1.1rem; margin: 0 0 .1rem; }

@@ -10,6 +10,7 @@ import statistics
 from lib.table import format_table, number
 
 HIGHER, LOWER = "higher", "lower"
+WIDE = 0.3
 
 
 @dataclasses.dataclass
@@ -52,6 +53,7 @@ class Results:
         self.subjects = subjects  # names, in the order of the columns
         self.samples = {}         # row -> subject -> [Sample]
         self.verdicts = []
+        self.noisy = []           # (job, share of the processors that other programs used)
 
     def add(self, subject, samples):
         for sample in samples:
@@ -84,9 +86,11 @@ class Results:
                  for sample in samples if sample.problem}
         return sorted(found)
 
+    def even_rows(self):
+        return [f"even, {v.row}: {v.text()}" for v in self.verdicts if v.even and not v.reached()]
+
     def notes(self):
-        even = [f"even, {v.row}: {v.text()}" for v in self.verdicts if v.even and not v.reached()]
-        return even + sorted({f"{subject}, {row}: {sample.note}" for row, by_subject in self.samples.items()
+        return sorted({f"{subject}, {row}: {sample.note}" for row, by_subject in self.samples.items()
                        for subject, samples in by_subject.items() for sample in samples
                        if sample.note})
 
@@ -168,10 +172,11 @@ class Results:
             return "even"
         return "ok" if judged else ""
 
-    def table(self, repetitions):
+    def table(self, repetitions, judged=True):
         shima = self.shima()
         header = ["", "unit", *self.subjects, *(f"{name[6:]} x" for name in shima)]
-        header += ["/best stock", "/limit", "verdict"] if shima else []
+        header += ["/best stock", "/limit"] if shima else []
+        header += ["verdict"] if shima and judged else []
         rows = []
         for row in self.samples:
             cells = [row, self._any_sample(row).unit]
@@ -179,14 +184,34 @@ class Results:
             cells += [self._own_ratio(row, subject) for subject in shima]
             if shima:
                 cells += [self._ratio(row, self.stock()), self._ratio(row, ["limit"])]
-                cells.append(self._judgement(row))
+                cells += [self._judgement(row)] if judged else []
             rows.append(cells)
         return format_table(header, rows)
+
+    def all_problems(self):
+        return [f"FAIL {row}: {problem}" for row in self.samples for problem in self.problems(row)]
 
     def failures(self):
         missed = [f"MISS {v.row}: {v.text()}" for v in self.verdicts
                   if not v.reached() and not v.even]
-        return missed + [f"FAIL {row}: {p}" for row in self.samples for p in self.problems(row)]
+        return missed + self.all_problems()
+
+    def warnings(self):
+        """What makes the figures doubtful: other programs, and samples of one figure that differ much."""
+        found = []
+        if self.noisy:
+            share = max(share for _, share in self.noisy)
+            found.append(f"other programs used up to {share:.0%} of the processors during {len(self.noisy)} jobs")
+        spreads = [self.spread(row, subject) for row, by_subject in self.samples.items() for subject in by_subject]
+        wide = [spread for spread in spreads if spread and spread > WIDE]
+        if wide:
+            found.append(f"samples of {len(wide)} of {len(spreads)} figures differ by more than {WIDE:.0%} of their median")
+        return found
+
+    def spread(self, row, subject):
+        """The range of the samples, relative to their median."""
+        values, median = self.values(row, subject), self.median(row, subject)
+        return (max(values) - min(values)) / median if len(values) > 1 and median else None
 
     def as_json(self):
         rows = [{"row": row, "subject": subject, "unit": samples[0].unit,
@@ -196,4 +221,5 @@ class Results:
                 for row, by_subject in self.samples.items()
                 for subject, samples in by_subject.items()]
         verdicts = [dict(dataclasses.asdict(v), reached=v.reached()) for v in self.verdicts]
-        return {"title": self.title, "rows": rows, "verdicts": verdicts, "notes": self.notes()}
+        return {"title": self.title, "rows": rows, "verdicts": verdicts, "notes": self.even_rows() + self.notes(),
+                "warnings": self.warnings()}

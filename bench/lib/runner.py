@@ -124,10 +124,10 @@ def run(command, environment=None, timeout_s=600):
         return Outcome(records, written, seconds, problem)
 
 
-def measure(warmer, directory, command, environment=None, timeout_s=600):
+def measure(warmer, directory, command, environment=None, timeout_s=600, warm_mib=WARM_MIB):
     """run() on a quiet machine. `warmer`: bench/warm_memory, compiled; it waits for a new file."""
     drain()
-    size_mib = min(WARM_MIB, available_mib() // 2)
+    size_mib = min(warm_mib, available_mib() // 2)
     with subprocess.Popen([str(warmer), str(size_mib), str(directory)], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as holder:
         holder.stdout.readline()
@@ -186,16 +186,16 @@ def file_system_of(directory):
 
 def working_directory(wanted, parent, free_gib):
     """A directory for the big files, on a disk file system with free space; ends the program if there is none."""
-    base = pathlib.Path(wanted or parent)
+    base = pathlib.Path(wanted or parent).absolute()
     base.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(base).free / 2**30
     if free < free_gib:
-        sys.exit(f"{base}: {free:.1f} GiB free, but the files need {free_gib} GiB. "
-                 "Free space, or name another directory with --dir.")
+        sys.exit(f"{base}: {free:.1f} GiB free, but the files need {free_gib:.1f} GiB; "
+                 "free space, or name another directory with --dir")
     kind = file_system_of(base)
     if kind in REAL_FILE_SYSTEMS_NOT:
-        sys.exit(f"{base} is on {kind}, which is in memory and cannot be measured as a disk file system. "
-                 "Name another directory with --dir.")
+        sys.exit(f"{base}: it is on {kind}, which is in memory and cannot be measured as a disk file system; "
+                 "name another directory with --dir")
     return pathlib.Path(tempfile.mkdtemp(prefix="files-", dir=base))
 
 

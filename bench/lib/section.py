@@ -13,7 +13,8 @@ import typing
 import two_hosts
 from lib import runner
 from lib.results import Sample
-from lib.subjects import TOOL, binary
+from lib.places import TOOL
+from lib.programs import binary
 
 OPS = ("write", "read")
 
@@ -33,21 +34,35 @@ COLLECTIVE_PATHS = {
 class Context:
     subjects: list   # of Subject
     directory: object
-    quick: bool
+    scale: float     # of the sizes: 1 is the experiment as its authors ran it
     np_list: list | None
     timeout_s: float
-    random_seed: int
+    random_seed: int = 1
     full: bool = False
+    disk_counts: tuple = (1, 2, 4)
+    node_count: int = 8
+    warm_mib: int = runner.WARM_MIB
+
+    @property
+    def quick(self):
+        return self.scale < 1
 
     def nps(self, usual):
         return [np for np in (self.np_list or usual)]
 
     def size_mib(self, usual):
-        return usual // 8 if self.quick else usual
+        return self.scaled(usual, 8)
+
+    def disk_mib(self, usual):
+        """On slow disks an eighth of the array is used in any case."""
+        return max(1, int(usual * min(1.0, 8 * self.scale)))
+
+    def scaled(self, usual, least=1):
+        return max(least, int(usual * self.scale))
 
     def measure(self, command, environment=None):
         return runner.measure(binary("warm_memory"), self.directory, command, environment,
-                              self.timeout_s)
+                              self.timeout_s, self.warm_mib)
 
     def start(self, subject, np, program, arguments):
         return self.measure(subject.command(np, program, arguments), subject.flavour.environment())
@@ -121,10 +136,6 @@ class Section:
 
     def skip_reason(self):
         return None
-
-    def charts(self, results, context):
-        """The charts to draw (lib/picture.py). A section with charts also has series(), which names the colours."""
-        return []
 
     def columns(self, context):
         return (["limit"] if self.limit else []) + [subject.name for subject in context.subjects]

@@ -9,20 +9,24 @@ import subprocess
 import time
 
 import two_hosts
-from lib import io_nodes
+from experiments.irregular import CALLS
+from lib.io_nodes import IoNodes
+from lib.programs import binary
 from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section, over_hosts, problem_of, rate
-from lib.subjects import TOOL, binary
-from sections.irregular import CALLS
 
-RANKS = 8
+RANKS, RAW_PORT = 8, 7100
 HINTS = "shima_targets=a,b;striping_factor=2;striping_unit=65536"
 
 
 def start(context, subject, program, words):
     """The outcome of a job with half the ranks on each host, and the MiB on the wire. Shima's nodes keep their files."""
-    with two_hosts.TwoHosts() as hosts, io_nodes.on_hosts(hosts, words_directory(context), TOOL) as (_, environment):
-        command, job_environment = over_hosts(subject, program, words, environment | {"SHIMA_HINTS": HINTS})
+    with two_hosts.TwoHosts() as hosts, IoNodes(words_directory(context)) as nodes:
+        for host, name in enumerate("ab"):
+            target = words_directory(context) / name
+            target.mkdir(exist_ok=True)
+            nodes.add(two_hosts.ADDRESSES[host], {name: target}, hosts.enter(host))
+        command, job_environment = over_hosts(subject, program, words, nodes.environment() | {"SHIMA_HINTS": HINTS})
         hosts.bytes_on_wire()
         outcome = context.measure(hosts.mpi_command(subject.flavour.mpiexec, RANKS, command), job_environment)
         return outcome, hosts.bytes_on_wire() / 2**20
@@ -42,7 +46,7 @@ def move_raw(context, op, size_mib):
     """A process on each host moves half the bytes, by plain TCP, into or out of two files, one on each host."""
     program = str(binary("tcp_copy"))
     files = [context.directory / f"raw.{host}" for host in range(2)]
-    places = [f"{two_hosts.ADDRESSES[host]}:{io_nodes.PORT}" for host in range(2)]
+    places = [f"{two_hosts.ADDRESSES[host]}:{RAW_PORT}" for host in range(2)]
     os.sync()
     with two_hosts.TwoHosts() as hosts:
         servers = [subprocess.Popen([*hosts.enter(host), program, "serve", *places[host].split(":"), str(files[host]), "2",
@@ -111,7 +115,7 @@ class IodColumns(Section):
 
 
 class IodSmallPieces(IodColumns):
-    name = "iod_small"
+    name = "iod_pieces"
     title = "The same with pieces of 64 bytes"
     lead = ""
     usual_mib, piece_bytes = 512, 64

@@ -8,54 +8,31 @@ closed and removed, on the nodes beside targets of this machine.
 import contextlib
 import os
 import pathlib
-import secrets
 import shutil
 import statistics
-import subprocess
 
+from lib.io_nodes import IoNodes
+from lib.programs import binary
 from lib.results import LOWER, Sample, Verdict
 from lib.section import OPS, Job, Section
-from lib.subjects import TOOL, binary
 
 NODES, LOCAL = "I/O nodes", "local targets"
 
 
-class Nodes:
-    """Two daemons, each with a target in a directory; the environment names the targets."""
-
-    def __init__(self, directory):
-        self.directory = pathlib.Path(directory) / "iod"
-
-    def __enter__(self):
-        shutil.rmtree(self.directory, ignore_errors=True)
-        self.directory.mkdir()
-        key = self.directory / "key"
-        key.touch(mode=0o600)
-        key.write_text(secrets.token_hex(32))
-        self.running, places = [], []
-        with contextlib.ExitStack() as undo:
-            undo.callback(self.end)
-            for name in "ab":
-                (self.directory / name).mkdir()
-                daemon = subprocess.Popen([TOOL, "iod", "--listen", "127.0.0.1:0", "--target", f"{name}={self.directory / name}",
-                                           "--key", key], stdout=subprocess.PIPE, text=True)
-                self.running.append(daemon)
-                port = int(daemon.stdout.readline().rpartition(":")[2])
-                places.append(f"{name}=iod://127.0.0.1:{port}/{name}")
-            undo.pop_all()
-        local = ":".join(f"{name}={self.directory / name}" for name in "ab")
-        self.environment = {NODES: dict(os.environ, SHIMA_TARGETS=":".join(places), SHIMA_IOD_KEY=str(key)),
-                            LOCAL: dict(os.environ, SHIMA_TARGETS=local)}
-        return self
-
-    def end(self):
-        for daemon in self.running:
-            daemon.terminate()
-            daemon.wait()
-
-    def __exit__(self, *_):
-        self.end()
-        shutil.rmtree(self.directory, ignore_errors=True)
+@contextlib.contextmanager
+def two_nodes(context):
+    """Two daemons, each with a target in a directory: the directory, and an environment that names the targets in each way."""
+    directory = pathlib.Path(context.directory) / "iod"
+    shutil.rmtree(directory, ignore_errors=True)
+    targets = {name: directory / name for name in "ab"}
+    for target in targets.values():
+        target.mkdir(parents=True)
+    local = ":".join(f"{name}={target}" for name, target in targets.items())
+    with IoNodes(directory) as nodes:
+        for name, target in targets.items():
+            nodes.add("127.0.0.1", {name: target})
+        yield directory, {NODES: os.environ | nodes.environment(), LOCAL: os.environ | {"SHIMA_TARGETS": local}}
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 class IodSmall(Section):
@@ -77,8 +54,8 @@ class IodSmall(Section):
         yield Job("lists", "list", lambda: self.lists(context))
         yield Job("files", NODES, lambda: self.files(context))
 
-    def run(self, context, nodes, where, *arguments):
-        return context.measure([str(binary("iod_small")), *map(str, arguments)], nodes.environment[where])
+    def run(self, context, environment, *arguments):
+        return context.measure([str(binary("iod_small")), *map(str, arguments)], environment)
 
     def medians(self, outcome, row_of):
         """A sample for each method and operation."""
@@ -89,21 +66,20 @@ class IodSmall(Section):
                 for (method, op), values in figures.items()]
 
     def reads(self, context):
-        with Nodes(context.directory) as nodes:
-            outcome = self.run(context, nodes, NODES, "reads", nodes.directory / "file", 2000 if context.quick else 20_000)
+        with two_nodes(context) as (directory, environment):
+            outcome = self.run(context, environment[NODES], "reads", directory / "file", 2000 if context.quick else 20_000)
             return self.medians(outcome, lambda op: "read of 4 KiB")
 
     def lists(self, context):
-        with Nodes(context.directory) as nodes:
-            outcome = self.run(context, nodes, NODES, "list", nodes.directory / "file",
-                               10_000 if context.quick else 100_000)
+        with two_nodes(context) as (directory, environment):
+            outcome = self.run(context, environment[NODES], "list", directory / "file", 10_000 if context.quick else 100_000)
             return self.medians(outcome, lambda op: f"random requests, {op}")
 
     def files(self, context):
         samples = []
-        with Nodes(context.directory) as nodes:
+        with two_nodes(context) as (directory, environment):
             for where in (LOCAL, NODES):
-                outcome = self.run(context, nodes, where, "files", nodes.directory, 100 if context.quick else 1000)
+                outcome = self.run(context, environment[where], "files", directory, 100 if context.quick else 1000)
                 for sample in self.medians(outcome, lambda op: f"files: {op}"):
                     sample.subject = where
                     samples.append(sample)

@@ -7,7 +7,8 @@ from a task that computes shows whether that task serves others meanwhile.
 import two_hosts
 from lib.results import HIGHER, LOWER, Sample, Verdict
 from lib.section import Job, Section
-from lib.subjects import TOOL, binary
+from lib.places import TOOL
+from lib.programs import binary
 
 LAPI, EACH = "lapi", "lapi, one message each"
 STREAM, GET = "a write of 8 B in a stream", "the first get from a task that computes"

@@ -2,7 +2,7 @@
 
 from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section
-from lib.subjects import binary
+from lib.programs import binary
 
 
 class ListIo(Section):

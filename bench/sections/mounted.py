@@ -8,7 +8,8 @@ import sys
 
 from lib.results import Sample
 from lib.section import Job, Section
-from lib.subjects import ROOT
+from lib import places
+from lib.places import ROOT
 
 
 class Mounted(Section):
@@ -19,7 +20,7 @@ class Mounted(Section):
     ways = {"cp": "cp", "pass-through": "pass-through", "shima/mount": "shima"}
 
     def skip_reason(self):
-        if not (ROOT / "build/release/lib/shima/shima-fuse").exists():
+        if not (places.PREFIX / "lib/shima/shima-fuse").exists():
             return "built without libfuse3"
         if not os.access("/dev/fuse", os.R_OK | os.W_OK) or not shutil.which("pkg-config"):
             return "no /dev/fuse, or no pkg-config"

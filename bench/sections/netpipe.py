@@ -8,12 +8,12 @@ import pathlib
 import subprocess
 
 import two_hosts
-from lib import subjects
+from lib import places
 from lib.results import HIGHER, LOWER, Sample, Verdict
 from lib.section import Job, Section
 
-PLACE = subjects.ROOT / "build/bench/netpipe"
-LIBRARIES = subjects.ROOT / "build/release/lib"
+PLACE = places.ROOT / "build/bench/netpipe"
+LIBRARIES = places.PREFIX / "lib"
 LARGE, MOST = 65536, 1 << 20
 WHERE = ("two cores", "one core", "two hosts")
 FIGURES = ("latency", "64 KiB", "1 MiB")
@@ -26,7 +26,7 @@ def fetch():
     if found:
         return found[0], None
     PLACE.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([str(subjects.ROOT / "scripts/fetch_netpipe")], cwd=PLACE, capture_output=True, text=True)
+    done = subprocess.run([str(places.ROOT / "scripts/fetch_netpipe")], cwd=PLACE, capture_output=True, text=True)
     last = (done.stdout.strip().splitlines() or [done.stderr.strip()])[-1]
     return (pathlib.Path(last), None) if done.returncode == 0 else (None, last)
 
@@ -58,7 +58,7 @@ class NetPipe(Section):
         source = self.sources
         main = source / "netpipe.c"
         tcp = build("NPtcp", "cc", [main, source / "tcp.c"], "-DTCP", f"-I{source}")
-        lapi = build("NPlapi", "cc", [main, source / "lapi.c"], "-DLAPI", f"-I{source}", f"-I{subjects.ROOT}/include",
+        lapi = build("NPlapi", "cc", [main, source / "lapi.c"], "-DLAPI", f"-I{source}", f"-I{places.ROOT}/include",
                      f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-llapi")
         mpi = {subject: build(f"NPmpi.{subject.name}", subject.flavour.mpicc, [main, source / "mpi.c"], "-DMPI", f"-I{source}")
                for subject in context.subjects if not subject.shima}
@@ -66,7 +66,7 @@ class NetPipe(Section):
 
     def jobs(self, context):
         tcp, lapi, mpi = self.programs(context)
-        tool = str(subjects.TOOL)
+        tool = str(places.TOOL)
         for where in WHERE[:2]:
             core = ["taskset", "-c", "0"] if where == "one core" else []
             yield Job(where, LAPI, lambda w=where, c=core: self.measure(context, w, [*c, tool, "run", "--lapi", "-n", "2", lapi]))

@@ -7,7 +7,7 @@ the start of a page; 'limit, malloc' has them at an address from malloc, like th
 from lib.results import Sample
 from lib.section import OPS, Job, Section, rate
 from sections.striped import remove
-from lib.subjects import binary
+from lib.programs import binary
 
 RANKS = 8
 WAYS = ("COL", "FV", "UT")

@@ -9,7 +9,7 @@ import shutil
 
 from lib.results import LOWER, Sample, Verdict
 from lib.section import OPS, Job, Section
-from lib.subjects import binary
+from lib.programs import binary
 
 REQUESTS, PIECE_BYTES, SPREAD = 100_000, 4096, 2
 

@@ -1,8 +1,10 @@
 """Benefits and costs of a space: reading another task's memory, and starting many tasks."""
 
+from lib import places
+from lib.places import TOOL
+from lib.programs import binary
 from lib.results import HIGHER, LOWER, Sample, Verdict
 from lib.section import Job, Section
-from lib.subjects import ROOT, TOOL, binary
 
 COPIES = {(data, size): f"copying {size >> 10} KiB, {data}"
           for size in (16 << 10, 1 << 20) for data in ("kept", "new")}
@@ -22,8 +24,7 @@ class Spaces(Section):
     limit = False
 
     def skip_reason(self):
-        root = ROOT / "build/release/lib/shima/pvas-root"
-        return None if root.exists() else "no address spaces of many programs on this machine"
+        return places.why_no_spaces()
 
     def columns(self, context):
         return ["one space", "processes"]

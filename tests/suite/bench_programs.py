@@ -9,7 +9,8 @@ import sys
 
 ROOT = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"])
 sys.path.insert(0, str(ROOT / "bench"))
-from lib.subjects import PLAIN, SOURCES, compile_command, find_flavours
+from lib.programs import PLAIN, SOURCES, compile_command
+from lib.subjects import find_flavours
 
 
 def main():

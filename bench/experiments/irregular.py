@@ -34,7 +34,7 @@ class Irregular(Section):
                     context, s, BY_HAND, "irregular_by_hand", []))
 
     def measure(self, context, subject, way, program, arguments):
-        pieces = 250_000 if context.quick else 2_000_000
+        pieces = context.scaled(2_000_000, 40_000)
         outcome = context.start(subject, 8, program, [context.directory / "irregular.dat", *arguments, pieces])
         record = outcome.records[0] if outcome.records else None
         problem = problem_of(outcome, record, subject, frozenset())
@@ -75,7 +75,7 @@ class IrregularMemory(Section):
                     yield Job(f"np {np}", subject.name, lambda s=subject, n=np: self.measure(context, s, n))
 
     def measure(self, context, subject, np):
-        pieces = (30_000 if context.quick else 250_000) * np
+        pieces = context.scaled(250_000) * np
         command = subject.command(np, "irregular", [context.directory / "irregular.dat", "list", pieces])
         outcome = context.measure(command, subject.flavour.environment() | {"SHIMA_HINTS": self.hints})
         record = outcome.records[0] if outcome.records else None

@@ -5,10 +5,11 @@ more than the message? And what is the cost of one request that stands for many 
 collective call? The other rank makes its own calls; both are on one machine.
 """
 
-from lib import picture
+from lib import places
+from lib.places import TOOL
+from lib.programs import binary
 from lib.results import LOWER, Sample
 from lib.section import Job, Section
-from lib.subjects import ROOT, TOOL, binary
 
 MESSAGES = [4**power for power in range(11)]
 THINGS = {"send": MESSAGES, "put": MESSAGES, "allreduce": [8 * 8**power for power in range(6)],
@@ -42,8 +43,7 @@ class DelegatedNet(Section):
     limit = False
 
     def skip_reason(self):
-        root = ROOT / "build/release/lib/shima/pvas-root"
-        return None if root.exists() else "no address spaces of many programs on this machine"
+        return places.why_no_spaces()
 
     def flavours(self, context):
         return [subject.flavour for subject in context.subjects if not subject.shima]
@@ -88,21 +88,3 @@ class DelegatedNet(Section):
             for thing, sizes in THINGS.items():
                 tell_crossover(results, crossover_row(thing), f"{thing} {{}} B", sizes,
                                f"own/{flavour.family}", f"delegated/{flavour.family}")
-
-    def series(self, context):
-        return list(enumerate(self.columns(context)))
-
-    def charts(self, results, context):
-        charts = []
-        for thing, sizes in THINGS.items():
-            groups = []
-            for size in sizes:
-                row = f"{thing} {size} B"
-                bars = [picture.Bar(i, value, f"{value / 1000:.1f} us") for i, column in
-                        self.series(context)
-                        if row in results.samples and (value := results.median(row, column))]
-                if bars:
-                    groups.append(picture.Group(f"{size} B", bars))
-            charts.append(picture.Chart(thing, "Microseconds a call; shorter is better. Each size "
-                                        "has its own scale.", groups, own_scale=True))
-        return charts

@@ -6,11 +6,12 @@ size on is a payload better passed by address, for the delegatee to use in place
 request?
 """
 
-from lib import picture
-from sections.delegated_net import tell_crossover
+from experiments.delegated_net import tell_crossover
+from lib import places
+from lib.places import TOOL
+from lib.programs import binary
 from lib.results import LOWER, Sample, Verdict
 from lib.section import Job, Section
-from lib.subjects import ROOT, TOOL, binary
 
 SIZES = [4**power for power in range(11)]
 MODES = {"spinning": ("spin", "apart"), "sleeping": ("sleep", "apart"),
@@ -29,8 +30,7 @@ class Delegation(Section):
     limit = False
 
     def skip_reason(self):
-        root = ROOT / "build/release/lib/shima/pvas-root"
-        return None if root.exists() else "no address spaces of many programs on this machine"
+        return places.why_no_spaces()
 
     def columns(self, context):
         return ["own", "inline", "by address"]
@@ -80,25 +80,6 @@ class Delegation(Section):
         return [Sample(self.row(mode, record["thing"], record["bytes"]), record["ns"], "ns", LOWER,
                        outcome.problem or ("WRONG DATA" if record["wrong_bytes"] else ""),
                        subject=record["way"]) for record in outcome.records]
-
-    def series(self, context):
-        return list(enumerate(self.columns(context)))
-
-    def charts(self, results, context):
-        charts = []
-        for mode in MODES:
-            groups = []
-            for size in SIZES:
-                row = self.row(mode, "write", size)
-                bars = [picture.Bar(i, value, f"{value / 1000:.1f} us")
-                        for i, way in self.series(context)
-                        if row in results.samples and (value := results.median(row, way))]
-                if bars:
-                    groups.append(picture.Group(f"{size} B", bars))
-            charts.append(picture.Chart(f"Writing to a cached file, {mode}", "Microseconds a call; "
-                                        "shorter is better. Each size has its own scale.",
-                                        groups, own_scale=True))
-        return charts
 
     def targets(self, results, context):
         for mode in MODES:

@@ -1,8 +1,6 @@
 """The subgroup method over the stock MPIs, against one collective call under Shima.
 
-The method's paper: K. Cha, H. Cho, S. Kim, "An Analysis of the Performance of Collective I/Os and the
-Subgroup Method" (KISTI). Its text states what figures 2 to 6 show, and gives no values; PAPER repeats
-the statements. The program is examples/subgroup.c: the stock MPIs run it in groups of 1 to 8, Shima
+The program is examples/subgroup.c: the stock MPIs run it in groups of 1 to 8, Shima
 with K = 1, which is one MPI_File_write_at_all or MPI_File_read_at_all of all ranks. The usual grid
 takes minutes, one job a subject and number of ranks; --full has every cell, one job each.
 """
@@ -10,10 +8,8 @@ takes minutes, one job a subject and number of ranks; --full has every cell, one
 import dataclasses
 
 import two_hosts
-from lib import picture
 from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section
-from lib.table import number
 
 KIB, MIB = 1024, 1024 * 1024
 GROUPS = (1, 2, 4, 8)
@@ -23,21 +19,11 @@ ALL_NPS = {place: (2, 4, 8, 16, 32) for place in NPS}
 MOST_BYTES = 128 * MIB  # of all ranks in a call, without --full
 FACTOR = 1.5
 
-TESTBED = "Paper (MPICH2 1.0.5, PVFS 2.6.1, 1.4 GHz Opteron 240, Gigabit Ethernet), "
-PAPER = {
-    "split": TESTBED + "figure 2: the time of MPI_Comm_split grows with the ranks of the parent "
-             "communicator, not with those of the new ones.",
-    "gather": TESTBED + "figure 3: MPI_Gather takes longer than MPI_Scatter.",
-    "scatter": TESTBED + "figure 4: MPI_Scatter takes less time than MPI_Gather.",
-    "write": TESTBED + "figure 5: groups made the collective write slower in every case shown.",
-    "read": TESTBED + "figure 6: groups made the collective read much faster for small data.",
-}
 # What is measured: its name in the program's records, the operation that has it, and its unit.
 FIGURES = {"write": ("mib_s", "write", "MiB/s"), "read": ("mib_s", "read", "MiB/s"),
            "gather": ("gather_us", "write", "us"), "scatter": ("scatter_us", "read", "us"),
            "write of the masters": ("call_us", "write", "us"),
            "read of the masters": ("call_us", "read", "us")}
-COLOURS = {"mpich": 0, "shima/mpich": 1, "openmpi": 2, "shima/openmpi": 3}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +35,7 @@ class Cell:
     def groups(self):
         """A group has ranks of one host only."""
         ranks = self.np // 2 if self.place == "two hosts" else self.np
-        return [k for k in GROUPS if k <= ranks]
+        return [k for k in GROUPS if k <= max(ranks, 1)]
 
     def split_row(self):
         return f"{self.place}, np {self.np}, split"
@@ -89,7 +75,7 @@ class Subgroup(Section):
         return [Cell(place, np) for place in places for np in context.nps(nps[place])]
 
     def sizes(self, context, np):
-        most = MOST_BYTES // 8 if context.quick else MOST_BYTES
+        most = max(context.scaled(MOST_BYTES), MIB)
         return ALL_SIZES if context.full else [size for size in SIZES if size * np <= most]
 
     def row_names(self, context):
@@ -154,68 +140,3 @@ class Subgroup(Section):
                     for k in cell.groups():
                         row, columns = cell.row(size, op), [column_of(f, k) for f in self.flavours(context)]
                         results.require(row, FACTOR, f"the better stock, groups of {k}", [row], columns)
-
-    # --- the picture --------------------------------------------------------------------------
-
-    def series(self, context):
-        return [(COLOURS[subject.name], subject.label()) for subject in context.subjects]
-
-    def charts(self, results, context):
-        charts = [self.chart(results, context, figure, place) for figure in ("write", "read")
-                  for place in NPS]
-        charts += [self.chart(results, context, figure, place) for figure in ("split", "gather", "scatter")
-                   for place in NPS]
-        return [chart for chart in charts if chart.groups]
-
-    def chart(self, results, context, figure, place):
-        whole = figure in OPS
-        groups = []
-        for cell in (cell for cell in self.cells(context) if cell.place == place):
-            rows = ({f"np {cell.np}": cell.split_row()} if figure == "split" else
-                    {f"np {cell.np}, {name_of(size)}": cell.row(size, figure)
-                     for size in self.sizes(context, cell.np)})
-            for label, row in rows.items():
-                if row in results.samples:
-                    bars = (self.bars_of_access if whole else self.bars_of_step)(results, context, row)
-                    groups.append(picture.Group(label, bars))
-        what = f"Collective {figure}" if whole else f"MPI_{'Comm_split' if figure == 'split' else figure.title()}"
-        unit = "MiB/s, longer is better" if whole else "microseconds, shorter is better"
-        here = self.found_here(results, context, figure, place) if whole else ""
-        return picture.Chart(f"{what}, {place}", f"{PAPER[figure]} {here}{unit}; each group has its own scale.",
-                             groups, own_scale=True)
-
-    def bars_of_step(self, results, context, row):
-        return [picture.Bar(COLOURS[family], value, f"{number(value)} us, k {k}")
-                for family in self.flavours(context) for k in GROUPS[1:]
-                if (value := results.median(row, column_of(family, k))) is not None]
-
-    def bars_of_access(self, results, context, row):
-        """For each MPI the plain call and the best group; for Shima the ratio to the best of them."""
-        bars, best = [], 0
-        for family in self.flavours(context):
-            in_groups = {k: value for k in GROUPS[1:]
-                         if (value := results.median(row, column_of(family, k))) is not None}
-            plain = {1: results.median(row, family)}
-            for k, value in [*plain.items(), *sorted(in_groups.items(), key=lambda item: -item[1])[:1]]:
-                if value is not None:
-                    bars.append(picture.Bar(COLOURS[family], value, f"{number(value)} MiB/s, k {k}"))
-                    best = max(best, value)
-        for name in results.shima():
-            value = results.median(row, name)
-            ratio = value / best if value and best else None
-            bars.append(picture.Bar(COLOURS[name], value, f"{number(value)} MiB/s" if value else "failed",
-                                    f"{ratio:.2f}\u00d7 the best" if ratio else "", ratio and ratio >= FACTOR))
-        return bars
-
-    def found_here(self, results, context, op, place):
-        """In how many cells groups are faster than the plain call of the same MPI."""
-        cells = faster = 0
-        for cell in (cell for cell in self.cells(context) if cell.place == place):
-            for size in self.sizes(context, cell.np):
-                for family in self.flavours(context):
-                    row = cell.row(size, op)
-                    values = [results.median(row, column_of(family, k)) if row in results.samples else None
-                              for k in cell.groups()]
-                    if values[0] is not None and any(values[1:]):
-                        cells, faster = cells + 1, faster + (max(filter(None, values[1:])) > values[0])
-        return f"Here: some size of group is faster than the plain {op} of the same MPI in {faster} of {cells} cells. "

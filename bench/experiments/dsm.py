@@ -4,25 +4,25 @@ The experiment of the paper about a DSM on LAPI: the same DSM over TCP and UDP. 
 faster for small and 4 times for large data, WRITE 3 to 5 times, WRITE_B 7 and 4 times.
 """
 
+import os
 import subprocess
 
 import two_hosts
-from lib import picture
 from lib.results import HIGHER, LOWER, Sample, Verdict
 from lib.section import Job, Section
-from lib.subjects import TOOL, binary, can_be_compiled
+from lib.places import TOOL
+from lib.programs import binary, can_be_compiled
 
 SIZES = (8, 64, 512, 4096, 32768, 65536, 262144, 1 << 20)
 OPS = ("READ", "WRITE", "WRITE_B")
 BY_LAPI = "dsm/lapi"
 WAYS = {"dsm": 0, BY_LAPI: 1, "tcp": 2, "tcp, spinning": 3, "udp": 4}
 PAPER = {"READ": (8, 4), "WRITE": (3, 5), "WRITE_B": (7, 4)}
-CALLS = 1000  # of a cell
+BATCHES, CALLS = 20, 50  # of a cell: batches, and calls in a batch
 CORES = {"two cores": None, "one core": "0"}
 HOSTS = "two hosts"
 UCX = {"ucx": "polls", "ucx, sleeping": "sleeps"}  # how the target waits
 UCX_FACTOR = 1.3
-CHARTED = ("tcp", "dsm", "udp", "tcp, spinning")  # in the order of the picture's colours
 
 
 def row_of(op, size, cores="two cores"):
@@ -94,16 +94,17 @@ class Dsm(Section):
             target.wait()
 
     def measure(self, context, cores, command, environment=None):
-        core = CORES.get(cores)
+        core, calls = CORES.get(cores), context.scaled(CALLS, 2)
+        environment = dict(environment or os.environ, SHIMA_BENCH_CALLS=str(calls))
         outcome = context.measure(["taskset", "-c", core, *command] if core else command, environment)
         samples = [Sample(row_of(record["op"], record["bytes"], cores), record["ns"], "ns", LOWER,
-                          outcome.problem or ("WRONG DATA" if record["wrong_bytes"] else ""), self.loss(record))
+                          outcome.problem or ("WRONG DATA" if record["wrong_bytes"] else ""), self.loss(record, BATCHES * calls))
                    for record in outcome.records]
         return samples or [Sample(row_of(OPS[0], SIZES[0], cores), None, "ns", LOWER,
                                   outcome.problem or "no result")]
 
-    def loss(self, record):
-        sent = CALLS * record["bytes"]
+    def loss(self, record, calls):
+        sent = calls * record["bytes"]
         return f"{record['lost_bytes'] / sent:.0%} of the bytes were lost" if record["lost_bytes"] else ""
 
     def has_lost(self, results, row, column):
@@ -137,22 +138,3 @@ class Dsm(Section):
                 if ratio := self.ratio(results, row_of(op, size), "tcp"):
                     results.add("dsm", [Sample(paper_row(op, size), ratio, "x")])
                     results.add("paper", [Sample(paper_row(op, size), factor, "x")])
-
-    def series(self, context):
-        return list(enumerate(CHARTED))
-
-    def charts(self, results, context):
-        charts = []
-        for op in OPS:
-            groups = []
-            for size in SIZES:
-                row = row_of(op, size)
-                bars = [picture.Bar(i, value, f"{value / 1000:.2f} us") for i, column in
-                        self.series(context)
-                        if row in results.samples and not self.has_lost(results, row, column) and
-                        (value := results.median(row, column))]
-                if bars:
-                    groups.append(picture.Group(f"{size} B", bars))
-            charts.append(picture.Chart(op, "Microseconds a call, two cores; shorter is better. Each "
-                                        "size has its own scale.", groups, own_scale=True))
-        return charts

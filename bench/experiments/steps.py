@@ -6,7 +6,7 @@ import statistics
 from lib.results import LOWER, Sample
 from lib.section import Job, Section, problem_of
 
-MOST_PAIRS, ENOUGH_SECONDS = 5, 10
+MOST_PAIRS, ENOUGH_SECONDS = 5, 10  # the seconds of the whole experiment, in proportion
 
 
 def middle(values):
@@ -20,15 +20,22 @@ class Steps(Section):
     lead = ("seconds for 100 steps of 100 000 doubles a rank, as the user timed it; less is better. "
             "Both halves draw random numbers at each step; 'drawing' is that alone")
     limit = False
+    usual = (2, 8, 24)
     figures = (("MPI-IO half", "mpi_s", "s"), ("naive half", "naive_s", "s"),
                ("drawing", "drawing_s", "s"), ("MPI-IO / naive", "ratio", "ratio"))
 
+    def __init__(self, usual=usual):
+        self.usual = usual
+
+    def measured_nps(self, context):
+        return context.nps(self.usual)
+
     def row_names(self, context):
-        return [f"np {np} {label}" for np in context.nps([2, 8, 24])
+        return [f"np {np} {label}" for np in self.measured_nps(context)
                 for label, _, _ in self.figures]
 
     def jobs(self, context):
-        for np in context.nps([2, 8, 24]):
+        for np in self.measured_nps(context):
             for subject in context.subjects:
                 yield Job(f"np {np}", subject.name,
                           lambda n=np, s=subject: self.measure(context, s, n))
@@ -36,8 +43,8 @@ class Steps(Section):
     def measure(self, context, subject, np):
         """The median of several pairs, or one pair of long jobs. Each half is a job of its own, so that
         the first does not slow down the second; the halves of a pair follow one another."""
-        pairs = []
-        while len(pairs) < MOST_PAIRS and sum(pair["seconds"] for pair in pairs) < ENOUGH_SECONDS:
+        pairs, enough_s = [], ENOUGH_SECONDS * min(1, context.scale)
+        while len(pairs) < MOST_PAIRS and sum(pair["seconds"] for pair in pairs) < enough_s:
             pairs.append(self.pair(context, subject, np))
         problem = "; ".join(sorted({pair["problem"] for pair in pairs} - {""}))
         return [Sample(f"np {np} {label}", middle([pair.get(key) for pair in pairs]), unit, LOWER, problem)
@@ -56,7 +63,7 @@ class Steps(Section):
 
     def half(self, context, subject, np, half):
         """The record, what is wrong with it, and the seconds of the job."""
-        steps = 20 if context.quick else 100
+        steps = context.scaled(100, 2)
         # No statistics: they would add a meeting and a line of text to each step's close.
         environment = subject.flavour.environment() | {"SHIMA_STATS": ""}
         outcome = context.measure(subject.command(np, "steps", [
@@ -71,7 +78,7 @@ class Steps(Section):
         return ""
 
     def targets(self, results, context):
-        for np in context.nps([2, 8, 24]):
+        for np in self.measured_nps(context):
             results.require_below(f"np {np} MPI-IO / naive", 1.0, "the naive half")
         row = "np 24 MPI-IO half"
         results.require(row, 0.1, "stock MPICH", [row], ["mpich"], only="shima/mpich")
