@@ -44,3 +44,19 @@ if(SHIMA_PYTHON_DIR)
   file(WRITE ${CMAKE_BINARY_DIR}/_library.py "PATH = \"${to_library}\"  # from this directory\n")
   install(FILES ${CMAKE_BINARY_DIR}/_library.py DESTINATION ${SHIMA_PYTHON_DIR}/shima)
 endif()
+
+# `shima bench`: the experiments, with the sources of their programs, which it compiles for the user's MPI. They lie in
+# share/shima as in the repository. In a build directory that is a link.
+set(bench_dir share/shima/bench)
+install(PROGRAMS ${CMAKE_SOURCE_DIR}/bench/shima_bench.py DESTINATION ${bench_dir})
+install(FILES ${CMAKE_SOURCE_DIR}/bench/two_hosts.py DESTINATION ${bench_dir})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/bench/lib ${CMAKE_SOURCE_DIR}/bench/experiments ${CMAKE_SOURCE_DIR}/bench/documents
+        DESTINATION ${bench_dir} FILES_MATCHING PATTERN *.py PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/bench/machine ${CMAKE_SOURCE_DIR}/bench/tasks ${CMAKE_SOURCE_DIR}/bench/dsm
+        DESTINATION ${bench_dir} FILES_MATCHING PATTERN *.c PATTERN *.cpp PATTERN *.h)
+install(FILES ${CMAKE_SOURCE_DIR}/bench/mpi/irregular.c ${CMAKE_SOURCE_DIR}/bench/mpi/irregular.h
+              ${CMAKE_SOURCE_DIR}/bench/mpi/irregular_by_hand.c ${CMAKE_SOURCE_DIR}/bench/mpi/measure.h DESTINATION ${bench_dir}/mpi)
+install(FILES ${CMAKE_SOURCE_DIR}/examples/columns.c ${CMAKE_SOURCE_DIR}/examples/steps.cpp ${CMAKE_SOURCE_DIR}/examples/subgroup.c
+        DESTINATION share/shima/examples)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/shima)
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/bench ${CMAKE_BINARY_DIR}/share/shima/bench SYMBOLIC)

@@ -65,6 +65,7 @@ ROOMS_BELOW = {
     "delegate_mpi": [],
     "fuse/tree": ["base", "layout", "store"],
     "fuse/calls": ["base", "layout", "store", "file", "fuse/tree"],
+    "tool/bench": ["tool/common"],
     "tool/common": ["base"],
     "tool/files": ["base", "layout", "store", "file", "tool/common"],
     "iod": ["base", "net", "layout", "observe", "store", "group", "collective"],

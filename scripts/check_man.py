@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares man pages with the programs and headers that they describe.  Usage: check_man.py PATH-OF-SHIMA
 
-shima(1) must name every subcommand and option in --help, and no other option; every function that a
+shima(1) must name every subcommand and option in --help, and no other option; a subcommand with a page of its own,
+shima-SUBCOMMAND(1), has its options there. Every function that a
 public header declares must have a page of section 3 (or a link to one, ".so man3/NAME.3") with it in its SYNOPSIS, and
 every page a function.  Prints what is missing and exits 1.
 """
@@ -27,20 +28,28 @@ def documented_options(text):
     return options
 
 
-def check_tool_page(tool):
-    page = (ROOT / "man" / "shima.1").read_text().replace("\\-", "-")
+def compare_options(name, page, real):
     described = set(OPTION.findall("\n".join(l for l in page.splitlines() if l.startswith((".BR", ".BI", ".B", ".OP")))))
+    problems = [f"man/{name}: lacks option {option}" for option in sorted(real - described)]
+    return problems + [f"man/{name}: describes {option}, which --help does not know" for option in sorted(described - real)]
+
+
+def check_tool_pages(tool):
+    page = (ROOT / "man" / "shima.1").read_text().replace("\\-", "-")
     overview = help_of(tool)
     subcommands = re.findall(r"^  ([a-z]+) {3,}\S", overview.split("Subcommands:")[1], re.M)
     real = documented_options(overview)
     problems = []
     for subcommand in subcommands:
-        real |= documented_options(help_of(tool, subcommand))
+        options = documented_options(help_of(tool, subcommand))
+        own = ROOT / "man" / f"shima-{subcommand}.1"
+        if own.exists():
+            problems += compare_options(own.name, own.read_text().replace("\\-", "-"), options)
+        else:
+            real |= options
         if f"shima {subcommand}" not in page:
             problems.append(f"man/shima.1: lacks the subcommand `shima {subcommand}`")
-    problems += [f"man/shima.1: lacks option {option}" for option in sorted(real - described)]
-    problems += [f"man/shima.1: describes {option}, which --help does not know" for option in sorted(described - real)]
-    return problems
+    return problems + compare_options("shima.1", page, real)
 
 
 def page_of(name):
@@ -68,7 +77,7 @@ def check_headers():
 
 
 def main():
-    problems = check_tool_page(sys.argv[1]) + check_headers()
+    problems = check_tool_pages(sys.argv[1]) + check_headers()
     print("\n".join(problems) or "man pages: agree with --help and the headers")
     return 1 if problems else 0
 

@@ -10,6 +10,7 @@
 //   shima trace  the traces of a job's processes       trace/trace_command.cpp
 //   shima iod    serve targets to other machines        iod_command.cpp
 //   shima simulate  planning of collective calls at scale   simulate_options.cpp
+//   shima bench  the experiments of the documents       bench_command.cpp
 //   shima create, stat, ls, cp, cat, rm, mv, restripe, fsck: files   file_options.cpp
 //
 // All words from the program's name on belong to the program, even if they have the form of an
@@ -22,6 +23,7 @@
 #include <optional>
 #include <span>
 
+#include "tool/bench/bench_command.h"
 #include "tool/common/print_failure.h"
 #include "tool/files/file_commands.h"
 #include "tool/files/file_options.h"
@@ -129,7 +131,9 @@ CLI::App* add_pvas_run(CLI::App& app, PvasOptions& options) {
   return &command;
 }
 
-void add_mount_options(CLI::App& command, MountOptions& options) {
+CLI::App* add_mount(CLI::App& app, MountOptions& options) {
+  CLI::App& command =
+      *app.add_subcommand("mount", "Show a directory's striped files as ordinary ones");
   command.add_option("DIR", options.directory, "The directory with striped files")->required();
   command.add_option("MOUNTPOINT", options.mount_point, "An empty directory at which to show it")
       ->required();
@@ -138,6 +142,14 @@ void add_mount_options(CLI::App& command, MountOptions& options) {
   command.add_option("--log-file", options.log_file, "File for messages of the background process")
       ->type_name("FILE");
   command.footer(footer);
+  return &command;
+}
+
+CLI::App* add_umount(CLI::App& app, std::string& mount_point) {
+  auto* command = app.add_subcommand("umount", "Unmount a directory mounted by shima mount");
+  command->add_option("MOUNTPOINT", mount_point, "Where it is mounted")->required();
+  command->footer(footer);
+  return command;
 }
 
 CLI::App* add_iod(CLI::App& app, IodOptions& options) {
@@ -178,6 +190,14 @@ CLI::App* add_trace(CLI::App& app, TraceOptions& options) {
   command.require_option(2, 0);
   command.footer(footer);
   return &command;
+}
+
+// Cuts off the words after `bench`: they belong to the benchmark, --help included.
+std::vector<std::string> take_bench_words(int& argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "bench") return {};
+  std::vector<std::string> words(argv + 2, argv + argc);
+  argc = 2;
+  return words;
 }
 
 // The position of the program's name in the command line of `command`, whose words begin at
@@ -250,12 +270,8 @@ int main(int argc, char** argv) {
   add_job_options(*run, job);
   info->add_flag("--json", as_json, "Print as JSON");
   info->footer(footer);
-  auto* mount_command =
-      app.add_subcommand("mount", "Show a directory's striped files as ordinary ones");
-  add_mount_options(*mount_command, mount);
-  auto* umount_command = app.add_subcommand("umount", "Unmount a directory mounted by shima mount");
-  umount_command->add_option("MOUNTPOINT", mount_point, "Where it is mounted")->required();
-  umount_command->footer(footer);
+  auto* mount_command = add_mount(app, mount);
+  auto* umount_command = add_umount(app, mount_point);
   PvasOptions tasks;
   auto* pvas_run = add_pvas_run(app, tasks);
   SimulateOptions simulation;
@@ -266,6 +282,8 @@ int main(int argc, char** argv) {
   auto* trace = add_trace(app, traces);
   IodOptions node;
   auto* iod = add_iod(app, node);
+  auto* bench =
+      app.add_subcommand("bench", "Run the experiments of the documents that Shima implements");
   Action on_files;
   add_file_commands(app, on_files);
 
@@ -273,6 +291,7 @@ int main(int argc, char** argv) {
   const std::array<Starter, 3> starters{
       {{run, &job.process.program}, {exec, &process.program}, {pvas_run, &tasks.program}}};
   take_program(starters, argc, argv);
+  const auto bench_words = take_bench_words(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
@@ -294,6 +313,7 @@ int main(int argc, char** argv) {
                               : *iod            ? run_iod(node)
                               : *top            ? run_top(watched)
                               : *trace          ? merge_traces(traces)
+                              : *bench          ? run_bench(bench_words)
                               : *simulate       ? simulate_calls(simulation, count_allocations)
                               : *run            ? run_job(job)
                                                 : exec_process(process);
