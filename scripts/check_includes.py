@@ -43,6 +43,8 @@ ROOMS_BELOW = {
     "group": ["base", "audit", "ipc", "net", "group/pointer", "group/liveness", "group/node"],
     "dsm": ["base", "ipc", "lapi"],
     "dsm/socket": ["base", "ipc", "lapi", "net", "dsm"],
+    "dse/plan": ["base"],
+    "dse": ["base", "net", "lapi/way", "dse/plan"],
     "delegate": ["base", "ipc", "pvas/shared", "pvas/task"],
     "collective/plan": ["base", "pattern", "layout", "group"],
     "collective/window": STORE + ["ipc", "group", "collective/plan"],
@@ -62,6 +64,7 @@ ROOMS_BELOW = {
     "capi/delegate": ["base", "pvas", "ipc", "delegate", "capi", "capi/pvas"],
     "capi/lapi": ["base", "observe", "ipc", "lapi", "capi"],
     "capi/dsm": ["base", "observe", "ipc", "net", "dsm", "capi"],
+    "capi/dse": ["base", "dse", "capi"],
     "delegate_mpi": [],
     "fuse/tree": ["base", "layout", "store"],
     "fuse/calls": ["base", "layout", "store", "file", "fuse/tree"],
@@ -71,16 +74,17 @@ ROOMS_BELOW = {
     "iod": ["base", "net", "layout", "observe", "store", "group", "collective"],
     "tool/iod": ["base", "store", "iod", "tool/common"],
     "tool/launch": ["base", "audit", "pvas/shared", "pvas/launch", "net", "lapi/way", "tool/common"],
+    "tool/dse": ["base", "net", "lapi/way", "dse", "tool/common"],
     "simulate": CORE + ["group", "collective/plan", "collective/window"],
     "tool/simulate": ["base", "file", "simulate", "tool/common"],
     "tool/top": ["base", "observe", "tool/common"],
     "tool/trace": ["base", "observe", "collective/plan", "tool/common", "tool/top"],
     "tool/report": ["base", "tool/common", "tool/launch"],
-    "tool": ["base", "audit", "file", "pvas/shared", "pvas/launch", "tool"],
+    "tool": ["base", "audit", "file", "pvas/shared", "pvas/launch", "dse", "tool"],
 }
 # tool tests whether io_uring works on this machine.
 OWNERS = {"mpi.h": ["mpiio", "delegate_mpi"], "liburing.h": ["store/subfile", "tool/report"], "CLI/CLI.hpp": ["tool"],
-          "fuse3/fuse_lowlevel.h": ["fuse"], "ucp/api/ucp.h": ["lapi/ucx"]}
+          "fuse3/fuse_lowlevel.h": ["fuse"], "hwloc.h": ["dse"], "ucp/api/ucp.h": ["lapi/ucx"]}
 MOST_FILES = 24
 SOURCES = (".h", ".cpp", ".c")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
