@@ -2,7 +2,7 @@
 """Compares man pages with the programs and headers that they describe.  Usage: check_man.py PATH-OF-SHIMA
 
 shima(1) must name every subcommand and option in --help, and no other option; a subcommand with a page of its own,
-shima-SUBCOMMAND(1), has its options there. Every function that a
+shima-SUBCOMMAND(1), has its options there, and those of its own subcommands. Every function that a
 public header declares must have a page of section 3 (or a link to one, ".so man3/NAME.3") with it in its SYNOPSIS, and
 every page a function.  Prints what is missing and exits 1.
 """
@@ -34,6 +34,13 @@ def compare_options(name, page, real):
     return problems + [f"man/{name}: describes {option}, which --help does not know" for option in sorted(described - real)]
 
 
+def all_options(tool, subcommand):
+    """Those of a subcommand and of its own subcommands."""
+    text = help_of(tool, subcommand)
+    own = re.findall(r"^  ([a-z]+) {3,}\S", text.partition("Subcommands:")[2], re.M)
+    return documented_options(text).union(*(documented_options(help_of(tool, subcommand, name)) for name in own))
+
+
 def check_tool_pages(tool):
     page = (ROOT / "man" / "shima.1").read_text().replace("\\-", "-")
     overview = help_of(tool)
@@ -41,10 +48,10 @@ def check_tool_pages(tool):
     real = documented_options(overview)
     problems = []
     for subcommand in subcommands:
-        options = documented_options(help_of(tool, subcommand))
+        options = all_options(tool, subcommand)
         own = ROOT / "man" / f"shima-{subcommand}.1"
         if own.exists():
-            problems += compare_options(own.name, own.read_text().replace("\\-", "-"), options)
+            problems += compare_options(own.name, own.read_text().replace("\\-", "-").split(".SH OPTIONS")[-1], options)
         else:
             real |= options
         if f"shima {subcommand}" not in page:

@@ -94,6 +94,7 @@ LauncherNumber launcher_number(const Environment& environment) {
       {"PMI_RANK", "PMI_SIZE"},
       {"PALS_RANKID", "PALS_NRANKS"},
       {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+      {"SHIMA_DSE_TASK", "SHIMA_DSE_TASKS"},
   };
   for (const auto& [rank, size] : known) {
     const auto own = number_in(environment, rank);

@@ -37,7 +37,8 @@ inline constexpr const char* job_name_variable = "SHIMA_JOB";
 // HOST.PID of a process of this machine.
 [[nodiscard]] std::string name_of_process(int pid);
 
-// The number of this process in its job and their count, as MPI's launchers, srun and PALS say it.
+// The number of this process in its job and their count, as MPI's launchers, srun, PALS and
+// `shima dse run` say it.
 struct LauncherNumber {
   int rank = -1;
   int size = -1;

@@ -8,6 +8,7 @@
 //   shima pvas run  programs in one address space       pvas_run.cpp
 //   shima top    what the tasks of a job do            top/top_command.cpp
 //   shima trace  the traces of a job's processes       trace/trace_command.cpp
+//   shima dse    parallel programs on several hosts     dse/dse_options.cpp
 //   shima iod    serve targets to other machines        iod_command.cpp
 //   shima simulate  planning of collective calls at scale   simulate_options.cpp
 //   shima bench  the experiments of the documents       bench_command.cpp
@@ -23,8 +24,10 @@
 #include <optional>
 #include <span>
 
+#include "dse/daemon.h"
 #include "tool/bench/bench_command.h"
 #include "tool/common/print_failure.h"
+#include "tool/dse/dse_options.h"
 #include "tool/files/file_commands.h"
 #include "tool/files/file_options.h"
 #include "tool/files/mount.h"
@@ -274,6 +277,10 @@ int main(int argc, char** argv) {
   auto* umount_command = add_umount(app, mount_point);
   PvasOptions tasks;
   auto* pvas_run = add_pvas_run(app, tasks);
+  DseOptions distributed;
+  const DseCommands dse_commands = add_dse_commands(app, distributed);
+  dse_commands.run->formatter(std::make_shared<ProgramFormatter>());
+  dse_commands.run->footer(footer);
   SimulateOptions simulation;
   auto* simulate = add_simulate_command(app, simulation);
   TopOptions watched;
@@ -288,8 +295,10 @@ int main(int argc, char** argv) {
   add_file_commands(app, on_files);
 
   const std::string subcommand = argc > 1 ? argv[1] : "";
-  const std::array<Starter, 3> starters{
-      {{run, &job.process.program}, {exec, &process.program}, {pvas_run, &tasks.program}}};
+  const std::array<Starter, 4> starters{{{run, &job.process.program},
+                                         {exec, &process.program},
+                                         {pvas_run, &tasks.program},
+                                         {dse_commands.run, &distributed.program}}};
   take_program(starters, argc, argv);
   const auto bench_words = take_bench_words(argc, argv);
   try {
@@ -305,17 +314,19 @@ int main(int argc, char** argv) {
 
   if (const auto named = must_name_program(starters); !named)
     return refused(subcommand, named.error());
-  const Outcome<int> result = on_files          ? on_files()
-                              : *info           ? print_info(as_json)
-                              : *mount_command  ? mount_directory(mount)
-                              : *umount_command ? unmount(mount_point)
-                              : *pvas_run       ? run_tasks(tasks)
-                              : *iod            ? run_iod(node)
-                              : *top            ? run_top(watched)
-                              : *trace          ? merge_traces(traces)
-                              : *bench          ? run_bench(bench_words)
-                              : *simulate       ? simulate_calls(simulation, count_allocations)
-                              : *run            ? run_job(job)
-                                                : exec_process(process);
+  const Outcome<int> result = on_files               ? on_files()
+                              : *info                ? print_info(as_json)
+                              : *mount_command       ? mount_directory(mount)
+                              : *umount_command      ? unmount(mount_point)
+                              : *pvas_run            ? run_tasks(tasks)
+                              : *dse_commands.run    ? run_dse(distributed)
+                              : *dse_commands.daemon ? shima::dse::run_daemon()
+                              : *iod                 ? run_iod(node)
+                              : *top                 ? run_top(watched)
+                              : *trace               ? merge_traces(traces)
+                              : *bench               ? run_bench(bench_words)
+                              : *simulate            ? simulate_calls(simulation, count_allocations)
+                              : *run                 ? run_job(job)
+                                                     : exec_process(process);
   return result ? *result : refused(subcommand, result.error());
 }

@@ -1,0 +1,45 @@
+#include "capi/dse/errors.h"
+
+#include <cstring>
+
+#include "capi/last_message.h"
+#include "shima/dse.h"
+
+namespace shima::capi {
+namespace {
+
+thread_local LastMessage last_message{};
+
+int number_of(Code code) {
+  switch (code) {
+    case Code::bad_handle:
+      return DSE_ERR_NOT_A_TASK;
+    case Code::bad_count:
+      return DSE_ERR_NO_NEIGHBOR;
+    case Code::not_same:
+      return DSE_ERR_NOT_SAME;
+    case Code::peer_lost:
+      return DSE_ERR_LOST;
+    case Code::no_memory:
+      return DSE_ERR_NO_MEMORY;
+    case Code::internal:
+      return DSE_ERR_INTERNAL;
+    default:
+      return DSE_ERR_ARGUMENT;
+  }
+}
+
+}  // namespace
+
+// The name of the code is not part of the text: it is one of files.
+int report_dse(const Error& error) {
+  if (error.sys_errno == 0 && !error.what.empty())
+    std::strncpy(last_message.data(), error.what.c_str(), last_message.size() - 1);
+  else
+    remember(last_message, error);
+  return number_of(error.code);
+}
+
+}  // namespace shima::capi
+
+const char* dse_error_message() noexcept { return shima::capi::last_message.data(); }
