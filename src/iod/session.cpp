@@ -144,6 +144,24 @@ Result<TargetFiles*> Session::files_of(ServedTarget& target) {
   return &targets_.at(target.place.name).files();
 }
 
+// The names after the last one known, as many as fit into a message.
+Result<std::int64_t> Session::list(const std::string& known, TargetFiles& files, Buffer& data) {
+  SHIMA_TRY_ASSIGN(auto names, files.names());
+  std::erase_if(names, [&](const std::string& one) {
+    return one <= known || !(is_part_name(one) || is_draft_of_part(one));
+  });
+  std::ranges::sort(names);
+  std::size_t bytes = 0;
+  const auto last = std::ranges::find_if(names, [&](const std::string& one) {
+    bytes += one.size() + sizeof(std::uint32_t);
+    return bytes > remote::most_data_bytes;
+  });
+  names.erase(last, names.end());
+  const auto words = remote::encode_words(names);
+  put(data, words.data(), words.size());
+  return 0;
+}
+
 Result<std::int64_t> Session::execute_by_name(const Request& request, TargetFiles& files,
                                               Buffer& data) {
   const std::string& name = request.words[1];
@@ -159,22 +177,8 @@ Result<std::int64_t> Session::execute_by_name(const Request& request, TargetFile
       put(data, &answer, sizeof answer);
       return 0;
     }
-    case Op::list: {
-      SHIMA_TRY_ASSIGN(auto names, files.names());
-      std::erase_if(names, [&](const std::string& one) {
-        return one <= name || !(is_part_name(one) || is_draft_of_part(one));
-      });
-      std::ranges::sort(names);
-      std::size_t bytes = 0;
-      const auto last = std::ranges::find_if(names, [&](const std::string& one) {
-        bytes += one.size() + sizeof(std::uint32_t);
-        return bytes > remote::most_data_bytes;
-      });
-      names.erase(last, names.end());
-      const auto words = remote::encode_words(names);
-      put(data, words.data(), words.size());
-      return 0;
-    }
+    case Op::list:
+      return list(name, files, data);
     case Op::read_text: {
       SHIMA_TRY_ASSIGN(
           const TargetFiles::Text found,

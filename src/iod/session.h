@@ -58,6 +58,8 @@ class Session {
                                                        Buffer& data);
   [[nodiscard]] Result<std::int64_t> execute_by_name(const remote::Request& request,
                                                      TargetFiles& files, Buffer& data);
+  [[nodiscard]] Result<std::int64_t> list(const std::string& known, TargetFiles& files,
+                                          Buffer& data);
   [[nodiscard]] Result<std::int64_t> execute_on_file(const remote::Request& request, Buffer& data);
   [[nodiscard]] Result<std::int64_t> execute_on_lease(const remote::Request& request, Buffer& data);
   [[nodiscard]] Result<std::int64_t> attach(ServedTarget& target, bool makes_target);

@@ -154,6 +154,24 @@ TEST_F(Iod, MovesManyRunsInFewRequests) {
   require(file->close());
 }
 
+// Nobody waits for the replies to advice, of which there may be more than are kept.
+TEST_F(Iod, TakesAdviceWithoutAReply) {
+  const Bytes bytes = some_bytes(100'000, 5);
+  make("d/f", {{{0}, 4096, {"a", "b"}}}, bytes);
+  auto file = LogicalFile::open({.path = path("d/f"), .read = true});
+  ASSERT_TRUE(file.has_value());
+  for (int round = 1; round < 100; ++round) {
+    for (int i = 0; i < round; ++i) file->will_need({{i}, {i + 90'000}});
+    Bytes found(50'000);
+    ASSERT_EQ(file->read(FileOffset{round}, found.data(), found.size()).value(), found.size());
+    ASSERT_TRUE(std::equal(found.begin(), found.end(), bytes.begin() + round));
+    EXPECT_EQ(file->size()->value, 100'000);
+  }
+  file->will_need({{0}, {90'000}});
+  require(file->close());
+  EXPECT_EQ(contents("d/f"), bytes);
+}
+
 TEST_F(Iod, ServesOperationsOnFiles) {
   const Bytes bytes = some_bytes(100'000, 3);
   make("d/f", three, bytes);

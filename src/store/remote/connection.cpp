@@ -24,6 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t most_unused = 64;  // connections to a node
+constexpr std::uint32_t most_untaken = 32;
 
 // A node that says nothing for so long is asked whether it lives, for as long again at most.
 milliseconds patience() { return milliseconds(node_timeout()) / 2; }
@@ -172,7 +173,25 @@ Result<std::size_t> Connection::receive_head(ReplyHead& head, std::span<const io
   return 0;
 }
 
+Status Connection::tell(const Request& request) {
+  // Replies that nobody takes must fit into the buffers of the sockets.
+  if (told_ >= most_untaken) SHIMA_TRY(skip_replies());
+  SHIMA_TRY(send(request, {}));
+  ++told_;
+  return {};
+}
+
+Status Connection::skip_replies() {
+  for (; told_ > 0 && !is_broken_; --told_) std::ignore = receive_next({});
+  return is_broken_ ? Status(break_off(ECONNRESET)) : Status{};
+}
+
 Result<Reply> Connection::receive(std::span<const iovec> pieces) {
+  if (told_ > 0) SHIMA_TRY(skip_replies());
+  return receive_next(pieces);
+}
+
+Result<Reply> Connection::receive_next(std::span<const iovec> pieces) {
   if (is_broken_) return break_off(ECONNRESET);
   ReplyHead head;
   SHIMA_TRY_ASSIGN(const std::size_t got, receive_head(head, pieces));

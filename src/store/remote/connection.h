@@ -43,6 +43,8 @@ class Connection {
 
   // Several requests may be under way; replies come in the order of the requests.
   [[nodiscard]] Status send(Request request, std::span<const iovec> data);
+  // A request whose reply does not matter; nobody waits for it.
+  [[nodiscard]] Status tell(const Request& request);
   // Fills the pieces from the beginning; more data than they take breaks the connection.
   [[nodiscard]] Result<Reply> receive(std::span<const iovec> pieces);
 
@@ -64,6 +66,8 @@ class Connection {
   [[nodiscard]] std::unexpected<Error> break_off(int sys_errno);
   [[nodiscard]] Result<std::size_t> move_some(std::span<const iovec> pieces, bool sending);
   [[nodiscard]] Status move(std::span<const iovec> pieces, bool sending);
+  [[nodiscard]] Status skip_replies();
+  [[nodiscard]] Result<Reply> receive_next(std::span<const iovec> pieces);
   [[nodiscard]] Result<std::size_t> receive_head(ReplyHead& head, std::span<const iovec> pieces);
   [[nodiscard]] Status move(void* data, std::size_t len_bytes, bool sending);
 
@@ -72,6 +76,7 @@ class Connection {
   bool is_broken_ = false;
   std::uint32_t sent_ = 0;
   std::uint32_t answered_ = 0;
+  std::uint32_t told_ = 0;  // replies that come next, and do not matter
 };
 
 // A connection that is not in use, or a new one.

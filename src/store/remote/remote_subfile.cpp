@@ -197,7 +197,9 @@ class RemoteSubfile final : public Subfile {
   }
 
   void will_need(TargetRange range) override {
-    std::ignore = call(request(Op::will_need, range.begin.value, range.end.value));
+    const std::lock_guard hold(mutex_);
+    if (connection_)
+      std::ignore = connection_->tell(request(Op::will_need, range.begin.value, range.end.value));
   }
 
   Result<std::uint64_t> size() override {
