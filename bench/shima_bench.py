@@ -26,7 +26,7 @@ from lib import places, runner, subjects
 from lib.section import Context
 from lib.session import Mismatch, Session, State
 
-REFUSED, FAILED, INTERRUPTED = 2, 1, 130
+REFUSED, FAILED, INTERRUPTED, PIPE_CLOSED = 2, 1, 130, 141
 FULL_MIB = 1024  # the array of S1, to which --size is relative
 FREE_GIB = 6
 UNITS = {"": 1, "M": 1, "G": 1024}
@@ -212,7 +212,7 @@ def report(chosen, options, context, facts, session, outcome):
 
 
 def print_list(options):
-    print("Experiment   Figures              What")
+    print("Experiment   Figures              What", flush=True)
     for name, document in WORDS.items():
         print(f"{name:<12} {document.form:<20} {document.title}")
         for section in document.all_sections():
@@ -252,6 +252,9 @@ def main(arguments):
     except Refused as reason:
         print(f"shima: bench: {reason}", file=sys.stderr)
         return REFUSED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for Python's own flush at the end
+        return PIPE_CLOSED
     except KeyboardInterrupt:
         print(f"shima: bench: interrupted; `--resume` with the same options continues from {options.state}", file=sys.stderr)
         return INTERRUPTED

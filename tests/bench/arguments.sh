@@ -7,6 +7,11 @@ set -euo pipefail
 
 expect_status 0 'list' "$SHIMA" bench list
 for name in columns steps subgroup dsm delegate irregular scale; do expect_output "^$name " 'list'; done
+expect_status 141 'a reader that left' python3 -c 'import os, subprocess, sys
+end, pipe = os.pipe()
+os.close(end)
+sys.exit(subprocess.run([sys.argv[1], "bench", "list"], stdout=pipe).returncode)' "$SHIMA"
+[ ! -s out ] || fail "a reader that left: $(cat out)"
 expect_status 0 'help' "$SHIMA" bench --help
 expect_output '--io-nodes' 'help'
 expect_status 0 'overview' "$SHIMA" --help

@@ -22,9 +22,8 @@ sys.path.insert(0, sys.argv[1])
 from lib import places, programs, subjects
 places.programs = pathlib.Path(sys.argv[2])
 flavour = subjects.flavour_of(sys.argv[3])
-for program in ("dsm_calls", "delegate"):
-    print(programs.binary(program))
-print(programs.binary("delegate_net", flavour))
+if sys.argv[4] == "":  # an ordinary program cannot be linked with a sanitized library
+    print(programs.binary("dsm_calls"), programs.binary("delegate"), programs.binary("delegate_net", flavour))
 for name in ("columns", "steps", "subgroup", "irregular", "irregular_by_hand", "limit", "warm_memory", "delegate", "delegate_net",
              "delegate_net_task", "delegated_overlap", "dsm_calls", "dsm_mpi", "dsm_ucx"):
     for source in programs.SOURCES[name]:
@@ -44,7 +43,8 @@ def main():
     assert pathlib.Path("steps.html").stat().st_size > 3000
     made = list((HOME / ".cache/shima/bench").glob("mpich-*/steps.command"))
     assert len(made) == 1, made
-    looked = subprocess.run([sys.executable, "-B", "-c", LOOK, BENCH, "programs", os.environ["MPIEXEC"]], capture_output=True, text=True,
+    looked = subprocess.run([sys.executable, "-B", "-c", LOOK, BENCH, "programs", os.environ["MPIEXEC"],
+                             os.environ["SHIMA_SANITIZE"]], capture_output=True, text=True,
                             env=clean | {"SHIMA_BENCH_TOOL": str(PREFIX / "bin/shima")})
     assert looked.returncode == 0, looked.stderr
     for stamp in [*made, *pathlib.Path("programs").glob("*/*.command")]:
