@@ -16,7 +16,7 @@ class StepsDocument(Document):
     lead = ("100 steps of 100 000 doubles a rank, each in a new file: by MPI-IO (open, set_view, write_at, close), and by ranks "
             "that take turns to append. There: 24 processes of one node with 24 cores, Lustre. The two files of each "
             "step are compared.")
-    missing = "On the left the document's times; its machine had a core for each process."
+    missing = "The figure of 24 processes has the document's times on the left; its machine had a core for each process."
 
     def all_sections(self):
         return [Steps()]
@@ -48,6 +48,6 @@ class StepsDocument(Document):
             here = {subject.label(): ratio for subject in measured.subjects()
                     if (ratio := measured.median("steps", f"np {np} MPI-IO / naive", subject.name))}
             if here:
-                stated = " and ".join(f"{over(*times):.2f}" for times in STATED.values()) if np == RANKS else ""
+                stated = " and ".join(f"{over(*times):.2f}" for times in STATED.values()) if np == RANKS else "only 24 processes"
                 made.append(Statement(f"MPI-IO / naive program, {np} processes", stated, here))
         return made

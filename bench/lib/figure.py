@@ -49,6 +49,13 @@ def short(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def tick_label(value):
+    for least, unit, word in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if value >= least:
+            return f"{value / unit:g}{word}"
+    return f"{value:g}"
+
+
 def text(x, y, content, kind="", anchor="middle", more=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}"{more}>{html.escape(str(content))}</text>'
 
@@ -104,7 +111,7 @@ class Drawing:
         figure, parts = self.figure, []
         for tick in self.scale.ticks:
             parts.append(rule(LEFT, self.y(tick), self.right, self.y(tick)))
-            parts.append(text(LEFT - 6, self.y(tick), f"{tick:g}", "tick", "end"))
+            parts.append(text(LEFT - 6, self.y(tick), tick_label(tick), "tick", "end"))
         every = max(1, math.ceil(len(figure.xs) * 42 / (self.right - LEFT)))
         for i, label in enumerate(figure.xs):
             if i % every == 0:

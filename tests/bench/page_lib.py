@@ -50,7 +50,7 @@ def parse_page(path):
     return Balance(text)
 
 
-def browse(page, *arguments, scheme=LIGHT, width=1100, height=900):
+def browse(page, *arguments, scheme=LIGHT, width=800, height=500):
     with tempfile.TemporaryDirectory() as profile:
         return subprocess.run([*BROWSER, f"--user-data-dir={profile}", f"--blink-settings=preferredColorScheme={scheme}",
                                f"--window-size={width},{height}", *arguments, pathlib.Path(page).absolute().as_uri()],
@@ -91,7 +91,7 @@ def brightness(colour):
     return sum(colour) / 3
 
 
-def check_shown(page, scheme, width=1100, height=900):
+def check_shown(page, scheme, width=800, height=500):
     """The page fills its window in the scheme's colours, with readable text; returns its colours."""
     picture = pathlib.Path(f"{pathlib.Path(page).stem}-{'dark' if scheme == DARK else 'light'}.png")
     browse(page, f"--screenshot={picture.absolute()}", scheme=scheme, width=width, height=height)
