@@ -17,8 +17,8 @@ WAYS = ("UT", "FV", "COL")
 DISK_MIB_S, DISK_IOPS = 25, 100
 IMAGE_MIB = 256
 DIRECT = "direct_read=true;direct_write=true"
-# A request of UT is one piece of 16 KiB: the whole array would take minutes.
-MIB_A_DISK = {"UT": 8, "FV": 16, "COL": 64}
+# A request of a disk may be one piece of 16 KiB: the whole array would take minutes.
+MIB_A_DISK = {"UT": 8, "FV": 8, "COL": 64}
 # Hints, and which ways they concern. The paper's system did not combine independent requests.
 MODES = {"not combined": ("shima_combine=disable", WAYS), "default": ("", ("FV", "COL"))}
 
