@@ -53,10 +53,13 @@ int watch(pid_t inner, const sigset_t& watched) {
   }
 }
 
-// What has been read is for this process alone.
+// What has been read is for this process alone. The pipes of tasks must not get the numbers of
+// standard streams, which a launcher may have closed.
 void close_input() {
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+  int nothing = ::open("/dev/null", O_RDWR);
+  if (nothing >= 0 && nothing != STDIN_FILENO) ::dup2(nothing, STDIN_FILENO);
+  while (nothing >= 0 && nothing <= STDERR_FILENO) nothing = ::open("/dev/null", O_RDWR);
+  if (nothing > STDERR_FILENO) ::close(nothing);
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ Result<bool> Link::serve_one() {
   if (all.size() < lapi::message_head_bytes) return false;
   std::memcpy(static_cast<void*>(&head), all.data(), lapi::message_head_bytes);
   const bool is_known = lapi::well_formed(head) && head.kind == lapi::Kind::active &&
-                        head.pieces == 0 && head.data_bytes <= most_data_bytes &&
+                        head.flags == 0 && head.pieces == 0 && head.data_bytes <= most_data_bytes &&
                         head.address < handlers_.size() && handlers_[head.address];
   if (!is_known)
     return fail(Code::bad_argument,

@@ -254,6 +254,21 @@ Outcome<void> must_name_program(std::span<const Starter> starters) {
   return {};
 }
 
+// The exit code if the command line asks for help or the version, or is wrong.
+std::optional<int> parse(CLI::App& app, const std::string& subcommand, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help_or_version) {
+    return app.exit(help_or_version);
+  } catch (const CLI::ParseError& error) {
+    const bool known = !app.get_subcommands().empty();
+    return refused(subcommand,
+                   {"command line", error.what(),
+                    known ? "see `shima " + subcommand + " --help`" : "see `shima --help`"});
+  }
+  return {};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -278,9 +293,9 @@ int main(int argc, char** argv) {
   PvasOptions tasks;
   auto* pvas_run = add_pvas_run(app, tasks);
   DseOptions distributed;
-  const DseCommands dse_commands = add_dse_commands(app, distributed);
-  dse_commands.run->formatter(std::make_shared<ProgramFormatter>());
-  dse_commands.run->footer(footer);
+  auto* dse_run = add_dse_run(app, distributed);
+  auto* dse_daemon = add_dse_daemon(*dse_run);
+  dse_run->formatter(std::make_shared<ProgramFormatter>());
   SimulateOptions simulation;
   auto* simulate = add_simulate_command(app, simulation);
   TopOptions watched;
@@ -295,38 +310,29 @@ int main(int argc, char** argv) {
   add_file_commands(app, on_files);
 
   const std::string subcommand = argc > 1 ? argv[1] : "";
-  const std::array<Starter, 4> starters{{{run, &job.process.program},
-                                         {exec, &process.program},
-                                         {pvas_run, &tasks.program},
-                                         {dse_commands.run, &distributed.program}}};
+  const auto starters = std::to_array<Starter>({{run, &job.process.program},
+                                                {exec, &process.program},
+                                                {pvas_run, &tasks.program},
+                                                {dse_run, &distributed.program}});
   take_program(starters, argc, argv);
   const auto bench_words = take_bench_words(argc, argv);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help_or_version) {
-    return app.exit(help_or_version);
-  } catch (const CLI::ParseError& error) {
-    const bool known = !app.get_subcommands().empty();
-    return refused(subcommand,
-                   {"command line", error.what(),
-                    known ? "see `shima " + subcommand + " --help`" : "see `shima --help`"});
-  }
+  if (const auto code = parse(app, subcommand, argc, argv)) return *code;
 
   if (const auto named = must_name_program(starters); !named)
     return refused(subcommand, named.error());
-  const Outcome<int> result = on_files               ? on_files()
-                              : *info                ? print_info(as_json)
-                              : *mount_command       ? mount_directory(mount)
-                              : *umount_command      ? unmount(mount_point)
-                              : *pvas_run            ? run_tasks(tasks)
-                              : *dse_commands.run    ? run_dse(distributed)
-                              : *dse_commands.daemon ? shima::dse::run_daemon()
-                              : *iod                 ? run_iod(node)
-                              : *top                 ? run_top(watched)
-                              : *trace               ? merge_traces(traces)
-                              : *bench               ? run_bench(bench_words)
-                              : *simulate            ? simulate_calls(simulation, count_allocations)
-                              : *run                 ? run_job(job)
-                                                     : exec_process(process);
+  const Outcome<int> result = on_files          ? on_files()
+                              : *info           ? print_info(as_json)
+                              : *mount_command  ? mount_directory(mount)
+                              : *umount_command ? unmount(mount_point)
+                              : *pvas_run       ? run_tasks(tasks)
+                              : *dse_run        ? run_dse(distributed)
+                              : *dse_daemon     ? shima::dse::run_daemon()
+                              : *iod            ? run_iod(node)
+                              : *top            ? run_top(watched)
+                              : *trace          ? merge_traces(traces)
+                              : *bench          ? run_bench(bench_words)
+                              : *simulate       ? simulate_calls(simulation, count_allocations)
+                              : *run            ? run_job(job)
+                                                : exec_process(process);
   return result ? *result : refused(subcommand, result.error());
 }

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-from dse_lib import MARK, Job, Problems, SHIMA, SLOW, SOURCES, compile_program, key_of, run, write_ssh
+from dse_lib import Job, Problems, SHIMA, SLOW, SOURCES, compile_program, key_of, run, write_ssh
 from two_hosts import ROOT_ENVIRONMENT, TwoHosts, Unavailable
 
 problems = Problems()
@@ -74,7 +74,7 @@ def check_signals_and_kills(hosts):
 
 def check_cut(hosts):
     """Both sides notice within the time limit of a node; the far one ends its tasks without being told."""
-    hosts.options["environment"]["SHIMA_NODE_TIMEOUT"] = "2"
+    hosts.options["environment"]["SHIMA_NODE_TIMEOUT"] = "1"
     job = hosts.start("-n", 6, "sleep", 66)
     job.await_pids(6, "sleep", "66")
     hosts.hosts.call(1, ["ip", "link", "set", "eth0", "down"])

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from dse_lib import Job, Problems, SHIMA, compile_program, run
+from dse_lib import LIBRARIES, SANITIZE, SHIMA, SOURCES, Job, Problems, compile_program, run
 
 problems = Problems()
 
@@ -68,7 +68,7 @@ def check_environment():
 
 def check_signals():
     trap = "trap 'echo got; exit 3' {}; echo ready; while :; do sleep 0.05; done"
-    for name in ("TERM", "INT", "USR1", "HUP"):
+    for name in ("INT", "USR1"):
         job = Job("-n", 2, "sh", "-c", trap.format(name))
         ready = [job.process.stdout.readline() for _ in range(2)]
         job.process.send_signal(getattr(signal, f"SIG{name}"))
@@ -155,6 +155,12 @@ def check_refusals():
     refused("no program was named", "-n", 2)
     pathlib.Path("hosts").write_text("localhost slots=1\nnowhere.invalid slots=1\n")
     refused("host nowhere.invalid: its daemon has not started", "-f", "hosts", "-n", 2, "--ssh", "false", "true")
+    silent = pathlib.Path("silent").absolute()
+    silent.write_text("#!/bin/sh\nexec sleep 68\n")
+    silent.chmod(0o755)
+    code, _, errors = run("-f", "hosts", "-n", 2, "--ssh", silent, "true", environment={"SHIMA_DSE_TIMEOUT": "1"})
+    problems.expect("a silent host", code, 2)
+    problems.contains("a silent host", errors, "host nowhere.invalid: no daemon has answered within 1 s")
     daemon = subprocess.run([SHIMA, "dse", "daemon"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     problems.expect("a daemon alone", daemon.returncode, 2)
     problems.contains("a daemon alone", daemon.stderr, "it alone starts daemons")
@@ -166,19 +172,56 @@ def check_show():
     problems.expect("--show", (code, lines[0]), (0, "topology torus:2x2: 4 pairs of neighbors, of which 0 on different hosts"))
     problems.expect("neighbors", [line.split(";")[1] for line in lines[2:]],
                     [" north=2 south=2 west=1 east=1", " north=3 south=3 west=0 east=0", " north=0 south=0 west=3 east=3", " north=1 south=1 west=2 east=2"])
+    spread = run("--show", "-n", 2, "x", environment={"HWLOC_SYNTHETIC": "pack:2 core:1 pu:1"})[1]
+    if {0, 1} <= os.sched_getaffinity(0):
+        problems.contains("hwloc's packages", spread, "task 1: package 1, core 1, cpus 1")
     problems.contains("--verbose", run("-n", 2, "--verbose", "true")[2], "task 1: process ")
 
 
-def check_lapi():
+def check_libraries():
     compile_program("tests/lapi/transfers.c", "transfers", "-llapi")
-    compile_program("tests/lapi/messages.c", "messages", "-llapi")
-    for program in ("transfers", "messages"):
-        code, output, errors = run("-n", 3, f"./{program}")
-        problems.expect(f"LAPI's {program}", (code, output[-500:] if code else "", errors), (0, "", ""))
+    compile_program("tests/dse/topology.c", "topology", "-lshima-dse", "-llapi")
+    pathlib.Path("star").write_text("0 a=1 b=2 c=3 d=4 e=5\n" + "".join(f"{i} center=0\n" for i in range(1, 6)))
+    problems.expect("LAPI's transfers", run("-n", 3, "./transfers")[::2], (0, ""))
+    problems.expect("topologies", run("--topology", "torus:3x2", "./topology"), (0, "", ""))
+    problems.expect("a lost task", run("--topology", "torus:3x2", "./topology", "lost")[:2], (0, ""))
+    problems.expect("no task", subprocess.run(["./topology", "alone"], timeout=60).returncode, 0)
+    exported = subprocess.run(["nm", "-D", "--defined-only", f"{LIBRARIES}/libshima-dse.so"], capture_output=True, text=True, check=True)
+    names = {line.split()[2].split("@")[0] for line in exported.stdout.splitlines()}
+    problems.expect("symbols that are not of the interface", sorted(name for name in names if not name.startswith(("dse_", "SHIMA_DSE_0"))), [])
+    for language, standard in (("c", "c11"), ("c++", "c++17")):
+        subprocess.run(["cc", "-x", language, f"-std={standard}", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only",
+                        f"{SOURCES}/include/shima/dse.h"], check=True)
+
+
+PYTHON = """
+from shima import dse
+me = dse.task()
+assert dse.tasks() == 4 and dse.topology() == "mesh:2x2", dse.topology()
+assert dse.neighbor("east") == (me + 1 if me % 2 == 0 else None)
+assert dse.neighbor("south", of=0) == 2
+assert dse.neighbors(0) == {"south": 2, "east": 1}, dse.neighbors(0)
+assert dse.coordinates() == (me // 2, me % 2)
+dse.set_topology("ring")
+assert dse.neighbors() == {"left": (me + 3) % 4, "right": (me + 1) % 4}
+try:
+    dse.set_topology("ring" if me else "mesh")
+    raise SystemExit("different topologies")
+except dse.Error as error:
+    assert error.code == -4, error.code
+"""
+
+
+def check_python():
+    if SANITIZE:
+        return  # python3 is not built with the sanitizer
+    environment = {"PYTHONPATH": f"{SOURCES}/python", "LD_LIBRARY_PATH": LIBRARIES, "PYTHONDONTWRITEBYTECODE": "1"}
+    problems.expect("Python", run("--topology", "mesh:2x2", "/usr/bin/python3", "-c", PYTHON, environment=environment), (0, "", ""))
 
 
 def main():
-    for check in (check_exit_codes, check_streams, check_environment, check_signals, check_kills, check_idle, check_refusals, check_show, check_lapi):
+    for check in (check_exit_codes, check_streams, check_environment, check_signals, check_kills, check_idle, check_refusals, check_show, check_libraries,
+                  check_python):
         started = time.monotonic()
         check()
         print(f"{check.__name__}: {time.monotonic() - started:.1f} s", flush=True)

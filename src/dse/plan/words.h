@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -12,8 +13,8 @@ namespace shima::dse {
 // A whole number, and nothing else.
 [[nodiscard]] inline std::optional<int> parse_number(std::string_view text) {
   int number = 0;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
+  const char* const end = std::to_address(text.end());
+  const auto parsed = std::from_chars(std::to_address(text.begin()), end, number);
   if (parsed.ec != std::errc() || parsed.ptr != end) return {};
   return number;
 }

@@ -124,9 +124,12 @@ void DseJob::reap_starters() {
   }
 }
 
-// The daemons have ended, so their launchers end too.
+// The daemons have ended, so their launchers end too, except those of daemons that have not come
+// in.
 void DseJob::end_starters() {
   constexpr auto limit = std::chrono::seconds(5);
+  for (const Starter& one : starters_)
+    if (failure_) kill(one.process, SIGTERM);
   const auto until = Clock::now() + limit;
   for (bool is_told = false; !starters_.empty();) {
     pump(50);

@@ -2,9 +2,10 @@
 
 namespace shima::tool {
 
-DseCommands add_dse_commands(CLI::App& app, DseOptions& options) {
+CLI::App* add_dse_run(CLI::App& app, DseOptions& options) {
   CLI::App& dse = *app.add_subcommand("dse", "Parallel programs on several hosts");
   dse.require_subcommand(1);
+  dse.footer("The manual: shima-dse(1).");
   CLI::App& run = *dse.add_subcommand("run", "Start tasks on hosts, and stay with them");
   run.add_option("-f,--hosts", options.hosts_file,
                  "The hosts: a line HOST [slots=N] for each (default: this one)")
@@ -33,9 +34,15 @@ DseCommands add_dse_commands(CLI::App& app, DseOptions& options) {
   run.add_flag("--survive", options.survive, "Let the others go on when a task is killed");
   run.add_flag("--show", options.show, "Only show which task would run where");
   run.add_flag("--verbose", options.verbose, "Show which task runs where, and as which process");
-  CLI::App& daemon = *dse.add_subcommand("daemon", "What `shima dse run` starts on each host");
+  run.footer("The manual: shima-dse(1).");
+  return &run;
+}
+
+CLI::App* add_dse_daemon(CLI::App& run) {
+  CLI::App& daemon =
+      *run.get_parent()->add_subcommand("daemon", "What `shima dse run` starts on each host");
   daemon.group("");
-  return {&run, &daemon};
+  return &daemon;
 }
 
 }  // namespace shima::tool

@@ -7,10 +7,8 @@
 
 namespace shima::tool {
 
-struct DseCommands {
-  CLI::App* run = nullptr;
-  CLI::App* daemon = nullptr;
-};
-[[nodiscard]] DseCommands add_dse_commands(CLI::App& app, DseOptions& options);
+[[nodiscard]] CLI::App* add_dse_run(CLI::App& app, DseOptions& options);
+// Beside it: what it starts on each host; not in the help.
+[[nodiscard]] CLI::App* add_dse_daemon(CLI::App& run);
 
 }  // namespace shima::tool
