@@ -67,6 +67,13 @@ TEST(Launcher, Number) {
             std::pair(3, 5));
   EXPECT_EQ(number_with({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}}), std::pair(1, 2));
   EXPECT_EQ(number_with({{"PMIX_RANK", "1"}}), std::pair(1, -1));
+  // mpiexec in a task of `shima dse run`.
+  EXPECT_EQ(number_with({{"SHIMA_DSE_TASK", "2"}, {"SHIMA_DSE_TASKS", "6"}}), std::pair(2, 6));
+  EXPECT_EQ(number_with({{"SHIMA_DSE_TASK", "2"},
+                         {"SHIMA_DSE_TASKS", "6"},
+                         {"PMI_RANK", "1"},
+                         {"PMI_SIZE", "3"}}),
+            std::pair(1, 3));
 }
 
 TEST(Launcher, Place) {
