@@ -55,6 +55,8 @@ cc -std=c11 -Wall -Wextra -Werror shared.c -o shared "${flags[@]}" "-Wl,-rpath,$
 package=$(dirname "$(dirname "$(find "$prefix" -path '*/shima/dsm.py')")")
 [ -n "$SHIMA_SANITIZE" ] || PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$package "$prefix/bin/shima" run --lapi -n 2 python3 -c \
   'from shima import dsm; dsm.open(8).close()'
+[ -n "$SHIMA_SANITIZE" ] || PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$package "$prefix/bin/shima" dse run -n 2 python3 -c \
+  'from shima import dse; dse.set_topology("ring")'
 
 mkdir client
 cat >client/CMakeLists.txt <<EOF

@@ -191,7 +191,8 @@ wait
     code, output, errors = run("-f", "hosts", "--launcher", "prrte", "-n", 6, "--tag", "sh", "-c", "cat; hostname; ./messages >/dev/null || echo failed",
                                prefix=hosts.options["prefix"], environment=environment, text="x\n")
     names = [f"[{i}] {name}" for i, name in enumerate(["shima-a"] * 3 + ["shima-b"] * 3)]
-    problems.expect("PRRTE", (code, sorted(output.splitlines()), errors), (0, sorted(["[0] x", *names]), ""))
+    # prterun itself writes warnings at times.
+    problems.expect("PRRTE", (code, sorted(output.splitlines()), "shima" in errors.replace("shima-a:", "")), (0, sorted(["[0] x", *names]), False))
 
 
 def main():
