@@ -38,7 +38,7 @@ struct TaskSample {
   std::uint64_t up_ms = 0;  // since it has begun to show itself
   std::array<Tally, counted_kinds> counted{};
   CallCode call = call::none;   // what it does
-  std::string file;             // and in which file
+  std::string file = {};        // and in which file
   std::uint64_t key = 0;        // of that file
   std::uint32_t serial = 0;     // of the call
   std::uint64_t asleep_ms = 0;  // in a wait at present; 0: not
@@ -46,7 +46,7 @@ struct TaskSample {
   std::uint32_t met = 0;        // calls in which all tasks of the job meet
   int queued = 0;
   int clients = 0;
-  std::vector<FileSample> files;
+  std::vector<FileSample> files = {};
 
   [[nodiscard]] const Tally& of(Counted what) const {
     return counted[static_cast<std::size_t>(what)];

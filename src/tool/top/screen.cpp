@@ -55,13 +55,13 @@ std::string activity(const Sample& sample, const TaskSample& task) {
   if (task.has_ended) return "has ended";
   if (task.is_node())
     return fmt::format("{} clients, {} requests at work", task.clients, task.queued);
-  std::string text = call_name(task.call);
-  if (!task.file.empty()) text += " " + file_text(task.file);
+  std::string text;
   const WaitReason reason = wait_reason(sample, task);
   if (!reason.text.empty())
-    text += fmt::format("{}{} ({:.1f} s)", text.empty() ? "" : ": ", reason.text,
-                        static_cast<double>(task.asleep_ms) / 1000);
-  return text;
+    text = fmt::format("{} ({:.1f} s)", reason.text, static_cast<double>(task.asleep_ms) / 1000);
+  if (task.call == call::none) return text;
+  text += (text.empty() ? "" : ": ") + call_name(task.call);
+  return task.file.empty() ? text : text + " " + file_text(task.file);
 }
 
 std::vector<double> moved(const std::deque<Rates>& rates) {
@@ -115,16 +115,22 @@ std::string totals(const View& view, const History& history) {
 // The places of the columns; the graph and the activity share what is left.
 struct Columns {
   std::size_t graph = 10;
+  bool has_host = false;
   bool has_program = false;
 };
 
-Columns columns_for(const Size& size) {
+Columns columns_for(const Size& size, const Sample& sample) {
+  const bool one_host = std::ranges::all_of(
+      sample.tasks, [&](const TaskSample& task) { return task.host == sample.tasks.front().host; });
   return {.graph = size.columns < 100 ? std::size_t{8} : std::size_t{20},
-          .has_program = size.columns >= 120};
+          .has_host = !one_host,
+          .has_program = size.columns >= 140};
 }
 
 std::string heading(const Columns& columns) {
-  std::string text = fmt::format("{:>5} {:<8} {:>7} ", "rank", "host", "pid");
+  std::string text = fmt::format("{:>5} ", "rank");
+  if (columns.has_host) text += fmt::format("{:<8} ", "host");
+  text += fmt::format("{:>7} ", "pid");
   if (columns.has_program) text += fmt::format("{:<12} ", "program");
   return text + fmt::format("{:>6} {:>6} {} {:>6} {:>6} {:>5} {:>3} {}", "wr/s", "rd/s",
                             fit("rate", columns.graph), "writ", "read", "wait%", "que", "doing");
@@ -133,7 +139,9 @@ std::string heading(const Columns& columns) {
 std::string row(const TaskSample& task, const History& history, const Columns& columns, double most,
                 Charset charset) {
   const Rates now = history.now(task);
-  std::string text = fmt::format("{:>5} {} {:>7} ", rank_text(task), fit(task.host, 8), task.pid);
+  std::string text = fmt::format("{:>5} ", rank_text(task));
+  if (columns.has_host) text += fit(task.host, 8) + " ";
+  text += fmt::format("{:>7} ", task.pid);
   if (columns.has_program) text += fit(task.program, 12) + " ";
   text += fmt::format(
       "{:>6} {:>6} {} {:>6} {:>6} {:>5.0f} {:>3} ", short_bytes(now.written), short_bytes(now.read),
@@ -205,7 +213,7 @@ std::vector<std::string> help_lines() {
 
 void add_rows(std::vector<std::string>& lines, View& view, const History& history,
               const std::vector<const TaskSample*>& rows, const Size& size) {
-  const Columns columns = columns_for(size);
+  const Columns columns = columns_for(size, history.last());
   const std::size_t room = size.lines > 4 ? size.lines - 4 : 1;
   view.first = std::min(view.first, view.selected);
   if (view.selected >= view.first + room) view.first = view.selected - room + 1;
@@ -229,7 +237,8 @@ std::string foot(const View& view) {
 std::string short_bytes(double bytes) {
   constexpr std::array units{"", "K", "M", "G", "T", "P", "E"};
   std::size_t unit = 0;
-  for (; bytes >= 999.5 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  constexpr double most = 1023.5;
+  for (; bytes >= most && unit + 1 < units.size(); ++unit) bytes /= 1024;
   return fmt::format("{:.{}f}{}", bytes, unit > 0 && bytes < 9.95 ? 1 : 0, units[unit]);
 }
 

@@ -24,7 +24,7 @@ struct Press {
 struct View {
   SortKey sort = SortKey::rank;
   bool descending = false;
-  std::string filter;  // tasks whose line has this word
+  std::string filter = {};  // tasks whose line has this word
   bool types_filter = false;
   bool shows_help = false;
   bool shows_task = false;  // the selected one alone
@@ -32,7 +32,7 @@ struct View {
   std::size_t selected = 0;  // among the rows
   std::size_t first = 0;     // row on top
   double interval_s = 1;
-  std::string job;
+  std::string job = {};
   Charset charset = Charset::unicode;
   // Of a replay.
   bool is_replay = false;

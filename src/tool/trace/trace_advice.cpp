@@ -8,7 +8,6 @@
 
 #include "observe/stats.h"
 #include "tool/top/sample.h"
-#include "tool/top/screen.h"
 #include "tool/trace/trace_summary.h"
 
 namespace shima::tool {
@@ -19,10 +18,8 @@ constexpr std::size_t most_calls_named = 3;
 std::string text_of(const CallSum& sum) {
   std::string text = call_name(sum.call);
   if (!sum.site.empty()) text += " at " + sum.site;
-  return text +
-         fmt::format(": {} calls of {} ({}B each)", sum.calls, rank_list(sum.ranks),
-                     short_bytes(static_cast<double>(sum.bytes) /
-                                 static_cast<double>(std::max<std::uint64_t>(sum.calls, 1))));
+  return text + fmt::format(": {} calls of {}, {} bytes each", sum.calls, rank_list(sum.ranks),
+                            sum.bytes / std::max<std::uint64_t>(sum.calls, 1));
 }
 
 using Calls = std::vector<const CallSum*>;
@@ -49,21 +46,17 @@ std::uint64_t sum_of(const Calls& calls, std::uint64_t CallSum::* value) {
   return sum;
 }
 
-// The same rule as for statistics, for one direction.
+// The rule of the statistics, for one direction. There, collective calls on the file are a reason
+// to say nothing, because it is not known which calls are small.
 void advise_collective(const std::string& file, const Calls& calls, bool write,
                        std::vector<Advice>& advice) {
-  const auto in_direction = [&](bool together) {
-    return calls_that(calls, [&](const CallSum& sum) {
-      return call::is_data(sum.call) && call::is_write(sum.call) == write &&
-             call::is_together(sum.call) == together;
-    });
-  };
-  const Calls alone = in_direction(false);
+  const Calls alone = calls_that(calls, [&](const CallSum& sum) {
+    return call::is_data(sum.call) && call::is_write(sum.call) == write &&
+           !call::is_together(sum.call);
+  });
   FileStats stats{.path = file};
   (write ? stats.sum.writes : stats.sum.reads) = sum_of(alone, &CallSum::calls);
   (write ? stats.sum.bytes_written : stats.sum.bytes_read) = sum_of(alone, &CallSum::bytes);
-  (write ? stats.sum.collective_writes : stats.sum.collective_reads) =
-      sum_of(in_direction(true), &CallSum::calls);
   for (const std::string& text : advice_for(stats))
     advice.push_back({file + ": " + text, name_calls(alone)});
 }
@@ -148,7 +141,7 @@ Lateness find_lateness(const TraceSet& set) {
   std::map<std::string, std::map<int, std::vector<std::int64_t>>> begins;
   for (const ProcessTrace& process : set.processes)
     process.for_each([&](const TraceEvent& event) {
-      if (call::is_together(event.call) && event.background == 0)
+      if (call::is_meeting(event.call) && event.background == 0)
         begins[process.file_of(event)][process.rank].push_back(process.begin_of(event));
     });
   std::map<int, Lateness> by_rank;

@@ -26,9 +26,10 @@ p { margin: .2rem 0 .7rem; } .soft, footer { color: var(--soft); } .warn { color
 svg { width: 100%; height: auto; display: block; }
 svg text { fill: var(--ink); font-size: 11px; dominant-baseline: central;
   font-variant-numeric: tabular-nums; }
+svg rect { shape-rendering: crispEdges; }
 svg .mark { fill: var(--soft); } svg .frame { fill: none; stroke: var(--line); }
 .w { fill: var(--write); } .r { fill: var(--read); } .o { fill: var(--other); }
-.key span { display: inline-block; width: .8em; height: .8em; border-radius: 2px;
+.key { white-space: nowrap; } .key span { display: inline-block; width: .8em; height: .8em; border-radius: 2px;
   margin: 0 .3em 0 1em; } .key .w { background: var(--write); } .key .r { background: var(--read); }
 .key .o { background: var(--other); }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
@@ -64,7 +65,12 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-std::string bytes_text(double bytes) { return short_bytes(bytes) + "B"; }
+std::string bytes_text(double bytes) {
+  const std::string number = short_bytes(bytes);
+  const char last = number.back();
+  if (last >= '0' && last <= '9') return number + " B";
+  return number.substr(0, number.size() - 1) + " " + last + "iB";
+}
 std::string bytes_text(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
 std::string seconds_text(double seconds) {
@@ -242,8 +248,10 @@ std::string histogram(const TraceSummary& summary) {
     };
     bar("w", sizes.writes[i], x + step * 0.1);
     bar("r", sizes.reads[i], x + step * 0.52);
-    body += fmt::format(R"(<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>)", x + step / 2,
-                        height + 32, bin_name(i));
+    constexpr double label_width = 50;
+    if (step >= label_width || (i - first) % 2 == 0)
+      body += fmt::format(R"(<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>)", x + step / 2,
+                          height + 32, bin_name(i));
   }
   return card("Sizes",
               "How many calls moved how many bytes: from the size below the bars to twice as many. "
