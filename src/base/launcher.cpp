@@ -79,7 +79,8 @@ std::string name_of_process(int pid) {
 }
 
 std::string job_name(const Environment& environment) {
-  if (const auto job = environment(job_name_variable); job && !job->empty()) return *job;
+  for (const char* variable : {dse_job_variable, job_name_variable})
+    if (const auto job = environment(variable); job && !job->empty()) return *job;
   if (const auto job = environment("PMIX_NAMESPACE")) return *job;
   const auto step = environment("SLURM_STEP_ID");
   if (const auto job = environment("SLURM_JOB_ID"); job && step)

@@ -31,6 +31,8 @@ struct LauncherPlace {
 
 // The variable by which `shima run` names the job to the processes that it starts.
 inline constexpr const char* job_name_variable = "SHIMA_JOB";
+// The same of `shima dse run`; a job inside another one.
+inline constexpr const char* dse_job_variable = "SHIMA_DSE_JOB";
 // A name for the job of this process: the one that `shima run` or the launcher has given, else
 // HOST.PID of the process itself.
 [[nodiscard]] std::string job_name(const Environment& environment = own_environment);

@@ -86,7 +86,7 @@ Outcome<void> export_settings(const ProcessOptions& options) {
 // to it: HOST.PID of the process that has started it.
 void name_job(bool is_rank) {
   const auto named = [](const char* variable) { return !environment_value(variable).empty(); };
-  if (named(job_name_variable)) return;
+  if (named(job_name_variable) || named(dse_job_variable)) return;
   if (is_rank && (named("PMIX_NAMESPACE") || named("SLURM_STEP_ID"))) return;
   setenv(job_name_variable, name_of_process(is_rank ? launcher_process() : getpid()).c_str(), 1);
 }
@@ -179,10 +179,8 @@ Outcome<int> run_job(const JobOptions& options) {
   merge.directory = directory->path();
   const auto result = run_mpi_job(options);
   if (!result) return result;
-  const auto merged = merge_traces(merge);
-  if (merged) return result;
-  complain(merged.error());
-  return *result != 0 ? *result : exit_refused;
+  if (const auto merged = merge_traces(merge); !merged) complain(merged.error());
+  return result;
 }
 
 Outcome<int> exec_process(const ProcessOptions& options) {
