@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <mutex>
 #include <utility>
 
 #include "base/launcher.h"
@@ -34,9 +33,7 @@ constinit ino_t inode = 0;
 
 template <std::size_t N>
 void put(std::array<char, N>& to, std::string_view text) {
-  const std::size_t len = std::min(text.size(), N - 1);
-  std::memcpy(to.data(), text.data(), len);
-  to[len] = '\0';
+  to[text.copy(to.data(), N - 1)] = '\0';
 }
 
 // A name that is too long keeps its end.
@@ -45,8 +42,8 @@ void put_end(std::array<char, N>& to, std::string_view text) {
   if (text.size() >= N) {
     constexpr std::string_view dots = "...";
     put(to, dots);
-    std::memcpy(to.data() + dots.size(), text.data() + text.size() - (N - 1 - dots.size()),
-                N - 1 - dots.size());
+    constexpr std::size_t kept = N - 1 - dots.size();
+    text.copy(to.data() + dots.size(), kept, text.size() - kept);
     to[N - 1] = '\0';
     return;
   }

@@ -80,9 +80,7 @@ std::uint64_t clock_ns(clockid_t clock) {
 
 template <std::size_t N>
 void put(std::array<char, N>& to, std::string_view text) {
-  const std::size_t len = std::min(text.size(), N - 1);
-  std::memcpy(to.data(), text.data(), len);
-  to[len] = '\0';
+  to[text.copy(to.data(), N - 1)] = '\0';
 }
 
 void read_boot(std::array<char, 40>& boot) {

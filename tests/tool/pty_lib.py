@@ -14,7 +14,7 @@ import time
 class OnTerminal:
     """The program redraws its whole screen from ESC [H to ESC [J, as `shima top` does."""
 
-    def __init__(self, command, columns=110, lines=24):
+    def __init__(self, command, columns=150, lines=24):
         self.output = ""
         self.child, self.terminal = pty.fork()
         if self.child == 0:
@@ -42,7 +42,7 @@ class OnTerminal:
     def screen(self):
         """The lines of the last whole screen."""
         frames = re.findall(r"\x1b\[H(.*?)\x1b\[J", self.output, re.DOTALL)
-        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", frames[-1]).split("\r\n") if frames else []
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", frames[-1]).split("\n") if frames else []
 
     def until(self, found, what, seconds=30):
         """Reads until the screen's text fulfils a condition; ends the test if it does not."""

@@ -13,6 +13,7 @@ import time
 
 SHIMA = os.environ["SHIMA"]
 SOURCE = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"])
+LIBRARIES = pathlib.Path(os.environ["SHIMA_BUILD_DIR"]) / "lib"
 RANKS = 3
 failures = []
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
@@ -153,13 +154,34 @@ def check_killed():
 
 
 def check_limits():
-    """A program whose files may not grow runs without a trace."""
-    done = run("bash", "-c", f'ulimit -f 100; exec "$@"', "-", SHIMA, "run", "-n", "1", "--trace", "l.json", "./many", "10")
-    check("is not traced" in done.stderr and "no process has written a trace" in done.stderr, f"says so: {done.stderr}")
-    check(pathlib.Path("many.data").stat().st_size == 1000, "the program has written its file")
+    """A program whose files may not grow runs without a trace, and without a board. MPICH needs larger files."""
+    subprocess.run(["cc", "-o", "small", "small.c", f"-I{SOURCE}/include", f"-L{LIBRARIES}", "-lshima-pff", f"-Wl,-rpath,{LIBRARIES}"], check=True)
+    pathlib.Path("none").mkdir()
+    environment = {**os.environ, "SHIMA_TRACE": "none"}
+    done = run("bash", "-c", "ulimit -f 8; exec ./small", env=environment)
+    check("is not traced" in done.stderr, f"says so: {done.stderr}")
+    check(pathlib.Path("small.data").read_bytes() == b"x" * 1000, "the program has written its file")
+    check(not os.listdir("none"), "nothing is left of the trace")
+    done = run(SHIMA, "trace", "none", "--out", "n.json", status=2)
+    check("no process has written a trace" in done.stderr, f"nothing to merge: {done.stderr}")
+    run("./small", env=environment)
+    run(SHIMA, "trace", "none", "--out", "n.json")
+    check([call["name"] for call in calls_in("n.json")[1]] == ["write"], "pff.h is traced, too")
     run(SHIMA, "run", "-n", "1", "--trace", "no/such/directory/t", "./many", "1", status=2)
 
 
+SMALL = r"""
+#include <shima/pff.h>
+#include <string.h>
+int main(void) {
+  char data[1000];
+  pff_file* file;
+  memset(data, 'x', sizeof data);
+  if (pff_open("small.data", PFF_WRITE | PFF_CREATE, NULL, NULL, &file) != 0) return 1;
+  if (pff_write(file, pff_span(0, sizeof data), data) != sizeof data) return 2;
+  return pff_close(file) == 0 ? 0 : 3;
+}
+"""
 MANY = r"""
 #include <mpi.h>
 #include <stdlib.h>
@@ -179,6 +201,7 @@ int main(int argc, char** argv) {
 
 def main():
     pathlib.Path("many.c").write_text(MANY)
+    pathlib.Path("small.c").write_text(SMALL)
     for name, source in (("job", SOURCE / "tests/tool/top_job.c"), ("many", "many.c")):
         subprocess.run([os.environ["MPICC"], "-g", "-O1", "-o", name, source], check=True)
     for each in (check_limits, check_run, check_exec, check_advice, check_killed):

@@ -1,6 +1,7 @@
 #include "base/launcher.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <map>
 
@@ -82,6 +83,14 @@ TEST(Launcher, Place) {
   EXPECT_EQ(pmix.rank, 3);
   EXPECT_EQ(launcher_place(with({{"PMI_RANK", "5"}})).rank, 5);
   EXPECT_EQ(launcher_place(with({})).rank, -1);
+}
+
+TEST(Launcher, NamesTheJob) {
+  EXPECT_EQ(job_name(with({{"SHIMA_JOB", "a.1"}, {"PMIX_NAMESPACE", "b"}})), "a.1");
+  EXPECT_EQ(job_name(with({{"SHIMA_JOB", "a.1"}, {"SHIMA_DSE_JOB", "c.2"}})), "c.2");
+  EXPECT_EQ(job_name(with({{"PMIX_NAMESPACE", "b"}})), "b");
+  EXPECT_EQ(job_name(with({{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "3"}})), "slurm.7.3");
+  EXPECT_TRUE(job_name(with({})).ends_with("." + std::to_string(::getpid())));
 }
 
 }  // namespace
