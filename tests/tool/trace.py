@@ -76,7 +76,7 @@ def has_addr2line():
 
 class Page(html.parser.HTMLParser):
     """Checks that elements are closed in order, and collects headings."""
-    EMPTY = {"meta", "br", "rect"}
+    EMPTY = {"meta", "br"}
 
     def __init__(self, text):
         super().__init__()
@@ -88,6 +88,9 @@ class Page(html.parser.HTMLParser):
         if tag not in self.EMPTY:
             self.open.append(tag)
         self.links += [value for name, value in attributes if name in ("src", "href")]
+
+    def handle_startendtag(self, tag, attributes):
+        """An element that is closed at once."""
 
     def handle_endtag(self, tag):
         check(self.open and self.open[-1] == tag, f"</{tag}> closes {self.open[-1:]}")
