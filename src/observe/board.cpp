@@ -95,6 +95,11 @@ BoardPage* map_page() {
   return static_cast<BoardPage*>(memory);
 }
 
+std::uint64_t ns_of(Clock::time_point time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+}
+
 void fill(BoardPage& page, BoardKind kind) {
   page.version = BoardPage::current_version;
   page.size_bytes = sizeof(BoardPage);
@@ -102,7 +107,7 @@ void fill(BoardPage& page, BoardKind kind) {
   page.pid = ::getpid();
   page.rank = -1;
   page.tasks = -1;
-  page.started_ns = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+  page.started_ns = ns_of(Clock::now());
   put_end(page.job, job_name());
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
@@ -175,16 +180,21 @@ BoardFile::~BoardFile() {
 
 Asleep::Asleep(int waits_for) : begin_(Clock::now()) {
   if (!board::is_first_thread()) return;
+  constexpr std::uint64_t little_ns = 1'000'000;
   page_ = &board::shown();
+  const std::uint64_t now = ns_of(begin_);
+  if (now - page_->last_sleep_end_ns.load(std::memory_order_relaxed) > little_ns)
+    page_->wait_began_ns.store(now, std::memory_order_relaxed);
   page_->waits_for.store(waits_for + 1, std::memory_order_relaxed);
-  page_->asleep_since_ns.store(static_cast<std::uint64_t>(begin_.time_since_epoch().count()),
-                               std::memory_order_relaxed);
+  page_->asleep_since_ns.store(now, std::memory_order_relaxed);
 }
 
 Asleep::~Asleep() {
-  const auto slept = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_);
-  count(Counted::wait, static_cast<std::uint64_t>(slept.count()));
-  if (page_ != nullptr) page_->asleep_since_ns.store(0, std::memory_order_relaxed);
+  const std::uint64_t end = ns_of(Clock::now());
+  count(Counted::wait, end - ns_of(begin_));
+  if (page_ == nullptr) return;
+  page_->last_sleep_end_ns.store(end, std::memory_order_relaxed);
+  page_->asleep_since_ns.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace shima

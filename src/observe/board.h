@@ -104,6 +104,7 @@ class Doing {
     const std::uint64_t before = page.doing.load(std::memory_order_relaxed);
     if ((before & 0xffffU) != 0) return;
     page_ = &page;
+    page.last_sleep_end_ns.store(0, std::memory_order_relaxed);  // what follows is another wait
     if (call::is_meeting(code)) {
       if (file != nullptr)
         file->meets();

@@ -106,7 +106,10 @@ struct BoardPage {
 
   // What the first thread does: the number of calls so far, the slot, the call (observe/call.h).
   alignas(64) std::atomic<std::uint64_t> doing;
-  std::atomic<std::uint64_t> asleep_since_ns;    // 0: it does not sleep in a wait
+  std::atomic<std::uint64_t> asleep_since_ns;  // 0: it does not sleep in a wait
+  // A wait is a series of sleeps with little in between, inside one call.
+  std::atomic<std::uint64_t> wait_began_ns;
+  std::atomic<std::uint64_t> last_sleep_end_ns;
   std::atomic<std::int32_t> waits_for;           // the number of a task + 1; 0: not known
   std::atomic<std::uint32_t> met;                // calls in which all tasks of the job meet
   alignas(64) std::atomic<std::int32_t> queued;  // operations in the background, requests served

@@ -38,7 +38,7 @@
 #include "tool/simulate/count_allocations.h"
 #include "tool/simulate/simulate_options.h"
 #include "tool/top/top_options.h"
-#include "tool/trace/trace_command.h"
+#include "tool/trace/trace_options.h"
 
 namespace {
 
@@ -183,18 +183,6 @@ CLI::App* add_iod(CLI::App& app, IodOptions& options) {
   return &command;
 }
 
-CLI::App* add_trace(CLI::App& app, TraceOptions& options) {
-  CLI::App& command =
-      *app.add_subcommand("trace", "Merge the traces of processes that ran with SHIMA_TRACE");
-  command.add_option("DIR", options.directory, "The directory that SHIMA_TRACE named")->required();
-  command.add_option("--out", options.trace, "The file for a Chrome trace")->type_name("FILE");
-  command.add_option("--html", options.html, "The file for a page about all calls")
-      ->type_name("FILE");
-  command.require_option(2, 0);
-  command.footer(footer);
-  return &command;
-}
-
 // Cuts off the words after `bench`: they belong to the benchmark, --help included.
 std::vector<std::string> take_bench_words(int& argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != "bench") return {};
@@ -298,16 +286,14 @@ int main(int argc, char** argv) {
   dse_run->formatter(std::make_shared<ProgramFormatter>());
   SimulateOptions simulation;
   auto* simulate = add_simulate_command(app, simulation);
-  TopOptions watched;
-  auto* top = add_top_command(app, watched);
-  TraceOptions traces;
-  auto* trace = add_trace(app, traces);
   IodOptions node;
   auto* iod = add_iod(app, node);
   auto* bench =
       app.add_subcommand("bench", "Run the experiments of the documents that Shima implements");
-  Action on_files;
-  add_file_commands(app, on_files);
+  Action chosen;
+  add_file_commands(app, chosen);
+  add_top_command(app, chosen);
+  add_trace_command(app, chosen);
 
   const std::string subcommand = argc > 1 ? argv[1] : "";
   const auto starters = std::to_array<Starter>({{run, &job.process.program},
@@ -320,7 +306,7 @@ int main(int argc, char** argv) {
 
   if (const auto named = must_name_program(starters); !named)
     return refused(subcommand, named.error());
-  const Outcome<int> result = on_files          ? on_files()
+  const Outcome<int> result = chosen            ? chosen()
                               : *info           ? print_info(as_json)
                               : *mount_command  ? mount_directory(mount)
                               : *umount_command ? unmount(mount_point)
@@ -328,8 +314,6 @@ int main(int argc, char** argv) {
                               : *dse_run        ? run_dse(distributed)
                               : *dse_daemon     ? shima::dse::run_daemon()
                               : *iod            ? run_iod(node)
-                              : *top            ? run_top(watched)
-                              : *trace          ? merge_traces(traces)
                               : *bench          ? run_bench(bench_words)
                               : *simulate       ? simulate_calls(simulation, count_allocations)
                               : *run            ? run_job(job)

@@ -104,9 +104,18 @@ TEST(Board, ASleepIsShownAndThenCounted) {
     EXPECT_GE(during.asleep_ms, 4U);
     EXPECT_EQ(during.waits_for, 4);
   }
+  {
+    const Asleep again;  // the same wait
+    EXPECT_GE(own_sample().asleep_ms, 5U);
+  }
+  {
+    const Doing now(call::lapi_fence);
+    const Asleep other;
+    EXPECT_LE(own_sample().uncounted_ms, own_sample().asleep_ms);
+  }
   const TaskSample after = own_sample();
   EXPECT_EQ(after.asleep_ms, 0U);
-  EXPECT_EQ(after.of(Counted::wait).calls, before.of(Counted::wait).calls + 1);
+  EXPECT_EQ(after.of(Counted::wait).calls, before.of(Counted::wait).calls + 3);
   EXPECT_GE(after.of(Counted::wait).bytes, before.of(Counted::wait).bytes + 4'000'000);
 }
 

@@ -73,6 +73,7 @@ void join(TaskSample& task, const TaskSample& more) {
   task.queued += more.queued;
   task.clients += more.clients;
   task.asleep_ms = std::max(task.asleep_ms, more.asleep_ms);
+  task.uncounted_ms = std::max(task.uncounted_ms, more.uncounted_ms);
   task.up_ms = std::max(task.up_ms, more.up_ms);
   task.kind += "+" + more.kind;
   if (task.rank < 0) task.rank = more.rank, task.tasks = more.tasks;
@@ -117,7 +118,10 @@ TaskSample task_of(const BoardPage& page, std::uint64_t now_ns) {
     task.key = load(page.slots[slot].key);
   }
   const std::uint64_t asleep = load(page.asleep_since_ns);
-  if (asleep != 0) task.asleep_ms = std::max<std::uint64_t>(ms_since(asleep), 1);
+  if (asleep != 0) {
+    task.asleep_ms = std::max<std::uint64_t>(ms_since(load(page.wait_began_ns)), 1);
+    task.uncounted_ms = ms_since(asleep);
+  }
   task.waits_for = asleep != 0 ? page.waits_for.load() - 1 : -1;
   task.met = page.met;
   task.queued = page.queued;
@@ -170,7 +174,7 @@ Sample Boards::look() {
     task.pid = board.pid;
     board.has_ended = board.has_ended || board.process.has_ended();
     task.has_ended = board.has_ended;
-    if (task.has_ended) task.call = call::none, task.asleep_ms = 0;
+    if (task.has_ended) task.call = call::none, task.asleep_ms = 0, task.uncounted_ms = 0;
     const auto known = std::ranges::find(sample.tasks, task.pid, &TaskSample::pid);
     if (known != sample.tasks.end() && known->host == task.host)
       join(*known, task);

@@ -37,13 +37,14 @@ struct TaskSample {
   bool has_ended = false;   // its process
   std::uint64_t up_ms = 0;  // since it has begun to show itself
   std::array<Tally, counted_kinds> counted{};
-  CallCode call = call::none;   // what it does
-  std::string file = {};        // and in which file
-  std::uint64_t key = 0;        // of that file
-  std::uint32_t serial = 0;     // of the call
-  std::uint64_t asleep_ms = 0;  // in a wait at present; 0: not
-  int waits_for = -1;           // rank; -1: not known
-  std::uint32_t met = 0;        // calls in which all tasks of the job meet
+  CallCode call = call::none;      // what it does
+  std::string file = {};           // and in which file
+  std::uint64_t key = 0;           // of that file
+  std::uint32_t serial = 0;        // of the call
+  std::uint64_t asleep_ms = 0;     // in a wait at present; 0: not
+  std::uint64_t uncounted_ms = 0;  // of it, what the counter of waits does not have yet
+  int waits_for = -1;              // rank; -1: not known
+  std::uint32_t met = 0;           // calls in which all tasks of the job meet
   int queued = 0;
   int clients = 0;
   std::vector<FileSample> files = {};
@@ -58,7 +59,7 @@ struct TaskSample {
   [[nodiscard]] std::uint64_t calls() const;
   // Time in waits, with the present one.
   [[nodiscard]] std::uint64_t wait_ns() const {
-    return of(Counted::wait).bytes + asleep_ms * 1'000'000;
+    return of(Counted::wait).bytes + uncounted_ms * 1'000'000;
   }
   friend bool operator==(const TaskSample&, const TaskSample&) = default;
 };

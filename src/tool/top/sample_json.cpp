@@ -48,6 +48,7 @@ ordered_json json_of(const TaskSample& task, const WaitReason& reason) {
           {"file", task.file},
           {"key", task.key},
           {"asleep_ms", task.asleep_ms},
+          {"uncounted_ms", task.uncounted_ms},
           {"waits_for", task.waits_for},
           {"reason", reason.text},
           {"reason_ranks", reason.ranks},
@@ -98,6 +99,7 @@ TaskSample task_from(const json& object) {
   take(object, "file", task.file);
   take(object, "key", task.key);
   take(object, "asleep_ms", task.asleep_ms);
+  take(object, "uncounted_ms", task.uncounted_ms);
   take(object, "waits_for", task.waits_for);
   take(object, "met", task.met);
   take(object, "queued", task.queued);

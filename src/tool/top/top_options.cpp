@@ -1,9 +1,11 @@
 #include "tool/top/top_options.h"
 
-namespace shima::tool {
+#include <memory>
 
-CLI::App* add_top_command(CLI::App& app, TopOptions& options) {
-  CLI::App& command = *app.add_subcommand("top", "Show what the tasks of a running job do");
+namespace shima::tool {
+namespace {
+
+void describe(CLI::App& command, TopOptions& options) {
   command.add_option("JOB", options.job,
                      "The job, or the process ID of `shima run` or a task (default: the only job)");
   command.add_flag("--once", options.once, "Print one sample and exit");
@@ -27,8 +29,16 @@ CLI::App* add_top_command(CLI::App& app, TopOptions& options) {
   command.add_option("--rsh", options.shell, "The command to use instead of ssh")
       ->type_name("COMMAND");
   command.add_flag("--local", options.local, "Stay although the job has no task here")->group("");
+}
+
+}  // namespace
+
+void add_top_command(CLI::App& app, std::function<Outcome<int>()>& chosen) {
+  const auto options = std::make_shared<TopOptions>();
+  CLI::App& command = *app.add_subcommand("top", "Show what the tasks of a running job do");
+  describe(command, *options);
   command.footer(app.get_footer());
-  return &command;
+  command.callback([options, &chosen] { chosen = [options] { return run_top(*options); }; });
 }
 
 }  // namespace shima::tool
