@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
+# FLAVOURS: mpich-wheel openmpi-debian
 """`shima top` of a running MPI job: the numbers are those of the program, and it says whom a rank waits for.
 
 Also its recording, what it leaves behind, who may look, and that a program is not disturbed by it.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -138,7 +140,8 @@ def check_kills(directory):
     pids = processes_of(job)
     check(len(pids) == RANKS, f"all are shown: {pids}")
     for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # the launcher kills the others
+            os.kill(pid, signal.SIGKILL)
     job.wait(60)
     top(str(pids[0]), "--once", status=2)
     left = [name for name in os.listdir("/dev/shm") + os.listdir("/tmp") if "shima-board" in name]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# FLAVOURS: mpich-abi
 """`shima run --trace --html`: every call of every rank is in the trace, with its place in the program; the page is whole."""
 import collections
 import html.parser

@@ -75,7 +75,8 @@ void join(TaskSample& task, const TaskSample& more) {
   task.asleep_ms = std::max(task.asleep_ms, more.asleep_ms);
   task.uncounted_ms = std::max(task.uncounted_ms, more.uncounted_ms);
   task.up_ms = std::max(task.up_ms, more.up_ms);
-  task.kind += "+" + more.kind;
+  // In one order: kinds are compared.
+  task.kind = std::min(task.kind, more.kind) + "+" + std::max(task.kind, more.kind);
   if (task.rank < 0) task.rank = more.rank, task.tasks = more.tasks;
   if (more.call == call::none) return;
   const bool is_outer = task.call == call::none || more.call >= call::dsm_access;
