@@ -294,7 +294,6 @@ int main(int argc, char** argv) {
   add_file_commands(app, chosen);
   add_top_command(app, chosen);
   add_trace_command(app, chosen);
-
   const std::string subcommand = argc > 1 ? argv[1] : "";
   const auto starters = std::to_array<Starter>({{run, &job.process.program},
                                                 {exec, &process.program},
