@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
+#include "collective/message_io.h"
+
 namespace shima {
 namespace {
 
 // Writing a window of this size costs more than to let a thread do it.
 constexpr std::uint64_t least_aside_bytes = 64 * 1024;
+constexpr std::size_t most_kept = 4;  // messages of a window
 
 }  // namespace
 
@@ -57,9 +61,32 @@ Result<bool> AgentServer::take_messages() {
     if (context_.direction == Direction::read) {
       to.to_answer.push_back(std::move(message));
     } else {
-      SHIMA_TRY(unpack_runs(message.runs, to.window.range.end, message.data, near_.image(index)));
+      SHIMA_TRY(take_bytes(index, std::move(message)));
     }
   }
+}
+
+// Messages that stay take memory, and without the image their pieces must not overlap. Direct I/O
+// needs the image, which is aligned.
+Status AgentServer::take_bytes(int index, GuestMessage message) {
+  Side& to = side(index);
+  if (!to.has_image && !context_.plan.direct && to.pieces.count() < most_kept &&
+      GuestPieces::are_large(message))
+    return to.pieces.add(std::move(message));
+  to.has_image = true;
+  return unpack_runs(message.runs, to.window.range.end, message.data, near_.image(index));
+}
+
+Status AgentServer::write(int index) {
+  Side& at = side(index);
+  if (!at.has_image && at.pieces.arrange()) {
+    const ScopedTimer timer(disk_counters_.disk_ns);
+    at.io.begin_write();
+    return at.pieces.for_each_run(
+        [&](TargetOffset begin, std::span<const iovec> run) { return at.io.write(begin, run); });
+  }
+  SHIMA_TRY(at.pieces.unpack(at.window.range, near_.image(index)));
+  return at.io.write_marked(near_.image(index));
 }
 
 Result<bool> AgentServer::advance(int index) {
@@ -80,7 +107,8 @@ Result<bool> AgentServer::advance(int index) {
     SHIMA_TRY(complete(index));
     return true;
   }
-  if (!near_.is_done(index)) return moved;
+  SHIMA_TRY(finish_sent(context_, at.sending));
+  if (!near_.is_done(index) || !at.sending.empty()) return moved;
   at.state = State::idle;
   return true;
 }
@@ -118,6 +146,7 @@ Result<bool> AgentServer::open_next(int index) {
   guests_.open(index, id);
   const std::vector<MemberWalk*> members = walk_.members_in(window);
   at.io.mark(members);
+  at.has_image = !members.empty();
   if (context_.direction == Direction::write) {
     SHIMA_TRY(near_.begin(index, agent_, window, members));
     return true;
@@ -134,7 +163,7 @@ void AgentServer::start_disk(int index) {
   context_.disk.start(
       [this, index]() -> Status {
         Side& at = side(index);
-        if (context_.direction == Direction::write) return at.io.write_marked(near_.image(index));
+        if (context_.direction == Direction::write) return write(index);
         SHIMA_TRY_ASSIGN(at.end, at.io.read_marked(near_.image(index)));
         return {};
       },
@@ -145,6 +174,7 @@ Status AgentServer::complete(int index) {
   SHIMA_TRY(context_.disk.wait());
   if (context_.direction == Direction::read) return answer(index);
   side(index).state = State::idle;
+  side(index).pieces.clear();
   return {};
 }
 
@@ -156,10 +186,11 @@ Status AgentServer::answer(int index) {
     end_of_file_ = std::min(end_of_file_, at.io.end_of_file());
     walk_.stop_at(end_of_file_);
   }
-  for (const GuestMessage& message : at.to_answer)
-    SHIMA_TRY(guests_.reply(
-        message, {id_of(at.window, context_.plan.window_bytes), end.value, end_of_file_.value},
-        near_.image(index)));
+  const ReplyHead head{id_of(at.window, context_.plan.window_bytes), end.value, end_of_file_.value};
+  for (const GuestMessage& message : at.to_answer) {
+    SHIMA_TRY_ASSIGN(const auto sending, guests_.reply(message, head, near_.image(index)));
+    if (sending) at.sending.push_back(*sending);
+  }
   at.to_answer.clear();
   std::vector<MemberWalk*> members;
   for (MemberWalk& member : at.near)

@@ -1,6 +1,7 @@
 // An agent's work: it takes its domains through two windows, which it uses in turn.
 //
-// A write collects the bytes of members near it and of guests, then writes the window. A read
+// A write collects the bytes of members near it and of guests, then writes the window; large pieces
+// of guests stay in their messages and are written from there. A read
 // collects the runs that guests want, reads the window, then hands the bytes out. If the agent has
 // guests, a thread writes and reads large windows, one after the other in their order, while the
 // agent exchanges the messages of the next. No step blocks but for copying, and for the disk
@@ -11,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "collective/guests.h"
+#include "collective/guest_pieces.h"
 #include "collective/window/near_bytes.h"
 #include "collective/window/path_context.h"
 #include "collective/window/walk.h"
@@ -44,7 +45,7 @@ class AgentServer {
     idle,
     collecting,   // waits for guests and, to write, for near members
     moving,       // the disk writes or reads; one side at a time
-    handing_out,  // a read: near members copy
+    handing_out,  // a read: near members copy, replies are sent
   };
   struct Side {
     explicit Side(const PathContext& context) : io(context) {}
@@ -52,13 +53,18 @@ class AgentServer {
     std::uint64_t serial = 0;
     WindowIo io;
     Window window;
-    TargetOffset end;                     // a read: of what was found
-    std::vector<MemberWalk> near;         // a read: where the near members are
-    std::vector<GuestMessage> to_answer;  // a read
+    bool has_image = false;                  // a write: some bytes are in the window's image
+    GuestPieces pieces;                      // a write: the others
+    TargetOffset end;                        // a read: of what was found
+    std::vector<MemberWalk> near;            // a read: where the near members are
+    std::vector<GuestMessage> to_answer;     // a read
+    std::vector<Messenger::Ticket> sending;  // a read: replies from the image
   };
   static constexpr int side_count = 2;
 
   [[nodiscard]] Result<bool> take_messages();
+  [[nodiscard]] Status take_bytes(int index, GuestMessage message);
+  [[nodiscard]] Status write(int index);
   [[nodiscard]] Result<bool> advance(int index);
   [[nodiscard]] bool can_move(int index);
   [[nodiscard]] Result<bool> open_next(int index);

@@ -154,16 +154,20 @@ Result<GuestMessage> Guests::read(const Awaited& awaited, MessageBuffer buffer) 
   return message;
 }
 
-Status Guests::reply(const GuestMessage& message, const ReplyHead& head, const std::byte* image) {
-  MessageBuffer buffer(sizeof head + message.runs.len_bytes());
+Result<std::optional<Messenger::Ticket>> Guests::reply(const GuestMessage& message,
+                                                       const ReplyHead& head, std::byte* image) {
+  const int master = guests_[static_cast<std::size_t>(message.guest)].master;
+  const TargetOffset end{head.end};
+  const std::vector<iovec> pieces = pieces_to_send(context_, message.runs, end, image);
+  MessageBuffer buffer(sizeof head + (pieces.empty() ? message.runs.len_bytes() : 0));
   std::span<std::byte> out = buffer.bytes();
   put_into(out, head);
-  buffer.set_len_bytes(sizeof head + pack_runs(message.runs, TargetOffset{head.end}, image, out));
-  const int master = guests_[static_cast<std::size_t>(message.guest)].master;
+  if (!pieces.empty()) return send_pieces(context_, master, Lane::reply, std::move(buffer), pieces);
+  buffer.set_len_bytes(sizeof head + pack_runs(message.runs, end, image, out));
   SHIMA_TRY_ASSIGN(const auto ticket,
                    send_message(context_, master, Lane::reply, std::move(buffer)));
   sent_.push_back(ticket);
-  return {};
+  return std::nullopt;
 }
 
 Result<bool> Guests::all_sent() {

@@ -44,9 +44,11 @@ class Guests {
   [[nodiscard]] bool all_arrived(int side) const;
   // Grants what can be granted. Returns a message for an open window that has arrived.
   [[nodiscard]] Result<std::optional<std::pair<int, GuestMessage>>> next_message();
-  // Sends a guest the bytes of its runs, from the window's image.
-  [[nodiscard]] Status reply(const GuestMessage& message, const ReplyHead& head,
-                             const std::byte* image);
+  // Sends a guest the bytes of its runs. Returns a ticket if they are sent from the window's image,
+  // which must stay until then.
+  [[nodiscard]] Result<std::optional<Messenger::Ticket>> reply(const GuestMessage& message,
+                                                               const ReplyHead& head,
+                                                               std::byte* image);
   // Whether nothing that was sent is under way any more.
   [[nodiscard]] Result<bool> all_sent();
 

@@ -1,6 +1,7 @@
 // Sends messages of a collective call, and counts them and their bytes.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "collective/window/path_context.h"
@@ -14,6 +15,37 @@ namespace shima {
   ++context.counters.wire_messages;
   context.counters.wire_bytes += message.bytes().size();
   return context.messenger->send(to, lane, std::move(message));
+}
+
+[[nodiscard]] inline Result<Messenger::Ticket> send_pieces(PathContext& context, int to, Lane lane,
+                                                           MessageBuffer first,
+                                                           std::span<const iovec> rest) {
+  ++context.counters.wire_messages;
+  context.counters.wire_bytes += first.bytes().size();
+  for (const iovec& piece : rest) context.counters.wire_bytes += piece.iov_len;
+  return context.messenger->send_pieces(to, lane, std::move(first), rest);
+}
+
+// A window's pieces of this size are sent from where they are, if the messenger can: copying them
+// would cost more than the system's work for each.
+inline constexpr std::uint64_t sent_piece_bytes = 4096;
+
+// The places of the runs below `end` in a window's image; nothing if they are to be copied.
+[[nodiscard]] inline std::vector<iovec> pieces_to_send(const PathContext& context,
+                                                       const Coverage& runs, TargetOffset end,
+                                                       std::byte* image) {
+  std::vector<iovec> pieces;
+  if (!context.messenger->sends_pieces()) return pieces;
+  std::uint64_t len_bytes = 0;
+  std::ignore = runs.for_each_run(0, [&](TargetRange run) -> Status {
+    const TargetRange part{run.begin, std::min(run.end, end)};
+    if (part.empty()) return {};
+    pieces.push_back({image + (run.begin - runs.window().begin), part.len_bytes()});
+    len_bytes += part.len_bytes();
+    return {};
+  });
+  if (len_bytes < sent_piece_bytes * pieces.size()) pieces.clear();
+  return pieces;
 }
 
 template <class T>

@@ -10,8 +10,13 @@ namespace shima {
 void StreamMessenger::add(int peer, MessageStream& stream) { streams_.emplace(peer, &stream); }
 
 Result<Messenger::Ticket> StreamMessenger::send(int to, Lane lane, MessageBuffer message) {
+  return send_pieces(to, lane, std::move(message), {});
+}
+
+Result<Messenger::Ticket> StreamMessenger::send_pieces(int to, Lane lane, MessageBuffer first,
+                                                       std::span<const iovec> rest) {
   const std::uint64_t number =
-      stream_of(to).send(static_cast<std::uint32_t>(lane), std::move(message));
+      stream_of(to).send(static_cast<std::uint32_t>(lane), std::move(first), rest);
   under_way_.emplace(next_, UnderWay{to, lane, false, number});
   return next_++;
 }

@@ -17,6 +17,9 @@ class StreamMessenger final : public Messenger {
   void add(int peer, MessageStream& stream);
 
   [[nodiscard]] Result<Ticket> send(int to, Lane lane, MessageBuffer message) override;
+  [[nodiscard]] bool sends_pieces() const override { return true; }
+  [[nodiscard]] Result<Ticket> send_pieces(int to, Lane lane, MessageBuffer first,
+                                           std::span<const iovec> rest) override;
   [[nodiscard]] Result<Ticket> receive(int from, Lane lane, MessageBuffer buffer) override;
   [[nodiscard]] Result<std::optional<int>> sender(Lane lane) override;
   [[nodiscard]] Result<std::optional<MessageBuffer>> done(Ticket ticket) override;

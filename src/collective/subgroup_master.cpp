@@ -108,7 +108,7 @@ Status SubgroupMaster::ask(Job job) {
     job.members.push_back(*member);
     member->skip_below(job.window.range.end);
   }
-  SHIMA_TRY(send_window(job, nullptr));
+  SHIMA_TRY(send_runs(job));
   SHIMA_TRY_ASSIGN(job.reply, context_.messenger->receive(
                                   job.served->rank, Lane::reply,
                                   MessageBuffer(sizeof(ReplyHead) + job.runs.len_bytes())));
@@ -117,18 +117,46 @@ Status SubgroupMaster::ask(Job job) {
   return {};
 }
 
-// The runs of a window and, with `image`, their bytes.
-Status SubgroupMaster::send_window(const Job& job, const std::byte* image) {
-  const std::size_t data = image == nullptr ? 0 : job.runs.len_bytes();
-  MessageBuffer message(sizeof(WindowHead) + runs_bytes(job.runs) + data);
+// Tells the agent which bytes of a window the subgroup wants.
+Status SubgroupMaster::send_runs(const Job& job) {
+  MessageBuffer message(sizeof(WindowHead) + runs_bytes(job.runs));
   std::span<std::byte> out = message.bytes();
   put_into(out, WindowHead{id_of(job.window, context_.plan.window_bytes), job.ahead});
   put_runs(out, job.runs);
-  if (image != nullptr) pack_runs(job.runs, job.window.range.end, image, out);
   SHIMA_TRY_ASSIGN(const auto ticket,
                    send_message(context_, job.served->rank, Lane::to_agent, std::move(message)));
   sent_.push_back(ticket);
   return {};
+}
+
+// Sends the runs of a window and their bytes, if possible from the window, which is in use then.
+Status SubgroupMaster::send_bytes(Side& from, std::byte* image) {
+  const Job& job = *from.job;
+  const TargetOffset end = job.window.range.end;
+  const std::vector<iovec> pieces = pieces_to_send(context_, job.runs, end, image);
+  const std::size_t copied = pieces.empty() ? job.runs.len_bytes() : 0;
+  MessageBuffer message(sizeof(WindowHead) + runs_bytes(job.runs) + copied);
+  std::span<std::byte> out = message.bytes();
+  put_into(out, WindowHead{id_of(job.window, context_.plan.window_bytes), job.ahead});
+  put_runs(out, job.runs);
+  if (pieces.empty()) {
+    pack_runs(job.runs, end, image, out);
+    SHIMA_TRY_ASSIGN(const auto ticket,
+                     send_message(context_, job.served->rank, Lane::to_agent, std::move(message)));
+    sent_.push_back(ticket);
+    return {};
+  }
+  SHIMA_TRY_ASSIGN(from.sending, send_pieces(context_, job.served->rank, Lane::to_agent,
+                                             std::move(message), pieces));
+  return {};
+}
+
+Result<bool> SubgroupMaster::is_sent(Side& from) {
+  if (!from.sending) return true;
+  SHIMA_TRY_ASSIGN(const auto sent, context_.messenger->done(*from.sending));
+  if (!sent) return false;
+  from.sending.reset();
+  return true;
 }
 
 // The replies of an agent are taken in order.
@@ -159,18 +187,24 @@ Result<bool> SubgroupMaster::advance(int index) {
     granted_.pop_front();
     SHIMA_TRY(context_.direction == Direction::write ? collect(index) : hand_out(index));
   }
-  if (!is_first(index) || !near_.is_done(index)) return was_idle;
-  SHIMA_TRY(near_.outcome(index));
-  if (context_.direction == Direction::write) SHIMA_TRY(send_window(*at.job, near_.image(index)));
-  at.job.reset();
-  return true;
+  bool moved = was_idle;
+  if (!at.sending) {
+    if (!is_first(index) || !near_.is_done(index)) return moved;
+    SHIMA_TRY(near_.outcome(index));
+    if (context_.direction == Direction::write) SHIMA_TRY(send_bytes(at, near_.image(index)));
+    moved = true;
+  }
+  SHIMA_TRY_ASSIGN(const bool sent, is_sent(at));
+  if (sent) at.job.reset();
+  return moved || sent;
 }
 
 // An agent expects its windows in order.
 bool SubgroupMaster::is_first(int index) const {
   const std::uint64_t serial = sides_[static_cast<std::size_t>(index)].serial;
-  return std::ranges::none_of(
-      sides_, [&](const Side& other) { return other.job && other.serial < serial; });
+  return std::ranges::none_of(sides_, [&](const Side& other) {
+    return other.job && !other.sending && other.serial < serial;
+  });
 }
 
 Status SubgroupMaster::collect(int index) {

@@ -63,6 +63,7 @@ class SubgroupMaster {
   struct Side {
     std::unique_ptr<Job> job;  // whose bytes are in this window
     std::uint64_t serial = 0;
+    std::optional<Messenger::Ticket> sending;  // from this window
   };
   static constexpr int side_count = 2;
 
@@ -78,7 +79,9 @@ class SubgroupMaster {
   [[nodiscard]] Status hand_out(int index);
   [[nodiscard]] Result<TargetOffset> end_beyond(TargetOffset found, const Window& window,
                                                 std::byte* image);
-  [[nodiscard]] Status send_window(const Job& job, const std::byte* image);
+  [[nodiscard]] Status send_runs(const Job& job);
+  [[nodiscard]] Status send_bytes(Side& from, std::byte* image);
+  [[nodiscard]] Result<bool> is_sent(Side& from);
   [[nodiscard]] Side& side(int index) { return sides_[static_cast<std::size_t>(index)]; }
 
   PathContext& context_;

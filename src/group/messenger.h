@@ -1,10 +1,14 @@
 // Messages between members of different nodes, for collective transfers.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <tuple>
 
 #include "base/result.h"
 #include "net/message_buffer.h"
@@ -31,6 +35,14 @@ class Messenger {
 
   // Messages between two members in one lane keep their order. Neither call blocks.
   [[nodiscard]] virtual Result<Ticket> send(int to, Lane lane, MessageBuffer message) = 0;
+  // The same for a message of which a part is elsewhere, in pieces that must stay there until
+  // done() returns it; only if the messenger can send from there.
+  [[nodiscard]] virtual bool sends_pieces() const { return false; }
+  [[nodiscard]] virtual Result<Ticket> send_pieces(int to, Lane lane, MessageBuffer first,
+                                                   std::span<const iovec> rest) {
+    std::ignore = std::tie(to, lane, first, rest);
+    return fail(Code::internal, "this messenger sends no pieces");
+  }
   // A message that fits `buffer`.
   [[nodiscard]] virtual Result<Ticket> receive(int from, Lane lane, MessageBuffer buffer) = 0;
   // A member whose message in this lane has arrived and that no receive expects.

@@ -85,8 +85,8 @@ class Leader {
         requests_(*write.channel.write_requests()),
         plan_(std::move(plan)),
         grid_(write.file.layout(), plan_.window_bytes),
-        context_{Direction::write, plan_,          mine,        {},     write.channel,
-                 write.file,       write.counters, no_staging_, writer_},
+        context_{Direction::write, plan_,          mine,        {},      write.channel,
+                 write.file,       write.counters, no_staging_, writer_, nullptr},
         flights_{Flight{std::move(staging[0]), WindowIo(context_)},
                  Flight{std::move(staging[1]), WindowIo(context_)}} {}
 

@@ -17,14 +17,14 @@ namespace {
 // The agent of one subfile: it has no near members, and its file is the subfile.
 class Agent {
  public:
-  Agent(const DirectedCall& call, LogicalFile& file, Messenger& messenger, int bell)
+  Agent(const DirectedCall& call, const CallTable::Seat& seat, Messenger& messenger, int bell)
       : disk_([] {}, [bell] { ::eventfd_write(bell, 1); }),
         context_{call.writes != 0 ? Direction::write : Direction::read,
                  plan_,
                  no_access_,
                  {},
                  channel_,
-                 file,
+                 seat.file,
                  counters_,
                  staging_,
                  disk_,
@@ -33,6 +33,7 @@ class Agent {
     plan_.near = NearPath::pull;
     plan_.window_bytes = call.window_bytes;
     plan_.granule_bytes = call.granule_bytes;
+    plan_.direct = seat.direct;
     server_ = std::make_unique<AgentServer>(context_, 0, std::vector<Domain>{{0, call.range}},
                                             static_cast<int>(call.participants));
   }
@@ -152,7 +153,7 @@ Status CallTable::run_agent(Call& call, const Joined& mine) {
   StreamMessenger messenger;
   for (std::size_t i = 0; i < call.joined.size(); ++i)
     messenger.add(static_cast<int>(i), call.joined[i]->stream);
-  Agent agent(call.what, mine.seat.file, messenger, bell.get());
+  Agent agent(call.what, mine.seat, messenger, bell.get());
   AgentServer& server = agent.server();
   SHIMA_TRY(server.start());
   auto last_moved = Clock::now();

@@ -37,6 +37,7 @@ class CallTable {
     Arrival from;
     FileIdentity identity;  // of the file
     LogicalFile& file;
+    bool direct = false;  // it is open for direct I/O
   };
   // Takes part in a call from its beginning to its end; returns what has been moved, if this thread
   // has run the agent. After an error, which the client was told, the connection cannot be used.

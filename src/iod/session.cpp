@@ -299,8 +299,12 @@ Status Session::take_part(const DirectedCall& call, Arrival from, CallTable& cal
     return fail(Code::bad_handle, "no file is open over this connection for such a call", EBADF);
   ++file_target_->traffic.requests;
   if (file_) common_file_ = LogicalFile::around(file_target_->place.name, std::move(file_));
-  const auto moved = calls.take_part(
-      call, {std::move(from), {file_facts_.device, file_facts_.inode}, *common_file_});
+  constexpr std::int64_t direct = Opening::direct_read | Opening::direct_write;
+  const CallTable::Seat seat{.from = std::move(from),
+                             .identity = {file_facts_.device, file_facts_.inode},
+                             .file = *common_file_,
+                             .direct = (opening_ & direct) != 0};
+  const auto moved = calls.take_part(call, seat);
   SHIMA_TRY(status_of(moved));
   if (moved->is_from_agent == 0) return {};
   ++own_.directed_calls;

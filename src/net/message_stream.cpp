@@ -1,8 +1,8 @@
 #include "net/message_stream.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,9 +19,18 @@ bool would_block(ssize_t moved) { return moved < 0 && (errno == EAGAIN || errno 
 
 }  // namespace
 
-std::uint64_t MessageStream::send(std::uint32_t lane, MessageBuffer message) {
-  const Head head{.lane = lane, .len_bytes = message.bytes().size()};
-  outgoing_.push_back({head, std::move(message)});
+std::uint64_t MessageStream::send(std::uint32_t lane, MessageBuffer message,
+                                  std::span<const iovec> rest) {
+  Outgoing& added = outgoing_.emplace_back();
+  added.head = {.lane = lane, .len_bytes = message.bytes().size()};
+  added.bytes = std::move(message);
+  added.pieces.reserve(2 + rest.size());
+  added.pieces.push_back({&added.head, sizeof added.head});
+  added.pieces.push_back({added.bytes.bytes().data(), added.bytes.bytes().size()});
+  for (const iovec& piece : rest) {
+    added.head.len_bytes += piece.iov_len;
+    added.pieces.push_back(piece);
+  }
   send_pending();
   return posted_++;
 }
@@ -69,29 +78,23 @@ short MessageStream::events() const {
   return static_cast<short>(POLLIN | (outgoing_.empty() ? 0 : POLLOUT));
 }
 
-// Returns whether to try again: a message has gone.
+// Returns whether to try again: something has gone.
 bool MessageStream::send_some() {
   if (outgoing_.empty()) return false;
   Outgoing& first = outgoing_.front();
-  const std::size_t head_left = sizeof(Head) - std::min(sizeof(Head), sent_of_first_);
-  const auto bytes = first.bytes.bytes();
-  const std::size_t of_bytes = sent_of_first_ - std::min(sizeof(Head), sent_of_first_);
-  std::array<iovec, 2> pieces{
-      {{reinterpret_cast<std::byte*>(&first.head) + sizeof(Head) - head_left, head_left},
-       {bytes.data() + of_bytes, bytes.size() - of_bytes}}};
   msghdr message{};
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = pieces.size();
+  message.msg_iov = first.pieces.data() + first.next;
+  message.msg_iovlen = std::min<std::size_t>(first.pieces.size() - first.next, IOV_MAX);
   const ssize_t moved = ::sendmsg(socket_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (moved < 0) {
     if (!would_block(moved)) status_ = fail(Code::io, "sending a message", errno);
     return false;
   }
-  sent_of_first_ += static_cast<std::size_t>(moved);
-  if (sent_of_first_ < sizeof(Head) + bytes.size()) return false;
-  outgoing_.pop_front();
-  sent_of_first_ = 0;
-  ++sent_;
+  skip(first, static_cast<std::size_t>(moved));
+  if (first.next == first.pieces.size()) {
+    outgoing_.pop_front();
+    ++sent_;
+  }
   return true;
 }
 
@@ -101,6 +104,17 @@ ssize_t MessageStream::receive_into(std::span<std::byte> room) {
   std::copy_n(ahead_.begin(), len, room.begin());
   ahead_.erase(ahead_.begin(), ahead_.begin() + len);
   return len;
+}
+
+void MessageStream::skip(Outgoing& message, std::size_t len_bytes) {
+  for (; message.next < message.pieces.size(); ++message.next) {
+    iovec& piece = message.pieces[message.next];
+    const std::size_t here = std::min(len_bytes, piece.iov_len);
+    piece.iov_base = static_cast<std::byte*>(piece.iov_base) + here;
+    piece.iov_len -= here;
+    len_bytes -= here;
+    if (piece.iov_len > 0) return;
+  }
 }
 
 // Returns whether to try again: something has arrived.

@@ -7,11 +7,14 @@
 // has arrived can be taken.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "net/message_buffer.h"
@@ -27,8 +30,9 @@ class MessageStream {
   explicit MessageStream(int socket, std::span<const std::byte> ahead = {})
       : socket_(socket), ahead_(ahead.begin(), ahead.end()) {}
 
-  // Returns the number of the message: how many were sent before.
-  std::uint64_t send(std::uint32_t lane, MessageBuffer message);
+  // Returns the number of the message: how many were sent before. `rest`: where more of its bytes
+  // are, which must stay there until it has been sent.
+  std::uint64_t send(std::uint32_t lane, MessageBuffer message, std::span<const iovec> rest = {});
   // How many messages the system has taken.
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
   // Provides the buffer for the next message of the lane; returns its number in the lane. A kept
@@ -62,6 +66,8 @@ class MessageStream {
   struct Outgoing {
     Head head;
     MessageBuffer bytes;
+    std::vector<iovec> pieces;  // of the head, of the bytes, and the rest
+    std::size_t next = 0;       // the first of them that was not sent
   };
   struct Expected {
     std::uint64_t number = 0;
@@ -74,6 +80,7 @@ class MessageStream {
     std::uint64_t provided = 0;
   };
   [[nodiscard]] bool send_some();
+  static void skip(Outgoing& message, std::size_t len_bytes);
   [[nodiscard]] bool receive_some();
   [[nodiscard]] bool begin_message();
   void end_message();
@@ -88,7 +95,6 @@ class MessageStream {
   Status status_;
   std::array<LaneState, lane_count> lanes_;
   std::deque<Outgoing> outgoing_;
-  std::size_t sent_of_first_ = 0;  // bytes, with its head
   std::uint64_t posted_ = 0;
   std::uint64_t sent_ = 0;
   Head head_;  // of the message that arrives

@@ -169,6 +169,42 @@ TEST(Chooser, SeparateCachesNeedAgents) {
   expect_choice(situation, Strategy::independent, Reason::alone);
 }
 
+TEST(Chooser, IoNodesAreTheAgentsOfTheirSubfiles) {
+  Situation two = on_two_nodes();
+  two.members = members_on(2, 8, 2);
+  two.layout = Layout::striped(4096, 3);
+  two.posts = interleaved(8, 100, 1024);
+  two.io_nodes = {5};
+  expect_choice(two, Strategy::io_node, Reason::io_nodes);
+  const Plan plan = two.plan();
+  EXPECT_EQ(plan.path, Path::message);
+  EXPECT_EQ(plan.subgroup_members, 0);
+  EXPECT_EQ(plan.call_id, 7U);  // the largest of the members' numbers
+  ASSERT_EQ(plan.agents.count(), 3);
+  for (int agent = 0; agent < 3; ++agent) {
+    ASSERT_EQ(plan.agents.domains_of(agent).size(), 1U);
+    EXPECT_EQ(plan.agents.domains_of(agent).front().subfile, agent);
+  }
+  for (int rank = 0; rank < 8; ++rank) EXPECT_FALSE(plan.agents.agent_at(rank).has_value());
+  two.tuning.window_bytes = std::uint64_t{64} << 20;
+  EXPECT_EQ(two.plan().window_bytes, most_io_node_window_bytes);
+  two.tuning.strategy = Strategy::subgroup;
+  expect_choice(two, Strategy::subgroup, Reason::hint);
+}
+
+// A member has the subfiles as directories, or reaches them through another node.
+TEST(Chooser, MembersMustReachTheSameIoNodes) {
+  Situation two = on_two_nodes();
+  for (const std::vector<std::uint64_t>& each :
+       {std::vector<std::uint64_t>{5, 6}, {0, 5}, {5, 0}}) {
+    two.io_nodes = each;
+    two.tuning.strategy = {};
+    EXPECT_EQ(two.plan().choice.reason, Reason::between_nodes);
+    two.tuning.strategy = Strategy::io_node;
+    expect_choice(two, Strategy::subgroup, Reason::refused_hint);
+  }
+}
+
 TEST(Chooser, EachStrategyHasAPlanOfItsOwn) {
   Situation two = on_two_nodes();
   two.members = members_on(2, 8, 2);

@@ -51,14 +51,17 @@ struct Situation {
   bool can_pull = true;
   bool one_space = false;
   Caches caches = Caches::coherent;
+  std::vector<std::uint64_t> io_nodes{};  // what each member says of them, in turn; empty: none
 
   [[nodiscard]] Digest digest() const {
     Digest all;
-    for (const Post& post : posts) {
-      Digest one = digest_of(post);
+    for (std::size_t i = 0; i < posts.size(); ++i) {
+      Digest one = digest_of(posts[i]);
+      if (!io_nodes.empty()) one.io_nodes = io_nodes[i % io_nodes.size()];
+      one.call_id = i;
       if (cached) one.cached = 1;
       if (direct) one.direct = 1;
-      all = join(all, one);
+      all = i == 0 ? one : join(all, one);
     }
     return all;
   }

@@ -109,6 +109,7 @@ Plan make_plan(const Digest& digest, Direction direction, const Terrain& terrain
   if (plan.is_own_io()) return plan;
   const Strategy strategy = plan.choice.strategy;
   plan.window_bytes = window_size(tuning.window_bytes);
+  plan.direct = digest.direct != 0;
   plan.subgroup_members = strategy == Strategy::subgroup ? tuning.subgroup_members : 1;
   const bool few_nodes = terrain.topology.node_count() <= most_nodes_to_ask_all;
   plan.requests = tuning.requests.value_or(few_nodes ? RequestsTo::all : RequestsTo::touched);

@@ -23,6 +23,7 @@ struct Plan {
   AgentMap agents;
   std::uint64_t window_bytes = 0;
   std::uint64_t granule_bytes = 1;
+  bool direct = false;        // a transfer bypasses the page cache
   std::uint64_t call_id = 0;  // for I/O nodes; no other call has it
 
   [[nodiscard]] bool is_own_io() const { return choice.strategy == Strategy::independent; }

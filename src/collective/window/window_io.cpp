@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fault_point.h"
+#include "store/subfile/pieces.h"
 
 namespace shima {
 namespace {
@@ -32,15 +33,24 @@ void WindowIo::mark(std::span<MemberWalk* const> members) {
     member->look_below(window_.range.end, [&](const Strip& strip) { coverage_.mark(strip); });
 }
 
-Status WindowIo::write_marked(const std::byte* data) {
-  const ScopedTimer timer(context_.counters.disk_ns);
+void WindowIo::begin_write() {
   ++context_.counters.windows;
   fault_point(FaultPhase::disk);
+}
+
+Status WindowIo::write(TargetOffset begin, std::span<const iovec> run) {
+  ++context_.counters.runs;
+  context_.counters.disk_bytes_written += bytes_in(run);
+  return context_.file.write_in(window_.subfile, begin, run);
+}
+
+Status WindowIo::write_marked(const std::byte* data) {
+  const ScopedTimer timer(context_.counters.disk_ns);
+  begin_write();
   return coverage_.for_each_run(0, [&](TargetRange run) -> Status {
-    ++context_.counters.runs;
-    context_.counters.disk_bytes_written += run.len_bytes();
-    return context_.file.write_in(window_.subfile, run.begin,
-                                  data + (run.begin - window_.range.begin), run.len_bytes());
+    const iovec piece{const_cast<std::byte*>(data) + (run.begin - window_.range.begin),
+                      run.len_bytes()};
+    return write(run.begin, std::span(&piece, 1));
   });
 }
 

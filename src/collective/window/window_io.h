@@ -26,6 +26,9 @@ class WindowIo {
 
   // Writes the marked bytes and no others; data[0] is the window's first byte.
   [[nodiscard]] Status write_marked(const std::byte* data);
+  // Writes runs of the window that are elsewhere, after begin_write().
+  void begin_write();
+  [[nodiscard]] Status write(TargetOffset begin, std::span<const iovec> run);
   // Reads the marked bytes, and small gaps between them; returns the end of the subfile, or the
   // window's end if the subfile continues beyond it.
   [[nodiscard]] Result<TargetOffset> read_marked(std::byte* data);

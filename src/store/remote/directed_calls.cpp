@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "net/message_stream.h"
+
 namespace shima::remote {
 namespace {
 

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 
+#include "base/result.h"
 #include "base/units.h"
-#include "net/message_stream.h"
 
 namespace shima {
+
+class MessageStream;
 
 // The same for all that take part. Sent as it is.
 struct DirectedCall {

@@ -1,0 +1,135 @@
+// Messages in lanes over a connection, and what a peer may not send.
+#include "net/message_stream.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <numeric>
+
+#include "base/unique_fd.h"
+
+namespace shima {
+namespace {
+
+class MessageStreams : public testing::Test {
+ protected:
+  MessageStreams() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    here_ = UniqueFd(ends[0]);
+    there_ = UniqueFd(ends[1]);
+  }
+
+  static MessageBuffer text(std::string_view words) {
+    MessageBuffer made(words.size());
+    std::ranges::copy(std::as_bytes(std::span(words)), made.bytes().begin());
+    return made;
+  }
+  static std::string text_of(const std::optional<MessageBuffer>& message) {
+    if (!message) return "none";
+    const auto bytes = message->bytes();
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  // As a peer that does not keep the rules.
+  void send_head(std::uint32_t lane, std::uint64_t len_bytes) const {
+    const std::array<std::uint64_t, 2> head{lane, len_bytes};
+    ASSERT_EQ(::send(here_.get(), head.data(), sizeof head, 0), 16);
+  }
+
+  UniqueFd here_;
+  UniqueFd there_;
+};
+
+TEST_F(MessageStreams, KeepTheOrderOfALane) {
+  MessageStream from(here_.get());
+  MessageStream to(there_.get());
+  from.send(0, text("one"));
+  from.send(3, text("other"));
+  from.send(0, text(""));
+  EXPECT_EQ(from.send(0, text("three")), 3U);
+  EXPECT_EQ(from.sent(), 4U);
+  const std::uint64_t first = to.expect(0, MessageBuffer(10));
+  EXPECT_EQ(text_of(to.take(0, first)), "none");
+  EXPECT_TRUE(to.progress());
+  EXPECT_FALSE(to.progress());
+  EXPECT_TRUE(to.has_unexpected(3));
+  const std::uint64_t second = to.expect(0, MessageBuffer(0));
+  const std::uint64_t third = to.expect(0, MessageBuffer(5));
+  EXPECT_EQ(text_of(to.take(0, third)), "three");
+  EXPECT_EQ(text_of(to.take(0, first)), "one");
+  EXPECT_EQ(text_of(to.take(0, second)), "");
+  EXPECT_EQ(text_of(to.take(3, to.expect(3, MessageBuffer(5)))), "other");
+  EXPECT_TRUE(to.status().has_value());
+}
+
+TEST_F(MessageStreams, SendWhatIsElsewhereAndDoesNotFitAtOnce) {
+  MessageStream from(here_.get());
+  MessageStream to(there_.get());
+  std::vector<char> data(3'000'000);
+  std::iota(data.begin(), data.end(), char{1});
+  std::vector<iovec> pieces;
+  for (std::size_t at = 0; at < data.size(); at += 1000) pieces.push_back({&data[at], 1000});
+  const std::uint64_t number = from.send(1, text("head"), pieces);
+  const std::uint64_t expected = to.expect(1, MessageBuffer(data.size() + 4));
+  EXPECT_EQ(from.sent(), number);
+  EXPECT_NE(from.events() & 4, 0);  // waits to send: POLLOUT
+  std::optional<MessageBuffer> arrived;
+  while (!arrived) {
+    ASSERT_TRUE(from.progress() || to.progress());
+    arrived = to.take(1, expected);
+  }
+  EXPECT_EQ(from.sent(), number + 1);
+  EXPECT_EQ(text_of(arrived), "head" + std::string(data.begin(), data.end()));
+}
+
+TEST_F(MessageStreams, GiveWhatHasArrivedAfterTheEnd) {
+  MessageStream to(there_.get());
+  {
+    MessageStream from(here_.get());
+    from.send(2, text("last"));
+    here_ = UniqueFd();
+  }
+  const std::uint64_t number = to.expect(2, MessageBuffer(4));
+  to.progress();
+  ASSERT_FALSE(to.status().has_value());
+  EXPECT_EQ(to.status().error().sys_errno, ECONNRESET);
+  EXPECT_EQ(text_of(to.take(2, number)), "last");
+  EXPECT_EQ(to.events(), 0);
+}
+
+TEST_F(MessageStreams, FailIfThePeerSendsWhatNobodyExpects) {
+  struct Case {
+    std::uint32_t lane;
+    std::uint64_t len_bytes;
+    bool has_buffer;
+  };
+  for (const Case& one : {Case{8, 0, false}, Case{0, 65, false}, Case{0, 11, true},
+                          Case{1, ~std::uint64_t{0}, false}}) {
+    MessageStream to(there_.get());
+    if (one.has_buffer) to.expect(one.lane, MessageBuffer(10));
+    send_head(one.lane, one.len_bytes);
+    to.progress();
+    ASSERT_FALSE(to.status().has_value()) << one.lane << ", " << one.len_bytes;
+    EXPECT_EQ(to.status().error().sys_errno, EPROTO);
+  }
+  MessageStream to(there_.get());
+  for (int i = 0; i < 9; ++i) send_head(0, 0);
+  to.progress();
+  EXPECT_FALSE(to.status().has_value());
+}
+
+TEST_F(MessageStreams, FailIfAKeptMessageDoesNotFit) {
+  MessageStream to(there_.get());
+  MessageStream from(here_.get());
+  from.send(0, text("seven"));
+  to.progress();
+  EXPECT_TRUE(to.status().has_value());
+  to.expect(0, MessageBuffer(4));
+  EXPECT_FALSE(to.status().has_value());
+}
+
+}  // namespace
+}  // namespace shima
