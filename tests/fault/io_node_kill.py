@@ -17,7 +17,7 @@ import time
 SOURCE = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"])
 sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/fault")]
 from iod_lib import nodes
-from kill_rank import AT_ONCE, SEEN, at, Case, compile_program, run_job
+from kill_rank import AT_ONCE, MAY_STAY, SEEN, Case, at, compile_program, run_job
 
 STRIPE = "shima_collective=io_node;shima_targets=a,b;striping_factor=2;striping_unit=65536"
 # The masters are ranks 0 and, with two cores, 2.
@@ -37,6 +37,7 @@ def wait_for_no_clients(node):
 
 def main():
     compile_program()
+    MAY_STAY.add(".shima")  # of the striped file
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PRTE_ALLOW_RUN_AS_ROOT="1",
                       PRTE_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
                       PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe")

@@ -22,7 +22,7 @@ from two_hosts import TwoHosts, Unavailable
 
 PROGRAM, SHIMA, MPIEXEC, MPICC = (os.environ[name] for name in ("SHIMA_TEST_PROGRAMS", "SHIMA", "MPIEXEC", "MPICC"))
 HINTS = "shima_targets=a,b;striping_factor=2;striping_unit={unit}"
-SIZE_MIB = 8
+SIZE_MIB = 4
 SKIP = 77
 
 
@@ -74,7 +74,7 @@ def main():
             job = Job(hosts, nodes, environment)
             check_columns(job)
             for hint, seed in (("auto", 1000), ("io_node", 2000), ("two_phase", 3000)):
-                sums, served, _ = job.run(5, [PROGRAM, 12, seed], HINTS.format(unit=5000) + f";shima_collective={hint}")
+                sums, served, _ = job.run(5, [PROGRAM, 5, seed], HINTS.format(unit=5000) + f";shima_collective={hint}")
                 assert (sums["strategy_io_node"] > 0) == (hint != "two_phase"), (hint, sums)
                 assert all(one["written"] > 0 and one["read"] > 0 for one in served), served
     except Unavailable as reason:
