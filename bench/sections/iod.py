@@ -16,14 +16,15 @@ from lib.results import LOWER, Sample
 from lib.section import OPS, Job, Section, over_hosts, problem_of, rate
 
 RANKS, RAW_PORT = 8, 7100
-HINTS = "shima_targets=a,b;striping_factor=2;striping_unit=65536"
+# Half of each host's part of a row, so that half of its bytes belong to the node of the other host.
+HINTS = "shima_targets=a,b;striping_factor=2;striping_unit=32768"
 
 
 def start(context, subject, program, words):
     """The outcome of a job with half the ranks on each host, and the MiB on the wire. Shima's nodes keep their files."""
-    with two_hosts.TwoHosts() as hosts, IoNodes(words_directory(context)) as nodes:
+    with two_hosts.TwoHosts() as hosts, IoNodes(files_of(context)) as nodes:
         for host, name in enumerate("ab"):
-            target = words_directory(context) / name
+            target = files_of(context) / name
             target.mkdir(exist_ok=True)
             nodes.add(two_hosts.ADDRESSES[host], {name: target}, hosts.enter(host))
         command, job_environment = over_hosts(subject, program, words, nodes.environment() | {"SHIMA_HINTS": HINTS})
@@ -32,7 +33,7 @@ def start(context, subject, program, words):
         return outcome, hosts.bytes_on_wire() / 2**20
 
 
-def words_directory(context):
+def files_of(context):
     directory = context.directory / "iod"
     directory.mkdir(exist_ok=True)
     return directory
@@ -99,9 +100,9 @@ class IodColumns(Section):
         for op in OPS:
             outcome, wire_mib = start(context, subject, "columns", [
                 "--way", "COL", "--op", op, "--size-mib", size_mib, "--piece", self.piece_bytes, "--file",
-                words_directory(context) / "columns.dat", "--json"])
+                files_of(context) / "columns.dat", "--json"])
             samples += [rate(op, outcome, subject), Sample(wire_of(op), wire_mib, "MiB", LOWER)]
-        shutil.rmtree(words_directory(context))
+        shutil.rmtree(files_of(context))
         return samples
 
     def targets(self, results, context):
@@ -149,14 +150,14 @@ class IodIrregular(Section):
 
     def measure(self, context, subject):
         pieces = 250_000 if context.quick else 2_000_000
-        words = [words_directory(context) / "irregular.dat", "list", pieces]
+        words = [files_of(context) / "irregular.dat", "list", pieces]
         if subject.shima:
             outcome, _ = start(context, subject, "irregular", words)
         else:
             outcome = context.start(subject, RANKS, "irregular", words)
         record = outcome.records[0] if outcome.records else None
         problem = problem_of(outcome, record, subject, frozenset())
-        shutil.rmtree(words_directory(context))
+        shutil.rmtree(files_of(context))
         return [Sample(call, record[call] if record else None, "ns", LOWER, problem) for call in CALLS]
 
     def targets(self, results, context):

@@ -121,9 +121,9 @@ void MessageStream::skip(Outgoing& message, std::size_t len_bytes) {
 bool MessageStream::receive_some() {
   std::byte* to = reinterpret_cast<std::byte*>(&head_) + received_;
   std::size_t wanted = sizeof(Head) - received_;
-  if (arriving_) {
-    to = arriving_->bytes().data() + received_;
-    wanted = arriving_->bytes().size() - received_;
+  if (has_head_) {
+    to = arriving_.bytes().data() + received_;
+    wanted = arriving_.bytes().size() - received_;
   }
   const ssize_t moved = receive_into({to, wanted});
   if (would_block(moved)) return false;
@@ -132,12 +132,13 @@ bool MessageStream::receive_some() {
     return false;
   }
   received_ += static_cast<std::size_t>(moved);
-  if (!arriving_) {
+  if (!has_head_) {
     if (received_ < sizeof(Head)) return true;
     if (!begin_message()) return false;
     received_ = 0;
+    has_head_ = true;
   }
-  if (received_ == arriving_->bytes().size()) end_message();
+  if (received_ == arriving_.bytes().size()) end_message();
   return true;
 }
 
@@ -158,23 +159,22 @@ bool MessageStream::begin_message() {
     return false;
   }
   arrives_where_expected_ = expected != nullptr;
-  arriving_.emplace(expected != nullptr ? std::move(expected->buffer)
-                                        : MessageBuffer(head_.len_bytes));
-  arriving_->set_len_bytes(head_.len_bytes);
+  arriving_ = expected != nullptr ? std::move(expected->buffer) : MessageBuffer(head_.len_bytes);
+  arriving_.set_len_bytes(head_.len_bytes);
   return true;
 }
 
 void MessageStream::end_message() {
   LaneState& lane = lanes_[head_.lane];
   if (Expected* const expected = next_expected(lane); arrives_where_expected_) {
-    expected->buffer = *std::move(arriving_);
+    expected->buffer = std::move(arriving_);
     expected->has_arrived = true;
   } else if (expected == nullptr) {
-    lane.unexpected.push_back(*std::move(arriving_));
+    lane.unexpected.push_back(std::move(arriving_));
   } else {
-    fill(*expected, *arriving_);  // provided while the message was arriving
+    fill(*expected, arriving_);  // provided while the message was arriving
   }
-  arriving_.reset();
+  has_head_ = false;
   received_ = 0;
 }
 

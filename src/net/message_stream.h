@@ -99,7 +99,8 @@ class MessageStream {
   std::uint64_t sent_ = 0;
   Head head_;  // of the message that arrives
   std::size_t received_ = 0;
-  std::optional<MessageBuffer> arriving_;  // once its head is here
+  bool has_head_ = false;  // of the message that arrives; then:
+  MessageBuffer arriving_;
   bool arrives_where_expected_ = false;
 };
 
