@@ -14,6 +14,8 @@ namespace shima {
 namespace {
 
 constexpr std::uint64_t default_window_bytes = std::uint64_t{2} << 20;
+// A window of an I/O node is sent, received and written while it is in the processor's cache.
+constexpr std::uint64_t default_io_node_window_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t largest_window_bytes = std::uint64_t{1} << 30;  // one message each
 constexpr std::uint64_t pull_piece_bytes = 2048;  // smaller pieces are packed by their owners
 // If no agent waits for another's lock, only the cost of copying counts; packing saves the kernel's
@@ -56,7 +58,9 @@ Plan plan_for_io_nodes(Plan plan, const Digest& digest, const Terrain& terrain,
   plan.near = near_path(digest, terrain, tuning.path);
   plan.subgroup_members = tuning.subgroup_members;
   plan.requests = RequestsTo::all;
-  plan.window_bytes = std::min(plan.window_bytes, most_io_node_window_bytes);
+  plan.window_bytes = tuning.window_bytes == 0
+                          ? default_io_node_window_bytes
+                          : std::min(plan.window_bytes, most_io_node_window_bytes);
   plan.call_id = digest.call_id;
   return plan;
 }
