@@ -84,7 +84,11 @@ class JointFile final : public File {
   Result<std::uint64_t> move_all(Direction direction, const Result<Transfer>& transfer);
   Result<std::uint64_t> move_together(Direction direction, const Result<Transfer>& transfer,
                                       Counters& counters);
-  void note_moved(Counted kind, Direction direction, std::uint64_t bytes);
+  // Part of its callers: see own_access.cpp.
+  [[gnu::always_inline]] void note_moved(Counted kind, Direction direction, std::uint64_t bytes) {
+    count(kind, bytes);
+    shown_.moved(direction, bytes);
+  }
   void trace(const Traced& traced, Direction direction, const Transfer* transfer,
              const Counters& counters, const Result<std::uint64_t>& moved);
   // Writes what is pending on each member (pending_writes.h); collective.

@@ -98,8 +98,8 @@ class BoardFile {
 // are not shown.
 class Doing {
  public:
-  explicit Doing(CallCode code, BoardFile* file = nullptr) {
-    if (!board::is_first_thread()) return;
+  explicit Doing(CallCode code, BoardFile* file = nullptr, bool is_worth_it = true) {
+    if (!is_worth_it || !board::is_first_thread()) return;
     BoardPage& page = board::shown();
     const std::uint64_t before = page.doing.load(std::memory_order_relaxed);
     if ((before & 0xffffU) != 0) return;
