@@ -114,7 +114,7 @@ def check_job(directory):
 def record_to_the_end(job, directory):
     with subprocess.Popen([SHIMA, "top", str(job.pid), "--record", "r.jsonl", "--interval", "0.05"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as recorder:
-        eventually(lambda: os.path.exists("r.jsonl") and os.path.getsize("r.jsonl") > 1000, "a recording grows")
+        eventually(lambda: os.path.exists("r.jsonl") and pathlib.Path("r.jsonl").read_text().count("\n") > 4, "a recording grows")
         finish(job, directory)
         check(recorder.wait(60) == 0, "the recorder ends with the job")
     lines = pathlib.Path("r.jsonl").read_text().splitlines()
@@ -143,7 +143,9 @@ def check_kills(directory):
         with contextlib.suppress(ProcessLookupError):  # the launcher kills the others
             os.kill(pid, signal.SIGKILL)
     job.wait(60)
-    top(str(pids[0]), "--once", status=2)
+    # Processes that have been killed need a moment.
+    gone = [SHIMA, "top", str(pids[0]), "--once"]
+    eventually(lambda: subprocess.run(gone, capture_output=True, check=False).returncode == 2, "the killed job is not shown")
     left = [name for name in os.listdir("/dev/shm") + os.listdir("/tmp") if "shima-board" in name]
     check(not left, f"left behind: {left}")
 
