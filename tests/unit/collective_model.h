@@ -150,7 +150,8 @@ class CollectiveTest : public testing::Test {
     request.hints.cb_buffer_size = scenario.window_bytes;
     request.hints.shima_subgroup = scenario.subgroup_members;
     request.hints.shima_requests = scenario.requests;
-    auto file = File::open(std::move(channel), request);
+    const auto nothing_more = [](File&) { return Status{}; };
+    auto file = File::open(std::move(channel), request, nothing_more);
     EXPECT_TRUE(file.has_value());
     return *std::move(file);
   }

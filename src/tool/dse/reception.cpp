@@ -104,7 +104,8 @@ void Reception::examine(Stranger& stranger) {
   socklen_t len = sizeof peer;
   ::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &len);
   give_up_after(socket, handshake_timeout);
-  const Status proved = prove_to_client(socket, dse::key_of(place_), dse::spoken);
+  const Key key = dse::key_of(place_);
+  const auto proved = prove_to_client(socket, std::span(&key, 1), dse::spoken);
   if (proved) {
     const std::lock_guard hold(mutex_);
     proven_.push_back(std::move(stranger.socket));
