@@ -26,8 +26,11 @@ class IoNodes : public CollectiveTest {
     for (const char* name : {"a", "b"}) {
       const std::string target = (directory_ / name).string();
       std::filesystem::create_directory(target);
-      auto started = iod::Daemon::start(
-          {.listen = {"127.0.0.1", "0"}, .targets = {{name, target}}, .key_file = key});
+      iod::DaemonOptions options;
+      options.listen = {"127.0.0.1", "0"};
+      options.targets = {{name, target}};
+      options.key_file = key;
+      auto started = iod::Daemon::start(std::move(options));
       ASSERT_TRUE(started.has_value()) << describe(started.error());
       list += std::string(list.empty() ? "" : ":") + name +
               "=iod://127.0.0.1:" + (*started)->address().port + "/" + name;
