@@ -113,6 +113,7 @@ Status Conversation::hold() {
     fault_point(FaultPhase::iod_received);
     if (request.op() == Op::join) {
       SHIMA_TRY(take_part());
+      fault_point(FaultPhase::iod_executed);
       continue;
     }
     const auto value = execute(request);

@@ -9,16 +9,18 @@ show that a collective call costs as many requests for small pieces as for large
 crosses twice.
 """
 
+import contextlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
 SOURCE = pathlib.Path(os.environ["SHIMA_SOURCE_DIR"])
-sys.path.insert(0, str(SOURCE / "bench"))
-from lib.io_nodes import on_hosts
-from two_hosts import TwoHosts, Unavailable
+sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "tests")]
+import two_hosts
+from iod_lib import KEY, Node, make_key
 
 PROGRAM, SHIMA, MPIEXEC, MPICC = (os.environ[name] for name in ("SHIMA_TEST_PROGRAMS", "SHIMA", "MPIEXEC", "MPICC"))
 HINTS = "shima_targets=a,b;striping_factor=2;striping_unit={unit}"
@@ -26,16 +28,44 @@ SIZE_MIB = 4
 SKIP = 77
 
 
+def counts_of(node, enter):
+    """What its target has served."""
+    status = subprocess.run([*enter, SHIMA, "iod", "--status", f"{node.host}:{node.port}", "--key", str(KEY)], check=True, text=True,
+                            capture_output=True, timeout=60).stdout
+    found = re.search(r"^target .*: (\d+) bytes read, (\d+) bytes written, (\d+) requests, (\d+) collective calls", status,
+                      re.MULTILINE)
+    return dict(zip(("read", "written", "requests", "calls"), map(int, found.groups())))
+
+
+@contextlib.contextmanager
+def nodes_on(hosts):
+    """A node on each host, and the environment in which files are striped over both."""
+    make_key()
+    nodes = []
+    try:
+        for host, name in enumerate("ab"):
+            nodes.append(Node(name, host=two_hosts.ADDRESSES[host], before=hosts.enter(host)))
+        yield nodes, {"SHIMA_IOD_KEY": str(KEY), "SHIMA_TARGETS": ":".join(node.place() for node in nodes),
+                      "STORED_TARGETS": ":".join(f"{node.name}={node.directory}" for node in nodes)}
+    finally:
+        for node in nodes:
+            node.process.kill()
+            node.process.communicate()
+
+
 class Job:
     def __init__(self, hosts, nodes, environment):
         self.hosts, self.nodes, self.environment = hosts, nodes, environment
+
+    def counts(self):
+        return [counts_of(node, self.hosts.enter(0)) for node in self.nodes]
 
     def run(self, ranks, words, hints):
         """The counters of Shima, of the nodes, and the bytes on the cable."""
         stats = pathlib.Path("stats.json").absolute()
         stats.unlink(missing_ok=True)
         changes = self.environment | {"SHIMA_STATS": str(stats), "SHIMA_HINTS": hints}
-        before = [node.counts() for node in self.nodes]
+        before = self.counts()
         self.hosts.bytes_on_wire()
         job = self.hosts.run_mpi(MPIEXEC, ranks, ["env", *(f"{name}={value}" for name, value in changes.items()), SHIMA, "exec",
                                                   *map(str, words)], timeout=80)
@@ -43,7 +73,7 @@ class Job:
         if job.returncode != 0:
             sys.exit(f"{words}, {hints}: exit status {job.returncode}")
         served = [{name: new[name] - old[name] for name in new} for old, new in
-                  zip(before, [node.counts() for node in self.nodes])]
+                  zip(before, self.counts())]
         sums = {}
         for line in stats.read_text().splitlines():
             for name, value in json.loads(line)["counters"].items():
@@ -70,14 +100,14 @@ def check_columns(job):
 def main():
     subprocess.run([MPICC, "-std=c11", "-O1", "-o", "columns", SOURCE / "examples" / "columns.c"], check=True)
     try:
-        with TwoHosts() as hosts, on_hosts(hosts, pathlib.Path.cwd(), SHIMA) as (nodes, environment):
+        with two_hosts.TwoHosts() as hosts, nodes_on(hosts) as (nodes, environment):
             job = Job(hosts, nodes, environment)
             check_columns(job)
             for hint, seed in (("auto", 1000), ("io_node", 2000), ("two_phase", 3000)):
                 sums, served, _ = job.run(5, [PROGRAM, 5, seed], HINTS.format(unit=5000) + f";shima_collective={hint}")
                 assert (sums["strategy_io_node"] > 0) == (hint != "two_phase"), (hint, sums)
                 assert all(one["written"] > 0 and one["read"] > 0 for one in served), served
-    except Unavailable as reason:
+    except two_hosts.Unavailable as reason:
         print(f"skipped: {reason}")
         return SKIP
     return 0
