@@ -71,7 +71,8 @@ ROOMS_BELOW = {
     "tool/bench": ["tool/common"],
     "tool/common": ["base"],
     "tool/files": ["base", "layout", "store", "file", "tool/common"],
-    "iod": ["base", "net", "layout", "observe", "store", "group", "collective"],
+    "iod/path": ["base", "store"],
+    "iod": ["base", "net", "layout", "observe", "store", "group", "collective", "iod/path"],
     "tool/iod": ["base", "store", "iod", "tool/common"],
     "tool/launch": ["base", "audit", "pvas/shared", "pvas/launch", "net", "lapi/way", "tool/common"],
     "tool/dse": ["base", "net", "lapi/way", "dse", "tool/common"],
@@ -80,7 +81,7 @@ ROOMS_BELOW = {
     "tool/top": ["base", "observe", "tool/common"],
     "tool/trace": ["base", "observe", "collective/plan", "tool/common", "tool/top"],
     "tool/report": ["base", "tool/common", "tool/launch"],
-    "tool": ["base", "audit", "file", "pvas/shared", "pvas/launch", "dse", "tool"],
+    "tool": ["base", "audit", "store", "file", "pvas/shared", "pvas/launch", "dse", "tool"],
 }
 # tool tests whether io_uring works on this machine.
 OWNERS = {"mpi.h": ["mpiio", "delegate_mpi"], "liburing.h": ["store/subfile", "tool/report"], "CLI/CLI.hpp": ["tool"],

@@ -1,4 +1,4 @@
-"""I/O nodes for tests of the command: daemons on loopback, each with one target, that end with the test.
+"""I/O nodes for tests of the command: daemons on loopback, each with one target and one directory, that end with the test.
 
 lost_job() starts fault/iod_lost.c, whose four ranks use both nodes until a call fails.
 """
@@ -27,14 +27,17 @@ class Node:
     def __init__(self, name, port=0, environment=None, host="127.0.0.1", before=()):
         """`before`: the words that start the command on another host."""
         self.name, self.directory = name, pathlib.Path(f"target-{name}").absolute()
+        self.files = pathlib.Path(f"files-{name}").absolute()
         self.directory.mkdir(exist_ok=True)
+        self.files.mkdir(exist_ok=True)
         self.port, self.host, self.before = port, host, before
         self.start(environment)
 
     def start(self, environment=None):
         """At the port that it had before."""
         self.process = subprocess.Popen(
-            [*self.before, SHIMA, "iod", "--listen", f"{self.host}:{self.port}", "--target", f"{self.name}={self.directory}", "--key", KEY],
+            [*self.before, SHIMA, "iod", "--listen", f"{self.host}:{self.port}", "--target", f"{self.name}={self.directory}",
+             "--directory", f"files-{self.name}={self.files}", "--key", KEY],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(environment or {})))
         line = self.process.stdout.readline()
         if not line:
@@ -43,6 +46,10 @@ class Node:
 
     def place(self):
         return f"{self.name}=iod://{self.host}:{self.port}/{self.name}"
+
+    def path(self, name=""):
+        """Of a file in the node's directory, or of the directory."""
+        return f"iod://{self.host}:{self.port}/files-{self.name}" + (f"/{name}" if name else "")
 
     def status(self):
         return subprocess.run([SHIMA, "iod", "--status", f"{self.host}:{self.port}", "--key", KEY], check=True, text=True,

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "base/log.h"
+#include "store/target/paths.h"
 
 namespace shima {
 namespace {
@@ -17,6 +16,7 @@ constexpr std::array<std::string_view, 5> striping_keys{
     "striping_unit", "striping_factor", "start_iodevice", "shima_targets", "shima_regions"};
 
 constexpr std::string_view blanks = " \t\r";
+constexpr std::size_t largest_default_bytes = 65536;
 
 std::string_view trim(std::string_view text) {
   const std::size_t first = text.find_first_not_of(blanks);
@@ -64,10 +64,9 @@ std::string encode_directory_default(const Hints& hints) {
 Hints with_directory_default(Hints hints, const std::string& path) {
   const std::string name =
       (std::filesystem::path(path).parent_path() / directory_default_name).string();
-  std::ifstream file(name);
-  if (!file) return hints;
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto found = parse_directory_default(text);
+  const auto text = tree_at(name).read_text(name, largest_default_bytes);
+  if (!text) return hints;
+  const auto found = parse_directory_default(*text);
   if (!found) {
     log(LogLevel::warn, "{}: {}; ignored", name, found.error().what);
     return hints;

@@ -21,7 +21,7 @@
 #include "observe/stats.h"
 #include "observe/trace_log.h"
 #include "store/striped/master_store.h"
-#include "store/target/text_file.h"
+#include "store/target/paths.h"
 
 namespace shima {
 namespace {

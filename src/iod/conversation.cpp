@@ -42,6 +42,12 @@ bool needs_turn(Op op) {
     case Op::holds:
     case Op::lease_facts:
     case Op::end_lease:
+    case Op::open_path:
+    case Op::sync_path:
+    case Op::sync_directory:
+    case Op::lock_directory:
+    case Op::admit_writers:
+    case Op::unlock_directory:
       return false;
     default:
       return true;
@@ -55,8 +61,13 @@ std::size_t room_for(const Request& request) {
       return remote::bytes_in(request.runs);
     case Op::list:
     case Op::read_text:
+    case Op::list_paths:
+    case Op::read_master:
+    case Op::read_path:
     case Op::status:
       return remote::most_data_bytes;
+    case Op::real_path:
+      return remote::most_word_bytes;
     default:
       return std::max<std::size_t>(request.head.data_bytes, sizeof(remote::Facts));
   }

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/quiet_thread.h"
+#include "iod/path/beneath.h"
 #include "net/wire.h"
 #include "observe/board.h"
 
@@ -79,12 +80,17 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
 }
 
 KeyRing::Source Daemon::key_source() const {
-  return {options_.key_file, options_.keys_file, options_.targets, options_.memory_of_key_bytes};
+  return {options_.key_file, options_.keys_file, options_.targets, options_.directories,
+          options_.memory_of_key_bytes};
 }
 
 Status Daemon::check_targets() const {
   for (const auto& target : keys_.targets()) {
     const TargetPlace& place = target->place;
+    if (target->is_directory) {
+      SHIMA_TRY(Beneath::open(place.directory));
+      continue;
+    }
     // The first client that creates a file makes a target of the directory.
     const auto opened = Target::open_at(place, Target::Purpose::use);
     const std::string marker = place.directory + "/" + target_marker;

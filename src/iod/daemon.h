@@ -30,8 +30,9 @@ namespace shima::iod {
 struct DaemonOptions {
   remote::Node listen;  // port 0: any
   std::vector<TargetPlace> targets;
-  std::string key_file;   // the daemon's own key; or empty
-  std::string keys_file;  // the keys of users; or empty
+  std::vector<TargetPlace> directories;  // served by path; their names differ from the targets'
+  std::string key_file;                  // the daemon's own key; or empty
+  std::string keys_file;                 // the keys of users; or empty
   std::size_t most_clients = 4096;
   std::size_t most_clients_of_key = 2048;
   std::size_t most_strangers = 64;
@@ -44,7 +45,7 @@ struct DaemonOptions {
 
 class Daemon {
  public:
-  // Fails if a target's directory does not exist or is another target.
+  // Fails if a directory does not exist, or that of a target is another target.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(DaemonOptions options);
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -53,8 +54,8 @@ class Daemon {
 
   // Where it listens.
   [[nodiscard]] const remote::Node& address() const { return options_.listen; }
-  // For people: one line for itself, and for each target, key and client process. All of them, or
-  // what concerns the user of a key.
+  // For people: one line for itself, and for each target, directory, key and client process. All of
+  // them, or what concerns the user of a key.
   [[nodiscard]] std::string status(const KeyHolder* only = nullptr);
   // Reads the keys again. Connections whose key or user has gone are ended. After an error nothing
   // has changed.

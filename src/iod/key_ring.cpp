@@ -55,22 +55,26 @@ std::string own_user_name() {
   return found != nullptr ? found->pw_name : std::to_string(::geteuid());
 }
 
-std::shared_ptr<ServedTarget> made_for(const TargetPlace& place) {
+std::shared_ptr<ServedTarget> made_for(const TargetPlace& place, bool is_directory) {
   auto target = std::make_shared<ServedTarget>();
   target->place = place;
+  target->is_directory = is_directory;
   target->shown = BoardFile(place.name);
   return target;
 }
 
-Result<std::vector<TargetPlace>> places_among(const std::vector<TargetPlace>& all,
-                                              const std::string& names) {
-  std::vector<TargetPlace> chosen;
+// What `source` offers under these names.
+Result<KeyRing::Source> named(const KeyRing::Source& source, const std::string& names) {
+  KeyRing::Source chosen;
   std::istringstream words(names);
   for (std::string name; std::getline(words, name, ',');) {
-    const auto found = std::ranges::find(all, name, &TargetPlace::name);
-    if (found == all.end())
-      return fail(Code::bad_argument, fmt::format("target {} is not served", name));
-    chosen.push_back(*found);
+    const auto choose = [&](const auto& all, auto& into) {
+      const auto found = std::ranges::find(all, name, &TargetPlace::name);
+      if (found != all.end()) into.push_back(*found);
+      return found != all.end();
+    };
+    if (!choose(source.targets, chosen.targets) && !choose(source.directories, chosen.directories))
+      return fail(Code::bad_argument, fmt::format("target or directory {} is not served", name));
   }
   return chosen;
 }
@@ -81,7 +85,7 @@ Result<KeyRing> KeyRing::read(const Source& source, const KeyRing& former) {
   KeyRing ring;
   if (!source.key_file.empty()) {
     SHIMA_TRY_ASSIGN(Key key, read_key(source.key_file));
-    auto targets = ring.served_to(own_user_name(), source.targets, former);
+    auto targets = ring.served_to(own_user_name(), source, former);
     SHIMA_TRY(ring.add("", std::move(key), {}, std::move(targets), source, former));
   }
   if (!source.keys_file.empty()) SHIMA_TRY(ring.read_users(source, former));
@@ -104,7 +108,7 @@ Status KeyRing::read_users(const Source& source, const KeyRing& former) {
     std::string more;
     if (!(words >> user)) continue;
     if (!(words >> key_file) || (words >> names && words >> more))
-      return bad_line(source.keys_file, number, "write USER KEY-FILE [TARGET,TARGET...]");
+      return bad_line(source.keys_file, number, "write USER KEY-FILE [NAME,NAME...]");
     auto identity = find_identity(user);
     if (!identity) return bad_line(source.keys_file, number, identity.error().what);
     if (::geteuid() != 0 && identity->user != ::geteuid())
@@ -113,10 +117,10 @@ Status KeyRing::read_users(const Source& source, const KeyRing& former) {
     const auto path = std::filesystem::path(source.keys_file).parent_path() / key_file;
     auto key = read_key(path.string(), std::array{uid_t{0}, ::geteuid(), identity->user});
     if (!key) return bad_line(source.keys_file, number, key.error().what);
-    auto places = names.empty() ? source.targets : places_among(source.targets, names);
-    if (!places) return bad_line(source.keys_file, number, places.error().what);
+    const auto offered = names.empty() ? source : named(source, names);
+    if (!offered) return bad_line(source.keys_file, number, offered.error().what);
     const bool is_own = identity->user == ::geteuid();
-    auto targets = served_to(user, *places, former);
+    auto targets = served_to(user, *offered, former);
     const Status added =
         add(user, *std::move(key), is_own ? std::nullopt : std::optional(*std::move(identity)),
             std::move(targets), source, former);
@@ -148,20 +152,29 @@ Status KeyRing::add(std::string user, Key key, std::optional<Identity> identity,
   return {};
 }
 
-ServedTargets KeyRing::served_to(const std::string& user, std::span<const TargetPlace> places,
+ServedTargets KeyRing::served_to(const std::string& user, const Source& offered,
                                  const KeyRing& former) {
-  ServedTargets served;
-  for (const TargetPlace& place : places) {
-    const TargetPlace own{place.name, directory_for(user, place.directory)};
-    const auto is_it = [&](const auto& target) { return target->place == own; };
-    auto known = std::ranges::find_if(targets_, is_it);
-    if (known == targets_.end()) {
-      const auto old = std::ranges::find_if(former.targets_, is_it);
-      known = targets_.insert(targets_.end(), old != former.targets_.end() ? *old : made_for(own));
-    }
-    served.push_back(*known);
-  }
-  return served;
+  ServedTargets all;
+  const auto add_all = [&](const std::vector<TargetPlace>& places, bool is_directory) {
+    for (const TargetPlace& place : places)
+      all.push_back(
+          served({place.name, directory_for(user, place.directory)}, is_directory, former));
+  };
+  add_all(offered.targets, false);
+  add_all(offered.directories, true);
+  return all;
+}
+
+std::shared_ptr<ServedTarget> KeyRing::served(const TargetPlace& place, bool is_directory,
+                                              const KeyRing& former) {
+  const auto is_it = [&](const auto& target) {
+    return target->place == place && target->is_directory == is_directory;
+  };
+  const auto known = std::ranges::find_if(targets_, is_it);
+  if (known != targets_.end()) return *known;
+  const auto old = std::ranges::find_if(former.targets_, is_it);
+  targets_.push_back(old != former.targets_.end() ? *old : made_for(place, is_directory));
+  return targets_.back();
 }
 
 }  // namespace shima::iod

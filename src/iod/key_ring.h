@@ -1,9 +1,9 @@
 // The keys that a daemon accepts, and what the holder of each may do.
 //
 // The daemon's own key gives access as the daemon's user. A file of keys has a line for each user,
-// "USER KEY-FILE [TARGET,TARGET...]": requests with such a key are executed as that user, on those
-// targets (all of them, if none is named). "%u" in the directory of a target stands for the user's
-// name, so that each user may have a directory of their own.
+// "USER KEY-FILE [NAME,NAME...]": requests with such a key are executed as that user, on the
+// targets and directories of those names (all of them, if none is named). "%u" in the path of a
+// target or directory stands for the user's name, so that each user may have one of their own.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,8 @@ class KeyRing {
     std::string key_file;   // the daemon's own key; empty: none
     std::string keys_file;  // keys of users; empty: none
     std::vector<TargetPlace> targets;
-    std::size_t memory_bytes = 0;  // of each holder
+    std::vector<TargetPlace> directories;  // served by path; their names differ from the targets'
+    std::size_t memory_bytes = 0;          // of each holder
   };
   // Holders and targets of `former` that have not changed stay the same objects. Users other than
   // the daemon's own need a daemon of root.
@@ -58,8 +59,10 @@ class KeyRing {
   [[nodiscard]] Status read_users(const Source& source, const KeyRing& former);
   [[nodiscard]] Status add(std::string user, Key key, std::optional<Identity> identity,
                            ServedTargets targets, const Source& source, const KeyRing& former);
-  [[nodiscard]] ServedTargets served_to(const std::string& user,
-                                        std::span<const TargetPlace> places, const KeyRing& former);
+  [[nodiscard]] ServedTargets served_to(const std::string& user, const Source& offered,
+                                        const KeyRing& former);
+  [[nodiscard]] std::shared_ptr<ServedTarget> served(const TargetPlace& place, bool is_directory,
+                                                     const KeyRing& former);
 
   std::vector<Key> keys_;
   std::vector<std::shared_ptr<KeyHolder>> holders_;

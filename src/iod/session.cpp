@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <string_view>
 
 #include "base/fault_point.h"
+#include "iod/path/told_facts.h"
 #include "layout/master_file.h"
 #include "store/striped/parts.h"
 #include "store/target/text_file.h"
@@ -24,6 +24,8 @@ using remote::Run;
 
 // With fewer runs, a ring costs more than it saves.
 constexpr std::size_t runs_for_ring = 16;
+// Each is an open directory.
+constexpr std::size_t most_attached = 64;
 
 std::unexpected<Error> refuse(std::string what) {
   return fail(Code::access_denied, std::move(what), EACCES);
@@ -40,25 +42,6 @@ bool may_use(Op op, std::string_view name) {
   if (is_part_name(name)) return name.find('/') == std::string_view::npos;
   const bool of_drafts = op == Op::remove || op == Op::is_being_written || op == Op::examine;
   return of_drafts && is_draft_of_part(name) && name.find('/') == std::string_view::npos;
-}
-
-// A number of this kernel, so that files of two machines do not have the same device.
-std::uint64_t machine_number() {
-  static const std::uint64_t number = [] {
-    std::ifstream file("/proc/sys/kernel/random/boot_id");
-    std::string text;
-    file >> text;
-    std::uint64_t sum = 0xcbf29ce484222325U;
-    for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-    return sum;
-  }();
-  return number;
-}
-
-Facts told(const struct stat& facts) {
-  Facts made = remote::facts_of(facts);
-  made.device = (made.device * 0x9e3779b97f4a7c15U) ^ machine_number();
-  return made;
 }
 
 void put(Buffer& data, const void* bytes, std::size_t len_bytes) {
@@ -102,7 +85,13 @@ Result<std::int64_t> Session::execute(const Request& request, Buffer& data) {
 
 Result<std::int64_t> Session::dispatch(const Request& request, Buffer& data) {
   const Op op = request.op();
-  if (op >= Op::attach && op <= Op::lease) return execute_on_target(request, data);
+  if (op == Op::unlock_directory) {
+    tree_.end_lock();
+    return 0;
+  }
+  if (TreeSession::serves(op)) return execute_on_tree(request, data);
+  if ((op >= Op::attach && op <= Op::lease) || op == Op::link_part)
+    return execute_on_target(request, data);
   if (op >= Op::write && op <= Op::close) return execute_on_file(request, data);
   if (op >= Op::holds && op <= Op::end_lease) return execute_on_lease(request, data);
   return fail(Code::unsupported_operation, "this request", ENOSYS);
@@ -110,38 +99,88 @@ Result<std::int64_t> Session::dispatch(const Request& request, Buffer& data) {
 
 // --- targets ------------------------------------------------------------------------------------
 
+// `wanted`: the name of a target; or that of a directory, a slash, and a path in it: the target
+// beside the files there.
+Result<ServedTarget*> Session::find(std::string_view wanted, bool is_directory) const {
+  const std::string_view name = wanted.substr(0, wanted.find('/'));
+  const auto found = std::ranges::find_if(served_, [&](const auto& target) {
+    return target->place.name == name && target->is_directory == is_directory;
+  });
+  if (found != served_.end()) return found->get();
+  return fail(Code::bad_file,
+              fmt::format("{} {} is not among those served", is_directory ? "directory" : "target",
+                          is_target_name(name) ? name : "asked for"),
+              0);
+}
+
 Result<std::int64_t> Session::execute_on_target(const Request& request, Buffer& data) {
-  if (request.words.size() != 2) return fail(Code::bad_argument, "a request's words", EINVAL);
+  const bool is_link = request.op() == Op::link_part;
+  if (request.words.size() != (is_link ? 3U : 2U))
+    return fail(Code::bad_argument, "a request's words", EINVAL);
   const std::string& wanted = request.words[0];
-  const auto found = std::ranges::find_if(
-      served_, [&](const auto& target) { return target->place.name == wanted; });
-  if (found == served_.end())
-    return fail(Code::bad_file,
-                fmt::format("target {} is not among those served",
-                            is_target_name(wanted) ? wanted : std::string("asked for")),
-                0);
-  ServedTarget& target = **found;
-  ++target.traffic.requests;
-  if (request.op() == Op::attach) return attach(target, request.head.first != 0);
-  SHIMA_TRY_ASSIGN(TargetFiles* const files, files_of(target));
+  const bool is_beside = wanted.find('/') != std::string::npos;
+  SHIMA_TRY_ASSIGN(ServedTarget* const target, find(wanted, is_beside));
+  ++target->traffic.requests;
+  if (request.op() == Op::attach) return attach(wanted, *target, request.head.first != 0);
+  SHIMA_TRY_ASSIGN(TargetFiles* const files, files_of(wanted, *target));
   const bool names_file = request.op() != Op::list && request.op() != Op::sync_names;
   if (names_file && !may_use(request.op(), request.words[1]))
     return refuse("a name that is no part's, in target " + wanted);
-  if (request.op() == Op::open) return open(request, target, *files, data);
-  return execute_by_name(request, *files, data);
-}
-
-// The directory is opened again: its disk may have been mounted or replaced since.
-Result<std::int64_t> Session::attach(ServedTarget& target, bool makes_target) {
-  const auto purpose = makes_target ? Target::Purpose::create : Target::Purpose::use;
-  SHIMA_TRY_ASSIGN(Target opened, Target::open_at(target.place, purpose));
-  targets_.insert_or_assign(target.place.name, std::move(opened));
+  if (request.op() == Op::open) return open(request, *target, *files, data);
+  if (!is_link) return execute_by_name(request, *files, data);
+  const std::string& goal = request.words[2];
+  SHIMA_TRY_ASSIGN(ServedTarget* const other, find(goal, goal.find('/') != std::string::npos));
+  SHIMA_TRY_ASSIGN(TargetFiles* const there, files_of(goal, *other));
+  SHIMA_TRY(files->link_into(*there, request.words[1]));
   return 0;
 }
 
-Result<TargetFiles*> Session::files_of(ServedTarget& target) {
-  if (!targets_.contains(target.place.name)) SHIMA_TRY(attach(target, false));
-  return &targets_.at(target.place.name).files();
+// The directory is opened again: its disk may have been mounted or replaced since.
+Result<std::int64_t> Session::attach(const std::string& wanted, ServedTarget& target,
+                                     bool makes_target) {
+  std::shared_ptr<TargetFiles> files;
+  if (target.is_directory) {
+    const auto how = makes_target ? FileTree::BesideFiles::create : FileTree::BesideFiles::use;
+    const std::string below = wanted.substr(std::min(wanted.find('/') + 1, wanted.size()));
+    SHIMA_TRY_ASSIGN(files, TreeSession::files_beside(target.place.directory, below, how));
+  } else {
+    const auto purpose = makes_target ? Target::Purpose::create : Target::Purpose::use;
+    SHIMA_TRY_ASSIGN(const Target opened, Target::open_at(target.place, purpose));
+    files = opened.shared_files();
+  }
+  if (targets_.size() >= most_attached) targets_.clear();
+  targets_.insert_or_assign(wanted, std::move(files));
+  return 0;
+}
+
+Result<TargetFiles*> Session::files_of(const std::string& wanted, ServedTarget& target) {
+  if (!targets_.contains(wanted)) SHIMA_TRY(attach(wanted, target, false));
+  return targets_.at(wanted).get();
+}
+
+// --- directories --------------------------------------------------------------------------------
+
+Result<std::int64_t> Session::execute_on_tree(const Request& request, Buffer& data) {
+  if (request.words.empty()) return fail(Code::bad_argument, "a request's words", EINVAL);
+  SHIMA_TRY_ASSIGN(ServedTarget* const served, find(request.words[0], true));
+  ++served->traffic.requests;
+  if (request.op() != Op::open_path) return tree_.execute(request, served->place.directory, data);
+  if (file_ || common_file_)
+    return fail(Code::bad_handle, "a file is open over this connection", EBUSY);
+  Facts facts;
+  SHIMA_TRY_ASSIGN(auto opened, TreeSession::open(request, served->place.directory, facts));
+  return keep_open(std::move(opened), *served, request.head.first, facts, data);
+}
+
+std::int64_t Session::keep_open(std::unique_ptr<Subfile> file, ServedTarget& target,
+                                std::int64_t opening, const Facts& facts, Buffer& data) {
+  file_ = std::move(file);
+  opening_ = opening;
+  file_target_ = &target;
+  file_facts_ = facts;
+  ++target.open_files;
+  put(data, &file_facts_, sizeof file_facts_);
+  return 0;
 }
 
 // The names after the last one known, as many as fit into a message.
@@ -230,13 +269,7 @@ Result<std::int64_t> Session::open(const Request& request, ServedTarget& target,
   SHIMA_TRY_ASSIGN(const FileIdentity identity, opened->identity());
   if (identity != FileIdentity{facts.st_dev, facts.st_ino})
     return fail(Code::file_in_use, request.words[1] + " was replaced while it was being opened");
-  file_ = std::move(opened);
-  opening_ = request.head.first;
-  file_target_ = &target;
-  file_facts_ = told(facts);
-  ++target.open_files;
-  put(data, &file_facts_, sizeof file_facts_);
-  return 0;
+  return keep_open(std::move(opened), target, request.head.first, told(facts), data);
 }
 
 // --- the open file ------------------------------------------------------------------------------

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "iod/buffer.h"
 #include "iod/call_table.h"
+#include "iod/tree_session.h"
 #include "observe/board.h"
 #include "store/remote/message.h"
 #include "store/target/target.h"
@@ -32,6 +33,7 @@ struct Traffic {
 
 struct ServedTarget {
   TargetPlace place;
+  bool is_directory = false;  // of master files and other files, served by path
   Traffic traffic;
   std::atomic<std::size_t> open_files = 0;
   BoardFile shown;
@@ -62,8 +64,13 @@ class Session {
                                           Buffer& data);
   [[nodiscard]] Result<std::int64_t> execute_on_file(const remote::Request& request, Buffer& data);
   [[nodiscard]] Result<std::int64_t> execute_on_lease(const remote::Request& request, Buffer& data);
-  [[nodiscard]] Result<std::int64_t> attach(ServedTarget& target, bool makes_target);
-  [[nodiscard]] Result<TargetFiles*> files_of(ServedTarget& target);
+  [[nodiscard]] Result<std::int64_t> execute_on_tree(const remote::Request& request, Buffer& data);
+  [[nodiscard]] Result<ServedTarget*> find(std::string_view wanted, bool is_directory) const;
+  [[nodiscard]] Result<std::int64_t> attach(const std::string& wanted, ServedTarget& target,
+                                            bool makes_target);
+  [[nodiscard]] Result<TargetFiles*> files_of(const std::string& wanted, ServedTarget& target);
+  std::int64_t keep_open(std::unique_ptr<Subfile> file, ServedTarget& target, std::int64_t opening,
+                         const remote::Facts& facts, Buffer& data);
   [[nodiscard]] Result<std::int64_t> open(const remote::Request& request, ServedTarget& target,
                                           TargetFiles& files, Buffer& data);
   [[nodiscard]] Result<std::int64_t> read(const remote::Request& request, Buffer& data);
@@ -74,7 +81,8 @@ class Session {
 
   const ServedTargets& served_;
   Traffic& own_;
-  std::map<std::string, Target> targets_;
+  std::map<std::string, std::shared_ptr<TargetFiles>> targets_;  // by the request's word
+  TreeSession tree_;
   std::unique_ptr<Subfile> file_;
   std::int64_t opening_ = 0;                // how it was opened (remote::Opening)
   std::optional<LogicalFile> common_file_;  // instead of it, once it serves collective calls

@@ -52,7 +52,8 @@ std::string Daemon::status(const KeyHolder* only) {
       options_.listen.name(), ::getpid(), up.count(), clients_.size(), load.under_way,
       load.waiting);
   for (const auto& target : only != nullptr ? only->targets : keys_.targets())
-    text += fmt::format("target {} at {}: {}, {} open files\n", target->place.name,
+    text += fmt::format("{} {} at {}: {}, {} open files\n",
+                        target->is_directory ? "directory" : "target", target->place.name,
                         target->place.directory, traffic_text(target->traffic),
                         target->open_files.load());
   for (const auto& holder : keys_.holders())

@@ -14,6 +14,7 @@ namespace {
 constexpr int format_version = 1;
 constexpr std::size_t longest_name = 64;
 constexpr std::size_t longest_path = 4096;
+constexpr std::string_view on_node = "iod://";  // begins the path of a file on an I/O node
 
 constexpr std::string_view explanation =
     "# The bytes of this file lie on the targets named below. Read and write it through Shima\n"
@@ -252,7 +253,8 @@ std::optional<std::string> decode_path(std::string_view word) {
     if (byte == 0) return {};
     path += static_cast<char>(byte);
   }
-  if (!path.starts_with('/') || path.size() > longest_path) return {};
+  const bool is_absolute = path.starts_with('/') || path.starts_with(on_node);
+  if (!is_absolute || path.size() > longest_path) return {};
   return path;
 }
 

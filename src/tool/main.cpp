@@ -73,6 +73,12 @@ void add_process_options(CLI::App& command, ProcessOptions& options) {
                   "Stripe the files that the program creates: unit=1M,targets=4,order=a+b")
       ->type_name("STRIPE");
   command
+      .add_option("--map", options.paths,
+                  "The files that the program sees below DIRECTORY are on an I/O node, at "
+                  "iod://HOST:PORT/NAME; may be repeated")
+      ->type_name("DIRECTORY=PLACE")
+      ->allow_extra_args(false);
+  command
       .add_option("--log", options.log_level, "Log level: off, error, warn, info, debug or trace")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug", "trace"}));
@@ -163,6 +169,11 @@ CLI::App* add_iod(CLI::App& app, IodOptions& options) {
   command
       .add_option("--target", options.targets,
                   "A target to serve, and its directory here; may be repeated")
+      ->type_name("NAME=DIR")
+      ->allow_extra_args(false);
+  command
+      .add_option("--directory", options.directories,
+                  "A directory to serve with the files in it, by path; may be repeated")
       ->type_name("NAME=DIR")
       ->allow_extra_args(false);
   command

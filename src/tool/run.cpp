@@ -17,6 +17,7 @@
 #include "base/launcher.h"
 #include "base/log.h"
 #include "file/striping.h"
+#include "store/target/paths.h"
 #include "tool/common/print_failure.h"
 #include "tool/files/stripe_options.h"
 #include "tool/launch/builds.h"
@@ -65,6 +66,17 @@ void have_pnetcdf_use_mpiio() {
       variable);
 }
 
+// Before those in the environment: of two for one directory, the first counts.
+Outcome<void> export_paths(const std::vector<std::string>& paths) {
+  std::string all;
+  for (const std::string& path : paths) all += path + ":";
+  if (all.empty()) return {};
+  setenv("SHIMA_PATHS", (all + environment_value("SHIMA_PATHS")).c_str(), 1);
+  const auto checked = path_meant_by("/");
+  if (!checked) return refuse("--map", checked.error().what, "correct it");
+  return {};
+}
+
 // Hints and log level are passed in the environment. Hints of the command line are appended to
 // those in the environment and so override them.
 Outcome<void> export_settings(const ProcessOptions& options) {
@@ -78,6 +90,7 @@ Outcome<void> export_settings(const ProcessOptions& options) {
   }
   if (!options.hints.empty() || !stripe->empty()) setenv("SHIMA_HINTS", hints.c_str(), 1);
   if (!options.log_level.empty()) setenv("SHIMA_LOG", options.log_level.c_str(), 1);
+  if (auto status = export_paths(options.paths); !status) return status;
   have_pnetcdf_use_mpiio();
   return {};
 }

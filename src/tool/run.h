@@ -14,6 +14,7 @@ struct ProcessOptions {
   std::string mpi;                 // a build's name or a libmpi's path; empty: detect it
   std::vector<std::string> hints;  // key=value
   std::string stripe;              // see stripe_options.h
+  std::vector<std::string> paths;  // directory=place, see SHIMA_PATHS
   std::string log_level;
   bool one_space = false;
   bool whole_job = false;  // all ranks of the job are started in this way

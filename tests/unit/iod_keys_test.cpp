@@ -109,6 +109,7 @@ class IodKeys : public IodWorld {
       ASSERT_EQ(::chown(path(std::string("own-") + user).c_str(), id_of(user), 0), 0);
     }
     std::filesystem::create_directories(path("shared"));
+    std::filesystem::create_directories(path("roots"));
     ::chmod(path("shared").c_str(), 01777);
   }
   static uid_t id_of(const char* user) { return ::getpwnam(user)->pw_uid; }
@@ -122,6 +123,7 @@ class IodKeys : public IodWorld {
     iod::DaemonOptions wanted;
     wanted.listen = {"127.0.0.1", "0"};
     wanted.targets = {{"s", path("shared")}, {"o", path("own-%u")}};
+    wanted.directories = {{"f", path("own-%u")}, {"r", path("roots")}};
     wanted.keys_file = path("keys");
     return iod::Daemon::start(wanted);
   }
@@ -183,6 +185,30 @@ TEST_F(IodKeys, ActsAsTheUserOfTheKey) {
   EXPECT_EQ(owner_of("keys"), 0U);
 }
 
+TEST_F(IodKeys, ServesDirectoriesAsTheUserOfTheKey) {
+  auto node = start_with_keys("nobody nobody.key\ndaemon daemon.key s,f\n");
+  ASSERT_TRUE(node.has_value()) << describe(node.error());
+  auto nobody = connect(**node, "nobody");
+  auto daemon = connect(**node, "daemon");
+  ASSERT_TRUE(nobody && daemon);
+  require(status_of(nobody->call(asking(Op::make_directory, "f", "made", 0700))));
+  struct stat facts{};
+  ASSERT_EQ(::stat(path("own-nobody/made").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_uid, id_of("nobody"));
+  // The daemon runs as root, which may write everywhere.
+  require(status_of(nobody->call(asking(Op::check_writable, "f", "made"))));
+  for (const Op op : {Op::check_writable, Op::make_directory}) {
+    const auto refused = nobody->call(asking(op, "r", op == Op::check_writable ? "" : "made"));
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::access_denied) << describe(refused.error());
+  }
+  require(status_of(nobody->call(asking(Op::lock_directory, "f", "made/file"))));
+  EXPECT_FALSE(daemon->call(asking(Op::examine_path, "f", "made")).has_value());
+  const auto not_ours = daemon->call(asking(Op::check_writable, "r", {}));
+  ASSERT_FALSE(not_ours.has_value());
+  EXPECT_EQ(not_ours.error().code, Code::bad_file) << describe(not_ours.error());
+}
+
 TEST_F(IodKeys, ShowsAndServesWhatTheKeyIsFor) {
   auto node = start_with_keys("nobody nobody.key s\ndaemon daemon.key\n");
   ASSERT_TRUE(node.has_value()) << describe(node.error());
@@ -225,7 +251,7 @@ TEST_F(IodKeys, RefusesBadFilesOfKeys) {
   EXPECT_PRED2(has, refusal_of("nobody\n"), "line 1: write USER KEY-FILE");
   EXPECT_PRED2(has, refusal_of("# none\n"), "has no key");
   EXPECT_PRED2(has, refusal_of("\nnot-a-user nobody.key\n"), "line 2: there is no user not-a-user");
-  EXPECT_PRED2(has, refusal_of("nobody nobody.key x\n"), "target x is not served");
+  EXPECT_PRED2(has, refusal_of("nobody nobody.key x\n"), "target or directory x is not served");
   EXPECT_PRED2(has, refusal_of("nobody none.key\n"), "none.key");
   EXPECT_PRED2(has, refusal_of("nobody nobody.key\ndaemon nobody.key\n"), "two keys are the same");
   ASSERT_EQ(::chown(path("nobody.key").c_str(), id_of("daemon"), 0), 0);

@@ -8,6 +8,7 @@
 #include "observe/board.h"
 #include "observe/trace_log.h"
 #include "store/striped/master_store.h"
+#include "store/target/paths.h"
 
 namespace shima::capi {
 namespace {
@@ -39,7 +40,8 @@ Result<AccessMode> mode_of(int flags) {
 Result<OpenRequest> request_of(const Opening& opening) {
   if (opening.path == nullptr || *opening.path == '\0')
     return fail(Code::bad_file_name, "opening a file: the name is NULL or empty");
-  OpenRequest request{.path = opening.path, .mode = {}, .hints = {}};
+  OpenRequest request;
+  SHIMA_TRY_ASSIGN(request.path, path_meant_by(opening.path));
   SHIMA_TRY_ASSIGN(request.mode, mode_of(opening.flags));
   Hints base;
   if (opening.striping != nullptr) {
@@ -154,6 +156,7 @@ int pff_remove(const char* path) noexcept {
   return guarded([&]() -> shima::Status {
     if (path == nullptr || *path == '\0')
       return shima::fail(shima::Code::bad_file_name, "removing a file: the name is NULL or empty");
-    return shima::remove_file(path);
+    SHIMA_TRY_ASSIGN(const std::string meant, shima::path_meant_by(path));
+    return shima::remove_file(meant);
   });
 }

@@ -13,7 +13,7 @@
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
 #include "store/target/directory_lock.h"
-#include "store/target/text_file.h"
+#include "store/target/paths.h"
 
 namespace shima::fuse {
 namespace {

@@ -13,6 +13,7 @@
 #include "mpiio/file/access_mode.h"
 #include "mpiio/file/info.h"
 #include "store/striped/master_store.h"
+#include "store/target/paths.h"
 
 namespace shima {
 namespace {
@@ -32,7 +33,7 @@ std::string_view without_prefix(std::string_view name) {
 Result<std::string> path_of(const char* filename) {
   const std::string_view path = filename == nullptr ? std::string_view{} : without_prefix(filename);
   if (path.empty()) return fail(Code::bad_file_name, "the file name is empty");
-  return std::string(path);
+  return path_meant_by(std::string(path));
 }
 
 Result<OpenRequest> request_of(const char* filename, int amode, MPI_Info info) {

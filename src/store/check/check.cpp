@@ -1,9 +1,11 @@
 #include "store/check/check.h"
 
 #include <filesystem>
+#include <vector>
 
 #include "store/check/check_parts.h"
 #include "store/target/own_directory.h"
+#include "store/target/paths.h"
 #include "store/target/text_file.h"
 
 namespace shima {
@@ -12,40 +14,38 @@ namespace {
 namespace fs = std::filesystem;
 
 // Every file below the directory. Links are not followed: the target of a link has its own name.
-void walk(CheckState& state, const std::string& directory) {
-  state.directories.insert(directory);
-  std::error_code error;
-  fs::recursive_directory_iterator at(directory, fs::directory_options::skip_permission_denied,
-                                      error);
-  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-    std::error_code ignored;
-    const fs::path& path = at->path();
-    if (at->is_directory(ignored) && !at->is_symlink(ignored)) {
-      if (path.filename() == own_directory_name) {
-        at.disable_recursion_pending();
-      } else {
-        state.directories.insert(path.string());
-      }
-    } else if (at->symlink_status(ignored).type() == fs::file_type::regular) {
-      if (state.request->progress) state.request->progress(path.string());
-      check_file(state, path.string());
+// Directories that may not be read are skipped.
+void walk(CheckState& state, const std::string& top) {
+  std::vector<std::string> pending{top};
+  while (!pending.empty()) {
+    const std::string directory = std::move(pending.back());
+    pending.pop_back();
+    state.directories.insert(directory);
+    const auto entries = tree_at(directory).entries(directory);
+    if (!entries && (directory == top || entries.error().code != Code::access_denied))
+      state.add(Problem::unreadable, directory, describe(entries.error()), "examine it by hand");
+    if (!entries) continue;
+    for (const FileTree::Entry& entry : *entries) {
+      const std::string path = (fs::path(directory) / entry.name).string();
+      if (S_ISDIR(entry.facts.st_mode) && entry.name != own_directory_name) pending.push_back(path);
+      if (!S_ISREG(entry.facts.st_mode)) continue;
+      if (state.request->progress) state.request->progress(path);
+      check_file(state, path);
     }
   }
-  if (error) state.add(Problem::unreadable, directory, error.message(), "examine it by hand");
 }
 
 // One file and its leftover drafts.
 void check_one(CheckState& state, const std::string& path, bool there) {
   if (state.request->progress) state.request->progress(path);
   if (there) check_file(state, path);
-  const fs::path directory = fs::path(path).parent_path();
-  state.directories.insert(directory.string());
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
-    if (is_draft_of(name, fs::path(path).filename().string()))
-      check_file(state, entry.path().string());
-  }
+  const std::string directory = directory_of_path(path);
+  state.directories.insert(directory);
+  const auto entries = tree_at(directory).entries(directory);
+  if (!entries) return;
+  for (const FileTree::Entry& entry : *entries)
+    if (is_draft_of(entry.name, fs::path(path).filename().string()))
+      check_file(state, (fs::path(directory) / entry.name).string());
 }
 
 }  // namespace
@@ -88,12 +88,11 @@ std::string_view name_of(Problem problem) {
 
 Result<CheckReport> check_files(const CheckRequest& request) {
   CheckState state{&request, {}, {}, {}, {}, {}};
-  std::error_code error;
-  const bool there = fs::exists(request.path, error);
+  const bool there = exists_at(request.path);
   // A removed file may have left parts.
   SHIMA_TRY_ASSIGN(const std::string path,
                    there ? real_path_of(request.path) : real_name_of(request.path));
-  if (fs::is_directory(path, error)) {
+  if (is_directory_at(path)) {
     walk(state, path);
     const std::string below = path == "/" ? path : path + "/";
     check_targets(state, [&](const std::string& other) { return other.starts_with(below); });

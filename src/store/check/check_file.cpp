@@ -1,5 +1,4 @@
 // Checks one name: its master file, and the parts that the master file names.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -13,7 +12,7 @@
 #include "store/striped/intents.h"
 #include "store/striped/master_store.h"
 #include "store/striped/restripe.h"
-#include "store/target/permissions.h"
+#include "store/target/paths.h"
 #include "store/target/text_file.h"
 
 namespace shima {
@@ -35,7 +34,7 @@ class FileCheck {
   FileCheck(CheckState& state, const std::string& path, const MasterFile& master,
             const std::vector<Target>& targets)
       : state_(state), path_(path), master_(master), targets_(targets) {
-    ::stat(path.c_str(), &facts_);
+    facts_ = tree_at(path).examine(path, FileTree::Links::follow).value_or(facts_);
     if (const Status belongs = check_own_parts(master, path, targets); !belongs)
       foreign_ = belongs.error().what;
   }
@@ -129,7 +128,8 @@ class FileCheck {
     std::vector<std::string> bad;
     for (const Target& target : targets_) {
       const auto copy = read_copy(target, master_.id);
-      if (!copy || copy->path != path_ || copy->master != master_) bad.push_back(target.name());
+      if (!copy || !is_path_of_file(copy->path) || copy->master != master_)
+        bad.push_back(target.name());
     }
     if (bad.empty()) return;
     Finding& finding = state_.add(
@@ -140,6 +140,11 @@ class FileCheck {
     finding.repairable = true;
     if (!state_.request->repair) return;
     finding.repaired = write_copies(master_, path_, facts_.st_mode & 0777U, targets_).has_value();
+  }
+
+  // The directory of an I/O node has two names on the node's own machine.
+  [[nodiscard]] bool is_path_of_file(const std::string& path) const {
+    return path == path_ || (is_on_node(path) != is_on_node(path_) && are_same_file(path, path_));
   }
 
   void check_restripe() {
@@ -164,9 +169,7 @@ class FileCheck {
 // --- names --------------------------------------------------------------------------------------
 
 std::string beginning_of(const std::string& path, std::size_t most_bytes) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-  if (!fd) return "?";
-  return read_up_to(fd.get(), most_bytes, path).value_or("?");
+  return tree_at(path).read_text(path, most_bytes).value_or("?");
 }
 
 std::string without_prefix(const std::string& text, const std::string& prefix) {
@@ -188,7 +191,7 @@ void check_draft(CheckState& state, const std::string& path) {
   if (!state.request->repair) return;
   // Drafts are written under the directory's lock, so no process is writing this one.
   const auto lock = DirectoryLock::take(path, DirectoryLock::IfUnused::leave);
-  finding.repaired = lock && ::unlink(path.c_str()) == 0;
+  finding.repaired = lock && tree_at(path).remove(path);
 }
 
 // Returns true if the file still exists.

@@ -11,6 +11,8 @@
 #include "store/check/check_parts.h"
 #include "store/striped/intents.h"
 #include "store/striped/master_store.h"
+#include "store/target/own_directory.h"
+#include "store/target/paths.h"
 #include "store/target/text_file.h"
 
 namespace shima {
@@ -66,7 +68,7 @@ class TargetsCheck {
       for (const TargetPlace& place : *places) open(place.name, state_.request->path);
     }
     for (const std::string& directory : state_.directories)
-      if (std::filesystem::is_directory(directory + "/.shima"))
+      if (is_directory_at(own_directory_of(directory)))
         open(std::string(beside_target), directory + "/any");
   }
 
@@ -214,8 +216,7 @@ class TargetsCheck {
     const MasterFile& master = copy.master;
     SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
     if (const auto now = read_master(path); now && *now) return {};
-    struct stat facts{};
-    if (::stat(path.c_str(), &facts) != 0) return failed("examining", path);
+    SHIMA_TRY_ASSIGN(const struct stat facts, tree_at(path).examine(path, FileTree::Links::follow));
     if (facts.st_uid != copy.owner)
       return fail(Code::access_denied,
                   fmt::format("the file belongs to user {}, the subfiles to user {}", facts.st_uid,
@@ -223,7 +224,7 @@ class TargetsCheck {
                   EACCES);
     if (facts.st_size > 0) {
       const std::string saved = fmt::format("{}.overwritten-{}", path, master.id.hex.substr(0, 8));
-      if (::link(path.c_str(), saved.c_str()) != 0) return failed("saving it as", saved);
+      SHIMA_TRY(tree_at(path).link(path, saved));
       finding.what += fmt::format("; the file that overwrote it is saved as {}", saved);
     }
     return put_master_over(path, master);

@@ -43,6 +43,18 @@ Request request(Op op) {
 
 }  // namespace
 
+Result<Opened> open_over_connection(const Node& node, const std::string& key_file,
+                                    const Request& wanted) {
+  Opened made;
+  SHIMA_TRY_ASSIGN(made.connection, take_connection(node, key_file));
+  const iovec piece{&made.facts, sizeof made.facts};
+  SHIMA_TRY(made.connection->send(wanted, {}));
+  const auto opened = made.connection->receive(std::span(&piece, 1));
+  if (!opened) keep_connection(std::move(made.connection));
+  SHIMA_TRY(opened);
+  return made;
+}
+
 Result<std::unique_ptr<DirectedPart>> DirectedCalls::join(const DirectedCall& call) {
   auto connection = std::exchange(idle_, nullptr);
   if (!connection || !connection->is_fresh()) {

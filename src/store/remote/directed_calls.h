@@ -19,6 +19,9 @@ struct Opened {
   std::unique_ptr<Connection> connection;
   Facts facts;
 };
+// Op::open or Op::open_path.
+[[nodiscard]] Result<Opened> open_over_connection(const Node& node, const std::string& key_file,
+                                                  const Request& wanted);
 
 class DirectedCalls {
  public:

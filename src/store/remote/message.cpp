@@ -20,7 +20,10 @@ void append(std::vector<std::byte>& to, std::span<const T> items) {
 }
 
 bool has_runs(Op op) { return op == Op::write || op == Op::read; }
-bool has_data(Op op) { return op == Op::write || op == Op::write_text || op == Op::join; }
+bool has_data(Op op) {
+  return op == Op::write || op == Op::write_text || op == Op::create_text ||
+         op == Op::replace_master || op == Op::write_path || op == Op::join;
+}
 
 Status check_runs(const RequestHead& head, std::span<const Run> runs) {
   std::uint64_t total = 0;

@@ -57,17 +57,43 @@ enum class Op : std::uint32_t {
   holds,  // reply: value
   lease_facts,
   end_lease,
+  // words: a directory that the node serves, then a path in it
+  examine_path,    // first: whether links are followed
+  real_path,       // reply: the path without links
+  list_paths,      // words: also the last name known; reply: words, pairs of Facts and a name
+  read_master,     // reply: value: whether it is one; Facts and the text
+  read_path,       // first: at most so many bytes
+  create_text,     // first: mode
+  replace_master,  // first: FileTree::Replacing
+  write_path,      // first: mode
+  remove_path,
+  rename_path,     // words: also the new path
+  link_path,       // words: also the new path
+  make_directory,  // first: mode
+  remove_directory,
+  remove_own_directory,
+  set_path_mode,  // first: mode
+  check_writable,
+  sync_path,
+  sync_directory,  // of the path
+  open_path,       // first: how (Opening), second: mode; the file becomes the connection's
+  lock_directory,  // of the path; first: FileTree::IfUnused; reply: value: whether there is a lock
+  admit_writers,
+  unlock_directory,
+  // words: a target, a part, and the target that it is linked into
+  link_part,
 };
-inline constexpr auto last_op = Op::end_lease;
+inline constexpr auto last_op = Op::link_part;
 
 // Bits of Op::open.
 struct Opening {
-  static constexpr std::int64_t read = 1, write = 2, direct_read = 4, direct_write = 8;
+  static constexpr std::int64_t read = 1, write = 2, direct_read = 4, direct_write = 8, create = 16,
+                                exclusive = 32;
 };
 
 inline constexpr std::size_t most_runs = 1024;
-inline constexpr std::size_t most_word_bytes = 512;
-inline constexpr std::size_t most_words_bytes = 2048;
+inline constexpr std::size_t most_word_bytes = 4096;
+inline constexpr std::size_t most_words_bytes = std::size_t{3} * (most_word_bytes + 4);
 inline constexpr std::size_t most_data_bytes = std::size_t{2} << 20;
 inline constexpr std::size_t most_error_bytes = 8192;
 // Larger transfers are cut into messages of this size, several of which are under way.

@@ -30,8 +30,24 @@ std::optional<Place> parse_place(std::string_view text) {
   return Place{*node, std::string(target)};
 }
 
-std::size_t length_in_list(std::string_view text) {
+std::optional<FarPath> parse_far_path(std::string_view text) {
   const std::size_t slash = text.find('/', scheme.size());
+  const std::size_t end = slash == std::string_view::npos ? slash : text.find('/', slash + 1);
+  auto place = parse_place(text.substr(0, end));
+  if (!place) return {};
+  std::string_view path = end == std::string_view::npos ? std::string_view() : text.substr(end);
+  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+  path = path.substr(0, path.find_last_not_of('/') + 1);
+  return FarPath{std::move(place->node), std::move(place->target), std::string(path)};
+}
+
+std::size_t first_entry(std::string_view text) {
+  const std::size_t begin = text.find(scheme);
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const bool is_remote =
+      begin == 0 || (begin < colon && text[begin - 1] == '=' && text.find('=') == begin - 1);
+  if (!is_remote) return colon;
+  const std::size_t slash = text.find('/', begin + scheme.size());
   return std::min(text.find(':', slash), text.size());
 }
 

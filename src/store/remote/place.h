@@ -1,4 +1,5 @@
-// Where a target on another machine is: "iod://HOST:PORT/NAME", as lists of targets have it.
+// Where targets and files on other machines are: "iod://HOST:PORT/NAME", as lists of targets have
+// it, and "iod://HOST:PORT/NAME/path" for a file in a directory of that name.
 #pragma once
 
 #include <optional>
@@ -26,12 +27,19 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
+struct FarPath {
+  Node node;
+  std::string directory;  // its name at the node
+  std::string path;       // in it; "" for the directory itself
+};
+
 // "HOST:PORT", "[ADDRESS]:PORT" or ":PORT".
 [[nodiscard]] std::optional<Node> parse_node(std::string_view text);
 // Nothing unless it is such a place, with a host.
 [[nodiscard]] std::optional<Place> parse_place(std::string_view text);
-// How many characters of `text`, which begins with the scheme, belong to the place in a list whose
-// entries are separated by colons.
-[[nodiscard]] std::size_t length_in_list(std::string_view text);
+[[nodiscard]] std::optional<FarPath> parse_far_path(std::string_view text);
+// The length of the first entry of a list whose entries are separated by colons: "PLACE" or
+// "NAME=PLACE". The colons of a place on an I/O node separate nothing.
+[[nodiscard]] std::size_t first_entry(std::string_view text);
 
 }  // namespace shima::remote

@@ -4,37 +4,14 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "store/remote/connection.h"
+#include "store/remote/own_umask.h"
 #include "store/remote/remote_subfile.h"
 
 namespace shima::remote {
 namespace {
-
-// Other threads may create files, so that umask(2), which can only be read by changing it, will
-// not do.
-mode_t own_umask() {
-  constexpr std::string_view key = "Umask:";
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with(key))
-      return static_cast<mode_t>(std::strtoul(line.c_str() + key.size(), nullptr, 8));
-  return 0022;
-}
-
-Result<Opened> open_over_connection(const Node& node, const std::string& key_file,
-                                    const Request& wanted) {
-  Opened made;
-  SHIMA_TRY_ASSIGN(made.connection, take_connection(node, key_file));
-  const iovec piece{&made.facts, sizeof made.facts};
-  SHIMA_TRY(made.connection->send(wanted, {}));
-  const auto opened = made.connection->receive(std::span(&piece, 1));
-  if (!opened) keep_connection(std::move(made.connection));
-  SHIMA_TRY(opened);
-  return made;
-}
 
 class RemoteFiles final : public TargetFiles {
  public:
@@ -94,6 +71,14 @@ class RemoteFiles final : public TargetFiles {
   }
   Status remove(const std::string& name) override {
     return status_of(call(request(Op::remove, name)));
+  }
+  Status link_into(TargetFiles& there, const std::string& name) override {
+    const auto* const goal = dynamic_cast<const RemoteFiles*>(&there);
+    if (goal == nullptr || goal->place_.node != place_.node)
+      return fail_errno(EXDEV, "linking " + path_of(name));
+    Request wanted = request(Op::link_part, name);
+    wanted.words.push_back(goal->place_.target);
+    return status_of(call(wanted));
   }
   Status set_mode(const std::string& name, mode_t mode) override {
     return status_of(call(request(Op::set_mode, name, mode)));

@@ -1,6 +1,5 @@
 #include "store/striped/belonging.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +8,7 @@
 
 #include "store/striped/parts.h"
 #include "store/target/own_directory.h"
-#include "store/target/text_file.h"
+#include "store/target/paths.h"
 
 namespace shima {
 namespace {
@@ -18,22 +17,13 @@ namespace fs = std::filesystem;
 
 // True also if the directory is reached by two paths.
 bool is_same_name(const std::string& a, const std::string& b) {
-  const fs::path one(a);
-  const fs::path other(b);
-  std::error_code error;
-  return one.filename() == other.filename() &&
-         fs::equivalent(one.parent_path(), other.parent_path(), error);
-}
-
-// True also for a file system that is mounted twice, over a network for example.
-bool is_same_file(const struct stat& a, const struct stat& b) {
-  return a.st_ino == b.st_ino && (a.st_dev == b.st_dev || (a.st_ctim.tv_sec == b.st_ctim.tv_sec &&
-                                                           a.st_ctim.tv_nsec == b.st_ctim.tv_nsec));
+  return std::filesystem::path(a).filename() == std::filesystem::path(b).filename() &&
+         are_same_file(directory_of_path(a), directory_of_path(b));
 }
 
 bool stands_at(const FileId& id, const std::string& path) {
-  struct stat facts{};
-  if (::lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
+  const auto facts = tree_at(path).examine(path, FileTree::Links::keep);
+  if (!facts || !S_ISREG(facts->st_mode)) return false;
   const auto there = read_master(path);
   return there && *there && (*there)->id == id;
 }
@@ -41,11 +31,10 @@ bool stands_at(const FileId& id, const std::string& path) {
 // Whether a file at `path` would have its parts in this directory as well.
 bool shares(const Target& target, const std::string& path) {
   if (target.name() != beside_target) return true;
-  struct stat ours{};
-  struct stat theirs{};
-  const std::string directory = own_directory_of(fs::path(path).parent_path().string());
-  return ::fstat(target.directory_fd(), &ours) == 0 && ::stat(directory.c_str(), &theirs) == 0 &&
-         is_same_file(ours, theirs);
+  const std::string directory = own_directory_of(directory_of_path(path));
+  const auto ours = target.facts();
+  const auto theirs = tree_at(directory).examine(directory, FileTree::Links::follow);
+  return ours && theirs && are_same_file(*ours, *theirs);
 }
 
 // The evidence of one target's copy of the master file about the parts on that target.
@@ -76,9 +65,9 @@ class Voucher {
   }
 
   [[nodiscard]] bool names_another_file(const Claimant& claimant) const {
-    struct stat there{};
-    return copy_ && names_another_name(claimant.path) &&
-           ::lstat(copy_->path.c_str(), &there) == 0 && !is_same_file(there, claimant.facts);
+    if (!copy_ || !names_another_name(claimant.path)) return false;
+    const auto there = tree_at(copy_->path).examine(copy_->path, FileTree::Links::keep);
+    return there && !are_same_file(*there, claimant.facts);
   }
 
  private:

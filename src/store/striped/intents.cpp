@@ -1,20 +1,17 @@
 #include "store/striped/intents.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <vector>
 
-#include "layout/master_texts.h"
 #include "store/striped/belonging.h"
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
 #include "store/striped/restripe.h"
+#include "store/target/paths.h"
 #include "store/target/target.h"
-#include "store/target/text_file.h"
 
 namespace shima {
 namespace {
@@ -70,53 +67,15 @@ Result<std::uint64_t> size_of(const MasterFile& master, const std::vector<Target
   return as_unsigned(layout.end_of_file(sizes).value);
 }
 
-// Appends to the texts in the file; if the file already contains this text, cuts off the texts
-// after it. No byte of a complete text changes, so that a reader always finds one.
-Status put_in_place(const std::string& path, std::string_view text) {
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd) return failed("changing", path);
-  SHIMA_TRY_ASSIGN(const std::string file, read_up_to(fd.get(), largest_master_bytes, path));
-  const std::vector<std::size_t> ends = ends_of_texts(file);
-  if (ends.empty()) return fail(Code::bad_file, path + " is not a master file any more");
-  std::size_t begin = 0;
-  std::size_t keep = ends.back();
-  bool said = false;
-  for (const std::size_t end : ends) {
-    said = file.substr(begin, end - begin) == text;
-    if (said) keep = end;
-    if (said) break;
-    begin = end;
-  }
-  if (!said && keep + text.size() > largest_master_bytes)
-    return fail_errno(EFBIG, "changing " + path + " in place (its owner can replace it)");
-  if (keep < file.size() && ::ftruncate(fd.get(), static_cast<off_t>(keep)) != 0)
-    return failed("changing", path);
-  if (!said) {
-    if (::lseek(fd.get(), static_cast<off_t>(keep), SEEK_SET) < 0) return failed("changing", path);
-    SHIMA_TRY(write_all(fd.get(), text, path));
-  }
-  if (::fsync(fd.get()) != 0) return failed("syncing", path);
-  return {};
-}
-
 }  // namespace
 
 Status put_master(const std::string& path, const MasterFile& master) {
-  const std::string text = encode_master(master);
-  auto draft = Draft::write(path, text, 0600);
-  if (!draft && draft.error().code != Code::access_denied) return std::unexpected(draft.error());
-  if (draft) {
-    SHIMA_TRY_ASSIGN(const bool replaced, draft->replace(path, Draft::Likeness::must_be));
-    if (replaced) return sync_directory_of(path);
-  }
-  return put_in_place(path, text);
+  return tree_at(path).replace_master(path, encode_master(master), FileTree::Replacing::alike);
 }
 
 Status put_master_over(const std::string& path, const MasterFile& master) {
-  SHIMA_TRY_ASSIGN(Draft draft, Draft::write(path, encode_master(master), 0600));
-  SHIMA_TRY_ASSIGN(const bool replaced, draft.replace(path, Draft::Likeness::as_far_as_we_may));
-  if (!replaced) return fail(Code::access_denied, "no permission to replace " + path, EACCES);
-  return sync_directory_of(path);
+  return tree_at(path).replace_master(path, encode_master(master),
+                                      FileTree::Replacing::as_far_as_we_may);
 }
 
 Status finish_intent(const std::string& path, MasterFile& master) {
@@ -131,8 +90,8 @@ Status finish_intent(const std::string& path, MasterFile& master) {
     SHIMA_TRY(truncate_subfiles(master, truncate->size_bytes, targets));
   } else if (std::holds_alternative<RemoveIntent>(intent)) {
     SHIMA_TRY(remove_parts(master, targets));
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return failed("removing", path);
-    return {};
+    const Status removed = tree_at(path).remove(path);
+    return removed || removed.error().sys_errno == ENOENT ? Status{} : removed;
   } else if (const auto* replaced = std::get_if<ReplaceIntent>(&intent)) {
     SHIMA_TRY(remove_replaced(*replaced, claimant));
   } else if (const auto* move = std::get_if<MoveIntent>(&intent)) {

@@ -6,6 +6,7 @@
 
 #include "store/striped/master_store.h"
 #include "store/subfile/pieces.h"
+#include "store/target/paths.h"
 
 namespace shima {
 namespace {
@@ -93,15 +94,16 @@ Result<LogicalFile> LogicalFile::open(const LogicalOpen& request) {
 }
 
 Result<LogicalFile> LogicalFile::open_plain(const LogicalOpen& request) {
-  SHIMA_TRY_ASSIGN(auto whole, open_subfile({.path = request.path,
-                                             .read = request.read,
-                                             .write = request.write,
-                                             .create = request.create,
-                                             .exclusive = request.exclusive,
-                                             .direct_read = request.direct_read,
-                                             .direct_write = request.direct_write,
-                                             .permissions = request.permissions,
-                                             .close_to_open = request.close_to_open}));
+  FileTree& tree = tree_at(request.path);
+  SHIMA_TRY_ASSIGN(auto whole, tree.open({.path = request.path,
+                                          .read = request.read,
+                                          .write = request.write,
+                                          .create = request.create,
+                                          .exclusive = request.exclusive,
+                                          .direct_read = request.direct_read,
+                                          .direct_write = request.direct_write,
+                                          .permissions = request.permissions,
+                                          .close_to_open = request.close_to_open}));
   return around(request.path, std::move(whole));
 }
 

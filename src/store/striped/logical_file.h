@@ -10,7 +10,7 @@
 #include "layout/master_file.h"
 #include "observe/subfile_tally.h"
 #include "store/subfile/subfile.h"
-#include "store/target/text_file.h"
+#include "store/target/paths.h"
 
 namespace shima {
 

@@ -5,7 +5,6 @@
 // hard link) in the new directory first and lose the old one last; the copies of the master file
 // are updated to the new path; and the subfiles of a replaced file are removed. A MoveIntent in the
 // master file records the pending steps.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -20,16 +19,15 @@
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
 #include "store/striped/restripe.h"
-#include "store/target/permissions.h"
-#include "store/target/text_file.h"
+#include "store/target/paths.h"
 
 namespace shima {
 namespace {
 
 // The file that rename(2) would act on: a link is not followed.
 Result<std::optional<MasterFile>> master_by_name(const std::string& path) {
-  struct stat facts{};
-  if (::lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
+  const auto facts = tree_at(path).examine(path, FileTree::Links::keep);
+  if (!facts || !S_ISREG(facts->st_mode)) return std::nullopt;
   SHIMA_TRY_ASSIGN(auto master, read_master(path));
   if (!master || !master->intent) return master;
   const bool removes = std::holds_alternative<RemoveIntent>(*master->intent);
@@ -47,10 +45,11 @@ std::unexpected<Error> not_across(const std::string& from, const std::string& to
 
 Status link_part(const Part& part, const Target& there, const std::string& from,
                  const std::string& to) {
-  const char* const name = part.name.c_str();
-  if (::linkat(part.target->directory_fd(), name, there.directory_fd(), name, 0) == 0) return {};
-  if (errno == EXDEV || errno == EPERM || errno == EMLINK) return not_across(from, to, EXDEV);
-  if (errno != EEXIST) return failed("linking", part.path() + " into " + there.directory());
+  const Status linked = part.target->files().link_into(there.files(), part.name);
+  if (linked) return {};
+  const int why = linked.error().sys_errno;
+  if (why == EXDEV || why == EPERM || why == EMLINK) return not_across(from, to, EXDEV);
+  if (why != EEXIST) return linked;
   if (is_same_file(*part.target, there, part.name)) return {};  // by an earlier, unfinished call
   return fail_errno(EEXIST, fmt::format("renaming {} to {}: {}/{} exists already; move it away",
                                         from, to, there.directory(), part.name));
@@ -75,24 +74,21 @@ Status link_beside(const MasterFile& master, const std::vector<Target>& targets,
 }
 
 Status system_rename(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) == 0) return {};
-  return failed("renaming " + from + " to", to);
+  if (is_on_node(from) != is_on_node(to)) return not_across(from, to, EXDEV);
+  return tree_at(from).rename(from, to);
 }
 
 // rename(2) would detect this too late.
 Status check_goal(const std::string& from, const std::string& to) {
-  struct stat facts{};
-  if (::lstat(to.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode))
-    return fail_errno(EISDIR, "renaming " + from + " to " + to);
-  struct stat old_directory{};
-  struct stat new_directory{};
-  const std::string directory = std::filesystem::path(to).parent_path().string();
-  if (::stat(std::filesystem::path(from).parent_path().c_str(), &old_directory) == 0 &&
-      ::stat(directory.c_str(), &new_directory) == 0 &&
-      old_directory.st_dev != new_directory.st_dev)
-    return not_across(from, to, EXDEV);
-  if (::access(directory.c_str(), W_OK | X_OK) != 0) return failed("renaming " + from + " to", to);
-  return {};
+  const auto goal = tree_at(to).examine(to, FileTree::Links::keep);
+  if (goal && S_ISDIR(goal->st_mode)) return fail_errno(EISDIR, "renaming " + from + " to " + to);
+  const std::string directory = directory_of_path(to);
+  const std::string old_directory = directory_of_path(from);
+  const auto before = tree_at(from).examine(old_directory, FileTree::Links::follow);
+  const auto after = tree_at(to).examine(directory, FileTree::Links::follow);
+  const bool across = before && after && before->st_dev != after->st_dev;
+  if (across || is_on_node(from) != is_on_node(to)) return not_across(from, to, EXDEV);
+  return tree_at(to).check_writable(directory);
 }
 
 Status rename_striped(MasterFile& master, const std::string& from, const std::string& to,
@@ -115,7 +111,7 @@ Status rename_striped(MasterFile& master, const std::string& from, const std::st
   if (std::filesystem::path(from).parent_path() != std::filesystem::path(to).parent_path())
     moved = link_beside(master, targets, from, to);
   if (moved) moved = system_rename(from, to);
-  if (moved) moved = sync_directory_of(to);
+  if (moved) moved = tree_at(to).sync_directory_of(to);
   const Status finished = finish_intent(moved ? to : from, master);
   return moved ? finished : moved;
 }
@@ -149,10 +145,12 @@ Status set_part_modes(const std::vector<Part>& parts, mode_t mode, bool only_les
 }  // namespace
 
 Status rename_file(const std::string& from_link, const std::string& to_link) {
-  struct stat source{};
-  if (::lstat(from_link.c_str(), &source) != 0)
-    return failed("renaming " + from_link + " to", to_link);
-  if (S_ISDIR(source.st_mode)) return system_rename(from_link, to_link);
+  const auto source = tree_at(from_link).examine(from_link, FileTree::Links::keep);
+  if (!source)
+    return fail(source.error().code,
+                fmt::format("renaming {} to {}: {}", from_link, to_link, source.error().what),
+                source.error().sys_errno);
+  if (S_ISDIR(source->st_mode)) return system_rename(from_link, to_link);
   SHIMA_TRY_ASSIGN(const std::string from, real_name_of(from_link));
   SHIMA_TRY_ASSIGN(const std::string to, real_name_of(to_link));
   // Two plain files need no lock, and a lock would leave a file in their directories.
@@ -184,7 +182,7 @@ Status set_permissions(const std::string& link, unsigned wanted) {
   unsigned mode = wanted;
   SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
   SHIMA_TRY_ASSIGN(const auto before, read_master(path));
-  if (!before) return set_mode(AT_FDCWD, path.c_str(), mode & 07777U);
+  if (!before) return tree_at(path).set_mode(path, mode & 07777U);
   SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
   SHIMA_TRY_ASSIGN(const auto master, read_master(path));
   std::vector<Target> targets;
@@ -206,7 +204,7 @@ Status set_permissions(const std::string& link, unsigned wanted) {
     if (::geteuid() != 0) mode |= S_IRUSR;
   }
   SHIMA_TRY(set_part_modes(parts, mode, true));
-  SHIMA_TRY(set_mode(AT_FDCWD, path.c_str(), mode & 07777U));
+  SHIMA_TRY(tree_at(path).set_mode(path, mode & 07777U));
   lock.admit_writers_of(path);
   return set_part_modes(parts, mode, false);
 }

@@ -1,8 +1,6 @@
 #include "store/striped/restripe.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <thread>
@@ -12,7 +10,7 @@
 #include "store/striped/master_store.h"
 #include "store/striped/parts.h"
 #include "store/striped/writer_watch.h"
-#include "store/target/permissions.h"
+#include "store/target/paths.h"
 #include "store/target/text_file.h"
 
 namespace shima {
@@ -93,8 +91,8 @@ class Restriping {
     SHIMA_TRY_ASSIGN(new_targets_,
                      open_targets(record_.goal.targets(), path_, Target::Purpose::create));
     SHIMA_TRY(write_restripe_record(home_, source_, record_));
-    struct stat facts{};
-    if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
+    SHIMA_TRY_ASSIGN(const struct stat facts,
+                     tree_at(path_).examine(path_, FileTree::Links::follow));
     // Until the switch, the copies must not be used to rebuild a file.
     MasterFile unborn = record_.goal;
     unborn.intent = RemoveIntent{};
@@ -104,8 +102,8 @@ class Restriping {
 
   // Gives the new parts the owner and permissions of the file, as far as permitted.
   Status adopt_access() {
-    struct stat facts{};
-    if (::stat(path_.c_str(), &facts) != 0) return failed("examining", path_);
+    SHIMA_TRY_ASSIGN(const struct stat facts,
+                     tree_at(path_).examine(path_, FileTree::Links::follow));
     for (const Part& part : parts_of(record_.goal, new_targets_))
       std::ignore = part.target->files().give_new(part.name, facts);
     return {};

@@ -51,6 +51,8 @@ class TargetFiles {
   [[nodiscard]] virtual Status make(const std::string& name, mode_t mode) = 0;
   [[nodiscard]] virtual Status truncate(const std::string& name, std::uint64_t size_bytes) = 0;
   [[nodiscard]] virtual Status remove(const std::string& name) = 0;
+  // A second name of the file, which is the same in another target.
+  [[nodiscard]] virtual Status link_into(TargetFiles& there, const std::string& name) = 0;
   [[nodiscard]] virtual Status set_mode(const std::string& name, mode_t mode) = 0;
   // Gives a file that this process has just created the owner and permissions of `like`, as far as
   // possible.

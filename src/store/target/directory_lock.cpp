@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "store/target/own_directory.h"
+#include "store/target/paths.h"
 #include "store/target/text_file.h"
 
 namespace shima {
@@ -155,30 +156,38 @@ bool is_nothing_there(const Error& error) {
   return error.code == Code::no_such_file || error.code == Code::bad_file_name;
 }
 
-// Waits until `end` at the latest; an empty descriptor if there is nothing to lock.
-Result<UniqueFd> lock_until(Clock::time_point end, const std::string& path,
-                            DirectoryLock::IfUnused unused) {
+class LocalHold final : public DirectoryHold {
+ public:
+  explicit LocalHold(UniqueFd fd) : fd_(std::move(fd)) {}
+
+  void admit_writers_of(const std::string& path) override {
+    struct stat lock{};
+    struct stat file{};
+    if (::fstat(fd_.get(), &lock) != 0 || ::stat(path.c_str(), &file) != 0) return;
+    const mode_t wanted = mode_for_writers(file.st_mode) | (lock.st_mode & 0777U);
+    const bool other_group = (file.st_mode & S_IWGRP) != 0 && file.st_gid != lock.st_gid;
+    if (other_group && (lock.st_mode & S_IWGRP) == 0)
+      std::ignore = ::fchown(fd_.get(), static_cast<uid_t>(-1), file.st_gid);
+    if (wanted != (lock.st_mode & 0777U)) std::ignore = ::fchmod(fd_.get(), wanted);
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+// Waits until `end` at the latest.
+Result<std::unique_ptr<DirectoryHold>> lock_until(Clock::time_point end, const std::string& path,
+                                                  FileTree::IfUnused unused) {
   constexpr std::chrono::milliseconds longest_pause{50};
   std::chrono::milliseconds pause{1};
   const bool waits = end > Clock::now();
   while (true) {
-    const bool make = unused == DirectoryLock::IfUnused::make;
-    auto fd = make ? open_or_make_lock_file(path) : open_lock_file(path, unused);
-    if (!fd && !make && is_nothing_there(fd.error())) return UniqueFd();
-    if (!fd) return fd;
-    SHIMA_TRY_ASSIGN(const bool locked, lock_now(fd->get(), name_of_lock(path)));
-    if (locked && !still_there(fd->get(), path)) continue;
-    if (locked) {
-      say_who(fd->get());
-      return fd;
-    }
+    auto hold = tree_at(path).try_lock(path, unused);
+    if (hold || hold.error().code != Code::file_in_use || !waits) return hold;
     if (Clock::now() >= end)
-      return fail(waits ? Code::timed_out : Code::file_in_use,
-                  fmt::format("{} is changing striped files in the directory, according to {}{}",
-                              holder(fd->get()), name_of_lock(path),
-                              waits ? "; nothing was done (SHIMA_LOCK_TIMEOUT sets how many "
-                                      "seconds to wait)"
-                                    : ""));
+      return fail(Code::timed_out, hold.error().what +
+                                       "; nothing was done (SHIMA_LOCK_TIMEOUT sets how many "
+                                       "seconds to wait)");
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, longest_pause);
   }
@@ -186,23 +195,41 @@ Result<UniqueFd> lock_until(Clock::time_point end, const std::string& path,
 
 }  // namespace
 
+Result<std::unique_ptr<DirectoryHold>> try_lock_here(const std::string& path,
+                                                     FileTree::IfUnused unused) {
+  const bool make = unused == FileTree::IfUnused::make;
+  while (true) {
+    auto fd = make ? open_or_make_lock_file(path) : open_lock_file(path, unused);
+    if (!fd && !make && is_nothing_there(fd.error())) return nullptr;
+    if (!fd) return std::unexpected(fd.error());
+    SHIMA_TRY_ASSIGN(const bool locked, lock_now(fd->get(), name_of_lock(path)));
+    if (!locked)
+      return fail(Code::file_in_use,
+                  fmt::format("{} is changing striped files in the directory, according to {}",
+                              holder(fd->get()), name_of_lock(path)));
+    if (!still_there(fd->get(), path)) continue;
+    say_who(fd->get());
+    return std::make_unique<LocalHold>(*std::move(fd));
+  }
+}
+
 Result<DirectoryLock> DirectoryLock::take(const std::string& path, IfUnused unused) {
   DirectoryLock taken;
-  SHIMA_TRY_ASSIGN(taken.fd_, lock_until(Clock::now() + time_to_wait(), path, unused));
+  SHIMA_TRY_ASSIGN(taken.hold_, lock_until(Clock::now() + time_to_wait(), path, unused));
   return taken;
 }
 
 Result<DirectoryLock> DirectoryLock::try_take(const std::string& path, IfUnused unused) {
   DirectoryLock taken;
-  SHIMA_TRY_ASSIGN(taken.fd_, lock_until({}, path, unused));
+  SHIMA_TRY_ASSIGN(taken.hold_, lock_until({}, path, unused));
   return taken;
 }
 
 Result<DirectoryLock> DirectoryLock::take_both(const std::string& a, const std::string& b) {
   const auto key = [](const std::string& path) -> Result<std::pair<dev_t, ino_t>> {
-    const std::string directory = std::filesystem::path(path).parent_path().string();
-    struct stat facts{};
-    if (::stat(directory.c_str(), &facts) != 0) return failed("examining", directory);
+    const std::string directory = directory_of_path(path);
+    SHIMA_TRY_ASSIGN(const struct stat facts,
+                     tree_at(directory).examine(directory, FileTree::Links::follow));
     return std::pair(facts.st_dev, facts.st_ino);
   };
   SHIMA_TRY_ASSIGN(const auto key_a, key(a));
@@ -211,19 +238,12 @@ Result<DirectoryLock> DirectoryLock::take_both(const std::string& a, const std::
   SHIMA_TRY_ASSIGN(DirectoryLock taken, take(swapped ? b : a));
   if (key_a == key_b) return taken;
   SHIMA_TRY_ASSIGN(DirectoryLock other, take(swapped ? a : b));
-  taken.second_ = std::move(other.fd_);
+  taken.second_ = std::move(other.hold_);
   return taken;
 }
 
 void DirectoryLock::admit_writers_of(const std::string& path) const {
-  struct stat lock{};
-  struct stat file{};
-  if (!fd_ || ::fstat(fd_.get(), &lock) != 0 || ::stat(path.c_str(), &file) != 0) return;
-  const mode_t wanted = mode_for_writers(file.st_mode) | (lock.st_mode & 0777U);
-  const bool other_group = (file.st_mode & S_IWGRP) != 0 && file.st_gid != lock.st_gid;
-  if (other_group && (lock.st_mode & S_IWGRP) == 0)
-    std::ignore = ::fchown(fd_.get(), static_cast<uid_t>(-1), file.st_gid);
-  if (wanted != (lock.st_mode & 0777U)) std::ignore = ::fchmod(fd_.get(), wanted);
+  if (hold_) hold_->admit_writers_of(path);
 }
 
 }  // namespace shima

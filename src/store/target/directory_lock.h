@@ -9,10 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/result.h"
-#include "base/unique_fd.h"
+#include "store/subfile/file_tree.h"
 
 namespace shima {
 
@@ -20,7 +21,7 @@ namespace shima {
 class DirectoryLock {
  public:
   // A directory without striped files has no lock file; then `leave` takes no lock.
-  enum class IfUnused { make, leave };
+  using IfUnused = FileTree::IfUnused;
 
   // `path`: of a file in the directory. timed_out after the timeout; the error names the holder.
   [[nodiscard]] static Result<DirectoryLock> take(const std::string& path,
@@ -37,8 +38,12 @@ class DirectoryLock {
 
  private:
   DirectoryLock() = default;
-  UniqueFd fd_;
-  UniqueFd second_;
+  std::unique_ptr<DirectoryHold> hold_;
+  std::unique_ptr<DirectoryHold> second_;
 };
+
+// FileTree::try_lock for a directory of this machine.
+[[nodiscard]] Result<std::unique_ptr<DirectoryHold>> try_lock_here(const std::string& path,
+                                                                   FileTree::IfUnused unused);
 
 }  // namespace shima

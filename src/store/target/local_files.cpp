@@ -112,6 +112,14 @@ class LocalFiles final : public TargetFiles {
     return {};
   }
 
+  Status link_into(TargetFiles& there, const std::string& name) override {
+    const int goal = there.directory_fd();
+    if (goal < 0) return fail_errno(EXDEV, "linking " + path_of(name));
+    if (::linkat(fd_.get(), name.c_str(), goal, name.c_str(), 0) != 0)
+      return failed("linking", path_of(name));
+    return {};
+  }
+
   Status set_mode(const std::string& name, mode_t mode) override {
     return shima::set_mode(fd_.get(), name.c_str(), mode);
   }

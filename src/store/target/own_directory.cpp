@@ -15,6 +15,7 @@
 #include "store/subfile/close_to_open.h"
 #include "store/target/directory_lock.h"
 #include "store/target/directory_names.h"
+#include "store/target/permissions.h"
 #include "store/target/target.h"
 #include "store/target/text_file.h"
 
@@ -39,7 +40,7 @@ Status open_up(int fd, const struct stat& parent, const std::string& path) {
   struct stat made{};
   if (::fstat(fd, &made) != 0) return failed("examining", path);
   SHIMA_TRY_ASSIGN(const auto names, names_in(fd, path));
-  if (made.st_uid != ::geteuid() || !names.empty()) return {};
+  if (made.st_uid != acting_user() || !names.empty()) return {};
   if (::fchown(fd, parent.st_uid, parent.st_gid) != 0)
     std::ignore = ::fchown(fd, static_cast<uid_t>(-1), parent.st_gid);
   std::ignore = ::fchmod(fd, parent.st_mode & 03777U);
@@ -58,7 +59,7 @@ Status check_owner(int fd, const struct stat& parent, const std::string& path,
   struct stat own{};
   struct stat file{};
   if (::fstat(fd, &own) != 0) return failed("examining", directory);
-  if (own.st_uid == ::geteuid() || own.st_uid == parent.st_uid) return {};
+  if (own.st_uid == acting_user() || own.st_uid == parent.st_uid) return {};
   if (::lstat(path.c_str(), &file) == 0 && own.st_uid == file.st_uid) return {};
   if (is_shared_by_group(own, parent)) return {};
   if (own.st_uid == nobody && is_close_to_open(fd)) return {};

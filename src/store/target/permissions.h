@@ -6,9 +6,16 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <string>
+
 #include "base/result.h"
 
 namespace shima {
+
+// As whom the kernel lets this thread use files. A thread of an I/O node may act as another user.
+[[nodiscard]] uid_t acting_user();
+// As acting_user(), and through the paths of /proc, too.
+[[nodiscard]] Status check_writable_directory(const std::string& directory);
 
 // For a regular file; links are not followed. The name may be a path, with AT_FDCWD.
 [[nodiscard]] Status set_mode(int directory_fd, const char* name, mode_t mode);

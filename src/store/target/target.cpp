@@ -19,6 +19,7 @@
 #include "store/remote/remote_files.h"
 #include "store/target/local_files.h"
 #include "store/target/own_directory.h"
+#include "store/target/paths.h"
 #include "store/target/text_file.h"
 
 namespace shima {
@@ -32,15 +33,6 @@ std::unexpected<Error> refuse(const std::string& name, const std::string& direct
   const bool is_plain = sys_errno == 0 || sys_errno == ENOENT;
   return fail(is_plain ? Code::bad_file : code_of_errno(sys_errno),
               fmt::format("target {} ({}): {}", name, directory, why), sys_errno);
-}
-
-// The length of the first entry of a list whose entries are separated by colons.
-std::size_t first_entry(std::string_view text) {
-  const std::size_t scheme = text.find(remote::scheme);
-  const std::size_t colon = std::min(text.find(':'), text.size());
-  const bool is_remote =
-      scheme == 0 || (scheme < colon && text[scheme - 1] == '=' && text.find('=') == scheme - 1);
-  return is_remote ? scheme + remote::length_in_list(text.substr(scheme)) : colon;
 }
 
 Result<TargetPlace> checked(TargetPlace place, std::string_view where) {
@@ -139,20 +131,7 @@ Status check_room(const std::string& name, const std::string& directory, int fd)
   return check_owner(name, directory, fd);
 }
 
-Result<std::string> beside(const std::string& master_path) {
-  std::error_code error;
-  // The file may not exist yet; a link to it is followed, because subfiles are beside the file
-  // itself.
-  const auto real =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(master_path), error);
-  if (error)
-    return fail(code_of_errno(error.value()), "finding the directory of " + master_path,
-                error.value());
-  return own_directory_of(real.parent_path().string());
-}
-
 Result<std::string> directory_of(const std::string& name, const std::string& master_path) {
-  if (name == beside_target) return beside(master_path);
   SHIMA_TRY_ASSIGN(const auto places, configured_targets());
   const auto found = std::ranges::find(places, name, &TargetPlace::name);
   if (found != places.end()) return found->directory;
@@ -168,18 +147,28 @@ Result<std::string> directory_of(const std::string& name, const std::string& mas
                   name));
 }
 
-Result<UniqueFd> open_beside(const std::string& directory, const std::string& master_path,
-                             Target::Purpose purpose) {
-  if (purpose == Target::Purpose::create) {
-    const std::filesystem::path file(master_path);
-    return open_own_directory(
-        (std::filesystem::path(directory).parent_path() / file.filename()).string(),
-        IfMissing::make);
-  }
+// `path`: of a file, which need not exist; its directory is real.
+Result<UniqueFd> open_beside(const std::string& directory, const std::string& path,
+                             FileTree::BesideFiles how) {
+  if (how == FileTree::BesideFiles::create) return open_own_directory(path, IfMissing::make);
   UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd)
     return refuse(std::string(beside_target), directory, errno, "the directory cannot be opened");
   return fd;
+}
+
+Result<std::shared_ptr<TargetFiles>> open_local(const std::string& name,
+                                                const std::string& directory, UniqueFd fd,
+                                                Target::Purpose purpose) {
+  if (purpose == Target::Purpose::create) SHIMA_TRY(check_room(name, directory, fd.get()));
+  SHIMA_TRY(check_marker(name, directory, fd.get(), purpose));
+  return local_files(std::move(fd), directory);
+}
+
+// The error names the target.
+std::unexpected<Error> cannot_use(const std::string& name, Error error) {
+  return fail(error.code == Code::no_such_file ? Code::bad_file : error.code,
+              fmt::format("target {}: {}", name, error.what), error.sys_errno);
 }
 
 std::vector<std::string> usual_files() {
@@ -200,7 +189,7 @@ std::vector<std::string> usual_files() {
 Result<std::vector<TargetPlace>> parse_target_list(std::string_view text) {
   std::vector<TargetPlace> places;
   while (!text.empty()) {
-    const std::string_view part = text.substr(0, first_entry(text));
+    const std::string_view part = text.substr(0, remote::first_entry(text));
     text.remove_prefix(std::min(part.size() + 1, text.size()));
     if (part.empty()) continue;
     const std::size_t equals = part.find('=');
@@ -269,35 +258,49 @@ Result<std::string> iod_key_file() {
               0);
 }
 
+Result<std::shared_ptr<TargetFiles>> files_beside_here(const std::string& path,
+                                                       FileTree::BesideFiles how) {
+  const std::string directory = own_directory_of(directory_of_path(path));
+  SHIMA_TRY_ASSIGN(UniqueFd fd, open_beside(directory, path, how));
+  const bool creates = how == FileTree::BesideFiles::create;
+  return open_local(std::string(beside_target), directory, std::move(fd),
+                    creates ? Target::Purpose::create : Target::Purpose::use);
+}
+
 Result<Target> Target::open(const std::string& name, const std::string& master_path,
                             Purpose purpose) {
-  SHIMA_TRY_ASSIGN(std::string directory, directory_of(name, master_path));
-  if (name != beside_target) return open_at({name, std::move(directory)}, purpose);
-  SHIMA_TRY_ASSIGN(UniqueFd fd, open_beside(directory, master_path, purpose));
-  return open_local(name, std::move(directory), std::move(fd), purpose);
+  if (name != beside_target) {
+    SHIMA_TRY_ASSIGN(std::string directory, directory_of(name, master_path));
+    return open_at({name, std::move(directory)}, purpose);
+  }
+  // A link to the file is followed, because subfiles are beside the file itself.
+  SHIMA_TRY_ASSIGN(const std::string path, real_or_new_path_of(master_path));
+  auto files =
+      tree_at(path).files_beside(path, purpose == Purpose::create ? FileTree::BesideFiles::create
+                                                                  : FileTree::BesideFiles::use);
+  if (!files && is_on_node(path)) return cannot_use(name, files.error());
+  SHIMA_TRY(files);
+  return Target(name, own_directory_of(directory_of_path(path)), *std::move(files));
 }
 
 Result<Target> Target::open_at(const TargetPlace& place, Purpose purpose) {
   if (const auto far = remote::parse_place(place.directory)) {
     SHIMA_TRY_ASSIGN(const std::string key_file, iod_key_file());
     auto files = remote::open_remote_files(*far, key_file, purpose == Purpose::create);
-    if (!files)
-      return fail(files.error().code == Code::no_such_file ? Code::bad_file : files.error().code,
-                  fmt::format("target {}: {}", place.name, files.error().what),
-                  files.error().sys_errno);
+    if (!files) return cannot_use(place.name, files.error());
     return Target(place.name, place.directory, *std::move(files));
   }
   UniqueFd fd(::open(place.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return refuse(place.name, place.directory, errno, "the directory cannot be opened");
-  return open_local(place.name, place.directory, std::move(fd), purpose);
+  SHIMA_TRY_ASSIGN(auto files, open_local(place.name, place.directory, std::move(fd), purpose));
+  return Target(place.name, place.directory, std::move(files));
 }
 
-Result<Target> Target::open_local(const std::string& name, std::string directory, UniqueFd fd,
-                                  Purpose purpose) {
-  if (purpose == Purpose::create) SHIMA_TRY(check_room(name, directory, fd.get()));
-  SHIMA_TRY(check_marker(name, directory, fd.get(), purpose));
-  auto files = local_files(std::move(fd), directory);
-  return Target(name, std::move(directory), std::move(files));
+Result<struct stat> Target::facts() const {
+  struct stat facts{};
+  if (directory_fd() < 0) return tree_at(directory_).examine(directory_, FileTree::Links::keep);
+  if (::fstat(directory_fd(), &facts) != 0) return failed("examining", directory_);
+  return facts;
 }
 
 Result<std::vector<Target>> open_targets(const std::vector<std::string>& names,

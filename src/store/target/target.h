@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "store/subfile/file_tree.h"
 #include "store/subfile/target_files.h"
 
 namespace shima {
@@ -59,12 +60,13 @@ class Target {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] TargetFiles& files() const { return *files_; }
+  [[nodiscard]] std::shared_ptr<TargetFiles> shared_files() const { return files_; }
   // For targets on this machine, such as those beside a file; else -1.
   [[nodiscard]] int directory_fd() const { return files_->directory_fd(); }
+  // Attributes of the directory.
+  [[nodiscard]] Result<struct stat> facts() const;
 
  private:
-  [[nodiscard]] static Result<Target> open_local(const std::string& name, std::string directory,
-                                                 UniqueFd fd, Purpose purpose);
   Target(std::string name, std::string directory, std::shared_ptr<TargetFiles> files)
       : name_(std::move(name)), directory_(std::move(directory)), files_(std::move(files)) {}
 
@@ -72,6 +74,10 @@ class Target {
   std::string directory_;
   std::shared_ptr<TargetFiles> files_;
 };
+
+// FileTree::files_beside for a file of this machine.
+[[nodiscard]] Result<std::shared_ptr<TargetFiles>> files_beside_here(const std::string& path,
+                                                                     FileTree::BesideFiles how);
 
 // The names without duplicates.
 [[nodiscard]] Result<std::vector<Target>> open_targets(const std::vector<std::string>& names,

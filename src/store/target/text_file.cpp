@@ -171,30 +171,10 @@ Status sync_file(const std::string& path) {
   return {};
 }
 
-Status sync_directory_of(const std::string& path) {
+Status sync_directory_here(const std::string& path) {
   SHIMA_TRY_ASSIGN(const UniqueFd fd, open_directory_of(path));
   if (::fsync(fd.get()) != 0) return failed("syncing", directory_of(path));
   return {};
-}
-
-std::string name_from_anywhere(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  return error ? path : absolute.string();
-}
-
-Result<std::string> real_path_of(const std::string& path) {
-  std::error_code error;
-  auto real = std::filesystem::canonical(path, error);
-  if (error) return fail(code_of_errno(error.value()), "finding " + path, error.value());
-  return real.string();
-}
-
-Result<std::string> real_name_of(const std::string& path) {
-  const std::filesystem::path given(path);
-  const std::filesystem::path directory = given.has_parent_path() ? given.parent_path() : ".";
-  SHIMA_TRY_ASSIGN(const std::string real, real_path_of(directory.string()));
-  return (std::filesystem::path(real) / given.filename()).string();
 }
 
 bool is_draft_name(std::string_view name) {

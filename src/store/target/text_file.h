@@ -31,15 +31,9 @@ enum class Umask { heeded, ignored };
 [[nodiscard]] Status write_whole(int directory_fd, const std::string& name, std::string_view text,
                                  mode_t mode, const std::string& path, Umask umask = Umask::heeded);
 
+// On this machine; tree_at() knows other places too.
 [[nodiscard]] Status sync_file(const std::string& path);
-[[nodiscard]] Status sync_directory_of(const std::string& path);
-
-// Stays valid when the program changes its directory.
-[[nodiscard]] std::string name_from_anywhere(const std::string& path);
-// With all links followed. The file must exist.
-[[nodiscard]] Result<std::string> real_path_of(const std::string& path);
-// With all links of its directory followed: the name that rename(2) and unlink(2) act on.
-[[nodiscard]] Result<std::string> real_name_of(const std::string& path);
+[[nodiscard]] Status sync_directory_here(const std::string& path_of_file);
 
 // Whether a name is a draft's, and the name of its goal, or the beginning of a goal name that is
 // too long.

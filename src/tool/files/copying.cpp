@@ -13,6 +13,7 @@
 #include "store/striped/master_store.h"
 #include "store/striped/restripe.h"
 #include "store/target/directory_lock.h"
+#include "store/target/paths.h"
 #include "tool/common/print_failure.h"
 #include "tool/files/file_commands.h"
 
@@ -22,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Outcome<void> check_stripe_of_copy(const CopyOptions& options, const std::string& to) {
-  if (!options.stripe.given() || !fs::exists(to)) return {};
+  if (!options.stripe.given() || !exists_at(to)) return {};
   return refuse(to, "it exists, and keeps its own layout",
                 "remove it first, or use `shima restripe`");
 }
@@ -30,7 +31,7 @@ Outcome<void> check_stripe_of_copy(const CopyOptions& options, const std::string
 // Creates the destination if it does not exist.
 Status make_goal(const CopyOptions& options, const Hints& given, const std::string& to,
                  unsigned permissions) {
-  if (fs::exists(to) || options.plain) return {};
+  if (exists_at(to) || options.plain) return {};
   Hints hints = with_directory_default(given, to);
   if (!options.stripe.given() && !wants_striping(hints)) return {};
   const auto filled = with_some_targets(hints);
@@ -45,13 +46,11 @@ std::unexpected<Error> are_same(const std::string& from, const std::string& to) 
 
 Status copy_file(const CopyOptions& options, const Hints& hints, const std::string& from,
                  const std::string& to) {
-  struct stat facts{};
-  if (::stat(from.c_str(), &facts) != 0) return failed("examining", from);
+  SHIMA_TRY_ASSIGN(const struct stat facts, tree_at(from).examine(from, FileTree::Links::follow));
   // Other kinds have no size that marks their end, and reading them may block until a writer comes.
   if (!S_ISDIR(facts.st_mode) && !S_ISREG(facts.st_mode))
     return fail(Code::bad_argument, from + " is not a regular file");
-  std::error_code error;
-  if (fs::equivalent(from, to, error)) return are_same(from, to);
+  if (are_same_file(from, to)) return are_same(from, to);
   SHIMA_TRY_ASSIGN(auto source, LogicalFile::open({.path = from, .read = true}));
   SHIMA_TRY(make_goal(options, hints, to, facts.st_mode & 0777U));
   SHIMA_TRY_ASSIGN(auto goal, LogicalFile::open({.path = to,
@@ -103,8 +102,7 @@ Outcome<Pairs> pair_up(const std::vector<std::string>& paths, const std::string&
   const auto name_of = [](const fs::path& path) {  // also of "directory/"
     return path.has_filename() ? path.filename() : path.parent_path().filename();
   };
-  std::error_code error;
-  const bool into = fs::is_directory(last, error);
+  const bool into = is_directory_at(paths.back());
   if (!into && paths.size() > 2)
     return refuse(paths.back(), "it is not a directory, but there are several source files",
                   "name a directory last");

@@ -9,6 +9,7 @@
 
 #include "store/striped/logical_file.h"
 #include "store/striped/master_store.h"
+#include "store/target/paths.h"
 #include "tool/common/print_failure.h"
 #include "tool/common/progress.h"
 #include "tool/files/file_commands.h"
@@ -54,8 +55,7 @@ ordered_json describe_regions(const MasterFile& master) {
 enum class Depth : std::uint8_t { brief, full };
 
 Result<ordered_json> describe(const std::string& path, Depth depth) {
-  struct stat facts{};
-  if (::lstat(path.c_str(), &facts) != 0) return fail_errno(errno, "examining " + path);
+  SHIMA_TRY_ASSIGN(struct stat facts, tree_at(path).examine(path, FileTree::Links::keep));
   ordered_json object{{"path", path},
                       {"kind", "plain"},
                       {"size", facts.st_size},
@@ -63,8 +63,9 @@ Result<ordered_json> describe(const std::string& path, Depth depth) {
   object["text_mode"] = mode_text(facts.st_mode);
   if (S_ISDIR(facts.st_mode)) object["kind"] = "directory";
   if (S_ISLNK(facts.st_mode)) object["kind"] = "link";
-  if (S_ISLNK(facts.st_mode) && depth == Depth::full && ::stat(path.c_str(), &facts) != 0)
-    return fail_errno(errno, "examining what " + path + " links to");
+  if (S_ISLNK(facts.st_mode) && depth == Depth::full) {
+    SHIMA_TRY_ASSIGN(facts, tree_at(path).examine(path, FileTree::Links::follow));
+  }
   // Opening a FIFO or a device could block.
   if (!S_ISREG(facts.st_mode)) {
     if (object["kind"] == "plain") object["kind"] = "special";
@@ -120,13 +121,9 @@ std::string line_of(const ordered_json& object) {
 // The names to list in a directory, without Shima's own.
 Result<std::vector<std::string>> names_in(const std::string& directory) {
   std::vector<std::string> names;
-  std::error_code error;
-  fs::directory_iterator at(directory, error);
-  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (!name.starts_with('.')) names.push_back(at->path().string());
-  }
-  if (error) return fail_errno(error.value(), "listing " + directory);
+  SHIMA_TRY_ASSIGN(const auto entries, tree_at(directory).entries(directory));
+  for (const FileTree::Entry& entry : entries)
+    if (!entry.name.starts_with('.')) names.push_back((fs::path(directory) / entry.name).string());
   std::ranges::sort(names);
   return names;
 }
@@ -160,8 +157,7 @@ Outcome<int> list_files(const Paths& paths, bool as_json) {
   Paths all;
   bool good = true;
   for (const std::string& path : paths.empty() ? Paths{"."} : paths) {
-    std::error_code error;
-    if (!fs::is_directory(path, error)) {
+    if (!is_directory_at(path)) {
       all.push_back(path);
       continue;
     }

@@ -1,13 +1,11 @@
 // create, rm, mv, cat.
 #include "tool/files/file_commands.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 
@@ -16,6 +14,7 @@
 #include "store/striped/logical_file.h"
 #include "store/striped/master_store.h"
 #include "store/target/own_directory.h"
+#include "store/target/paths.h"
 #include "store/target/text_file.h"
 #include "tool/common/print_failure.h"
 #include "tool/files/copying.h"
@@ -23,23 +22,16 @@
 namespace shima::tool {
 namespace {
 
-Status replace_text(const std::string& path, const std::string& text) {
-  const std::string directory = std::filesystem::path(path).parent_path().string();
-  const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return failed("opening", directory);
-  return write_whole(fd.get(), std::filesystem::path(path).filename().string(), text, 0666, path);
-}
-
 Outcome<int> write_directory_default(const CreateOptions& options) {
   auto hints = stripe_hints(options.stripe);
   if (hints) hints = with_some_targets(*hints);
   if (!hints) return std::unexpected(hints.error());
   if (const auto regions = regions_for(*hints); !regions)
     return std::unexpected(failure_of(options.directory_default, regions.error()));
-  const auto path = std::filesystem::path(options.directory_default) / directory_default_name;
-  return succeeded(path.string(), replace_text(path.string(), encode_directory_default(*hints)))
-             ? 0
-             : exit_failed;
+  const std::string path =
+      (std::filesystem::path(options.directory_default) / directory_default_name).string();
+  const Status written = tree_at(path).write_text(path, encode_directory_default(*hints), 0666);
+  return succeeded(path, written) ? 0 : exit_failed;
 }
 
 Status cat(const std::string& path) {
@@ -53,33 +45,17 @@ Status cat(const std::string& path) {
   }
 }
 
-Status remove_directory(const std::string& path) {
-  if (::rmdir(path.c_str()) != 0) return failed("removing", path);
-  return {};
-}
-
-// Removes .shima from a directory without files. Parts that remain in it belong to no file of the
-// directory; fsck reports them.
-Status remove_own_directory_in(const std::string& directory) {
-  struct stat facts{};
-  if (::lstat(own_directory_of(directory).c_str(), &facts) != 0) return {};
-  const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return failed("opening", directory);
-  return remove_own_directory(fd.get(), directory);
-}
-
+// Parts that remain in .shima belong to no file of the directory; fsck reports them.
 Status remove_all(const std::string& path) {
-  struct stat facts{};
-  if (::lstat(path.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) return remove_file(path);
-  std::vector<std::string> entries;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(path, error);
-       !error && at != std::filesystem::directory_iterator(); at.increment(error))
-    if (at->path().filename() != own_directory_name) entries.push_back(at->path().string());
-  if (error) return fail_errno(error.value(), "listing " + path);
-  for (const std::string& entry : entries) SHIMA_TRY(remove_all(entry));
-  SHIMA_TRY(remove_own_directory_in(path));
-  return remove_directory(path);
+  FileTree& tree = tree_at(path);
+  const auto facts = tree.examine(path, FileTree::Links::keep);
+  if (!facts || !S_ISDIR(facts->st_mode)) return remove_file(path);
+  SHIMA_TRY_ASSIGN(const auto entries, tree.entries(path));
+  for (const FileTree::Entry& entry : entries)
+    if (entry.name != own_directory_name)
+      SHIMA_TRY(remove_all((std::filesystem::path(path) / entry.name).string()));
+  SHIMA_TRY(tree.remove_own_directory(path));
+  return tree.remove_directory(path);
 }
 
 }  // namespace
@@ -115,8 +91,8 @@ Outcome<int> remove_files(const RemoveOptions& options) {
   for (const std::string& path : options.files) {
     const Status removed = options.recursive ? remove_all(path) : remove_file(path);
     if (options.force && !removed && removed.error().code == Code::no_such_file) {
-      struct stat facts{};
-      if (::lstat(path.c_str(), &facts) != 0 && errno == ENOENT) continue;
+      const auto facts = tree_at(path).examine(path, FileTree::Links::keep);
+      if (!facts && facts.error().sys_errno == ENOENT) continue;
     }
     good = succeeded(path, removed) && good;
   }

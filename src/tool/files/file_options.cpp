@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "store/target/paths.h"
 #include "tool/files/file_commands.h"
 
 namespace shima::tool {
@@ -21,8 +22,15 @@ void add_stripe_options(CLI::App& command, StripeOptions& stripe) {
       ->allow_extra_args(false);
 }
 
+// See SHIMA_PATHS.
+std::string meant_by(const std::string& name) {
+  const auto path = path_meant_by(name);
+  if (!path) throw CLI::ValidationError(path.error().what);
+  return *path;
+}
+
 CLI::Option* add_paths(CLI::App& command, Paths& paths, const char* name, const char* help) {
-  return command.add_option(name, paths, help);
+  return command.add_option(name, paths, help)->transform(meant_by);
 }
 
 // Options live as long as their command.
@@ -47,7 +55,7 @@ void describe_create(CLI::App& command, CreateOptions& options) {
   auto* directory =
       command.add_option("--default", options.directory_default,
                          "Instead: set how files created in this directory are striped");
-  directory->type_name("DIRECTORY");
+  directory->type_name("DIRECTORY")->transform(meant_by);
   auto* files = add_paths(command, options.files, "file", "The files to create");
   files->excludes(directory);
 }

@@ -22,24 +22,26 @@ Outcome<remote::Node> node_of(const std::string& text) {
   return refuse(text, "not an address", "write HOST:PORT, [ADDRESS]:PORT or :PORT");
 }
 
-Outcome<std::vector<TargetPlace>> places_of(const std::vector<std::string>& targets) {
-  std::vector<TargetPlace> places;
-  for (const std::string& text : targets) {
+// Adds the places of `texts`, the values of an option.
+Outcome<void> add_places(std::string_view option, const std::vector<std::string>& texts,
+                         std::vector<TargetPlace>& places) {
+  for (const std::string& text : texts) {
+    const std::string given = fmt::format("{} {}", option, text);
     const std::size_t equals = text.find('=');
     std::error_code error;
     const auto directory =
         std::filesystem::absolute(text.substr(equals == std::string::npos ? 0 : equals + 1), error);
     if (equals == std::string::npos || equals == 0 || error || text.find(':') != std::string::npos)
-      return refuse("--target " + text, "not a target and its directory",
+      return refuse(given, "not a name and its directory",
                     "write NAME=DIRECTORY, with a directory of this machine");
     auto checked = parse_target_list(text.substr(0, equals + 1) + directory.string());
-    if (!checked) return std::unexpected(failure_of("--target " + text, checked.error()));
+    if (!checked) return std::unexpected(failure_of(given, checked.error()));
     for (const TargetPlace& other : places)
       if (other.name == checked->front().name)
-        return refuse("--target " + text, "the second target of this name", "choose another name");
+        return refuse(given, "the second target or directory of this name", "choose another name");
     places.push_back(checked->front());
   }
-  return places;
+  return {};
 }
 
 Outcome<int> print_status(const IodOptions& options) {
@@ -81,19 +83,25 @@ std::string absolute(const std::string& path) {
 
 Outcome<int> run_iod(const IodOptions& options) {
   if (!options.status_of.empty()) return print_status(options);
-  if (options.listen.empty() || options.targets.empty() ||
+  if (options.listen.empty() || (options.targets.empty() && options.directories.empty()) ||
       (options.key_file.empty() && options.keys_file.empty()))
     return refuse("iod", "nothing to serve",
-                  "give --listen, --target, and --key or --keys; or --status to ask a running one");
+                  "give --listen, --target or --directory, and --key or --keys; or --status to ask "
+                  "a running one");
   auto node = node_of(options.listen);
   if (!node) return std::unexpected(node.error());
-  auto places = places_of(options.targets);
-  if (!places) return std::unexpected(places.error());
+  std::vector<TargetPlace> places;
+  if (auto added = add_places("--target", options.targets, places); !added)
+    return std::unexpected(added.error());
+  const auto target_count = std::ssize(places);
+  if (auto added = add_places("--directory", options.directories, places); !added)
+    return std::unexpected(added.error());
   raise_descriptor_limit();
   ::umask(0);  // clients apply their own
   const sigset_t signals = block_signals();
   auto daemon = iod::Daemon::start({.listen = *node,
-                                    .targets = *std::move(places),
+                                    .targets = {places.begin(), places.begin() + target_count},
+                                    .directories = {places.begin() + target_count, places.end()},
                                     .key_file = absolute(options.key_file),
                                     .keys_file = absolute(options.keys_file)});
   if (!daemon) return std::unexpected(failure_of("iod", daemon.error()));

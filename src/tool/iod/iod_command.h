@@ -10,9 +10,10 @@ namespace shima::tool {
 
 struct IodOptions {
   std::string listen;
-  std::vector<std::string> targets;  // NAME=DIR
-  std::string key_file;              // the key of the user who runs it
-  std::string keys_file;             // those of other users
+  std::vector<std::string> targets;      // NAME=DIR
+  std::vector<std::string> directories;  // the same
+  std::string key_file;                  // the key of the user who runs it
+  std::string keys_file;                 // those of other users
   std::string status_of;
 };
 
