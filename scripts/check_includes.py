@@ -68,6 +68,7 @@ ROOMS_BELOW = {
     "delegate_mpi": [],
     "fuse/tree": ["base", "layout", "store"],
     "fuse/calls": ["base", "layout", "store", "file", "fuse/tree"],
+    "fuse/far": ["base", "layout", "store", "file", "fuse/tree", "fuse/calls"],
     "tool/bench": ["tool/common"],
     "tool/common": ["base"],
     "tool/files": ["base", "layout", "store", "file", "tool/common"],

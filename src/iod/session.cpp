@@ -31,6 +31,8 @@ std::unexpected<Error> refuse(std::string what) {
   return fail(Code::access_denied, std::move(what), EACCES);
 }
 
+bool has_third_word(Op op) { return op == Op::link_part || op == Op::set_part_times; }
+
 bool is_draft_of_part(std::string_view name) {
   if (!is_draft_name(name)) return false;
   const std::string goal = goal_of_draft(name);
@@ -90,7 +92,7 @@ Result<std::int64_t> Session::dispatch(const Request& request, Buffer& data) {
     return 0;
   }
   if (TreeSession::serves(op)) return execute_on_tree(request, data);
-  if ((op >= Op::attach && op <= Op::lease) || op == Op::link_part)
+  if ((op >= Op::attach && op <= Op::lease) || has_third_word(op))
     return execute_on_target(request, data);
   if (op >= Op::write && op <= Op::close) return execute_on_file(request, data);
   if (op >= Op::holds && op <= Op::end_lease) return execute_on_lease(request, data);
@@ -114,8 +116,7 @@ Result<ServedTarget*> Session::find(std::string_view wanted, bool is_directory) 
 }
 
 Result<std::int64_t> Session::execute_on_target(const Request& request, Buffer& data) {
-  const bool is_link = request.op() == Op::link_part;
-  if (request.words.size() != (is_link ? 3U : 2U))
+  if (request.words.size() != (has_third_word(request.op()) ? 3U : 2U))
     return fail(Code::bad_argument, "a request's words", EINVAL);
   const std::string& wanted = request.words[0];
   const bool is_beside = wanted.find('/') != std::string::npos;
@@ -127,7 +128,12 @@ Result<std::int64_t> Session::execute_on_target(const Request& request, Buffer& 
   if (names_file && !may_use(request.op(), request.words[1]))
     return refuse("a name that is no part's, in target " + wanted);
   if (request.op() == Op::open) return open(request, *target, *files, data);
-  if (!is_link) return execute_by_name(request, *files, data);
+  if (!has_third_word(request.op())) return execute_by_name(request, *files, data);
+  if (request.op() == Op::set_part_times) {
+    SHIMA_TRY_ASSIGN(const FileTimes times, remote::decode_times(request.words[2]));
+    SHIMA_TRY(files->set_times(request.words[1], times));
+    return 0;
+  }
   const std::string& goal = request.words[2];
   SHIMA_TRY_ASSIGN(ServedTarget* const other, find(goal, goal.find('/') != std::string::npos));
   SHIMA_TRY_ASSIGN(TargetFiles* const there, files_of(goal, *other));

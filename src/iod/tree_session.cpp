@@ -82,7 +82,10 @@ bool only_looks(Op op) {
          op == Op::sync_path;
 }
 
-bool has_two_paths(Op op) { return op == Op::rename_path || op == Op::link_path; }
+bool has_third_word(Op op) {
+  return op == Op::rename_path || op == Op::link_path || op == Op::list_paths ||
+         op == Op::set_path_times;
+}
 
 // A special file may block its opener for ever, and has no bytes at an offset.
 Status check_regular(const struct stat& facts, const std::string& path) {
@@ -93,13 +96,14 @@ Status check_regular(const struct stat& facts, const std::string& path) {
 
 }  // namespace
 
-bool TreeSession::serves(Op op) { return op >= Op::examine_path && op <= Op::unlock_directory; }
+bool TreeSession::serves(Op op) {
+  return (op >= Op::examine_path && op <= Op::unlock_directory) || op == Op::set_path_times;
+}
 
 Result<std::int64_t> TreeSession::execute(const Request& request, const std::string& directory,
                                           Buffer& data) {
   const Op op = request.op();
-  const bool has_third = has_two_paths(op) || op == Op::list_paths;
-  if (request.words.size() != (has_third ? 3U : 2U))
+  if (request.words.size() != (has_third_word(op) ? 3U : 2U))
     return fail(Code::bad_argument, "a request's words", EINVAL);
   SHIMA_TRY_ASSIGN(const Beneath beneath, Beneath::open(directory));
   if (only_looks(op)) return look(request, beneath, data);
@@ -185,6 +189,10 @@ Result<std::int64_t> TreeSession::change(const Request& request, const PathBenea
       return done(tree.remove_own_directory(path));
     case Op::set_path_mode:
       return done(tree.set_mode(path, mode_in(first)));
+    case Op::set_path_times: {
+      SHIMA_TRY_ASSIGN(const FileTimes times, remote::decode_times(request.words[2]));
+      return done(tree.set_times(path, times));
+    }
     case Op::sync_directory:
       return done(tree.sync_directory_of(path));
     default:

@@ -77,7 +77,7 @@ void get_attributes(fuse_req_t request, fuse_ino_t number, fuse_file_info*) {
   });
 }
 
-Times times_of(const struct stat& wanted, int what) {
+FileTimes times_of(const struct stat& wanted, int what) {
   const auto one = [&](int given, int now, const timespec& time) {
     if ((what & now) != 0) return timespec{0, UTIME_NOW};
     return (what & given) != 0 ? time : timespec{0, UTIME_OMIT};
@@ -99,7 +99,7 @@ Status change(Tree& tree, Node& node, const struct stat& wanted, int what, Handl
   if ((what & FUSE_SET_ATTR_SIZE) != 0)
     SHIMA_TRY(handle != nullptr ? handle->truncate(FileOffset{wanted.st_size})
                                 : change_size(node, wanted.st_size));
-  if ((what & times) != 0) SHIMA_TRY(change_times(tree, node, times_of(wanted, what)));
+  if ((what & times) != 0) SHIMA_TRY(change_times(node, times_of(wanted, what)));
   return {};
 }
 

@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <optional>
-
 #include "file/directory_default.h"
 #include "file/striping.h"
 #include "fuse/tree/change.h"
@@ -13,15 +11,6 @@
 
 namespace shima::fuse {
 namespace {
-
-// The directory's default striping for a new file (file/directory_default.h); nothing: a plain
-// file.
-Result<std::optional<std::vector<StripedRegion>>> default_regions(const Place& place) {
-  const Hints hints = with_directory_default({}, place.path());
-  if (!wants_striping(hints)) return std::nullopt;
-  SHIMA_TRY_ASSIGN(auto regions, regions_for(hints));
-  return regions;
-}
 
 Status make_striped(const Place& place, mode_t mode, std::vector<StripedRegion> regions) {
   return create_striped({.path = place.path(),
@@ -32,7 +21,7 @@ Status make_striped(const Place& place, mode_t mode, std::vector<StripedRegion> 
 
 // Creates a file, and opens it if it is plain; file_exists if the name is taken.
 Result<UniqueFd> make_file(const Place& place, int flags, mode_t mode) {
-  SHIMA_TRY_ASSIGN(auto regions, default_regions(place));
+  SHIMA_TRY_ASSIGN(auto regions, default_regions(place.path()));
   if (regions) {
     SHIMA_TRY(make_striped(place, mode, *std::move(regions)));
     return UniqueFd();
@@ -50,6 +39,13 @@ Status give_striped_to_caller(Tree& tree, const fuse_ctx& caller, Node& node) {
 }
 
 }  // namespace
+
+Result<std::optional<std::vector<StripedRegion>>> default_regions(const std::string& path) {
+  const Hints hints = with_directory_default({}, path);
+  if (!wants_striping(hints)) return std::nullopt;
+  SHIMA_TRY_ASSIGN(auto regions, regions_for(hints));
+  return regions;
+}
 
 Status give_to_caller(const fuse_ctx& caller, int directory_fd, int made_fd) {
   if (::geteuid() != 0 || (caller.uid == 0 && caller.gid == 0)) return {};

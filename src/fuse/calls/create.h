@@ -1,13 +1,20 @@
 // Creates files, and gives them to the user who asked for them.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "fuse/calls/mount.h"
 #include "fuse/tree/handle.h"
 
 namespace shima::fuse {
+
+// The default striping for a new file in its directory (file/directory_default.h); nothing: a plain
+// file.
+[[nodiscard]] Result<std::optional<std::vector<StripedRegion>>> default_regions(
+    const std::string& path);
 
 // Without O_EXCL in `flags`, opens an existing file. Counts one look-up of the node.
 [[nodiscard]] Result<std::unique_ptr<Handle>> create_file(Tree& tree, const fuse_ctx& caller,

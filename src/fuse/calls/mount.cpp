@@ -68,10 +68,7 @@ struct DestroySession {
 using Session = std::unique_ptr<fuse_session, DestroySession>;
 
 Session make_session(Mount& mount) {
-  std::string options =
-      fmt::format("fsname={},subtype=shima,default_permissions", escaped(mount.options.directory));
-  if (mount.options.others) options += ",allow_other";
-  std::vector<std::string> words{"shima", "-o", options};
+  std::vector<std::string> words{"shima", "-o", mount_words(mount.options)};
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   fuse_args arguments{static_cast<int>(pointers.size()), pointers.data(), 0};
@@ -87,15 +84,22 @@ Session make_session(Mount& mount) {
   return session;
 }
 
-Status serve(fuse_session* session) {
-  fuse_loop_config* const config = fuse_loop_cfg_create();
-  fuse_loop_cfg_set_clone_fd(config, 1);
-  fuse_loop_cfg_set_max_threads(config, most_threads);
-  fuse_loop_cfg_set_idle_threads(config, idle_threads);
-  const int code = fuse_session_loop_mt(session, config);
-  fuse_loop_cfg_destroy(config);
-  // Termination by a signal is a normal end.
-  return code < 0 ? fail_errno(-code, "serving the mount") : Status{};
+Status serve_mounted(Mount& mount, fuse_session* session) {
+  const Status watching = mount.tree.watcher().start(
+      [session](NodeNumber number) { fuse_lowlevel_notify_inval_inode(session, number, 0, 0); });
+  if (!watching)
+    log(LogLevel::warn, "{}: files are read without the page cache", describe(watching.error()));
+  ::umask(0);  // the kernel has applied the caller's umask
+  return serve(
+      [session](fuse_loop_config* config) { return fuse_session_loop_mt(session, config); });
+}
+
+}  // namespace
+
+std::string mount_words(const MountOptions& options) {
+  const std::string words =
+      fmt::format("fsname={},subtype=shima,default_permissions", escaped(options.directory));
+  return options.others ? words + ",allow_other" : words;
 }
 
 // The parent exits once the mount is ready; the child logs to the file.
@@ -112,17 +116,16 @@ Status go_to_background(const MountOptions& options) {
   return {};
 }
 
-Status serve_mounted(Mount& mount, fuse_session* session) {
-  SHIMA_TRY(go_to_background(mount.options));
-  const Status watching = mount.tree.watcher().start(
-      [session](NodeNumber number) { fuse_lowlevel_notify_inval_inode(session, number, 0, 0); });
-  if (!watching)
-    log(LogLevel::warn, "{}: files are read without the page cache", describe(watching.error()));
-  ::umask(0);  // the kernel has applied the caller's umask
-  return serve(session);
+Status serve(const std::function<int(fuse_loop_config*)>& loop) {
+  fuse_loop_config* const config = fuse_loop_cfg_create();
+  fuse_loop_cfg_set_clone_fd(config, 1);
+  fuse_loop_cfg_set_max_threads(config, most_threads);
+  fuse_loop_cfg_set_idle_threads(config, idle_threads);
+  const int code = loop(config);
+  fuse_loop_cfg_destroy(config);
+  // Termination by a signal is a normal end.
+  return code < 0 ? fail_errno(-code, "serving the mount") : Status{};
 }
-
-}  // namespace
 
 Status run_mount(const MountOptions& options) {
   SHIMA_TRY(check_places(options));
@@ -136,7 +139,8 @@ Status run_mount(const MountOptions& options) {
     return fail(Code::internal, "cannot handle signals");
   if (fuse_session_mount(session.get(), options.mount_point.c_str()) != 0)
     return fail(Code::io, "cannot mount at " + options.mount_point);
-  const Status served = serve_mounted(mount, session.get());
+  Status served = go_to_background(options);
+  if (served) served = serve_mounted(mount, session.get());
   fuse_session_unmount(session.get());
   fuse_remove_signal_handlers(session.get());
   return served;

@@ -4,6 +4,7 @@
 #define FUSE_USE_VERSION 312
 #include <fuse3/fuse_lowlevel.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -26,6 +27,12 @@ struct MountOptions {
 // Mounts the directory, by default in the background: then the caller's process exits when the
 // mount is ready. Returns when it is unmounted.
 [[nodiscard]] Status run_mount(const MountOptions& options);
+
+// The parts of it that mounts of all kinds share: the options for libfuse; the process that stays;
+// and calling the loop of libfuse, until it returns.
+[[nodiscard]] std::string mount_words(const MountOptions& options);
+[[nodiscard]] Status go_to_background(const MountOptions& options);
+[[nodiscard]] Status serve(const std::function<int(fuse_loop_config*)>& loop);
 
 struct Mount {
   explicit Mount(UniqueFd root, const MountOptions& given)

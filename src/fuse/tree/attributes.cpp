@@ -38,35 +38,34 @@ ino_t number_of(const FileId& id) {
 
 Result<std::vector<struct stat>> Tree::subfile_facts(Node& node) {
   std::vector<struct stat> all;
+  StripedParts& parts = node.parts();
   {
-    StripedParts& parts = node.parts();
     const std::lock_guard lock(parts.mutex);
     for (const UniqueFd& fd : parts.subfiles)
       SHIMA_TRY(done(::fstat(fd.get(), &all.emplace_back())));
+    // An open file that was removed, on I/O nodes: they find parts by name only.
+    if (all.empty() && parts.removed && !parts.known.empty()) return parts.known;
   }
   if (!all.empty()) return all;
   SHIMA_TRY_ASSIGN(const auto targets, targets_of(node));
   SHIMA_TRY_ASSIGN(const auto striped, description(node));
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const std::string name = subfile_name(striped->master.id, static_cast<int>(i));
-    if (::fstatat(targets[i]->directory_fd(), name.c_str(), &all.emplace_back(),
-                  AT_SYMLINK_NOFOLLOW) == 0)
-      continue;
-    return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck reports details",
-                                      targets[i]->directory(), name));
+    const auto facts = targets[i]->files().examine(name);
+    if (!facts && facts.error().code == Code::io) return std::unexpected(facts.error());
+    if (!facts)
+      return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck reports details",
+                                        targets[i]->directory(), name));
+    all.push_back(*facts);
   }
+  const std::lock_guard lock(parts.mutex);
+  parts.known = all;
   return all;
 }
 
-Result<struct stat> Tree::striped_attributes(Node& node) {
-  SHIMA_TRY_ASSIGN(const auto striped, description(node));
-  SHIMA_TRY_ASSIGN(const auto subfiles, subfile_facts(node));
-  struct stat facts{};
-  {
-    const std::lock_guard lock(node.parts().mutex);
-    facts = node.parts().seen;
-    facts.st_nlink = node.parts().removed ? 0 : 1;
-  }
+struct stat striped_facts(const Striped& striped, const struct stat& master,
+                          std::span<const struct stat> subfiles) {
+  struct stat facts = master;
   std::vector<std::uint64_t> sizes;
   facts.st_blocks = 0;
   facts.st_atim = subfiles.front().st_atim;
@@ -78,10 +77,22 @@ Result<struct stat> Tree::striped_attributes(Node& node) {
     take_later(facts.st_mtim, subfile.st_mtim);
     take_later(facts.st_ctim, subfile.st_ctim);
   }
-  facts.st_size = striped->layout.end_of_file(sizes).value;
+  facts.st_size = striped.layout.end_of_file(sizes).value;
   facts.st_blksize = preferred_bytes;
-  facts.st_ino = number_of(striped->master.id);
+  facts.st_ino = number_of(striped.master.id);
   return facts;
+}
+
+Result<struct stat> Tree::striped_attributes(Node& node) {
+  SHIMA_TRY_ASSIGN(const auto striped, description(node));
+  SHIMA_TRY_ASSIGN(const auto subfiles, subfile_facts(node));
+  struct stat master{};
+  {
+    const std::lock_guard lock(node.parts().mutex);
+    master = node.parts().seen;
+    master.st_nlink = node.parts().removed ? 0 : 1;
+  }
+  return striped_facts(*striped, master, subfiles);
 }
 
 Result<struct stat> Tree::attributes(Node& node) {

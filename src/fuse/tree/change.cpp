@@ -39,7 +39,8 @@ Status change_entry(int directory_fd, const char* name, Change change) {
 }
 
 // Calls `change(descriptor)` for the master file, its subfiles, and the files beside them, while
-// the master file is locked against replacement.
+// the master file is locked against replacement. Files on I/O nodes belong to the node's user, and
+// keep their owner.
 template <class Change>
 Status change_parts(Tree& tree, Node& node, Change change) {
   if (path_of(node).empty()) {
@@ -54,7 +55,8 @@ Status change_parts(Tree& tree, Node& node, Change change) {
                    open_targets(striped->master.targets(), path, Target::Purpose::use));
   SHIMA_TRY(check_own_parts(striped->master, path, targets));
   for (const Part& part : parts_of(striped->master, targets))
-    SHIMA_TRY(change_entry(part.target->directory_fd(), part.name.c_str(), change));
+    if (part.target->directory_fd() >= 0)
+      SHIMA_TRY(change_entry(part.target->directory_fd(), part.name.c_str(), change));
   Place place;
   {
     const std::lock_guard parts_lock(node.parts().mutex);
@@ -98,10 +100,14 @@ Status change_size(Node& node, off_t size) {
   return status;
 }
 
-Status change_times(Tree& tree, Node& node, const Times& times) {
+Status change_times(Node& node, const FileTimes& times) {
   const auto change = [&](int fd) { return ::utimensat(fd, "", times.data(), AT_EMPTY_PATH); };
   if (!is_striped(node)) return done(change(node.fd()));
-  return change_parts(tree, node, change);
+  const std::string path = path_of(node);
+  if (!path.empty()) return set_times(path, times);
+  const std::lock_guard lock(node.parts().mutex);
+  for (const UniqueFd& fd : node.parts().subfiles) SHIMA_TRY(done(change(fd.get())));
+  return {};
 }
 
 }  // namespace shima::fuse

@@ -3,20 +3,15 @@
 
 #include <sys/types.h>
 
-#include <array>
-#include <ctime>
-
 #include "base/result.h"
 #include "fuse/tree/tree.h"
 
 namespace shima::fuse {
 
-using Times = std::array<timespec, 2>;  // as in utimensat(2)
-
 [[nodiscard]] Status change_mode(Tree& tree, Node& node, mode_t mode);
 // -1: unchanged.
 [[nodiscard]] Status change_owner(Tree& tree, Node& node, uid_t user, gid_t group);
 [[nodiscard]] Status change_size(Node& node, off_t size);
-[[nodiscard]] Status change_times(Tree& tree, Node& node, const Times& times);
+[[nodiscard]] Status change_times(Node& node, const FileTimes& times);
 
 }  // namespace shima::fuse

@@ -72,8 +72,14 @@ Status Handle::begin_watching() {
     std::vector<int> fds;
     for (const UniqueFd& fd : subfiles) fds.push_back(fd.get());
     if (!file_) fds.push_back(fd_.get());
-    fresh.unnoticed = !std::ranges::all_of(fds, is_local);
-    std::ignore = tree_.watcher().watch(node_, fds);
+    // I/O nodes report no changes: times and sizes decide, as on other network file systems.
+    const bool on_node = fds.empty();
+    fresh.unnoticed = on_node || !std::ranges::all_of(fds, is_local);
+    if (on_node) {
+      fresh.watched = true;
+    } else {
+      std::ignore = tree_.watcher().watch(node_, fds);
+    }
     const std::lock_guard parts_lock(node_->parts().mutex);
     node_->parts().subfiles = std::move(subfiles);
   }

@@ -49,7 +49,8 @@ struct StripedParts {
   struct stat seen{};  // the master file; the owner changes only by a call through the mount
   std::shared_ptr<const Striped> striped;
   bool removed = false;
-  std::vector<UniqueFd> subfiles;  // O_PATH, while the file is open
+  std::vector<UniqueFd> subfiles;  // O_PATH, while the file is open; none if any is on a node
+  std::vector<struct stat> known;  // attributes of the subfiles, when they were last examined
 };
 
 class Node {

@@ -127,13 +127,10 @@ Result<std::shared_ptr<const Target>> Tree::target(const std::string& name, cons
   const std::lock_guard lock(mutex);
   std::shared_ptr<const Target>& known = is_beside ? place.directory->beside : targets_[name];
   struct stat facts{};
+  if (known && known->directory_fd() < 0) return known;
   // A directory of subfiles that was removed and created again is a different one.
   if (known && ::fstat(known->directory_fd(), &facts) == 0 && facts.st_nlink > 0) return known;
   SHIMA_TRY_ASSIGN(Target opened, Target::open(name, place.path(), Target::Purpose::use));
-  if (opened.directory_fd() < 0)
-    return fail(Code::unsupported_operation,
-                fmt::format("target {} is on an I/O node ({}), which shima mount cannot show yet",
-                            name, opened.directory()));
   known = std::make_shared<const Target>(std::move(opened));
   return known;
 }
@@ -163,18 +160,25 @@ Result<std::vector<UniqueFd>> Tree::open_subfiles(Node& node) {
     owner = node.parts().seen.st_uid;
   }
   std::vector<UniqueFd> fds;
+  bool on_node = false;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const std::string name = subfile_name(striped->master.id, static_cast<int>(i));
+    const std::string path = targets[i]->directory() + "/" + name;
+    const auto facts = targets[i]->files().examine(name);
+    if (!facts && facts.error().sys_errno != ENOENT) return fail(Code::io, describe(facts.error()));
+    if (!facts || !S_ISREG(facts->st_mode))
+      return fail(Code::io, fmt::format("subfile {} is missing; shima fsck reports details", path));
+    if (others_ && facts->st_uid != owner) return foreign_subfile(path);
+    on_node = on_node || targets[i]->directory_fd() < 0;
+    if (on_node) continue;
     UniqueFd fd(
         ::openat(targets[i]->directory_fd(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    struct stat facts{};
-    if (!fd || ::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
-      return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck reports details",
-                                        targets[i]->directory(), name));
-    if (others_ && facts.st_uid != owner)
-      return foreign_subfile(targets[i]->directory() + "/" + name);
+    struct stat opened{};
+    if (!fd || ::fstat(fd.get(), &opened) != 0 || opened.st_ino != facts->st_ino)
+      return fail(Code::io, fmt::format("subfile {} was replaced meanwhile", path));
     fds.push_back(std::move(fd));
   }
+  if (on_node) fds.clear();
   return fds;
 }
 

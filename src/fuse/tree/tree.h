@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +39,8 @@ class Tree {
 
   // The targets of a node's subfiles, in the layout's order.
   [[nodiscard]] Result<std::vector<std::shared_ptr<const Target>>> targets_of(Node& node);
-  // O_PATH descriptors of its subfiles; EACCES if a subfile's owner is not the file's and other
-  // users have access.
+  // O_PATH descriptors of its subfiles, or none if any of them is on an I/O node; EACCES if a
+  // subfile's owner is not the file's and other users have access.
   [[nodiscard]] Result<std::vector<UniqueFd>> open_subfiles(Node& node);
 
   // EACCES if a subfile that was opened for a node belongs to another user than the node's file
@@ -69,6 +70,10 @@ class Tree {
   std::mutex targets_mutex_;
   std::map<std::string, std::shared_ptr<const Target>> targets_;
 };
+
+// The attributes of a striped file, from those of its master file and its subfiles.
+[[nodiscard]] struct stat striped_facts(const Striped& striped, const struct stat& master,
+                                        std::span<const struct stat> subfiles);
 
 // Whether a name is reserved for Shima.
 [[nodiscard]] bool is_hidden(std::string_view name);

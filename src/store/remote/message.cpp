@@ -1,6 +1,7 @@
 #include "store/remote/message.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -112,6 +113,19 @@ Status check(const ReplyHead& head, std::uint32_t serial, std::size_t most_data)
   if (head.error_bytes > most_error_bytes) return malformed("a long error");
   if (head.data_bytes > most_data) return malformed("more data than asked for");
   return {};
+}
+
+std::string encode_times(const FileTimes& times) {
+  const std::array<std::int64_t, 4> numbers{times[0].tv_sec, times[0].tv_nsec, times[1].tv_sec,
+                                            times[1].tv_nsec};
+  return {reinterpret_cast<const char*>(numbers.data()), sizeof numbers};
+}
+
+Result<FileTimes> decode_times(std::string_view word) {
+  std::array<std::int64_t, 4> numbers{};
+  if (word.size() != sizeof numbers) return malformed("times");
+  std::memcpy(numbers.data(), word.data(), sizeof numbers);
+  return FileTimes{{{numbers[0], numbers[1]}, {numbers[2], numbers[3]}}};
 }
 
 Facts facts_of(const struct stat& facts) {

@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "net/key_proof.h"
+#include "store/subfile/target_files.h"
 
 namespace shima::remote {
 
@@ -82,8 +83,11 @@ enum class Op : std::uint32_t {
   unlock_directory,
   // words: a target, a part, and the target that it is linked into
   link_part,
+  // words: as for a path or a part, and the times (encode_times)
+  set_path_times,
+  set_part_times,
 };
-inline constexpr auto last_op = Op::link_part;
+inline constexpr auto last_op = Op::set_part_times;
 
 // Bits of Op::open.
 struct Opening {
@@ -150,6 +154,9 @@ struct Request {
 
 [[nodiscard]] std::vector<std::byte> encode_words(std::span<const std::string> words);
 [[nodiscard]] Result<std::vector<std::string>> decode_words(std::span<const std::byte> bytes);
+
+[[nodiscard]] std::string encode_times(const FileTimes& times);
+[[nodiscard]] Result<FileTimes> decode_times(std::string_view word);
 
 // What stat(2) tells of a file.
 struct Facts {

@@ -83,6 +83,11 @@ class RemoteFiles final : public TargetFiles {
   Status set_mode(const std::string& name, mode_t mode) override {
     return status_of(call(request(Op::set_mode, name, mode)));
   }
+  Status set_times(const std::string& name, const FileTimes& times) override {
+    Request wanted = request(Op::set_part_times, name);
+    wanted.words.push_back(encode_times(times));
+    return status_of(call(wanted));
+  }
   // All files belong to the user of the node: users of this machine may have other numbers there.
   Status give_new(const std::string& name, const struct stat& like) override {
     return set_mode(name, like.st_mode & 0777U);

@@ -153,6 +153,12 @@ class RemoteTree final : public FileTree {
   Status set_mode(const std::string& path, mode_t mode) override {
     return tell(Op::set_path_mode, path, mode);
   }
+  Status set_times(const std::string& path, const FileTimes& times) override {
+    SHIMA_TRY_ASSIGN(const FarPath place, parse(path));
+    Request wanted = request_for(Op::set_path_times, place);
+    wanted.words.push_back(encode_times(times));
+    return status_of(call(place.node, wanted));
+  }
   Status check_writable(const std::string& directory) override {
     return tell(Op::check_writable, directory);
   }

@@ -16,6 +16,7 @@
 
 #include "layout/master_file.h"
 #include "store/subfile/subfile.h"
+#include "store/subfile/target_files.h"
 
 namespace shima {
 
@@ -82,5 +83,8 @@ struct SubfilesOpen {
 
 // chmod(2) for the file and its subfiles: no subfile ever permits more than its master file.
 [[nodiscard]] Status set_permissions(const std::string& path, unsigned mode);
+
+// utimensat(2) for the file and its subfiles, of which the latest times count.
+[[nodiscard]] Status set_times(const std::string& path, const FileTimes& times);
 
 }  // namespace shima

@@ -1,4 +1,4 @@
-// Changes the names and permissions of files.
+// Changes the names, permissions and times of files.
 //
 // A striped file is renamed like a plain one, by rename(2) of its master file, so there is always
 // the old name or the new. Further steps surround it: subfiles beside the file get a second name (a
@@ -207,6 +207,20 @@ Status set_permissions(const std::string& link, unsigned wanted) {
   SHIMA_TRY(tree_at(path).set_mode(path, mode & 07777U));
   lock.admit_writers_of(path);
   return set_part_modes(parts, mode, false);
+}
+
+Status set_times(const std::string& link, const FileTimes& times) {
+  SHIMA_TRY_ASSIGN(const std::string path, real_path_of(link));
+  SHIMA_TRY_ASSIGN(const auto before, read_master(path));
+  if (!before) return tree_at(path).set_times(path, times);
+  SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take(path));
+  SHIMA_TRY_ASSIGN(const auto master, read_master(path));
+  if (!master) return fail(Code::no_such_file, path + " is not a striped file any more");
+  SHIMA_TRY_ASSIGN(const auto targets, open_targets(master->targets(), path, Target::Purpose::use));
+  SHIMA_TRY(check_own_parts(*master, path, targets));
+  for (const Part& part : parts_of(*master, targets))
+    SHIMA_TRY(part.target->files().set_times(part.name, times));
+  return tree_at(path).set_times(path, times);
 }
 
 }  // namespace shima

@@ -77,8 +77,9 @@ class FileTree {
   [[nodiscard]] virtual Status remove_directory(const std::string& path) = 0;
   // The directory .shima in it (see remove_own_directory); nothing happens if there is none.
   [[nodiscard]] virtual Status remove_own_directory(const std::string& directory) = 0;
-  // Of a regular file, which is no link.
+  // Of a regular file or a directory; links are not followed.
   [[nodiscard]] virtual Status set_mode(const std::string& path, mode_t mode) = 0;
+  [[nodiscard]] virtual Status set_times(const std::string& path, const FileTimes& times) = 0;
   // Whether this process may create and remove names in it.
   [[nodiscard]] virtual Status check_writable(const std::string& directory) = 0;
   [[nodiscard]] virtual Status sync(const std::string& path) = 0;

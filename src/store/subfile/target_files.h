@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <array>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,6 +28,9 @@ class WriterLease {
   [[nodiscard]] virtual Result<bool> holds() = 0;
   [[nodiscard]] virtual Result<struct stat> facts() = 0;
 };
+
+// Of the last read and the last change, as in utimensat(2).
+using FileTimes = std::array<timespec, 2>;
 
 class TargetFiles {
  public:
@@ -54,6 +59,7 @@ class TargetFiles {
   // A second name of the file, which is the same in another target.
   [[nodiscard]] virtual Status link_into(TargetFiles& there, const std::string& name) = 0;
   [[nodiscard]] virtual Status set_mode(const std::string& name, mode_t mode) = 0;
+  [[nodiscard]] virtual Status set_times(const std::string& name, const FileTimes& times) = 0;
   // Gives a file that this process has just created the owner and permissions of `like`, as far as
   // possible.
   [[nodiscard]] virtual Status give_new(const std::string& name, const struct stat& like) = 0;

@@ -124,6 +124,10 @@ class LocalFiles final : public TargetFiles {
     return shima::set_mode(fd_.get(), name.c_str(), mode);
   }
 
+  Status set_times(const std::string& name, const FileTimes& times) override {
+    return shima::set_times(fd_.get(), name.c_str(), times);
+  }
+
   Status give_new(const std::string& name, const struct stat& like) override {
     return give_new_file(fd_.get(), name.c_str(), like);
   }

@@ -47,7 +47,8 @@ class LocalTree final : public FileTree {
   }
 
   Result<std::vector<Entry>> entries(const std::string& directory) override {
-    SHIMA_TRY_ASSIGN(const UniqueFd fd, open_directory(directory));
+    const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd) return failed("listing", directory);
     SHIMA_TRY_ASSIGN(const auto names, names_in(fd.get(), directory));
     std::vector<Entry> all;
     for (const std::string& name : names) {
@@ -110,6 +111,9 @@ class LocalTree final : public FileTree {
 
   Status set_mode(const std::string& path, mode_t mode) override {
     return shima::set_mode(AT_FDCWD, path.c_str(), mode);
+  }
+  Status set_times(const std::string& path, const FileTimes& times) override {
+    return shima::set_times(AT_FDCWD, path.c_str(), times);
   }
   Status check_writable(const std::string& directory) override {
     return check_writable_directory(directory);

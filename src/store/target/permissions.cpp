@@ -15,12 +15,12 @@
 namespace shima {
 namespace {
 
-Result<UniqueFd> open_regular(int directory_fd, const char* name) {
+Result<UniqueFd> open_entry(int directory_fd, const char* name) {
   UniqueFd fd(::openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat facts{};
   if (!fd || ::fstat(fd.get(), &facts) != 0) return failed("opening", name);
-  if (!S_ISREG(facts.st_mode))
-    return fail(Code::bad_file, std::string(name) + " is not a regular file");
+  if (!S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
+    return fail(Code::bad_file, std::string(name) + " is neither a regular file nor a directory");
   return fd;
 }
 
@@ -48,15 +48,22 @@ Status check_writable_directory(const std::string& directory) {
 }
 
 Status set_mode(int directory_fd, const char* name, mode_t mode) {
-  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_regular(directory_fd, name));
+  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_entry(directory_fd, name));
   return change_mode(fd, name, mode);
 }
 
+Status set_times(int directory_fd, const char* name, const FileTimes& times) {
+  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_entry(directory_fd, name));
+  if (::utimensat(fd.get(), "", times.data(), AT_EMPTY_PATH) != 0)
+    return failed("setting the times of", name);
+  return {};
+}
+
 Status give_new_file(int directory_fd, const char* name, const struct stat& like) {
-  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_regular(directory_fd, name));
+  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_entry(directory_fd, name));
   struct stat facts{};
   if (::fstat(fd.get(), &facts) != 0) return failed("examining", name);
-  if (facts.st_uid != acting_user() || facts.st_nlink > 1)
+  if (!S_ISREG(facts.st_mode) || facts.st_uid != acting_user() || facts.st_nlink > 1)
     return fail(Code::access_denied, std::string(name) + " was replaced by another file");
   const bool owned = facts.st_uid == like.st_uid && facts.st_gid == like.st_gid;
   const Status owner =

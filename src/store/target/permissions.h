@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "store/subfile/target_files.h"
 
 namespace shima {
 
@@ -17,8 +18,9 @@ namespace shima {
 // As acting_user(), and through the paths of /proc, too.
 [[nodiscard]] Status check_writable_directory(const std::string& directory);
 
-// For a regular file; links are not followed. The name may be a path, with AT_FDCWD.
+// For a regular file or a directory; links are not followed. The name may be a path, with AT_FDCWD.
 [[nodiscard]] Status set_mode(int directory_fd, const char* name, mode_t mode);
+[[nodiscard]] Status set_times(int directory_fd, const char* name, const FileTimes& times);
 // Gives a file that this process has just created the owner and permissions of `like`. Refused if
 // the name refers to another user's file or to one with several names.
 [[nodiscard]] Status give_new_file(int directory_fd, const char* name, const struct stat& like);

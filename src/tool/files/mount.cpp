@@ -11,6 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "store/target/paths.h"
+#include "tool/common/print_failure.h"
 #include "tool/common/process.h"
 
 namespace shima::tool {
@@ -73,10 +75,16 @@ bool is_our_mount(const std::string& mount_point) {
 
 Outcome<int> mount_directory(const MountOptions& options) {
   if (auto status = check_machine(); !status) return std::unexpected(status.error());
-  auto directory = existing_directory(options.directory);
+  const auto meant = path_meant_by(options.directory);
+  if (!meant) return std::unexpected(failure_of("shima mount", meant.error()));
+  const bool is_far = is_on_node(*meant);
+  auto directory = is_far ? Outcome<std::string>(*meant) : existing_directory(options.directory);
   if (!directory) return std::unexpected(directory.error());
   auto mount_point = existing_directory(options.mount_point);
   if (!mount_point) return std::unexpected(mount_point.error());
+  if (is_far && !is_directory_at(*meant))
+    return refuse(*meant, "it is not a directory that an I/O node serves and this user can reach",
+                  "ask the node by `shima iod --status`");
   if (lies_in(*directory, *mount_point) || lies_in(*mount_point, *directory))
     return refuse(options.mount_point,
                   "the mount point is inside " + *directory + ", or contains it",

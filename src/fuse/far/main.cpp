@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "fuse/calls/mount.h"
+#include "fuse/far/far_mount.h"
+#include "store/target/paths.h"
 
 int main(int argc, char** argv) {
   shima::fuse::MountOptions options;
@@ -29,7 +31,9 @@ int main(int argc, char** argv) {
   if (places.size() != 2) return 2;
   options.directory = places[0];
   options.mount_point = places[1];
-  const auto status = shima::fuse::run_mount(options);
+  const bool is_far = shima::is_on_node(options.directory);
+  const auto status =
+      is_far ? shima::fuse::run_far_mount(options) : shima::fuse::run_mount(options);
   if (status) return 0;
   fmt::print(stderr, "shima: mount: {}\n", shima::describe(status.error()));
   return 1;
