@@ -19,6 +19,9 @@
 namespace shima::fuse {
 namespace {
 
+// NOLINTNEXTLINE(bugprone-invalid-enum-default-initialization): libfuse has no name for it
+constexpr auto no_flags = static_cast<fuse_fill_dir_flags>(0);
+
 const MountOptions& options_of_mount() {
   return *static_cast<const MountOptions*>(fuse_get_context()->private_data);
 }
@@ -64,13 +67,12 @@ int read_directory(const char* path, void* buffer, fuse_fill_dir_t fill, off_t, 
                    fuse_readdir_flags) {
   return answer_at(path, [&](const std::string& place) -> Status {
     SHIMA_TRY_ASSIGN(const auto entries, tree_at(place).entries(place));
-    fill(buffer, ".", nullptr, 0, fuse_fill_dir_flags{});
-    fill(buffer, "..", nullptr, 0, fuse_fill_dir_flags{});
+    fill(buffer, ".", nullptr, 0, no_flags);
+    fill(buffer, "..", nullptr, 0, no_flags);
     for (const FileTree::Entry& entry : entries) {
       if (is_hidden(entry.name)) continue;
       const struct stat facts = as_own(entry.facts);
-      if (fill(buffer, entry.name.c_str(), &facts, 0, fuse_fill_dir_flags{}) != 0)
-        return refusal(ENOMEM);
+      if (fill(buffer, entry.name.c_str(), &facts, 0, no_flags) != 0) return refusal(ENOMEM);
     }
     return {};
   });
