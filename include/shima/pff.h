@@ -151,7 +151,7 @@ PFF_API void pff_striping_free(pff_striping* striping) PFF_NOEXCEPT;
 
 /* ---- process sets ------------------------------------------------------------------------- */
 
-/* Processes of one user on one node that move data together. */
+/* Processes of one user that move data together: on one node, or on several. */
 typedef struct pff_set pff_set;
 
 /* Joins the processes `pids`, of which the caller is one; each passes the same array, in the same
@@ -162,6 +162,19 @@ typedef struct pff_set pff_set;
    members may read and write the memory of each other. */
 PFF_API int pff_set_join(const pid_t* pids, int count, uint64_t number, int timeout_ms,
                          pff_set** set) PFF_NOEXCEPT;
+
+/* A process of a host; `host` as gethostname(2) says there, or the part before its first dot. */
+typedef struct pff_place {
+  const char* host;
+  pid_t pid;
+} pff_place;
+
+/* The same for processes on several nodes, which need no MPI and share nothing but a key: the file
+   SHIMA_IOD_KEY, or iod.key beside the list of targets.  `meeting` is "HOST:PORT", an address at
+   which the first process of the array listens until all have joined; `timeout_ms` should be the
+   same at all.  A connection is made between every two processes; at most 512 may join. */
+PFF_API int pff_set_join_hosts(const pff_place* places, int count, uint64_t number, int timeout_ms,
+                               const char* meeting, pff_set** set) PFF_NOEXCEPT;
 
 /* The caller's place in the array. */
 PFF_API int pff_set_member(const pff_set* set) PFF_NOEXCEPT;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "group/node_channel.h"
 #include "group/roll_call.h"
@@ -13,22 +14,24 @@ namespace shima {
 
 class ProcessSet {
  public:
-  // Blocks until all members have arrived; for errors see call_roll().
+  virtual ~ProcessSet() = default;
+
+  // Processes of one node. Blocks until all members have arrived; for errors see call_roll().
   [[nodiscard]] static Result<std::unique_ptr<ProcessSet>> meet(const RollCall& call);
 
-  [[nodiscard]] int index() const { return ground_->segment->index(); }
-  [[nodiscard]] int size() const { return ground_->segment->member_count(); }
+  [[nodiscard]] virtual int index() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
   // A channel for another file. Collective: all members make their channels in the same order.
-  [[nodiscard]] Result<std::unique_ptr<Channel>> make_channel();
+  [[nodiscard]] virtual Result<std::unique_ptr<Channel>> make_channel() = 0;
   // Waits for all members. Collective.
-  [[nodiscard]] Status barrier();
-
- private:
-  explicit ProcessSet(std::shared_ptr<const NodeGround> ground) : ground_(std::move(ground)) {}
-
-  std::shared_ptr<const NodeGround> ground_;
-  std::uint64_t channels_ = 0;
-  std::unique_ptr<Channel> own_;
+  [[nodiscard]] virtual Status barrier() = 0;
 };
+
+// The state of this node's members, before they have met.
+[[nodiscard]] std::shared_ptr<NodeGround> ground_for(std::span<const pid_t> pids);
+// After they have.
+void take_segment(NodeGround& ground, std::shared_ptr<NodeSegment> segment);
+// Waits for the members of a set's own channel.
+[[nodiscard]] Status meet_in(Channel& channel);
 
 }  // namespace shima

@@ -6,9 +6,12 @@
 // 240
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -148,11 +151,43 @@ std::vector<pid_t> read_pids() {
   return pids;
 }
 
+// --- hosts: processes with another name of their machine, which share its network ------------
+
+constexpr const char* meeting_variable = "SHIMA_TEST_MEETING";
+constexpr int join_timeout_ms = 20'000;
+
+// An address is a name, too, and needs no resolver.
+std::string host_of(std::size_t member) { return "127.0.0." + std::to_string(member % 2 + 1); }
+
+// All members of a host belong to one node.
+int join_over_hosts(const std::vector<pid_t>& pids, std::uint64_t number, const char* meeting,
+                    int timeout_ms, pff_set** set) {
+  std::vector<std::string> hosts;
+  for (std::size_t i = 0; i < pids.size(); ++i) hosts.push_back(host_of(i));
+  std::vector<pff_place> places;
+  for (std::size_t i = 0; i < pids.size(); ++i) places.push_back({hosts[i].c_str(), pids[i]});
+  return pff_set_join_hosts(places.data(), static_cast<int>(places.size()), number, timeout_ms,
+                            meeting, set);
+}
+
+bool become_host(std::size_t member) {
+  const std::string host = host_of(member);
+  return ::unshare(CLONE_NEWUTS) == 0 && ::sethostname(host.data(), host.size()) == 0;
+}
+
+int join_any(const std::vector<pid_t>& pids, std::uint64_t number, pff_set** set) {
+  const char* const meeting = std::getenv(meeting_variable);
+  if (meeting == nullptr)
+    return pff_set_join(pids.data(), static_cast<int>(pids.size()), number, join_timeout_ms, set);
+  const auto own = std::ranges::find(pids, ::getpid()) - pids.begin();
+  expect(become_host(static_cast<std::size_t>(own)), "becoming another host");
+  return join_over_hosts(pids, number, meeting, join_timeout_ms, set);
+}
+
 int member_main(const std::string& path, std::uint64_t seed, int rounds) {
   const auto pids = read_pids();
   pff_set* set = nullptr;
-  expect(pff_set_join(pids.data(), static_cast<int>(pids.size()), seed, 20'000, &set) == 0,
-         "joining");
+  expect(join_any(pids, seed, &set) == 0, "joining");
   expect(pff_set_count(set) == static_cast<int>(pids.size()), "count");
   expect(pids[static_cast<std::size_t>(pff_set_member(set))] == ::getpid(), "own place");
   const pff_region regions[] = {{0, 300, 2, "beside"}, {4'000, 128, 3, "beside"}};
@@ -220,6 +255,19 @@ int exit_code_of(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1'000 + WTERMSIG(status);
 }
 
+// A free port of this machine, which nobody is likely to take soon.
+std::string free_address() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t len = sizeof address;
+  EXPECT_EQ(::bind(socket, reinterpret_cast<sockaddr*>(&address), len), 0);
+  EXPECT_EQ(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &len), 0);
+  ::close(socket);
+  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+}
+
 class ProcessSetTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -242,6 +290,54 @@ TEST_F(ProcessSetTest, RandomPatternsTogether) {
       SCOPED_TRACE("SHIMA_SEED=" + std::to_string(seed) + ", members " + std::to_string(members));
       for (const Started& member : start_set(members, path_ + std::to_string(seed), seed, 12))
         EXPECT_EQ(exit_code_of(member.pid), 0);
+    }
+  }
+}
+
+class HostsSetTest : public ProcessSetTest {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give a process another host name";
+    ProcessSetTest::SetUp();
+    const std::string key = (directory_ / "key").string();
+    const int fd = ::open(key.c_str(), O_WRONLY | O_CREAT, 0600);
+    EXPECT_EQ(::write(fd, "a key of sixteen bytes and more\n", 32), 32);
+    ::close(fd);
+    ::setenv("SHIMA_IOD_KEY", key.c_str(), 1);
+  }
+  void TearDown() override {
+    ::unsetenv(meeting_variable);
+    if (!directory_.empty()) ProcessSetTest::TearDown();
+  }
+};
+
+TEST_F(HostsSetTest, RandomPatternsTogether) {
+  std::uint64_t seed = 50;
+  for (const int members : {1, 2, 3, 6}) {
+    for (int i = 0; i < 2; ++i, ++seed) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", members " + std::to_string(members));
+      ::setenv(meeting_variable, free_address().c_str(), 1);
+      for (const Started& member : start_set(members, path_ + std::to_string(seed), seed, 12))
+        EXPECT_EQ(exit_code_of(member.pid), 0);
+    }
+  }
+}
+
+TEST_F(HostsSetTest, WhoLosesAMemberGetsAnErrorSoon) {
+  for (int delay_ms = 100; delay_ms < 700; delay_ms += 150) {
+    SCOPED_TRACE("killed after " + std::to_string(delay_ms) + " ms");
+    ::setenv(meeting_variable, free_address().c_str(), 1);
+    const auto members = start_set(4, path_ + std::to_string(delay_ms), 100 + 2, 1'000'000);
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+    const auto killed = static_cast<std::size_t>(delay_ms / 50 % 4);
+    ::kill(members[killed].pid, SIGKILL);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const int code = exit_code_of(members[i].pid);
+      if (i == killed) {
+        EXPECT_EQ(code, 1'000 + SIGKILL);
+      } else {
+        EXPECT_TRUE(code == lost_exit_code || code == 1) << code;
+      }
     }
   }
 }
