@@ -43,7 +43,7 @@ class Mesh {
 
   struct Message {
     int from = 0;
-    Kind kind{};
+    Kind kind = Kind::farewell;
     MessageBuffer bytes;
   };
 

@@ -13,8 +13,6 @@
 namespace shima {
 namespace {
 
-namespace fs = std::filesystem;
-
 // True also if the directory is reached by two paths.
 bool is_same_name(const std::string& a, const std::string& b) {
   return std::filesystem::path(a).filename() == std::filesystem::path(b).filename() &&
