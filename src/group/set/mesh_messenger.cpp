@@ -33,6 +33,7 @@ void MeshRest::rest() {
 
 Result<Messenger::Ticket> MeshMessenger::send(int to, Lane lane, MessageBuffer message) {
   SHIMA_TRY(mesh_.check());
+  const std::lock_guard hold(mutex_);
   Outgoing made{.to = to};
   if (lane == Lane::request) made.request = ++requests_[to].first;
   made.number = mesh_.send(to, channel_, Mesh::kind_of(lane), std::move(message), Mesh::Keeps::yes);
@@ -41,6 +42,7 @@ Result<Messenger::Ticket> MeshMessenger::send(int to, Lane lane, MessageBuffer m
 }
 
 Result<Messenger::Ticket> MeshMessenger::receive(int from, Lane lane, MessageBuffer buffer) {
+  const std::lock_guard hold(mutex_);
   SHIMA_TRY(pump());
   const Route route{Mesh::kind_of(lane), from};
   Incoming& made = incoming_[next_];
@@ -57,6 +59,7 @@ Result<Messenger::Ticket> MeshMessenger::receive(int from, Lane lane, MessageBuf
 }
 
 Result<std::optional<int>> MeshMessenger::sender(Lane lane) {
+  const std::lock_guard hold(mutex_);
   SHIMA_TRY(pump());
   for (auto at = unexpected_.lower_bound({Mesh::kind_of(lane), 0});
        at != unexpected_.end() && at->first.first == Mesh::kind_of(lane); ++at)
@@ -65,6 +68,7 @@ Result<std::optional<int>> MeshMessenger::sender(Lane lane) {
 }
 
 Result<std::optional<MessageBuffer>> MeshMessenger::done(Ticket ticket) {
+  const std::lock_guard hold(mutex_);
   SHIMA_TRY(pump());
   if (const auto sent = outgoing_.find(ticket); sent != outgoing_.end()) {
     const Outgoing& one = sent->second;
@@ -130,19 +134,24 @@ void MeshMessenger::quit() noexcept {
 
 // The loss of a member ends a transfer, too; the agreement after it reports the error.
 bool MeshMessenger::somebody_quit() noexcept {
+  const std::lock_guard hold(mutex_);
   return !caught([&] { return pump(); }) || quit_;
 }
 
 void MeshMessenger::drain() noexcept {
   std::ignore = caught([&]() -> Status {
-    incoming_.clear();
-    expected_.clear();
+    {
+      const std::lock_guard hold(mutex_);
+      incoming_.clear();
+      expected_.clear();
+    }
     for (int member = 0; member < mesh_.size(); ++member)
       if (member != mesh_.own()) tell(member, Kind::mark, {});
     for (int member = 0; member < mesh_.size(); ++member)
       if (member != mesh_.own()) SHIMA_TRY(wait_for(member, Kind::mark));
     return {};
   });
+  const std::lock_guard hold(mutex_);
   std::erase_if(unexpected_, [](const auto& at) { return is_of_lane(at.first.first); });
   // Each is ahead of the mark, which has arrived.
   for (const auto& [ticket, one] : outgoing_) std::ignore = mesh_.take_back(one.to, one.number);
@@ -159,15 +168,18 @@ void MeshMessenger::tell(int to, Kind kind, std::span<const std::byte> bytes) {
 }
 
 Result<MessageBuffer> MeshMessenger::wait_for(int from, Kind kind) {
-  auto& waiting = unexpected_[{kind, from}];
-  for (MeshRest rest; waiting.empty(); rest.rest()) {
-    SHIMA_TRY(pump());
-    if (waiting.empty() && mesh_.is_gone(from))
-      return fail(Code::peer_lost, "a member of the set has left");
+  for (MeshRest rest;; rest.rest()) {
+    const std::lock_guard hold(mutex_);
+    const Status pumped = pump();
+    auto& waiting = unexpected_[{kind, from}];
+    if (!waiting.empty()) {
+      MessageBuffer bytes = std::move(waiting.front().bytes);
+      waiting.pop_front();
+      return bytes;
+    }
+    SHIMA_TRY(pumped);
+    if (mesh_.is_gone(from)) return fail(Code::peer_lost, "a member of the set has left");
   }
-  MessageBuffer bytes = std::move(waiting.front().bytes);
-  waiting.pop_front();
-  return bytes;
 }
 
 }  // namespace shima

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -66,7 +67,7 @@ class MeshMessenger final : public Messenger {
     bool has_come = false;
   };
 
-  // Sorts in what has arrived.
+  // Sorts in what has arrived. The caller holds the mutex.
   [[nodiscard]] Status pump();
   void sort_in(Mesh::Message message);
   [[nodiscard]] Status deliver(Incoming& to, Mesh::Message message);
@@ -74,6 +75,7 @@ class MeshMessenger final : public Messenger {
   Mesh& mesh_;
   std::uint64_t channel_;
   const Topology& topology_;
+  std::mutex mutex_;  // a thread that writes alone polls, too
   Ticket next_ = 1;
   std::map<Ticket, Outgoing> outgoing_;
   std::map<Ticket, Incoming> incoming_;
