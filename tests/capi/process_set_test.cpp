@@ -498,6 +498,35 @@ TEST_F(ProcessSetTest, AProcessWithoutFreeDescriptorsMeetsTheOthers) {
   }
 }
 
+// In the middle of a transfer between nodes; nothing of it is left for the next one.
+TEST_F(HostsSetTest, AFullDiskOfOneNodeIsAnErrorOfAllAndTheNextCallWorks) {
+  const std::string meeting = free_address();
+  const auto codes = exit_codes_of_members(4, [&](const auto& pids, std::size_t index) {
+    if (index % 2 == 1) ::setenv("SHIMA_FAULT", "write:ENOSPC:after=300000", 1);
+    if (!become_host(index)) return 2;
+    pff_set* set = nullptr;
+    pff_file* file = nullptr;
+    if (join_over_hosts(pids, 9, meeting.c_str(), join_timeout_ms, &set) != 0) return 3;
+    if (pff_open_in(set, path_.c_str(), PFF_READ | PFF_WRITE | PFF_CREATE, nullptr,
+                    "shima_collective=disk_directed;cb_buffer_size=65536", &file) != 0)
+      return 4;
+    constexpr std::int64_t piece = 100;
+    constexpr std::uint64_t size = 2'000'000;
+    const auto columns =
+        pff_stride(piece * static_cast<std::int64_t>(index), piece, piece * 4, size);
+    Bytes bytes(size, static_cast<unsigned char>(index + 1));
+    if (pff_write_all(file, columns, bytes.data()) != PFF_ERR_NO_SPACE) return 5;
+    constexpr std::uint64_t little = 10'000;
+    const auto few = pff_stride(piece * static_cast<std::int64_t>(index), piece, piece * 4, little);
+    Bytes found(little);
+    const auto read = pff_read_all(file, few, found.data());
+    if (read != static_cast<std::int64_t>(little)) return 6;
+    if (found != Bytes(little, static_cast<unsigned char>(index + 1))) return 7;
+    return pff_set_meet(set) == 0 && pff_close(file) == 0 ? 0 : 8;
+  });
+  EXPECT_EQ(codes, std::vector<int>(4, 0));
+}
+
 // Also those that come later.
 TEST_F(ProcessSetTest, AllLeaveWithTheErrorOfOneThatCannotJoin) {
   for (const std::size_t failing : {0U, 1U}) {
