@@ -44,6 +44,7 @@ class IodWorld : public StripedWorld {
     const std::string name(1, static_cast<char>('a' + index));
     return {.listen = {"127.0.0.1", ports_[index]},
             .targets = {{name, path("target-" + name)}},
+            .directories = {},
             .key_file = path("key"),
             .keys_file = {}};
   }

@@ -14,6 +14,7 @@
 
 #include "layout/master_file.h"
 #include "store/striped/parts.h"
+#include "store/target/text_file.h"
 #include "striped_world.h"
 
 namespace shima {
