@@ -103,7 +103,7 @@ function(shima_mpi_program program flavour)
 endfunction()
 
 function(shima_mpi_test name)
-  cmake_parse_arguments(ARG "" "SOURCE;TIMEOUT"
+  cmake_parse_arguments(ARG "" "SOURCE;TIMEOUT;PROCESSORS"
                         "LABEL;RANKS;ARGS;ENV;FLAVOURS;CFLAGS;LIBS;VARIANTS;EVERYDAY" ${ARGN})
   if(NOT ARG_RANKS)
     set(ARG_RANKS 1 2 4 7)
@@ -138,6 +138,9 @@ function(shima_mpi_test name)
       set(processors 2)
       if(ranks LESS 3 OR SHIMA_MPI_${flavour}_FAMILY STREQUAL openmpi)
         set(processors 1)
+      endif()
+      if(ARG_PROCESSORS)
+        set(processors ${ARG_PROCESSORS})
       endif()
       foreach(variant ${variants})
         set(test ${label}.${name}.${flavour}.np${ranks}.${variant})

