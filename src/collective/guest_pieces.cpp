@@ -21,7 +21,7 @@ bool GuestPieces::are_large(const GuestMessage& message) {
 Status GuestPieces::add(GuestMessage message) {
   if (message.runs.len_bytes() != message.data.size())
     return fail(Code::internal, "a window's message of another node: other bytes than its runs");
-  // The buffer keeps its place when the message is moved. Nobody else has it.
+  // The buffer keeps its place when the message is moved. It has no other owner.
   auto* data = const_cast<std::byte*>(message.data.data());
   SHIMA_TRY(message.runs.for_each_run(0, [&](TargetRange run) -> Status {
     pieces_.push_back({run, data});

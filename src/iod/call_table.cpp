@@ -130,7 +130,7 @@ void CallTable::give_up(const Key& key, Call& call) {
   {
     const std::lock_guard hold(mutex_);
     if (call.is_running) return;
-    call.is_running = true;  // nobody joins any more
+    call.is_running = true;  // no client joins after this
   }
   end(key, call, gave_up());
 }

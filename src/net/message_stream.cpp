@@ -151,7 +151,7 @@ bool MessageStream::begin_message() {
   Expected* const expected = next_expected(lane);
   if (expected == nullptr &&
       (head_.len_bytes > most_short_bytes || lane.unexpected.size() == most_unexpected)) {
-    fail_malformed("that nobody has asked for");
+    fail_malformed("that was not asked for");
     return false;
   }
   if (expected != nullptr && head_.len_bytes > expected->buffer.capacity_bytes()) {

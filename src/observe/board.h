@@ -3,7 +3,7 @@
 // The board is a memfd of this process: it has no name in any directory and ends with the process.
 // A reader finds it under /proc/PID/fd, which the kernel allows the same user and root only. Its
 // descriptor has a high number, so that the program's own numbers stay the same. If there is no
-// shared memory, and in a child of fork, the counters go to private memory that nobody reads.
+// shared memory, and in a child of fork, the counters go to private memory that is not read.
 //
 // Counting costs a few plain instructions in the first thread, which has counters of its own, and
 // an atomic addition in all others. The clock is read only around sleeps.

@@ -44,7 +44,7 @@ Result<Addresses> addresses_of(const char* host, const std::string& port, int fl
   return Addresses{{found, ::freeaddrinfo}};
 }
 
-// Whether a node has found out that a member will not come: then nobody waits for it.
+// Whether a node has found out that a member will not come: then no member waits for it.
 bool may_be_missing(std::uint32_t code) {
   const auto known = static_cast<Code>(code);
   return known == Code::peer_lost || known == Code::timed_out || known == Code::access_denied;

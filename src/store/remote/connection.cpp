@@ -174,7 +174,7 @@ Result<std::size_t> Connection::receive_head(ReplyHead& head, std::span<const io
 }
 
 Status Connection::tell(const Request& request) {
-  // Replies that nobody takes must fit into the buffers of the sockets.
+  // Replies that the client does not take must fit into the buffers of the sockets.
   if (told_ >= most_untaken) SHIMA_TRY(skip_replies());
   SHIMA_TRY(send(request, {}));
   ++told_;

@@ -43,7 +43,7 @@ class Connection {
 
   // Several requests may be under way; replies come in the order of the requests.
   [[nodiscard]] Status send(Request request, std::span<const iovec> data);
-  // A request whose reply does not matter; nobody waits for it.
+  // A request whose reply does not matter; the client does not wait for it.
   [[nodiscard]] Status tell(const Request& request);
   // Fills the pieces from the beginning; more data than they take breaks the connection.
   [[nodiscard]] Result<Reply> receive(std::span<const iovec> pieces);

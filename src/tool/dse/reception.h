@@ -25,7 +25,7 @@ class Reception {
       const std::vector<SocketAddress>& addresses);
   Reception(const Reception&) = delete;
   Reception& operator=(const Reception&) = delete;
-  // Nobody comes in any more.
+  // No connection is accepted from here on.
   ~Reception();
 
   // The addresses, and a new key in place of the secrets.
