@@ -180,10 +180,9 @@ BoardFile::~BoardFile() {
 
 Asleep::Asleep(int waits_for) : begin_(Clock::now()) {
   if (!board::is_first_thread()) return;
-  constexpr std::uint64_t little_ns = 1'000'000;
   page_ = &board::shown();
   const std::uint64_t now = ns_of(begin_);
-  if (now - page_->last_sleep_end_ns.load(std::memory_order_relaxed) > little_ns)
+  if (now - page_->last_sleep_end_ns.load(std::memory_order_relaxed) > BoardPage::wait_gap_ns)
     page_->wait_began_ns.store(now, std::memory_order_relaxed);
   page_->waits_for.store(waits_for + 1, std::memory_order_relaxed);
   page_->asleep_since_ns.store(now, std::memory_order_relaxed);

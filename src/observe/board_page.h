@@ -91,6 +91,8 @@ struct BoardPage {
   static constexpr std::uint32_t current_version = 1;
   static constexpr std::size_t slot_count = 32;
   static constexpr std::uint32_t no_slot = 0xffff;
+  // A task that wakes to look runs this late at most, also with more tasks than cores.
+  static constexpr std::uint64_t wait_gap_ns = 20'000'000;
 
   std::atomic<std::uint64_t> magic;  // stored last
   std::uint32_t version;
@@ -107,7 +109,7 @@ struct BoardPage {
   // What the first thread does: the number of calls so far, the slot, the call (observe/call.h).
   alignas(64) std::atomic<std::uint64_t> doing;
   std::atomic<std::uint64_t> asleep_since_ns;  // 0: it does not sleep in a wait
-  // A wait is a series of sleeps with little in between, inside one call.
+  // A wait is a series of sleeps inside one call with at most wait_gap_ns in between.
   std::atomic<std::uint64_t> wait_began_ns;
   std::atomic<std::uint64_t> last_sleep_end_ns;
   std::atomic<std::int32_t> waits_for;           // the number of a task + 1; 0: not known

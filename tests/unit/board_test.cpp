@@ -120,6 +120,23 @@ TEST(Board, ASleepIsShownAndThenCounted) {
   EXPECT_GE(after.of(Counted::wait).bytes, before.of(Counted::wait).bytes + 4'000'000);
 }
 
+// A task that has woken to look, and is not yet asleep again, still waits; after its call it does not.
+TEST(Board, AWaitGoesOnBetweenItsSleeps) {
+  BoardPage page{};
+  constexpr std::uint64_t second = 1'000'000'000;
+  page.doing = pack_doing(1, BoardPage::no_slot, call::lapi_fence);
+  page.wait_began_ns = second;
+  page.last_sleep_end_ns = 3 * second;
+  page.waits_for = 4 + 1;
+  const TaskSample looks = tool::task_of(page, 3 * second + BoardPage::wait_gap_ns);
+  EXPECT_EQ(looks.asleep_ms, 2020U);
+  EXPECT_EQ(looks.uncounted_ms, 0U);
+  EXPECT_EQ(looks.waits_for, 4);
+  EXPECT_EQ(tool::task_of(page, 3 * second + 2 * BoardPage::wait_gap_ns).asleep_ms, 0U);
+  page.doing = pack_doing(1, BoardPage::no_slot, call::none);
+  EXPECT_EQ(tool::task_of(page, 3 * second).asleep_ms, 0U);
+}
+
 TEST(Board, AChildOfForkCountsElsewhere) {
   const std::uint64_t before = bytes_of(Counted::get);
   const pid_t child = ::fork();

@@ -87,6 +87,22 @@ void join(TaskSample& task, const TaskSample& more) {
   task.serial = more.serial;
 }
 
+std::uint64_t ms_between(std::uint64_t begin_ns, std::uint64_t end_ns) {
+  return end_ns > begin_ns ? (end_ns - begin_ns) / 1'000'000 : 0;
+}
+
+// A task that wakes for a moment inside a call to look still waits.
+void note_wait(const BoardPage& page, std::uint64_t now_ns, TaskSample& task) {
+  const std::uint64_t asleep = load(page.asleep_since_ns);
+  const std::uint64_t last_end = load(page.last_sleep_end_ns);
+  const bool looks =
+      task.call != call::none && last_end != 0 && now_ns <= last_end + BoardPage::wait_gap_ns;
+  if (asleep == 0 && !looks) return;
+  task.asleep_ms = std::max<std::uint64_t>(ms_between(load(page.wait_began_ns), now_ns), 1);
+  task.uncounted_ms = asleep != 0 ? ms_between(asleep, now_ns) : 0;
+  task.waits_for = page.waits_for.load() - 1;
+}
+
 bool comes_before(const TaskSample& a, const TaskSample& b) {
   return std::tuple(a.is_node(), a.job, a.rank, a.pid) <
          std::tuple(b.is_node(), b.job, b.rank, b.pid);
@@ -104,10 +120,7 @@ TaskSample task_of(const BoardPage& page, std::uint64_t now_ns) {
   task.pid = page.pid;
   task.rank = page.rank;
   task.tasks = page.tasks;
-  const auto ms_since = [now_ns](std::uint64_t begin_ns) {
-    return now_ns > begin_ns ? (now_ns - begin_ns) / 1'000'000 : 0;
-  };
-  task.up_ms = ms_since(page.started_ns);
+  task.up_ms = ms_between(page.started_ns, now_ns);
   for (std::size_t i = 0; i < counted_kinds; ++i)
     task.counted[i] = sum_of(page.lanes[0].tallies[i], page.lanes[1].tallies[i]);
   const std::uint64_t doing = load(page.doing);
@@ -118,12 +131,7 @@ TaskSample task_of(const BoardPage& page, std::uint64_t now_ns) {
     task.file = text_in(page.slots[slot].name);
     task.key = load(page.slots[slot].key);
   }
-  const std::uint64_t asleep = load(page.asleep_since_ns);
-  if (asleep != 0) {
-    task.asleep_ms = std::max<std::uint64_t>(ms_since(load(page.wait_began_ns)), 1);
-    task.uncounted_ms = ms_since(asleep);
-  }
-  task.waits_for = asleep != 0 ? page.waits_for.load() - 1 : -1;
+  note_wait(page, now_ns, task);
   task.met = page.met;
   task.queued = page.queued;
   task.clients = page.clients;
