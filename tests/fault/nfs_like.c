@@ -67,10 +67,21 @@ static void sync_all(void) {
   EXPECT_OK(MPI_File_sync(fh));
 }
 
+// A launcher may lose what its ranks print just before MPI_Abort, so it goes to a file as well.
+static void tell_difference(const char* what, long long at, int found, int expected) {
+  const char* report = getenv("NFS_LIKE_REPORT");
+  FILE* files[] = {stderr, report != NULL ? fopen(report, "a") : NULL};
+  for (int i = 0; i < 2; ++i) {
+    if (files[i] == NULL) continue;
+    fprintf(files[i], "rank %d: %s: byte %lld is %d, not %d\n", here, what, at, found, expected);
+    fflush(files[i]);
+  }
+}
+
 static void expect_model(const unsigned char* found, const char* what) {
   for (long long i = 0; i < model_bytes; ++i) {
     if (found[i] == model[i]) continue;
-    fprintf(stderr, "rank %d: %s: byte %lld is %d, not %d\n", here, what, i, found[i], model[i]);
+    tell_difference(what, i, found[i], model[i]);
     give_up("wrong byte", __LINE__);
   }
 }
