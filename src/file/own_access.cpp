@@ -103,7 +103,7 @@ Result<bool> OwnAccess::combine(const Transfer& transfer, Counters& counters) {
   const Post post = make_post(transfer.file, transfer.memory);
   const std::unique_lock alone(
       combining_, std::try_to_lock);  // one request per member; its other threads write alone
-  if (!alone || !worth_combining(post)) return false;
+  if (!alone || !worth_combining(post, parts_.file.is_far())) return false;
   const CombinedWrite write{parts_.channel, parts_.file, counters, parts_.hints.cb_buffer_size,
                             options()};
   SHIMA_TRY_ASSIGN(const bool combined, write_combined(write, post));

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t least_pieces = 16;
 constexpr std::uint64_t largest_piece_bytes = 256 * 1024;
+constexpr std::uint64_t largest_far_piece_bytes = 4096;
 
 // The windows of all subfiles, numbered in the order of a sweep: the first of each subfile, the
 // second of each, and so on.
@@ -271,9 +272,10 @@ class Leader {
 
 }  // namespace
 
-bool worth_combining(const Post& post) {
+bool worth_combining(const Post& post, bool is_far) {
+  const std::uint64_t largest = is_far ? largest_far_piece_bytes : largest_piece_bytes;
   return post.ordered && post.file_pieces >= least_pieces &&
-         post.len_bytes / post.file_pieces <= largest_piece_bytes;
+         post.len_bytes / post.file_pieces <= largest;
 }
 
 Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {

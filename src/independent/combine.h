@@ -22,8 +22,9 @@ struct CombinedWrite {
   IndependentOptions own;
 };
 
-// Whether combining is expected to make this write faster.
-[[nodiscard]] bool worth_combining(const Post& post);
+// Whether combining is expected to make this write faster. `is_far`: of the file; I/O nodes merge
+// the larger pieces of all their clients themselves.
+[[nodiscard]] bool worth_combining(const Post& post, bool is_far);
 
 // Writes all bytes of `mine`. False: some of them may be unwritten, and this member must write them
 // itself to obtain the error.

@@ -111,7 +111,7 @@ Conversation::Conversation(Client& client, const Shared& shared,
       process_{client.holder->user, client.peer},
       inbox_(client.socket.get(), message_timeout),
       data_(client.holder->memory),
-      session_(client.holder->targets, client.traffic) {}
+      session_(client.holder->targets, client.traffic, shared.mergers) {}
 
 Status Conversation::hold() {
   Request request;

@@ -28,6 +28,7 @@ class Conversation {
   struct Shared {
     FairQueue& queue;
     CallTable& collective;
+    RunMergers& mergers;
     const DaemonCalls& daemon;
   };
   Conversation(Client& client, const Shared& shared, std::chrono::milliseconds message_timeout);

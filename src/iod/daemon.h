@@ -79,6 +79,7 @@ class Daemon {
   DaemonOptions options_;
   FairQueue queue_;
   CallTable collective_{options_.message_timeout};
+  RunMergers mergers_;
   DaemonCalls calls_;
   KeyRing keys_;  // guarded by the mutex
   Clock::time_point started_ = Clock::now();

@@ -50,27 +50,28 @@ void put(Buffer& data, const void* bytes, std::size_t len_bytes) {
   std::memcpy(data.take(len_bytes).data(), bytes, len_bytes);
 }
 
-// Runs that follow each other in the file become one.
-std::vector<Run> joined(std::span<const Run> runs) {
-  std::vector<Run> longer;
+// The runs with their data, which lie one after the other. Runs that follow each other in the file
+// become one.
+std::vector<MergeRun> joined(std::span<const Run> runs, std::byte* data) {
+  std::vector<MergeRun> longer;
   for (const Run& run : runs) {
-    if (!longer.empty() && longer.back().offset + as_signed(longer.back().len_bytes) == run.offset)
-      longer.back().len_bytes += run.len_bytes;
+    const TargetOffset end{run.offset + as_signed(run.len_bytes)};
+    if (!longer.empty() && longer.back().range.end.value == run.offset)
+      longer.back().range.end = end;
     else
-      longer.push_back(run);
+      longer.push_back({.range = {{run.offset}, end}, .data = data});
+    data += run.len_bytes;
   }
   return longer;
 }
 
-bool read_by_ring(Subfile& file, std::span<const Run> runs, std::span<std::byte> room) {
+bool read_by_ring(Subfile& file, std::span<const MergeRun> runs) {
   std::vector<iovec> pieces;
   pieces.reserve(runs.size());
   std::vector<ApartRun> apart;
-  std::size_t at = 0;
-  for (const Run& run : runs) {
-    pieces.push_back({room.data() + at, run.len_bytes});
-    apart.push_back({{run.offset}, {&pieces.back(), 1}, run.len_bytes});
-    at += run.len_bytes;
+  for (const MergeRun& run : runs) {
+    pieces.push_back({run.data, run.range.len_bytes()});
+    apart.push_back({run.range.begin, {&pieces.back(), 1}, run.range.len_bytes()});
   }
   return file.move_apart(apart, false);
 }
@@ -284,6 +285,7 @@ void Session::forget_file() {
   if (file_ || common_file_) --file_target_->open_files;
   file_.reset();
   common_file_.reset();
+  merger_ = {};
 }
 
 void Session::count_read(std::uint64_t bytes) {
@@ -298,19 +300,36 @@ void Session::count_written(std::uint64_t bytes) {
   file_target_->shown.moved(Direction::write, bytes);
 }
 
+// Moves the runs together with those that other sessions want; false if they are not to be merged.
+Result<bool> Session::move_merged(Direction direction, std::span<MergeRun> runs) {
+  const auto bit = direction == Direction::read ? Opening::direct_read : Opening::direct_write;
+  const bool is_direct = (opening_ & bit) != 0;
+  // From the page cache, sessions read in parallel.
+  if (runs.size() < 2 || (direction == Direction::read && !is_direct) ||
+      !RunMerger::are_in_order(runs))
+    return false;
+  std::shared_ptr<RunMerger>& merger = merger_[static_cast<std::size_t>(direction)];
+  if (!merger) merger = mergers_.of({file_facts_.device, file_facts_.inode}, direction, is_direct);
+  SHIMA_TRY(merger->move(*file_, runs));
+  return true;
+}
+
 // Stops at the first run that the end of the file cuts.
 Result<std::int64_t> Session::read(const Request& request, Buffer& data) {
   const std::span<std::byte> room = data.take(remote::bytes_in(request.runs));
-  const std::vector<Run> runs = joined(request.runs);
+  std::vector<MergeRun> runs = joined(request.runs, room.data());
+  SHIMA_TRY_ASSIGN(const bool is_merged, move_merged(Direction::read, runs));
   std::size_t at = 0;
-  if (runs.size() >= runs_for_ring && read_by_ring(*file_, runs, room)) {
+  if (!is_merged && runs.size() >= runs_for_ring && read_by_ring(*file_, runs)) {
     at = room.size();
   } else {
-    for (const Run& run : runs) {
-      SHIMA_TRY_ASSIGN(const std::uint64_t found,
-                       file_->read({run.offset}, room.data() + at, run.len_bytes));
-      at += found;
-      if (found < run.len_bytes) break;
+    for (MergeRun& run : runs) {
+      const std::uint64_t wanted = run.range.len_bytes();
+      if (!is_merged) {
+        SHIMA_TRY_ASSIGN(run.moved_bytes, file_->read(run.range.begin, run.data, wanted));
+      }
+      at += run.moved_bytes;
+      if (run.moved_bytes < wanted) break;
     }
   }
   data.cut(at);
@@ -320,12 +339,13 @@ Result<std::int64_t> Session::read(const Request& request, Buffer& data) {
 }
 
 Result<std::int64_t> Session::write(const Request& request, Buffer& data) {
-  const std::byte* at = data.bytes().data();
-  for (const Run& run : joined(request.runs)) {
+  std::vector<MergeRun> runs = joined(request.runs, data.bytes().data());
+  SHIMA_TRY_ASSIGN(const bool is_merged, move_merged(Direction::write, runs));
+  for (const MergeRun& run : runs) {
     fault_point(FaultPhase::iod_write);
-    SHIMA_TRY(file_->write({run.offset}, at, run.len_bytes));
-    at += run.len_bytes;
-    count_written(run.len_bytes);
+    const std::uint64_t len = run.range.len_bytes();
+    if (!is_merged) SHIMA_TRY(file_->write(run.range.begin, run.data, len));
+    count_written(len);
   }
   count(Counted::served_write, data.bytes().size());
   return 0;

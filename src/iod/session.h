@@ -5,6 +5,7 @@
 // end with it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "independent/run_merger.h"
 #include "iod/buffer.h"
 #include "iod/call_table.h"
 #include "iod/tree_session.h"
@@ -42,7 +44,8 @@ using ServedTargets = std::vector<std::shared_ptr<ServedTarget>>;
 
 class Session {
  public:
-  explicit Session(const ServedTargets& served, Traffic& own) : served_(served), own_(own) {}
+  Session(const ServedTargets& served, Traffic& own, RunMergers& mergers)
+      : served_(served), own_(own), mergers_(mergers) {}
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session() { forget_file(); }
@@ -75,12 +78,14 @@ class Session {
                                           TargetFiles& files, Buffer& data);
   [[nodiscard]] Result<std::int64_t> read(const remote::Request& request, Buffer& data);
   [[nodiscard]] Result<std::int64_t> write(const remote::Request& request, Buffer& data);
+  [[nodiscard]] Result<bool> move_merged(Direction direction, std::span<MergeRun> runs);
   void forget_file();
   void count_read(std::uint64_t bytes);
   void count_written(std::uint64_t bytes);
 
   const ServedTargets& served_;
   Traffic& own_;
+  RunMergers& mergers_;
   std::map<std::string, std::shared_ptr<TargetFiles>> targets_;  // by the request's word
   TreeSession tree_;
   std::unique_ptr<Subfile> file_;
@@ -88,6 +93,8 @@ class Session {
   std::optional<LogicalFile> common_file_;  // instead of it, once it serves collective calls
   ServedTarget* file_target_ = nullptr;
   remote::Facts file_facts_;
+  // From its first request of several runs on, by direction.
+  std::array<std::shared_ptr<RunMerger>, 2> merger_;
   std::unique_ptr<WriterLease> lease_;
 };
 

@@ -151,7 +151,8 @@ TEST_F(IodFuzz, ExecutesOnlyWhatIsSound) {
   for (unsigned seed = first; seed < first + setting("SHIMA_FUZZ_ROUNDS", 40); ++seed) {
     Random random(seed);
     iod::Traffic traffic;
-    iod::Session session(served, traffic);
+    RunMergers mergers;
+    iod::Session session(served, traffic, mergers);
     iod::Allowance memory(std::size_t{16} << 20);
     iod::Buffer data(memory);
     for (int i = 0; i < 100; ++i) {

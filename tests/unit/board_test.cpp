@@ -120,7 +120,8 @@ TEST(Board, ASleepIsShownAndThenCounted) {
   EXPECT_GE(after.of(Counted::wait).bytes, before.of(Counted::wait).bytes + 4'000'000);
 }
 
-// A task that has woken to look, and is not yet asleep again, still waits; after its call it does not.
+// A task that has woken to look, and is not yet asleep again, still waits; after its call it does
+// not.
 TEST(Board, AWaitGoesOnBetweenItsSleeps) {
   BoardPage page{};
   constexpr std::uint64_t second = 1'000'000'000;

@@ -42,20 +42,21 @@ const std::vector<iovec>& no_pieces() {
   return none;
 }
 
-// Moves runs in parts, several of which are under way.
+// Moves runs in parts, several of which are under way. Of several transfers, each begins with one
+// part, so that all nodes have work before this thread waits for room to send.
 class FarTransfer final : public FarRequest {
  public:
   FarTransfer(std::unique_lock<std::mutex> hold, Connection& connection,
               std::span<const ApartRun> runs, Op op)
       : hold_(std::move(hold)), connection_(connection), cutter_(runs), op_(op) {
-    send_what_fits();
+    if (!cutter_.done()) send_next();
   }
 
   bool advance() override {
+    while (!stops_ && !cutter_.done() && has_room()) send_next();
     if (under_way_.empty()) return false;
     receive_one();
-    send_what_fits();
-    return !under_way_.empty();
+    return !under_way_.empty() || (!stops_ && !cutter_.done());
   }
 
   Result<std::uint64_t> result() override {
@@ -64,11 +65,9 @@ class FarTransfer final : public FarRequest {
   }
 
  private:
-  void send_what_fits() {
-    while (!stops_ && !cutter_.done() && has_room()) {
-      under_way_.push_back(cutter_.next());
-      fail_by(send(under_way_.back()));
-    }
+  void send_next() {
+    under_way_.push_back(cutter_.next());
+    fail_by(send(under_way_.back()));
   }
 
   void receive_one() {
