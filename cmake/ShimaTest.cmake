@@ -49,6 +49,7 @@ set(SHIMA_SANITIZER_ENV
   UCX_MEM_EVENTS=no UCX_MEM_MMAP_HOOK_MODE=none PMIX_MCA_gds=hash)
 
 # shima_add_test(name LABEL l... COMMAND ... [ENV A=b ...] [TIMEOUT seconds] [PROCESSORS n] [NEEDS program...])
+# What may take longest begins first, so that no long test is left alone at the end.
 function(shima_add_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "LABEL;COMMAND;ENV;NEEDS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -65,7 +66,7 @@ function(shima_add_test name)
   add_test(NAME ${name}
            COMMAND ${SHIMA_IN_SCRATCH} ${CMAKE_BINARY_DIR}/scratch/${name} ${ARG_TIMEOUT} ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${kill_after} SKIP_RETURN_CODE 77
-                       PROCESSORS ${ARG_PROCESSORS} ENVIRONMENT "${ARG_ENV}" REQUIRED_FILES "${ARG_NEEDS}")
+                       COST ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} ENVIRONMENT "${ARG_ENV}" REQUIRED_FILES "${ARG_NEEDS}")
 endfunction()
 
 # shima_unit_test(name SOURCE file LABEL l...): a GoogleTest program that may use every room.
