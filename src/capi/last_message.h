@@ -23,4 +23,12 @@ inline void remember(LastMessage& message, const Error& error) {
   if (!said) keep(name_of(error.code));
 }
 
+// The same without the name of the error's code, which is one of files.
+inline void remember_text(LastMessage& message, const Error& error) {
+  if (error.sys_errno == 0 && !error.what.empty())
+    std::strncpy(message.data(), error.what.c_str(), message.size() - 1);
+  else
+    remember(message, error);
+}
+
 }  // namespace shima::capi

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "observe/html_text.h"
+
 namespace shima::simulate {
 namespace {
 
@@ -114,29 +116,6 @@ std::string names(const LineChart& chart, const Axis& y) {
 }
 
 }  // namespace
-
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '&':
-        safe += "&amp;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
-}
 
 std::string short_number(double value) {
   constexpr std::array units{"", " k", " M", " G", " T", " P"};

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace shima::simulate {
@@ -23,7 +22,6 @@ struct LineChart {
 
 [[nodiscard]] std::string draw(const LineChart& chart);
 
-[[nodiscard]] std::string escaped(std::string_view text);
 // 1500 as "1.5 k".
 [[nodiscard]] std::string short_number(double value);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "observe/html_text.h"
 #include "simulate/limits.h"
 #include "simulate/line_chart.h"
 #include "simulate/report.h"

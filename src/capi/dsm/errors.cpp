@@ -1,7 +1,5 @@
 #include "capi/dsm/errors.h"
 
-#include <cstring>
-
 #include "capi/last_message.h"
 #include "shima/dsm.h"
 
@@ -37,12 +35,8 @@ int number_of(Code code) {
 
 }  // namespace
 
-// The name of the code is not part of the text: it is one of files.
 int report_dsm(const Error& error) {
-  if (error.sys_errno == 0 && !error.what.empty())
-    std::strncpy(last_message.data(), error.what.c_str(), last_message.size() - 1);
-  else
-    remember(last_message, error);
+  remember_text(last_message, error);
   return number_of(error.code);
 }
 

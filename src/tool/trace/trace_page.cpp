@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "observe/html_text.h"
 #include "tool/top/screen.h"
 
 namespace shima::tool {
@@ -41,29 +42,6 @@ ul { margin: .2rem 0 .6rem; padding-left: 1.3rem; } code { font-size: .92em; ove
 
 constexpr double left = 60;
 constexpr double width = 960;
-
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '&':
-        safe += "&amp;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
-}
 
 std::string bytes_text(double bytes) {
   const std::string number = short_bytes(bytes);
