@@ -46,7 +46,8 @@ Status RunMerger::move(Subfile& file, std::span<MergeRun> runs) {
   Waiter own{.runs = runs};
   std::unique_lock hold(mutex_);
   waiting_.push_back(&own);
-  if (expected_ > 0 && --expected_ == 0) all_came_.notify_one();
+  if (expected_ > 0) --expected_;
+  if (expected_ == 0) all_came_.notify_one();
   own.changed.wait(hold, [&] { return own.is_done || !is_led_; });
   if (!own.is_done) lead(own, file, hold);
   return own.outcome;
