@@ -1,6 +1,7 @@
 // Memory for the data of one message, which is not cleared; taken out of an allowance.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -22,6 +23,10 @@ class Buffer {
     reserve(len_bytes);
     len_bytes_ = len_bytes;
     return {bytes_.get(), len_bytes};
+  }
+  // Takes a copy of the bytes, of which there may be none.
+  void put(std::span<const std::byte> bytes) {
+    std::ranges::copy(bytes, take(bytes.size()).begin());
   }
   // Afterwards take() of as much does not wait. The former content is lost if there is less room.
   void reserve(std::size_t len_bytes) {

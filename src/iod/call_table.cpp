@@ -14,6 +14,8 @@
 namespace shima::iod {
 namespace {
 
+constexpr std::size_t most_given_up = 256;
+
 // The agent of one subfile: it has no near members, and its file is the subfile.
 class Agent {
  public:
@@ -95,7 +97,7 @@ Result<CallEnd> CallTable::take_part(const DirectedCall& call, const Seat& seat)
 Result<CallTable::Place> CallTable::join(const Key& key, const DirectedCall& call, Joined& joined) {
   if (!is_sound(call)) return fail(Code::io, "a malformed message: no such call", EPROTO);
   const std::lock_guard hold(mutex_);
-  if (is_stopping_) return gave_up();
+  if (is_stopping_ || std::ranges::find(given_up_, key) != given_up_.end()) return gave_up();
   auto found = calls_.find(key);
   if (found == calls_.end()) {
     auto made = std::make_shared<Call>();
@@ -131,6 +133,8 @@ void CallTable::give_up(const Key& key, Call& call) {
     const std::lock_guard hold(mutex_);
     if (call.is_running) return;
     call.is_running = true;  // no client joins after this
+    given_up_.push_back(key);
+    if (given_up_.size() > most_given_up) given_up_.pop_front();
   }
   end(key, call, gave_up());
 }
@@ -147,6 +151,20 @@ std::unexpected<Error> CallTable::gave_up() const {
   return fail(Code::cancelled, "a collective call: another process has left it");
 }
 
+// What an agent that fails has not sent is in its windows, and ends before them.
+class CallTable::UnsentMessages {
+ public:
+  explicit UnsentMessages(const std::vector<Joined*>& joined) : joined_(joined) {}
+  UnsentMessages(const UnsentMessages&) = delete;
+  UnsentMessages& operator=(const UnsentMessages&) = delete;
+  ~UnsentMessages() {
+    for (Joined* const one : joined_) one->stream.abandon_unsent();
+  }
+
+ private:
+  const std::vector<Joined*>& joined_;
+};
+
 Status CallTable::run_agent(Call& call, const Joined& mine) {
   const UniqueFd bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!bell) return fail_errno(errno, "making an eventfd");
@@ -154,6 +172,7 @@ Status CallTable::run_agent(Call& call, const Joined& mine) {
   for (std::size_t i = 0; i < call.joined.size(); ++i)
     messenger.add(static_cast<int>(i), call.joined[i]->stream);
   Agent agent(call.what, mine.seat, messenger, bell.get());
+  const UnsentMessages unsent(call.joined);
   AgentServer& server = agent.server();
   SHIMA_TRY(server.start());
   auto last_moved = Clock::now();

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,6 +62,7 @@ class CallTable {
     Status status;
     CallEnd moved;
   };
+  class UnsentMessages;
   struct Key {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
@@ -86,6 +88,8 @@ class CallTable {
   std::atomic<bool> is_stopping_ = false;
   std::mutex mutex_;
   std::map<Key, std::shared_ptr<Call>> calls_;  // that have not ended
+  // The last calls that will never begin: a process may join after another has left.
+  std::deque<Key> given_up_;
 };
 
 }  // namespace shima::iod

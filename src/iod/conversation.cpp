@@ -163,7 +163,7 @@ Result<std::int64_t> Conversation::execute(const Request& request) {
   if (request.op() == Op::status) {
     std::string text = shared_.daemon.status(client_);
     text.resize(std::min(text.size(), remote::most_data_bytes));
-    std::memcpy(data_.take(text.size()).data(), text.data(), text.size());
+    data_.put(std::as_bytes(std::span(text)));
     return 0;
   }
   return needs_turn(request.op()) ? execute_in_turn(request) : session_.execute(request, data_);

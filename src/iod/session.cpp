@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 
 #include "base/fault_point.h"
@@ -47,7 +46,7 @@ bool may_use(Op op, std::string_view name) {
 }
 
 void put(Buffer& data, const void* bytes, std::size_t len_bytes) {
-  std::memcpy(data.take(len_bytes).data(), bytes, len_bytes);
+  data.put({static_cast<const std::byte*>(bytes), len_bytes});
 }
 
 // The runs with their data, which lie one after the other. Runs that follow each other in the file
@@ -124,7 +123,7 @@ Result<std::int64_t> Session::execute_on_target(const Request& request, Buffer& 
   SHIMA_TRY_ASSIGN(ServedTarget* const target, find(wanted, is_beside));
   ++target->traffic.requests;
   if (request.op() == Op::attach) return attach(wanted, *target, request.head.first != 0);
-  SHIMA_TRY_ASSIGN(TargetFiles* const files, files_of(wanted, *target));
+  SHIMA_TRY_ASSIGN(const auto files, files_of(wanted, *target));
   const bool names_file = request.op() != Op::list && request.op() != Op::sync_names;
   if (names_file && !may_use(request.op(), request.words[1]))
     return refuse("a name that is no part's, in target " + wanted);
@@ -137,7 +136,7 @@ Result<std::int64_t> Session::execute_on_target(const Request& request, Buffer& 
   }
   const std::string& goal = request.words[2];
   SHIMA_TRY_ASSIGN(ServedTarget* const other, find(goal, goal.find('/') != std::string::npos));
-  SHIMA_TRY_ASSIGN(TargetFiles* const there, files_of(goal, *other));
+  SHIMA_TRY_ASSIGN(const auto there, files_of(goal, *other));
   SHIMA_TRY(files->link_into(*there, request.words[1]));
   return 0;
 }
@@ -160,9 +159,10 @@ Result<std::int64_t> Session::attach(const std::string& wanted, ServedTarget& ta
   return 0;
 }
 
-Result<TargetFiles*> Session::files_of(const std::string& wanted, ServedTarget& target) {
+Result<std::shared_ptr<TargetFiles>> Session::files_of(const std::string& wanted,
+                                                       ServedTarget& target) {
   if (!targets_.contains(wanted)) SHIMA_TRY(attach(wanted, target, false));
-  return targets_.at(wanted).get();
+  return targets_.at(wanted);
 }
 
 // --- directories --------------------------------------------------------------------------------

@@ -71,7 +71,9 @@ class Session {
   [[nodiscard]] Result<ServedTarget*> find(std::string_view wanted, bool is_directory) const;
   [[nodiscard]] Result<std::int64_t> attach(const std::string& wanted, ServedTarget& target,
                                             bool makes_target);
-  [[nodiscard]] Result<TargetFiles*> files_of(const std::string& wanted, ServedTarget& target);
+  // Shared: a further target that is attached may take the place of this one.
+  [[nodiscard]] Result<std::shared_ptr<TargetFiles>> files_of(const std::string& wanted,
+                                                              ServedTarget& target);
   std::int64_t keep_open(std::unique_ptr<Subfile> file, ServedTarget& target, std::int64_t opening,
                          const remote::Facts& facts, Buffer& data);
   [[nodiscard]] Result<std::int64_t> open(const remote::Request& request, ServedTarget& target,

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <span>
 #include <vector>
 
 #include "iod/path/told_facts.h"
@@ -22,9 +22,7 @@ Result<std::int64_t> done(const Status& status) {
   return status ? Result<std::int64_t>(0) : std::unexpected(status.error());
 }
 
-void put(Buffer& data, std::string_view bytes) {
-  std::memcpy(data.take(bytes.size()).data(), bytes.data(), bytes.size());
-}
+void put(Buffer& data, std::string_view bytes) { data.put(std::as_bytes(std::span(bytes))); }
 
 std::string_view bytes_of(const Facts& facts) {
   return {reinterpret_cast<const char*>(&facts), sizeof facts};

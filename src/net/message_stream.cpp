@@ -73,6 +73,39 @@ void MessageStream::send_pending() {
   }
 }
 
+void MessageStream::abandon_unsent() noexcept {
+  if (outgoing_.empty()) return;
+  Outgoing& first = outgoing_.front();
+  const bool has_begun = first.pieces.front().iov_len < sizeof(Head);
+  const std::size_t kept = has_begun ? 1 : 0;
+  posted_ -= outgoing_.size() - kept;
+  outgoing_.resize(kept);
+  const Status copied = caught([&]() -> Status {
+    if (!has_begun) return {};
+    MessageBuffer copy = copy_of_unsent(first);
+    first.bytes = std::move(copy);
+    first.pieces.assign(1, {first.bytes.bytes().data(), first.bytes.bytes().size()});
+    first.next = 0;
+    return {};
+  });
+  if (copied) return;
+  outgoing_.clear();
+  status_ = copied;
+}
+
+MessageBuffer MessageStream::copy_of_unsent(const Outgoing& message) {
+  const auto unsent = std::span(message.pieces).subspan(message.next);
+  std::size_t len_bytes = 0;
+  for (const iovec& piece : unsent) len_bytes += piece.iov_len;
+  MessageBuffer copy(len_bytes);
+  std::span<std::byte> room = copy.bytes();
+  for (const iovec& piece : unsent) {
+    std::copy_n(static_cast<const std::byte*>(piece.iov_base), piece.iov_len, room.begin());
+    room = room.subspan(piece.iov_len);
+  }
+  return copy;
+}
+
 short MessageStream::events() const {
   if (!status_) return 0;
   return static_cast<short>(POLLIN | (outgoing_.empty() ? 0 : POLLOUT));

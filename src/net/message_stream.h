@@ -49,6 +49,9 @@ class MessageStream {
   bool progress();
   // The same, but receives nothing: what the peer sends next may be no message.
   void send_pending();
+  // Gives up the messages that have not been sent. One that has begun is completed, from a copy. So
+  // the memory of what was to be sent (`rest`) is not used any more.
+  void abandon_unsent() noexcept;
   // Why nothing moves any more; ok: it may move.
   [[nodiscard]] const Status& status() const { return status_; }
   void fail_with(std::unexpected<Error> error) { status_ = std::move(error); }
@@ -80,6 +83,7 @@ class MessageStream {
     std::uint64_t provided = 0;
   };
   [[nodiscard]] bool send_some();
+  [[nodiscard]] static MessageBuffer copy_of_unsent(const Outgoing& message);
   static void skip(Outgoing& message, std::size_t len_bytes);
   [[nodiscard]] bool receive_some();
   [[nodiscard]] bool begin_message();

@@ -80,14 +80,15 @@ void damage(std::vector<std::byte>& bytes, Random& random) {
 }
 
 // Of a call with one or two that take part; most are sound.
-DirectedCall some_call(Random& random) {
-  DirectedCall call{.id = random() % 2,
+DirectedCall some_call(Random& random, std::uint64_t first_id) {
+  DirectedCall call{.id = first_id + random() % 2,
                     .participants = 1 + static_cast<std::uint32_t>(random() % 2),
                     .writes = static_cast<std::uint32_t>(random() % 2),
                     .window_bytes = 4096 * (1 + random() % 4),
                     .granule_bytes = std::uint64_t{1} << (random() % 13),
                     .range = {{0}, {static_cast<std::int64_t>(4096 * (1 + random() % 20))}}};
   if (random() % 8 == 0) call.range.begin.value = some_number(random);
+  if (random() % 8 == 0) call.range.end.value = some_number(random) & ~std::int64_t{4095};
   if (random() % 8 == 0) call.window_bytes = static_cast<std::uint64_t>(some_number(random));
   if (random() % 8 == 0) call.granule_bytes = static_cast<std::uint64_t>(some_number(random));
   return call;
@@ -100,8 +101,10 @@ void append(std::vector<std::byte>& bytes, const T& value) {
 }
 
 WindowId some_window(Random& random) {
-  return {.number = random() % 8 == 0 ? some_number(random) : static_cast<int>(random() % 4) - 1,
-          .domain = random() % 8 == 0 ? 1 : 0};
+  std::int64_t number = static_cast<int>(random() % 4) - 1;
+  if (random() % 8 == 0) number = some_number(random);
+  if (random() % 8 == 0) number = some_number(random) / 4096;  // in a range up to the last offset
+  return {.number = number, .domain = random() % 8 == 0 ? 1 : 0};
 }
 
 // A message in a lane: of the right form, or of any.
@@ -221,7 +224,7 @@ TEST_F(IodFuzz, DirectedCallsEndWhateverComes) {
       ASSERT_TRUE(open.back()->call(request, facts, sizeof(remote::Facts)).has_value());
       Request join;
       join.head.op = static_cast<std::uint32_t>(Op::join);
-      DirectedCall call = some_call(random);
+      DirectedCall call = some_call(random, std::uint64_t{2} * seed);
       const iovec piece{&call, sizeof call};
       ASSERT_TRUE(open.back()->send(join, std::span(&piece, 1)).has_value());
     }

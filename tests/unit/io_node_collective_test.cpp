@@ -2,11 +2,13 @@
 // Collective transfers that two I/O nodes in this process direct, against the model, by members on
 // one to four nodes; how a call ends if one that takes part leaves, or does not keep the rules.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <fstream>
 
 #include "collective/io_node_end.h"
+#include "collective/plan/plan.h"
 #include "collective/window/window_message.h"
 #include "collective_model.h"
 #include "iod/daemon.h"
@@ -95,13 +97,18 @@ class IoNodeCalls : public IoNodes {
   void SetUp() override {
     IoNodes::SetUp();
     regions_ = {{{0}, 4096, {"a"}}};
-    put(std::vector<std::byte>(8192, std::byte{1}));
-    for (int i = 0; i < 2; ++i)
-      files_.push_back(LogicalFile::open({.path = path_, .read = true, .write = true}).value());
+    begin_with(std::vector<std::byte>(8192, std::byte{1}));
   }
   void TearDown() override {
     files_.clear();
     IoNodes::TearDown();
+  }
+
+  void begin_with(const std::vector<std::byte>& bytes) {
+    files_.clear();
+    put(bytes);
+    for (int i = 0; i < 2; ++i)
+      files_.push_back(LogicalFile::open({.path = path_, .read = true, .write = true}).value());
   }
 
   static DirectedCall call(std::uint64_t id, std::uint32_t participants) {
@@ -127,6 +134,16 @@ class IoNodeCalls : public IoNodes {
     put_into(out, std::uint64_t{0});  // a word of bits follows
     put_into(out, std::uint64_t{0b1111});
     std::ranges::fill(out, value);
+    part.stream().send(static_cast<std::uint32_t>(Lane::to_agent), std::move(message));
+  }
+  // Asks for all granules of the window, once it is granted.
+  static void ask_for_window(DirectedPart& part, WindowId window, std::uint64_t granules) {
+    wait_for(part, Lane::grant, sizeof(WindowGrant));
+    MessageBuffer message(sizeof(WindowHead) + 2 * sizeof(std::uint64_t));
+    std::span<std::byte> out = message.bytes();
+    put_into(out, WindowHead{window, {}});
+    put_into(out, std::uint64_t{1});  // one run follows
+    put_into(out, granules << 32U);
     part.stream().send(static_cast<std::uint32_t>(Lane::to_agent), std::move(message));
   }
   static MessageBuffer wait_for(DirectedPart& part, Lane lane, std::size_t most_bytes) {
@@ -168,6 +185,22 @@ TEST_F(IoNodeCalls, EndIfOneLeavesBeforeTheyBegin) {
   EXPECT_EQ(end_of(*stays), Code::cancelled);
 }
 
+TEST_F(IoNodeCalls, EndIfOneHasLeftBeforeAnotherJoins) {
+  const auto connections = [&] {
+    const std::string status = nodes_[0]->status();
+    const std::string text = status.substr(0, status.find(" connections"));
+    return text.substr(text.rfind(' '));
+  };
+  std::string with_both;
+  {
+    const auto leaves = files_[1].join(0, call(1, 2)).value();
+    with_both = connections();
+  }
+  while (connections() == with_both) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto comes = files_[0].join(0, call(1, 2)).value();
+  EXPECT_EQ(end_of(*comes), Code::cancelled);
+}
+
 TEST_F(IoNodeCalls, AreServedAfterOthersHaveFailed) {
   std::ignore = files_[0].join(0, call(1, 2)).value();
   std::vector<std::unique_ptr<DirectedPart>> parts;
@@ -182,6 +215,33 @@ TEST_F(IoNodeCalls, AreServedAfterOthersHaveFailed) {
   std::vector<std::byte> expected(8192, std::byte{5});
   std::fill(expected.begin() + 4096, expected.end(), std::byte{6});
   EXPECT_EQ(contents(), expected);
+}
+
+// What it has not read when the call fails was to be sent from the agent's windows, which are gone.
+TEST_F(IoNodeCalls, EndForOneThatReadsItsReplyLate) {
+  constexpr std::uint64_t window_bytes = most_io_node_window_bytes;
+  begin_with(std::vector<std::byte>(2 * window_bytes, std::byte{7}));
+  DirectedCall reads = call(1, 2);
+  reads.writes = 0;
+  reads.window_bytes = window_bytes;
+  reads.granule_bytes = 4096;
+  reads.range.end.value = as_signed(2 * window_bytes);
+  const auto stays = files_[0].join(0, reads).value();
+  request(*stays, {.number = 0});
+  {
+    const auto leaves = files_[1].join(0, reads).value();
+    request(*leaves, {.number = 1});
+    ask_for_window(*stays, {.number = 0}, window_bytes / reads.granule_bytes);
+    std::byte next{};  // of the reply
+    ASSERT_EQ(::recv(stays->stream().socket(), &next, 1, MSG_PEEK), 1);
+  }
+  const std::uint64_t reply = stays->stream().expect(
+      static_cast<std::uint32_t>(Lane::reply), MessageBuffer(sizeof(ReplyHead) + window_bytes));
+  EXPECT_EQ(end_of(*stays), Code::cancelled);
+  const auto whole = stays->stream().take(static_cast<std::uint32_t>(Lane::reply), reply);
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_TRUE(std::ranges::all_of(whole->bytes().subspan(sizeof(ReplyHead)),
+                                  [](std::byte one) { return one == std::byte{7}; }));
 }
 
 TEST_F(IoNodeCalls, EndIfAMessageIsNoWindow) {

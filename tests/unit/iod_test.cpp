@@ -270,6 +270,36 @@ TEST_F(Iod, OpensNothingOutsideItsTargets) {
   }
 }
 
+// A session keeps few targets attached, so that attaching the goal may detach the others.
+TEST_F(Iod, LinksIntoATargetThatWasNotAttached) {
+  constexpr int count = 65;
+  iod::ServedTargets served;
+  for (int i = 0; i < count; ++i) {
+    const std::string name = "t" + std::to_string(i);
+    std::filesystem::create_directory(path(name));
+    ASSERT_TRUE(Target::open_at({name, path(name)}, Target::Purpose::create).has_value());
+    served.push_back(std::make_shared<iod::ServedTarget>());
+    served.back()->place = {name, path(name)};
+  }
+  iod::Traffic traffic;
+  iod::Session session(served, traffic);
+  iod::Allowance memory(std::size_t{16} << 20);
+  iod::Buffer data(memory);
+  const auto ask = [&](Op op, std::vector<std::string> words) {
+    Request request;
+    request.head.op = static_cast<std::uint32_t>(op);
+    request.head.first = op == Op::make ? 0600 : 0;
+    request.words = std::move(words);
+    const auto done = session.execute(request, data);
+    EXPECT_TRUE(done.has_value()) << describe(done.error());
+  };
+  const std::string part = std::string(32, 'a') + ".0";
+  ask(Op::make, {"t0", part});
+  for (int i = 1; i + 1 < count; ++i) ask(Op::attach, {"t" + std::to_string(i), ""});
+  ask(Op::link_part, {"t0", part, "t64"});
+  EXPECT_TRUE(std::filesystem::exists(path("t64/" + part)));
+}
+
 TEST_F(Iod, DropsStrangersThatSayNothing) {
   auto wanted = options(0);
   wanted.listen.port = "0";

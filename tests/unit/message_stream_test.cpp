@@ -65,6 +65,33 @@ TEST_F(MessageStreams, KeepTheOrderOfALane) {
   EXPECT_TRUE(to.status().has_value());
 }
 
+TEST_F(MessageStreams, CompleteWhatHasBegunWithoutItsMemory) {
+  MessageStream from(here_.get());
+  MessageStream to(there_.get());
+  std::vector<char> data(3'000'000, 'x');
+  const iovec piece{data.data(), data.size()};
+  const std::uint64_t number = from.send(1, text("head"), std::span(&piece, 1));
+  from.send(1, text("never"), std::span(&piece, 1));
+  from.abandon_unsent();
+  std::ranges::fill(data, 'y');
+  EXPECT_EQ(from.send(2, text("end")), number + 1);
+  const std::uint64_t begun = to.expect(1, MessageBuffer(data.size() + 4));
+  const std::uint64_t never = to.expect(1, MessageBuffer(data.size() + 5));
+  const std::uint64_t end = to.expect(2, MessageBuffer(3));
+  std::optional<MessageBuffer> last;
+  while (!last) {
+    from.send_pending();
+    to.progress();
+    last = to.take(2, end);
+  }
+  EXPECT_EQ(text_of(last), "end");
+  EXPECT_EQ(from.sent(), 2U);
+  EXPECT_EQ(text_of(to.take(1, begun)), "head" + std::string(data.size(), 'x'));
+  EXPECT_EQ(text_of(to.take(1, never)), "none");
+  from.abandon_unsent();
+  EXPECT_TRUE(from.status().has_value());
+}
+
 TEST_F(MessageStreams, SendWhatIsElsewhereAndDoesNotFitAtOnce) {
   MessageStream from(here_.get());
   MessageStream to(there_.get());

@@ -99,6 +99,9 @@ TEST_F(BeneathTest, NothingOutsideIsReached) {
   }
   for (const char* no_name : {"", ".", "..", "sub/", "sub/..", "up/secret", "../secret", "x/y"})
     EXPECT_FALSE(beneath->name(no_name)) << no_name;
+  // Calls of the system take only what comes before the zero byte.
+  for (const std::string_view cut : {std::string_view("..\0x", 4), std::string_view("sub/..\0", 7)})
+    EXPECT_FALSE(beneath->name(std::string(cut))) << cut;
 }
 
 TEST_F(BeneathTest, LinksThatStayInsideAreFollowed) {

@@ -2,6 +2,7 @@
 // message that no process can have sent is refused.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 #include <string>
 
@@ -125,6 +126,16 @@ TEST(WindowMessage, WindowsHaveNumbers) {
     EXPECT_FALSE(window_of({0, 3}, domains, size).has_value());
     EXPECT_FALSE(window_of({0, -1}, domains, size).has_value());
   }
+}
+
+// The last window ends with the domain, not beyond the largest offset.
+TEST(WindowMessage, AWindowMayEndWithTheLargestOffset) {
+  constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  constexpr std::uint64_t size = 4096;
+  const std::vector<Domain> domains{{0, {{0}, {last}}}};
+  const auto found = window_of({last / as_signed(size), 0}, domains, size);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->range, (TargetRange{{last - 4095}, {last}}));
 }
 
 }  // namespace

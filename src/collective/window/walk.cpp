@@ -28,7 +28,8 @@ MemberWalk::MemberWalk(int index, const Post& post, const Layout& layout, const 
 TargetRange window_at(TargetOffset offset, std::uint64_t window_bytes, TargetRange domain) {
   const std::int64_t size = as_signed(window_bytes);
   const TargetOffset begin{offset.value / size * size};
-  return {std::max(begin, domain.begin), std::min(begin + size, domain.end)};
+  // A domain may end where no window of the whole length fits.
+  return {std::max(begin, domain.begin), begin + std::min(size, domain.end - begin)};
 }
 
 AgentWalk::AgentWalk(int index, const Post& post, const Layout& layout, std::vector<Domain> domains)

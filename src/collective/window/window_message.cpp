@@ -53,9 +53,7 @@ Result<Window> window_of(const WindowId& id, std::span<const Domain> domains,
   if (id.none() || index >= domains.size() || id.number > domains[index].range.end.value / size)
     return refused();
   const Domain& domain = domains[index];
-  const TargetOffset begin{id.number * size};
-  const TargetRange range{std::max(begin, domain.range.begin),
-                          std::min(begin + size, domain.range.end)};
+  const TargetRange range = window_at({id.number * size}, window_bytes, domain.range);
   if (range.empty()) return refused();
   return Window{id.domain, domain.subfile, range};
 }

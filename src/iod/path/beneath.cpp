@@ -16,6 +16,9 @@ namespace {
 
 std::string in_proc(const UniqueFd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
 
+// The system would use another path: only what comes before a zero byte.
+bool is_cut(std::string_view path) { return path.find('\0') != std::string_view::npos; }
+
 }  // namespace
 
 Result<Beneath> Beneath::open(const std::string& directory) {
@@ -25,7 +28,7 @@ Result<Beneath> Beneath::open(const std::string& directory) {
 }
 
 Result<UniqueFd> Beneath::resolve(const std::string& path) const {
-  if (path.find('\0') != std::string::npos) return fail_errno(EINVAL, "using a path");
+  if (is_cut(path)) return fail_errno(EINVAL, "using a path");
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
@@ -50,6 +53,7 @@ Result<PathBeneath> Beneath::name(const std::string& path) const {
   const std::string_view whole(path);
   const std::size_t slash = whole.rfind('/');
   const std::string_view last = whole.substr(slash == std::string_view::npos ? 0 : slash + 1);
+  if (is_cut(last)) return fail_errno(EINVAL, "using a path");
   if (last.empty() || last == "." || last == ".." || last.size() > NAME_MAX)
     return fail(Code::bad_file_name, path + " does not end with a name",
                 last.size() > NAME_MAX ? ENAMETOOLONG : EINVAL);
