@@ -32,7 +32,7 @@ constexpr std::size_t least_limit_bytes = std::size_t{64} << 10U;
 struct Log {
   TraceHead* head = nullptr;
   std::byte* events = nullptr;
-  std::size_t limit_bytes = 0;
+  std::atomic<std::size_t> limit_bytes{0};  // lower, once no disk space can be allocated
   int file = -1;
   std::mutex growing;
   std::atomic<std::size_t> allocated_bytes{0};  // for events
@@ -147,7 +147,7 @@ bool grow_to(Log& log, std::size_t end_bytes) {
   const std::lock_guard hold(log.growing);
   while (log.allocated_bytes < end_bytes) {
     const std::size_t begin = log.allocated_bytes;
-    const std::size_t len = std::min(step_bytes, log.limit_bytes - begin);
+    const std::size_t len = std::min(step_bytes, log.limit_bytes.load() - begin);
     if (len == 0 || !allocate(log.file, trace_head_bytes + begin, len)) {
       log.limit_bytes = begin;
       return false;

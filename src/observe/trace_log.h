@@ -31,7 +31,8 @@ void add(const TraceEvent& event) noexcept;
 
 }  // namespace trace
 
-[[nodiscard]] inline bool is_traced() { return trace::on.load(std::memory_order_relaxed); }
+// Afterwards the thread sees the open file.
+[[nodiscard]] inline bool is_traced() { return trace::on.load(std::memory_order_acquire); }
 
 // A call that is traced from construction to the end of its life, if the process is traced.
 class Traced {
