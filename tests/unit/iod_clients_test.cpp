@@ -210,6 +210,9 @@ std::uint64_t switches() {
 }
 
 TEST_F(IodClients, LeaveADaemonIdleThatAskNothing) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer has a thread that wakes up";
+#endif
   auto file = LogicalFile::open({.path = path("d/f"), .read = true});
   ASSERT_TRUE(file.has_value());
   char byte = 0;
