@@ -282,7 +282,8 @@ TEST_F(Iod, LinksIntoATargetThatWasNotAttached) {
     served.back()->place = {name, path(name)};
   }
   iod::Traffic traffic;
-  iod::Session session(served, traffic);
+  RunMergers mergers;
+  iod::Session session(served, traffic, mergers);
   iod::Allowance memory(std::size_t{16} << 20);
   iod::Buffer data(memory);
   const auto ask = [&](Op op, std::vector<std::string> words) {
