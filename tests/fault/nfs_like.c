@@ -68,22 +68,20 @@ static void sync_all(void) {
 }
 
 // A launcher may lose what its ranks print just before MPI_Abort, so it goes to a file as well.
-static void tell_difference(const char* what, long long at, int found, int expected) {
+static void expect_same(long long found, long long expected, const char* what, long long at) {
   const char* report = getenv("NFS_LIKE_REPORT");
+  if (found == expected) return;
   FILE* files[] = {stderr, report != NULL ? fopen(report, "a") : NULL};
   for (int i = 0; i < 2; ++i) {
     if (files[i] == NULL) continue;
-    fprintf(files[i], "rank %d: %s: byte %lld is %d, not %d\n", here, what, at, found, expected);
+    fprintf(files[i], "rank %d: %s at %lld: %lld, not %lld\n", here, what, at, found, expected);
     fflush(files[i]);
   }
+  give_up("not what was written", __LINE__);
 }
 
 static void expect_model(const unsigned char* found, const char* what) {
-  for (long long i = 0; i < model_bytes; ++i) {
-    if (found[i] == model[i]) continue;
-    tell_difference(what, i, found[i], model[i]);
-    give_up("wrong byte", __LINE__);
-  }
+  for (long long i = 0; i < model_bytes; ++i) expect_same(found[i], model[i], what, i);
 }
 
 static void read_all(const char* what, bool together) {
@@ -94,7 +92,7 @@ static void read_all(const char* what, bool together) {
   EXPECT_OK((together ? MPI_File_read_at_all : MPI_File_read_at)(fh, 0, found, most_bytes, MPI_BYTE,
                                                                  &status));
   MPI_Get_count(&status, MPI_BYTE, &count);
-  EXPECT_EQ(count, model_bytes);
+  expect_same(count, model_bytes, "bytes read", 0);
   expect_model(found, what);
   MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -104,7 +102,7 @@ static void check(const char* what) {
   MPI_Offset size = 0;
   view_all();
   EXPECT_OK(MPI_File_get_size(fh, &size));
-  EXPECT_EQ(size, model_bytes);
+  expect_same(size, model_bytes, "the size", 0);
   read_all(what, false);
   read_all(what, true);
 }
@@ -168,12 +166,12 @@ static void shared_pointer(void) {
   EXPECT_OK(MPI_File_read_at(fh, end, found, (int)sizeof found, MPI_BYTE, MPI_STATUS_IGNORE));
   memcpy(model + end, found, sizeof found);
   for (int i = 0; i < 2 * ranks * piece_bytes; ++i) {
-    if (i < ranks * piece_bytes) EXPECT_EQ(found[i], 'A' + i / piece_bytes);
-    EXPECT_EQ(found[i], found[i / piece_bytes * piece_bytes]);
+    if (i < ranks * piece_bytes) expect_same(found[i], 'A' + i / piece_bytes, "a letter", i);
+    expect_same(found[i], found[i / piece_bytes * piece_bytes], "a letter of a piece", i);
     REQUIRE(found[i] >= 'A' && found[i] < 'A' + ranks);
     ++seen[found[i] - 'A'];
   }
-  for (int r = 0; r < ranks; ++r) EXPECT_EQ(seen[r], 2 * piece_bytes);
+  for (int r = 0; r < ranks; ++r) expect_same(seen[r], 2 * piece_bytes, "letters of a rank", r);
   model_bytes += 2 * ranks * piece_bytes;
   check("shared pointer");
 }
@@ -261,7 +259,7 @@ int main(int argc, char** argv) {
   EXPECT_OK(MPI_File_close(&fh));
   long long size = 0;
   unsigned char* found = contents_of(server_path, &size);
-  EXPECT_EQ(size, model_bytes);
+  expect_same(size, model_bytes, "the size", 0);
   expect_model(found, "on the server");
   free(found);
   return end_test();

@@ -1,5 +1,4 @@
 // RANKS: 4
-// VARIANTS: striped
 // Bytes between the pieces of a view belong to another writer and may change at any time.
 //
 // The last rank is that writer: through POSIX calls, without any lock, it writes the even pieces of
