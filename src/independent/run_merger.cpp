@@ -70,8 +70,10 @@ void RunMerger::lead(Waiter& own, Subfile& file, std::unique_lock<std::mutex>& h
 
 void RunMerger::await_those_let_off(std::unique_lock<std::mutex>& hold) {
   constexpr int small_part = 8;
+  constexpr Clock::duration longest = std::chrono::milliseconds(50);
   if (took_ >= quick)
-    all_came_.wait_for(hold, took_ / small_part, [this] { return expected_ == 0; });
+    all_came_.wait_for(hold, std::min(took_ / small_part, longest),
+                       [this] { return expected_ == 0; });
   expected_ = 0;
 }
 
@@ -92,9 +94,9 @@ void RunMerger::take_batch() {
   }
 }
 
-// Whose next run has the lowest offset; or one that was passed over too often.
+// Whose next run has the lowest offset; or one that was passed over too often for its share.
 RunMerger::Waiter* RunMerger::first_waiter() const {
-  constexpr std::size_t too_often = 16;
+  const std::size_t too_often = 4 * waiting_.size();
   Waiter* first = nullptr;
   for (Waiter* const waiter : waiting_) {
     if (!waiter->has_runs()) continue;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <tuple>
 
 #include "collective/agent_server.h"
 #include "group/solo_channel.h"
@@ -132,8 +133,12 @@ void CallTable::give_up(const Key& key, Call& call) {
   {
     const std::lock_guard hold(mutex_);
     if (call.is_running) return;
+    // What remembering it may fail for keeps no client from its error.
+    std::ignore = caught([&]() -> Status {
+      given_up_.push_back(key);
+      return {};
+    });
     call.is_running = true;  // no client joins after this
-    given_up_.push_back(key);
     if (given_up_.size() > most_given_up) given_up_.pop_front();
   }
   end(key, call, gave_up());

@@ -301,13 +301,14 @@ void Session::count_written(std::uint64_t bytes) {
 }
 
 // Moves the runs together with those that other sessions want; false if they are not to be merged.
+// Another session's descriptor may move them, so what this one may not do is left to its own.
 Result<bool> Session::move_merged(Direction direction, std::span<MergeRun> runs) {
-  const auto bit = direction == Direction::read ? Opening::direct_read : Opening::direct_write;
-  const bool is_direct = (opening_ & bit) != 0;
+  const bool reads = direction == Direction::read;
+  const bool may_move = (opening_ & (reads ? Opening::read : Opening::write)) != 0;
+  const bool is_direct = (opening_ & (reads ? Opening::direct_read : Opening::direct_write)) != 0;
   // From the page cache, sessions read in parallel.
-  if (runs.size() < 2 || (direction == Direction::read && !is_direct) ||
-      !RunMerger::are_in_order(runs))
-    return false;
+  const bool is_worth_it = runs.size() > 1 && (!reads || is_direct);
+  if (!may_move || !is_worth_it || !RunMerger::are_in_order(runs)) return false;
   std::shared_ptr<RunMerger>& merger = merger_[static_cast<std::size_t>(direction)];
   if (!merger) merger = mergers_.of({file_facts_.device, file_facts_.inode}, direction, is_direct);
   SHIMA_TRY(merger->move(*file_, runs));

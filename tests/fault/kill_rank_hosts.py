@@ -39,6 +39,7 @@ from two_hosts import TwoHosts, Unavailable, processes_in
 LIMIT_S = 15
 PROGRAM_S = 40  # the alarm that kill_rank.c sets
 AT_ONCE = 2
+SEGMENTATION_FAULT = 128 + signal.SIGSEGV  # as a shell tells it
 SKIP = 77
 MESSAGE = "shima_reach=message"
 TOUCHED = f"{MESSAGE};shima_requests=touched"
@@ -174,13 +175,13 @@ def command_for(case):
     if case.shielded:
         fault.append("OMPI_MCA_mpi_ft_enable=1")
     program = ["env", f"SHIMA_HINTS={HINTS};{case.hints}", *fault, os.environ["SHIMA"], "exec", *arguments_for(case)]
-    return behind_shield(program, "date +%s.%N >>ended") if case.shielded else program
+    return behind_shield(program, "echo $? $(date +%s.%N) >>ended") if case.shielded else program
 
 
-def seconds_to_last_end(directory):
-    """From the end of the first rank to that of the last, as their shields have recorded them."""
-    ends = sorted(float(line) for line in (directory / "ended").read_text().split())
-    return ends[-1] - ends[0]
+def ends_of(directory):
+    """Exit codes and times of the ranks, as their shields have recorded them."""
+    lines = [line.split() for line in (directory / "ended").read_text().splitlines()]
+    return [int(code) for code, _ in lines], sorted(float(time) for _, time in lines)
 
 
 def run_job(job):
@@ -214,11 +215,12 @@ def run_job(job):
     told = {name for name in files if name.startswith("told.")}
     if files - told - {"data.bin", "ended"}:
         problems.append(f"files in the directory: {files}")
-    crashed = process.stderr.count("Segmentation fault") if os.environ["MPI_FLAVOUR"] == "mpich-wheel" else 0
-    if case.shielded and len(told) + crashed != ranks - 1:
-        problems.append(f"of the other ranks only these got an error: {told}\n{process.stderr[-2000:]}")
     if case.shielded:
-        seconds = seconds_to_last_end(directory)
+        codes, times = ends_of(directory)
+        seconds = times[-1] - times[0]
+        crashed = codes.count(SEGMENTATION_FAULT) if os.environ["MPI_FLAVOUR"] == "mpich-wheel" else 0
+        if len(told) + crashed != ranks - 1:
+            problems.append(f"of the other ranks only these got an error: {told}; exit codes {codes}\n{process.stderr[-2000:]}")
         print(f"{job.name}: the last rank ended {seconds:.2f} s after the first"
               + f"; {crashed} crashed in MPICH" * (crashed != 0), flush=True)
         classes = {name: (directory / name).read_text() for name in told}

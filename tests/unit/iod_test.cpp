@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <thread>
 
@@ -299,6 +302,50 @@ TEST_F(Iod, LinksIntoATargetThatWasNotAttached) {
   for (int i = 1; i + 1 < count; ++i) ask(Op::attach, {"t" + std::to_string(i), ""});
   ask(Op::link_part, {"t0", part, "t64"});
   EXPECT_TRUE(std::filesystem::exists(path("t64/" + part)));
+}
+
+// A session may move what others want as well, but only what it could move itself.
+TEST_F(Iod, MergesNoWriteOfASessionThatMayOnlyRead) {
+  const std::string part = std::string(32, 'a') + ".0";
+  iod::ServedTargets served{std::make_shared<iod::ServedTarget>()};
+  served.front()->place = {"a", path("target-a")};
+  ASSERT_TRUE(Target::open_at(served.front()->place, Target::Purpose::create).has_value());
+  std::ofstream(path("target-a/" + part)) << std::string(4096, '.');
+  RunMergers mergers;
+  iod::Traffic traffic;
+  iod::Allowance memory(std::size_t{16} << 20);
+  std::atomic<bool> writes = true;
+  const auto open_as = [&](iod::Session& session, std::int64_t how) {
+    iod::Buffer data(memory);
+    Request request;
+    request.head.op = static_cast<std::uint32_t>(Op::open);
+    request.head.first = how;
+    request.words = {"a", part};
+    EXPECT_TRUE(session.execute(request, data).has_value());
+  };
+  // Pieces with gaps between them, so that they are several runs.
+  const auto write = [&](iod::Session& session, std::int64_t first, char value) {
+    iod::Buffer data(memory);
+    Request request;
+    request.head.op = static_cast<std::uint32_t>(Op::write);
+    for (std::int64_t at = first; at < 4096; at += 256) request.runs.push_back({at, 64});
+    request.head.data_bytes = 64 * request.runs.size();
+    std::memset(data.take(request.head.data_bytes).data(), value, request.head.data_bytes);
+    return session.execute(request, data);
+  };
+  std::thread writer([&] {
+    iod::Session session(served, traffic, mergers);
+    open_as(session, remote::Opening::write);
+    while (writes) EXPECT_TRUE(write(session, 0, 'w').has_value());
+  });
+  iod::Session reader(served, traffic, mergers);
+  open_as(reader, remote::Opening::read);
+  for (int i = 0; i < 3000; ++i) EXPECT_FALSE(write(reader, 128, 'r').has_value());
+  writes = false;
+  writer.join();
+  std::ifstream in(path("target-a/" + part));
+  const std::string found(std::istreambuf_iterator<char>(in), {});
+  EXPECT_EQ(found.find('r'), std::string::npos);
 }
 
 TEST_F(Iod, DropsStrangersThatSayNothing) {

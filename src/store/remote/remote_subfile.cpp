@@ -184,13 +184,13 @@ class RemoteSubfile final : public Subfile {
 
   std::unique_ptr<FarRequest> begin_move(std::span<const ApartRun> runs, bool writing) override {
     std::unique_lock hold(mutex_);
-    if (!connection_) return nullptr;
+    if (!is_open()) return nullptr;
     return std::make_unique<FarTransfer>(std::move(hold), *connection_, runs,
                                          writing ? Op::write : Op::read);
   }
   std::unique_ptr<FarRequest> begin(FarOp op) override {
     std::unique_lock hold(mutex_);
-    if (!connection_) return nullptr;
+    if (!is_open()) return nullptr;
     return std::make_unique<FarCall>(std::move(hold), *connection_,
                                      op == FarOp::size ? Op::size : Op::sync);
   }
