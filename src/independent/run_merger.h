@@ -2,7 +2,7 @@
 //
 // The runs of different clients often interleave, and each alone would be a request of the disk.
 // Here one of the waiting threads leads: it takes the run at the lowest offset, and with it all
-// that follows in the subfile without a gap, whoever wants it, and moves this in one call. So
+// that follows in the subfile without a gap, of any client, and moves this in one call. So
 // those that are behind catch up, and then all advance together; a run that was passed over often
 // is taken first. As long as calls are quick, several go to the system together; a slow disk gets
 // one at a time, so that those who arrive meanwhile are met soon. After a slow call, those whose
