@@ -66,6 +66,7 @@ none_left() { [ -z "$(ranks_left)" ]; }
 # SIGTERM to the command ends the ranks, with and without a report to wait for.  (The launcher's status is not
 # checked: MPICH's is 15 or, at random, 0.)
 for stats in '' --stats; do
+  rm -f out  # what the job before said is not this one's beginning
   "$SHIMA" run -n 2 $stats ./rank sleep 300 >out 2>&1 </dev/null &
   job=$!
   eventually both_began || fail "SIGTERM $stats: the ranks do not begin"
