@@ -15,6 +15,7 @@ STORE = CORE + ["store"]
 GROUP = ["base", "net", "pvas", "ipc", "group"]
 ROOMS_BELOW = {
     "base": [],
+    "base/process": ["base"],
     "net": ["base"],
     "pattern": ["base"],
     "device": ["base", "audit", "pattern"],
@@ -49,9 +50,11 @@ ROOMS_BELOW = {
     "delegate": ["base", "ipc", "pvas/shared", "pvas/task"],
     "collective/plan": ["base", "pattern", "layout", "group"],
     "collective/window": STORE + ["ipc", "group", "collective/plan"],
-    "collective": STORE + ["net", "ipc", "group", "collective/plan", "collective/window"],
+    "collective/io_node": STORE + ["net", "group", "collective/plan", "collective/window"],
+    "collective": STORE + ["net", "ipc", "group", "collective/plan", "collective/window", "collective/io_node"],
     "independent": STORE + ["ipc", "group", "collective"],
-    "file": STORE + ["device", "ipc", "group", "collective", "independent"],
+    "file/hints": STORE + ["group", "collective"],
+    "file": STORE + ["device", "ipc", "group", "collective", "independent", "file/hints"],
     "mpiio/mpi": ["base", "observe", "audit"],
     "mpiio/comm": ["base", "net", "audit", "ipc", "group", "file", "mpiio/mpi"],
     "mpiio/datatype": ["base", "pattern", "mpiio/mpi", "mpiio/comm"],

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "collective/agent_server.h"
-#include "collective/io_node_call.h"
+#include "collective/io_node/io_node_call.h"
 #include "collective/plan/asked_agents.h"
 #include "collective/request_phase.h"
 #include "collective/subgroup_master.h"

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 #include "delegate/desk.h"
 
 namespace shima::delegate {

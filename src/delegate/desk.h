@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 #include "base/result.h"
 #include "delegate/await.h"
 

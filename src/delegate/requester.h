@@ -14,7 +14,7 @@
 #include <optional>
 #include <span>
 
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 #include "delegate/desk.h"
 
 namespace shima::delegate {

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/launcher.h"
+#include "base/process/launcher.h"
 #include "dse/descendants.h"
 #include "dse/job_variables.h"
 #include "dse/machine_view.h"

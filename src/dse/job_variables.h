@@ -7,7 +7,7 @@
 
 namespace shima::dse {
 
-// Set for every task. SHIMA_DSE_TASK and SHIMA_DSE_TASKS are read by base/launcher.cpp too.
+// Set for every task. SHIMA_DSE_TASK and SHIMA_DSE_TASKS are read by base/process/launcher.cpp too.
 inline constexpr const char* job_variable = "SHIMA_DSE_JOB";            // HOST.PROCESS of `run`
 inline constexpr const char* task_variable = "SHIMA_DSE_TASK";          // from 0
 inline constexpr const char* tasks_variable = "SHIMA_DSE_TASKS";        // how many

@@ -2,8 +2,8 @@
 
 #include <dlfcn.h>
 
-#include "base/cpu_mask.h"
 #include "base/log.h"
+#include "base/process/cpu_mask.h"
 
 #ifdef SHIMA_HAVE_HWLOC
 #include <hwloc.h>

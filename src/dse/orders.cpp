@@ -1,6 +1,6 @@
 #include "dse/orders.h"
 
-#include "base/cpu_mask.h"
+#include "base/process/cpu_mask.h"
 #include "lapi/way/job_memory.h"
 
 namespace shima::dse {

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "base/cpu_mask.h"
+#include "base/process/cpu_mask.h"
 
 namespace shima::dse {
 namespace {

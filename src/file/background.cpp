@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/fault_point.h"
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "observe/board.h"
 
 namespace shima {

@@ -15,10 +15,10 @@
 #include <optional>
 #include <string_view>
 
-#include "base/cpu_mask.h"
 #include "base/fault_point.h"
-#include "file/common_hints.h"
-#include "file/directory_default.h"
+#include "base/process/cpu_mask.h"
+#include "file/hints/common_hints.h"
+#include "file/hints/directory_default.h"
 #include "file/joint_file.h"
 #include "file/striping.h"
 #include "group/agreement.h"

@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "device/driver.h"
-#include "file/hints.h"
+#include "file/hints/hints.h"
 #include "group/channel.h"
 #include "layout/master_file.h"
 #include "observe/call.h"

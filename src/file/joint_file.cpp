@@ -1,5 +1,5 @@
-// The calls on a file as a whole: its size, hints, atomicity, the order of the members, its end. All
-// members compare what they want, the first one acts, and all agree on the outcome.
+// The calls on a file as a whole: its size, hints, atomicity, the order of the members, its end.
+// All members compare what they want, the first one acts, and all agree on the outcome.
 #include "file/joint_file.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 #include "base/fault_point.h"
 #include "collective/run.h"
-#include "file/common_hints.h"
+#include "file/hints/common_hints.h"
 #include "file/striping.h"
 #include "group/agreement.h"
 #include "independent/independent.h"

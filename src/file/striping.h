@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "file/hints.h"
+#include "file/hints/hints.h"
 #include "layout/master_file.h"
 #include "store/target/target.h"
 

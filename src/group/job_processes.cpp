@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "audit/names.h"
-#include "base/launcher.h"
+#include "base/process/launcher.h"
 
 namespace shima {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 #include "base/spare_descriptors.h"
 #include "base/unique_fd.h"
 

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <optional>
 
-#include "base/aside.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
+#include "base/process/aside.h"
 #include "collective/window/reach_member.h"
 #include "collective/window/walk.h"
 #include "collective/window/window_io.h"

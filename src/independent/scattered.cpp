@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/aside.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
+#include "base/process/aside.h"
 #include "pattern/copy.h"
 
 namespace shima {

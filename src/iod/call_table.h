@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
-#include "collective/io_node_end.h"
-#include "collective/stream_messenger.h"
+#include "collective/io_node/io_node_end.h"
+#include "collective/io_node/stream_messenger.h"
 #include "store/striped/logical_file.h"
 
 namespace shima::iod {

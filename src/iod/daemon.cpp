@@ -11,7 +11,7 @@
 #include <cerrno>
 
 #include "base/log.h"
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "iod/path/beneath.h"
 #include "net/wire.h"
 #include "observe/board.h"

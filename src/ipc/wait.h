@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 #include "base/result.h"
 
 namespace shima {

@@ -1,6 +1,6 @@
 #include "lapi/completions.h"
 
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "lapi/own_thread.h"
 
 namespace shima::lapi {

@@ -4,10 +4,10 @@
 #include <sched.h>
 
 #include "base/clock.h"
-#include "base/cpu_mask.h"
 #include "base/fault_point.h"
 #include "base/log.h"
-#include "base/quiet_thread.h"
+#include "base/process/cpu_mask.h"
+#include "base/process/quiet_thread.h"
 #include "observe/board.h"
 
 namespace shima::lapi {

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "base/launcher.h"
+#include "base/process/launcher.h"
 
 namespace shima {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/launcher.h"
+#include "base/process/launcher.h"
 
 namespace shima {
 namespace board {

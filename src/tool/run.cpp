@@ -14,8 +14,8 @@
 #include <cstring>
 #include <regex>
 
-#include "base/launcher.h"
 #include "base/log.h"
+#include "base/process/launcher.h"
 #include "file/striping.h"
 #include "store/target/paths.h"
 #include "tool/common/print_failure.h"

@@ -1,5 +1,5 @@
 // All members of a file use the hints of the first, however long their text is.
-#include "file/common_hints.h"
+#include "file/hints/common_hints.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Sets of CPUs, on a machine with more than glibc's cpu_set_t can name.
-#include "base/cpu_mask.h"
+#include "base/process/cpu_mask.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "file/directory_default.h"
+#include "file/hints/directory_default.h"
 #include "layout/master_file.h"
 #include "store/target/text_file.h"
 #include "tool/common/progress.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "file/hint_sources.h"
+#include "file/hints/hint_sources.h"
 
 namespace shima {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-#include "collective/io_node_end.h"
+#include "collective/io_node/io_node_end.h"
 #include "collective/plan/plan.h"
 #include "collective/window/window_message.h"
 #include "collective_model.h"

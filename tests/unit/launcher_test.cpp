@@ -1,4 +1,4 @@
-#include "base/launcher.h"
+#include "base/process/launcher.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Whether a process lives, with pidfds and without them.
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>

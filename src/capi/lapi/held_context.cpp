@@ -11,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "lapi/own_thread.h"
 
 namespace shima::capi {

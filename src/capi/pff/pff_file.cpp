@@ -3,7 +3,7 @@
 #include "capi/pff/errors.h"
 #include "capi/pff/handles.h"
 #include "capi/pff/striping_text.h"
-#include "file/hint_sources.h"
+#include "file/hints/hint_sources.h"
 #include "group/solo_channel.h"
 #include "observe/board.h"
 #include "observe/trace_log.h"

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "base/aside.h"
+#include "base/process/aside.h"
 #include "collective/plan/plan.h"
 #include "collective/plan/post.h"
 #include "group/channel.h"

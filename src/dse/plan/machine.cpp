@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/cpu_mask.h"
+#include "base/process/cpu_mask.h"
 #include "dse/plan/words.h"
 
 namespace shima::dse {

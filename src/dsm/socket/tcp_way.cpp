@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "base/log.h"
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "dsm/socket/endpoints.h"
 #include "dsm/socket/socket_way.h"
 #include "net/server.h"

@@ -18,7 +18,7 @@
 #include <tuple>
 
 #include "base/log.h"
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "dsm/socket/endpoints.h"
 #include "dsm/socket/socket_way.h"
 

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "file/directory_default.h"
+#include "file/hints/directory_default.h"
 #include "file/striping.h"
 #include "fuse/tree/change.h"
 #include "store/striped/master_store.h"

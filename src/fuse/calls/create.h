@@ -11,8 +11,8 @@
 
 namespace shima::fuse {
 
-// The default striping for a new file in its directory (file/directory_default.h); nothing: a plain
-// file.
+// The default striping for a new file in its directory (file/hints/directory_default.h); nothing: a
+// plain file.
 [[nodiscard]] Result<std::optional<std::vector<StripedRegion>>> default_regions(
     const std::string& path);
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <tuple>
 
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 
 namespace shima {
 

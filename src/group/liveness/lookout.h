@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "group/liveness/notice.h"

@@ -19,8 +19,8 @@
 #include <mutex>
 #include <vector>
 
-#include "base/cpu_mask.h"
 #include "base/function_ref.h"
+#include "base/process/cpu_mask.h"
 #include "group/node/contribution.h"
 #include "ipc/one_space.h"
 #include "ipc/shared_buffer.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/launcher.h"
+#include "base/process/launcher.h"
 #include "lapi/way/job_memory.h"
 #include "lapi/way/meeting.h"
 #include "net/own_socket.h"

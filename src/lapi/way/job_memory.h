@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "ipc/one_space.h"

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 #include "base/unique_fd.h"
 #include "ipc/one_space.h"
 #include "lapi/way/job_memory.h"

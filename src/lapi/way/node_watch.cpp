@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "lapi/way/node_transport.h"
 
 namespace shima::lapi {

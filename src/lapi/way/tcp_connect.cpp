@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/log.h"
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "lapi/stream/connection.h"
 #include "lapi/way/early_connection.h"
 #include "lapi/way/message.h"

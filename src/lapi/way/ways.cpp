@@ -6,7 +6,7 @@
 
 #include "base/fault_point.h"
 #include "base/futex.h"
-#include "base/launcher.h"
+#include "base/process/launcher.h"
 
 namespace shima::lapi {
 namespace {

@@ -13,8 +13,8 @@
 #include <tuple>
 
 #include "base/clock.h"
-#include "base/launcher.h"
 #include "base/log.h"
+#include "base/process/launcher.h"
 #include "group/job_processes.h"
 #include "mpiio/comm/private_comm.h"
 #include "mpiio/mpi/await.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "base/launcher.h"
+#include "base/process/launcher.h"
 #include "mpiio/comm/private_comm.h"
 #include "mpiio/entry/entry.h"
 #include "mpiio/file/thread_level.h"

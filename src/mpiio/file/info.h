@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "file/hint_sources.h"
+#include "file/hints/hint_sources.h"
 
 namespace shima {
 

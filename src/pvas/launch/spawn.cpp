@@ -15,7 +15,7 @@
 #include <fstream>
 #include <memory>
 
-#include "base/cpu_mask.h"
+#include "base/process/cpu_mask.h"
 
 extern char** environ;
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <csignal>
 
-#include "base/launcher.h"
 #include "base/log.h"
+#include "base/process/launcher.h"
 #include "dse/orders.h"
 #include "tool/common/print_failure.h"
 #include "tool/dse/dse_job.h"

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/log.h"
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "dse/introduction.h"
 #include "dse/link.h"
 

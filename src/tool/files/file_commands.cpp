@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "file/directory_default.h"
+#include "file/hints/directory_default.h"
 #include "file/striping.h"
 #include "store/striped/logical_file.h"
 #include "store/striped/master_store.h"

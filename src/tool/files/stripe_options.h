@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "file/hints.h"
+#include "file/hints/hints.h"
 #include "tool/common/failure.h"
 
 namespace shima::tool {

@@ -15,7 +15,7 @@
 #include <regex>
 #include <set>
 
-#include "base/cpu_mask.h"
+#include "base/process/cpu_mask.h"
 
 extern char** environ;
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "file/hints.h"
+#include "file/hints/hints.h"
 #include "simulate/report.h"
 #include "tool/common/print_failure.h"
 #include "tool/common/progress.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 #include "base/unique_fd.h"
 #include "tool/top/sample.h"
 

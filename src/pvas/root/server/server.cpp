@@ -14,7 +14,7 @@
 #include <map>
 #include <optional>
 
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 #include "pvas/root/server/connection.h"
 #include "pvas/root/server/reserve.h"
 #include "pvas/root/server/self_test.h"

@@ -1,4 +1,4 @@
-#include "file/directory_default.h"
+#include "file/hints/directory_default.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "collective/io_node_end.h"
+#include "collective/io_node/io_node_end.h"
 
 #include <bit>
 #include <cstring>

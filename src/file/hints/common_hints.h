@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "file/hints.h"
+#include "file/hints/hints.h"
 #include "group/combine_values.h"
 
 namespace shima {

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "file/hints.h"
+#include "file/hints/hints.h"
 
 namespace shima {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "collective/stream_messenger.h"
+#include "collective/io_node/stream_messenger.h"
 #include "collective/window/path_context.h"
 
 namespace shima {

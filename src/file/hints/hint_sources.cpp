@@ -1,4 +1,4 @@
-#include "file/hint_sources.h"
+#include "file/hints/hint_sources.h"
 
 #include <cstdlib>
 #include <fstream>

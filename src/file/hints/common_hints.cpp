@@ -1,4 +1,4 @@
-#include "file/common_hints.h"
+#include "file/hints/common_hints.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "collective/stream_messenger.h"
+#include "collective/io_node/stream_messenger.h"
 
 #include <poll.h>
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "base/result.h"
 
 namespace shima {

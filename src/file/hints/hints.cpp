@@ -1,4 +1,4 @@
-#include "file/hints.h"
+#include "file/hints/hints.h"
 
 #include <fmt/format.h>
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "file/hints.h"
+#include "file/hints/hints.h"
 
 namespace shima {
 

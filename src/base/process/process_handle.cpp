@@ -1,4 +1,4 @@
-#include "base/process_handle.h"
+#include "base/process/process_handle.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
-#include "collective/io_node_call.h"
+#include "collective/io_node/io_node_call.h"
 
 #include "base/fault_point.h"
-#include "collective/io_node_end.h"
+#include "collective/io_node/io_node_end.h"
 #include "net/wire.h"
 
 namespace shima {
