@@ -45,6 +45,8 @@ class Memory {
   [[nodiscard]] bool is_near(int task) const {
     return task == options_.task || !peer(task).mapping.bytes().empty();
   }
+  // Whether accesses to a task's memory are plain copies.
+  [[nodiscard]] bool is_direct(int task) const { return peer(task).direct != nullptr; }
   // Before the first access.
   void set_way(std::unique_ptr<Way> way) { way_ = std::move(way); }
   // Tells the tasks to which this one is not near of a change; empty if it is near to all.

@@ -108,7 +108,8 @@ class Engine {
   [[nodiscard]] bool interrupts();
 
   // Meetings (meet.cpp).
-  [[nodiscard]] Status fence();
+  // Stores the task that has answered last, if one has.
+  [[nodiscard]] Status fence(int* last = nullptr);
   [[nodiscard]] Status global_fence();
   [[nodiscard]] Status gather(std::uint64_t value, std::span<std::uint64_t> all);
 

@@ -7,7 +7,7 @@
 
 namespace shima::lapi {
 
-Status Engine::fence() {
+Status Engine::fence(int* last) {
   lapi_cntr_t answers{};
   int asked = 0;
   Status status;
@@ -36,6 +36,7 @@ Status Engine::fence() {
       operations_.abandon(answers);
       return waited;
     }
+    if (last != nullptr) *last = last_source(answers);
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     std::uint64_t known = peers_[i].fenced.load();

@@ -13,19 +13,22 @@
 
 namespace shima {
 
-// One call. Times by the machine's monotonic clock.
+// One call, or a run of short calls (observe/trace_runs.h). Times by the machine's monotonic clock.
 struct TraceEvent {
   static constexpr std::uint8_t no_choice = 0xff;
 
   std::uint64_t begin_ns;
   std::uint64_t duration_ns;
-  std::int64_t offset;  // the lowest file offset
+  std::int64_t offset;  // the lowest, of a file or a distributed shared memory
   std::int64_t end;     // behind the highest
   std::uint64_t bytes;  // moved
   std::uint32_t pieces;
   std::uint32_t wait_us;      // in meetings and their sleeps
   std::uint32_t disk_us;      // in system calls on the file
   std::uint32_t exchange_us;  // bytes and descriptions between ranks
+  std::uint32_t calls;        // 1, or those of a run
+  std::uint32_t busy_ns;      // of a run: in the calls that were measured
+  std::int32_t task;          // whose memory, or which has ended a wait; -1: none, or not known
   CallCode call;
   std::uint16_t file;     // index in the table + 1
   std::uint16_t site;     // likewise
@@ -33,10 +36,25 @@ struct TraceEvent {
   std::uint8_t reason;
   std::uint8_t failed;
   std::uint8_t background;  // not in the program's first thread
+  std::uint8_t is_sampled;  // of a run: not all calls were measured
   std::uint8_t is_set;      // stored last
-  std::array<std::uint8_t, 5> unused;
 };
-static_assert(sizeof(TraceEvent) == 72);
+static_assert(sizeof(TraceEvent) == 80);
+
+// Which calls of a run are measured, if not all, by their number from 0: the first four, then one
+// in sixteen.
+[[nodiscard]] constexpr bool is_measured(std::uint32_t number) {
+  return number < 4 || number % 16 == 0;
+}
+[[nodiscard]] constexpr std::uint32_t measured_among(std::uint32_t calls) {
+  return calls <= 4 ? calls : 4 + (calls - 1) / 16;
+}
+// The time inside the calls of an event.
+[[nodiscard]] constexpr std::uint64_t time_in_calls_ns(const TraceEvent& event) {
+  if (event.calls <= 1) return event.duration_ns;
+  if (event.is_sampled == 0) return event.busy_ns;
+  return std::uint64_t{event.busy_ns} * event.calls / measured_among(event.calls);
+}
 
 struct TraceSite {
   std::atomic<std::uint64_t> address;  // of the instruction after the call; 0: free
@@ -46,7 +64,7 @@ struct TraceSite {
 
 struct TraceHead {
   static constexpr std::uint64_t magic_number = 0x6563617254696853;  // "ShiTrace"
-  static constexpr std::uint32_t current_version = 1;
+  static constexpr std::uint32_t current_version = 2;
   static constexpr std::size_t file_count = 256;
   static constexpr std::size_t site_count = 512;
   static constexpr std::size_t name_bytes = 256;

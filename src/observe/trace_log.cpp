@@ -157,9 +157,10 @@ bool grow_to(Log& log, std::size_t end_bytes) {
   return true;
 }
 
-void drop(Log& log, const TraceEvent& event) {
+TraceEvent* drop(Log& log, const TraceEvent& event) {
   log.head->dropped.fetch_add(1, std::memory_order_relaxed);
   log.head->dropped_bytes.fetch_add(event.bytes, std::memory_order_relaxed);
+  return nullptr;
 }
 
 }  // namespace
@@ -212,7 +213,7 @@ std::uint16_t site_number(const void* site) noexcept {
   return 0;
 }
 
-void add(const TraceEvent& event) noexcept {
+TraceEvent* add(const TraceEvent& event) noexcept {
   Log& log = the_log();
   const std::uint64_t number = log.head->events.load(std::memory_order_relaxed);
   if ((number + 1) * sizeof(TraceEvent) > log.limit_bytes) return drop(log, event);
@@ -224,6 +225,13 @@ void add(const TraceEvent& event) noexcept {
   auto* const to = reinterpret_cast<TraceEvent*>(log.events + mine * sizeof(TraceEvent));
   *to = event;
   std::atomic_ref(to->is_set).store(1, std::memory_order_release);
+  return to;
+}
+
+Room room() noexcept {
+  const Log& log = the_log();
+  return {log.head->events.load(std::memory_order_relaxed),
+          log.limit_bytes.load(std::memory_order_relaxed) / sizeof(TraceEvent)};
 }
 
 }  // namespace trace

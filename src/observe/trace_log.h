@@ -27,7 +27,15 @@ extern constinit std::atomic<bool> on;
 // Of a table; 0: no room.
 [[nodiscard]] std::uint16_t file_number(std::string_view path) noexcept;
 [[nodiscard]] std::uint16_t site_number(const void* site) noexcept;
-void add(const TraceEvent& event) noexcept;
+// The event in the file, which only the caller may change; null if there was no room.
+TraceEvent* add(const TraceEvent& event) noexcept;
+
+// How many events are written, and how many there is room for.
+struct Room {
+  std::uint64_t used = 0;
+  std::uint64_t all = 0;
+};
+[[nodiscard]] Room room() noexcept;
 
 }  // namespace trace
 
@@ -50,6 +58,8 @@ class Traced {
 [[nodiscard]] inline TraceEvent plain_event(std::uint16_t file = 0) {
   TraceEvent event{};
   event.file = file;
+  event.calls = 1;
+  event.task = -1;
   event.strategy = event.reason = TraceEvent::no_choice;
   return event;
 }

@@ -148,7 +148,8 @@ Outcome<int> run_lapi_tasks(const JobOptions& options) {
                        !options.mpiexec_arguments.empty() || !process.hints.empty() ||
                        !process.stripe.empty() || !process.mpi.empty();
   if (for_mpi)
-    return refuse("shima run --lapi", "only -n, --one-space, --transport and --log go with it",
+    return refuse("shima run --lapi",
+                  "only -n, --one-space, --transport, --trace, --html and --log go with it",
                   "leave out the options for MPI programs");
   if (!process.log_level.empty()) setenv("SHIMA_LOG", process.log_level.c_str(), 1);
   if (!options.transport.empty()) setenv("SHIMA_TRANSPORT", options.transport.c_str(), 1);
@@ -181,16 +182,13 @@ Outcome<int> run_mpi_job(const JobOptions& options) {
 
 Outcome<int> run_job(const JobOptions& options) {
   name_job(false);
-  if (options.lapi && options.is_traced())
-    return refuse("shima run --lapi", "--trace and --html are of files, which MPI-IO accesses",
-                  "leave them out; `shima top` shows LAPI tasks");
-  if (options.lapi) return run_lapi_tasks(options);
-  if (!options.is_traced()) return run_mpi_job(options);
+  const auto run = options.lapi ? run_lapi_tasks : run_mpi_job;
+  if (!options.is_traced()) return run(options);
   TraceOptions merge{.directory = {}, .trace = options.trace, .html = options.html};
   const auto directory = TraceDirectory::make(merge);
   if (!directory) return std::unexpected(directory.error());
   merge.directory = directory->path();
-  const auto result = run_mpi_job(options);
+  const auto result = run(options);
   if (!result) return result;
   if (const auto merged = merge_traces(merge); !merged) complain(merged.error());
   return result;

@@ -55,7 +55,7 @@ echo word | "$SHIMA" run --lapi -n 2 cat >out
 [ "$(cat out)" = word ] || fail "stdin: $(cat out)"
 expect_status 1 'no launcher' ./header
 expect_output 'start the program with .shima run --lapi -n TASKS program' 'no launcher'
-expect_refusal 'only -n, --one-space, --transport and --log go with it' 'options' "$SHIMA" run --lapi --stats -n 2 ./header
+expect_refusal 'only -n, --one-space, --transport, --trace, --html and --log go with it' 'options' "$SHIMA" run --lapi --stats -n 2 ./header
 expect_refusal 'at most 1024 tasks' 'too many' "$SHIMA" run --lapi -n 1025 ./header
 expect_refusal 'no such program|not found|cannot' 'no program' "$SHIMA" run --lapi -n 1 ./nothing
 

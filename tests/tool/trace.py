@@ -176,6 +176,24 @@ def check_limits():
     run(SHIMA, "run", "-n", "1", "--trace", "no/such/directory/t", "./many", "1", status=2)
 
 
+def check_beside_lapi():
+    """A program of MPI and LAPI: both are in one process of the trace."""
+    subprocess.run([os.environ["MPICC"], "-g", "-O1", "-o", "beside", SOURCE / "tests/lapi/beside_mpi.c", f"-I{SOURCE}/include",
+                    f"-L{LIBRARIES}", "-llapi", f"-Wl,-rpath,{LIBRARIES}"], check=True)
+    run(SHIMA, "run", "--lapi", "--trace", "b.json", "--html", "b.html", os.environ["MPIEXEC"], "-n", "2", SHIMA, "exec", "./beside")
+    other, calls = calls_in("b.json")
+    check(other["processes"] == 2 and not other["missing_ranks"], f"other data: {other}")
+    expected = {"MPI_File_open": 1, "MPI_File_write_at_all": 1, "MPI_File_close": 1, "LAPI_Init": 1, "LAPI_Address_init": 2, "LAPI_Put": 200,
+                "LAPI_Waitcntr": 200, "LAPI_Gfence": 201, "LAPI_Term": 1}
+    for rank in range(2):
+        own = [call for call in calls if call["pid"] == rank]
+        check(collections.Counter(call["name"] for call in own) == expected, f"rank {rank}: {collections.Counter(c['name'] for c in own)}")
+        check({call["args"]["task"] for call in own if call["name"] == "LAPI_Put"} == {1 - rank}, f"rank {rank}: partners")
+    page = Page(pathlib.Path("b.html").read_text())
+    check(page.headings == ["Advice", "Timeline", "Between tasks", "Bytes by file offset and time", "Sizes", "Sizes between tasks", "Calls"],
+          f"headings: {page.headings}")
+
+
 SMALL = r"""
 #include <shima/pff.h>
 #include <string.h>
@@ -210,7 +228,7 @@ def main():
     pathlib.Path("small.c").write_text(SMALL)
     for name, source in (("job", SOURCE / "tests/tool/top_job.c"), ("many", "many.c")):
         subprocess.run([os.environ["MPICC"], "-g", "-O1", "-o", name, source], check=True)
-    for each in (check_limits, check_run, check_exec, check_advice, check_killed):
+    for each in (check_limits, check_run, check_exec, check_advice, check_killed, check_beside_lapi):
         each()
     if failures:
         sys.exit(1)

@@ -16,14 +16,15 @@
 #include "tool/trace/chrome_trace.h"
 #include "tool/trace/trace_page.h"
 #include "tool/trace/trace_summary.h"
+#include "trace_made.h"
 
 namespace shima {
 namespace {
 
+using test::Made;
+using test::ms;
 using tool::ProcessTrace;
 using tool::TraceSet;
-
-constexpr std::int64_t ms = 1'000'000;
 
 constexpr CallCode code_of(Direction direction, bool together) {
   return call::mpi_access(direction, together, call::Pointer::explicit_offset,
@@ -32,48 +33,6 @@ constexpr CallCode code_of(Direction direction, bool together) {
 constexpr CallCode write_at = code_of(Direction::write, false);
 constexpr CallCode read_at = code_of(Direction::read, false);
 constexpr CallCode write_at_all = code_of(Direction::write, true);
-
-// Traces of processes, made in memory.
-class Made {
- public:
-  explicit Made(std::size_t processes) : events_(processes) {}
-  TraceEvent& add(std::size_t process, CallCode code, std::int64_t begin_ms, std::int64_t len_ms) {
-    TraceEvent event = plain_event(1);
-    event.call = code;
-    event.begin_ns = static_cast<std::uint64_t>(begin_ms * ms);
-    event.duration_ns = static_cast<std::uint64_t>(len_ms * ms);
-    event.is_set = 1;
-    events_[process].push_back(event);
-    return events_[process].back();
-  }
-  TraceEvent& add_data(std::size_t process, CallCode code, std::int64_t begin_ms,
-                       std::int64_t offset, std::uint64_t bytes) {
-    TraceEvent& event = add(process, code, begin_ms, 1);
-    event.offset = offset;
-    event.end = offset + static_cast<std::int64_t>(bytes);
-    event.bytes = bytes;
-    event.site = 1;
-    return event;
-  }
-  TraceSet set() {
-    TraceSet made;
-    for (std::size_t i = 0; i < events_.size(); ++i) {
-      ProcessTrace process{
-          .host = "h", .program = "p", .boot = "b", .pid = 10 + static_cast<int>(i)};
-      process.rank = static_cast<int>(i);
-      process.tasks = static_cast<int>(events_.size());
-      process.files = {"/data <1>"};
-      process.sites = {{"/bin/p", 16, 16, "p.c:7 in main"}};
-      process.events = events_[i];
-      made.processes.push_back(std::move(process));
-    }
-    tool::align(made);
-    return made;
-  }
-
- private:
-  std::vector<std::vector<TraceEvent>> events_;
-};
 
 TEST(TraceLog, WritesWhatIsReadBackAndCountsWhatIsDropped) {
   std::string directory = "trace-XXXXXX";
@@ -240,7 +199,8 @@ TEST(Advice, NamesTheRankThatComesLast) {
   for (int i = 0; i < 10; ++i)
     for (const std::size_t rank : {0U, 1U, 2U})
       made.add_data(rank, write_at_all, i * 100 + (rank == 1 ? 50 : 0), 0, 1 << 20);
-  const auto lateness = tool::find_lateness(made.set());
+  const TraceSet set = made.set();
+  const auto lateness = tool::find_lateness(tool::find_meetings(set));
   EXPECT_EQ(lateness.rank, 1);
   EXPECT_EQ(lateness.calls, 10U);
   EXPECT_EQ(lateness.last_in, 10U);

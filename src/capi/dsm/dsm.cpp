@@ -6,16 +6,23 @@
 #include "capi/dsm/errors.h"
 #include "capi/dsm/handle.h"
 #include "observe/board.h"
+#include "observe/trace_runs.h"
 
 namespace {
 
+using shima::CallPlace;
 using shima::Code;
 using shima::count;
 using shima::Counted;
 using shima::Doing;
 using shima::fail;
+using shima::is_traced;
+using shima::MemoryCall;
 using shima::Result;
 using shima::Status;
+using shima::traced_if;
+using shima::call::Dsm;
+using shima::call::dsm_access_of;
 using shima::capi::guarded_dsm;
 using shima::dsm::Memory;
 using shima::dsm::Protection;
@@ -65,63 +72,109 @@ Status check_open(const dsm_options& options, dsm* const* memory) {
                                               static_cast<int>(DSM_WAY_UDP)));
 }
 
-// Whether the arguments can be those of an access that makes no error.
+// Whether the arguments can be those of an access that makes no error, which is not traced.
 inline bool is_usable(const dsm* memory, const void* data) {
-  return memory != nullptr && data != nullptr && !shima::capi::is_forked_child();
+  return memory != nullptr && data != nullptr && !shima::capi::has_detour();
 }
 
-[[gnu::noinline]] int store(dsm* memory, int task, uint64_t offset, const void* data, size_t len,
-                            bool complete) noexcept {
+// What a trace has of an access. Within the host, a small one is a copy of nanoseconds.
+auto access(const Memory& memory, const CallPlace& place, int task, uint64_t offset, size_t len) {
+  return [=, &memory] {
+    constexpr std::size_t large_bytes = std::size_t{64} << 10U;
+    const bool is_known = task >= 0 && task < memory.tasks();
+    return MemoryCall{.place = place,
+                      .task = is_known ? task : -1,
+                      .bytes = len,
+                      .offset = static_cast<std::int64_t>(offset),
+                      .is_tiny = is_known && len < large_bytes && memory.is_direct(task)};
+  };
+}
+
+auto waiting(shima::CallCode code, const void* site) {
+  return [=] { return MemoryCall{.place = {code, site}}; };
+}
+
+[[gnu::noinline]] int store(dsm* memory, int task, uint64_t offset, std::span<const std::byte> data,
+                            bool complete, const void* site) noexcept {
   return with_memory(memory, [&](Memory& it) -> Status {
-    if (len > 0 && data == nullptr) return refuse_null("data");
-    count(Counted::dsm_write, len);
+    if (!data.empty() && data.data() == nullptr) return refuse_null("data");
+    count(Counted::dsm_write, data.size());
     const Doing now(shima::call::dsm_access);
-    return it.write(task, offset, {static_cast<const std::byte*>(data), len}, complete);
+    const CallPlace place{dsm_access_of(complete ? Dsm::write_b : Dsm::write), site};
+    return traced_if(is_traced(), access(it, place, task, offset, data.size()),
+                     [&] { return it.write(task, offset, data, complete); });
   });
 }
 
-[[gnu::noinline]] int load(dsm* memory, int task, uint64_t offset, void* data,
-                           size_t len) noexcept {
+[[gnu::noinline]] int load(dsm* memory, int task, uint64_t offset, std::span<std::byte> data,
+                           const void* site) noexcept {
   return with_memory(memory, [&](Memory& it) -> Status {
-    if (len > 0 && data == nullptr) return refuse_null("data");
-    count(Counted::dsm_read, len);
+    if (!data.empty() && data.data() == nullptr) return refuse_null("data");
+    count(Counted::dsm_read, data.size());
     const Doing now(shima::call::dsm_access);
-    return it.read(task, offset, {static_cast<std::byte*>(data), len});
+    return traced_if(is_traced(),
+                     access(it, {dsm_access_of(Dsm::read), site}, task, offset, data.size()),
+                     [&] { return it.read(task, offset, data); });
   });
 }
 
 // The usual case apart: it needs no room for an error.
-inline int store_fast(dsm* memory, int task, uint64_t offset, const void* data, size_t len,
-                      bool complete) noexcept {
+[[gnu::always_inline]] inline int store_fast(dsm* memory, int task, uint64_t offset,
+                                             const void* data, size_t len, bool complete,
+                                             const void* site) noexcept {
   const std::span bytes(static_cast<const std::byte*>(data), len);
   if (is_usable(memory, data) && memory->memory->write_directly(task, offset, bytes, complete))
       [[likely]] {
     count(Counted::dsm_write, len);
     return 0;
   }
-  return store(memory, task, offset, data, len, complete);
+  return store(memory, task, offset, bytes, complete, site);
+}
+
+Dsm kind_of(RMW_ops_t operation) {
+  switch (operation) {
+    case FETCH_AND_ADD:
+      return Dsm::fetch_add;
+    case FETCH_AND_OR:
+      return Dsm::fetch_or;
+    case SWAP:
+      return Dsm::swap;
+    default:
+      return Dsm::compare_and_swap;
+  }
+}
+
+Result<std::uint64_t> update(Memory& memory, int task, uint64_t offset,
+                             const shima::dsm::Rmw& request, const void* site) {
+  const std::uint64_t len_bytes = request.size_bits / 8;
+  count(Counted::dsm_rmw, len_bytes);
+  const CallPlace place{dsm_access_of(kind_of(request.operation), len_bytes == 8), site};
+  return traced_if(is_traced(), access(memory, place, task, offset, len_bytes),
+                   [&] { return memory.rmw(task, offset, request); });
 }
 
 // Stores the previous value.
 template <class Word>
-int exchange(dsm* memory, int task, uint64_t offset, RMW_ops_t operation, Word value,
-             Word* previous) noexcept {
+[[gnu::always_inline]] inline int exchange(dsm* memory, int task, uint64_t offset,
+                                           RMW_ops_t operation, Word value,
+                                           Word* previous) noexcept {
+  const void* const site = __builtin_return_address(0);
   return with_memory(memory, [&](Memory& it) -> Status {
-    count(Counted::dsm_rmw, sizeof(Word));
     SHIMA_TRY_ASSIGN(const std::uint64_t before,
-                     it.rmw(task, offset, {operation, sizeof(Word) * 8, {value, 0}}));
+                     update(it, task, offset, {operation, sizeof(Word) * 8, {value, 0}}, site));
     if (previous != nullptr) *previous = static_cast<Word>(before);
     return {};
   });
 }
 
 template <class Word>
-int compare_and_swap(dsm* memory, int task, uint64_t offset, Word expected, Word desired) noexcept {
+[[gnu::always_inline]] inline int compare_and_swap(dsm* memory, int task, uint64_t offset,
+                                                   Word expected, Word desired) noexcept {
+  const void* const site = __builtin_return_address(0);
   return with_memory(memory, [&](Memory& it) -> Result<int> {
-    count(Counted::dsm_rmw, sizeof(Word));
     SHIMA_TRY_ASSIGN(
         const std::uint64_t swapped,
-        it.rmw(task, offset, {COMPARE_AND_SWAP, sizeof(Word) * 8, {expected, desired}}));
+        update(it, task, offset, {COMPARE_AND_SWAP, sizeof(Word) * 8, {expected, desired}}, site));
     return swapped != 0 ? 1 : 0;
   });
 }
@@ -129,19 +182,24 @@ int compare_and_swap(dsm* memory, int task, uint64_t offset, Word expected, Word
 }  // namespace
 
 int dsm_open(const dsm_options* options, dsm** memory) noexcept {
+  const MemoryCall call{.place = {shima::call::dsm_open, __builtin_return_address(0)}};
   return guarded_dsm([&]() -> Status {
     if (shima::capi::is_forked_child()) return refuse_child();
+    const std::uint64_t begun_ns = shima::trace::now_ns();  // the first one starts the trace
     const dsm_options wanted = options != nullptr ? *options : dsm_options{};
-    SHIMA_TRY_ASSIGN(auto made,
-                     shima::capi::open_memory(check_open(wanted, memory), wanted.size, wanted.way));
-    *memory = made.release();
+    auto made = shima::capi::open_memory(check_open(wanted, memory), wanted.size, wanted.way);
+    if (is_traced()) shima::trace::end(call, begun_ns, !made);
+    if (!made) return std::unexpected(made.error());
+    *memory = made->release();
     return {};
   });
 }
 
 int dsm_close(dsm* memory) noexcept {
+  const auto call = waiting(shima::call::dsm_close, __builtin_return_address(0));
   return with_memory(memory, [&](Memory&) -> Status {
-    return shima::capi::close_memory(std::unique_ptr<dsm>(memory));
+    return traced_if(is_traced(), call,
+                     [&] { return shima::capi::close_memory(std::unique_ptr<dsm>(memory)); });
   });
 }
 
@@ -174,30 +232,34 @@ int dsm_read(dsm* memory, int task, uint64_t offset, void* data, size_t len) noe
     count(Counted::dsm_read, len);
     return 0;
   }
-  return load(memory, task, offset, data, len);
+  return load(memory, task, offset, bytes, __builtin_return_address(0));
 }
 
 int dsm_write(dsm* memory, int task, uint64_t offset, const void* data, size_t len) noexcept {
-  return store_fast(memory, task, offset, data, len, false);
+  return store_fast(memory, task, offset, data, len, false, __builtin_return_address(0));
 }
 
 int dsm_write_b(dsm* memory, int task, uint64_t offset, const void* data, size_t len) noexcept {
-  return store_fast(memory, task, offset, data, len, true);
+  return store_fast(memory, task, offset, data, len, true, __builtin_return_address(0));
 }
 
 int dsm_fence(dsm* memory) noexcept {
-  return with_memory(memory, [](Memory& it) {
+  const auto call = waiting(shima::call::dsm_fence, __builtin_return_address(0));
+  return with_memory(memory, [&](Memory& it) {
     const Doing now(shima::call::dsm_fence);
-    return it.fence();
+    return traced_if(is_traced(), call, [&] { return it.fence(); });
   });
 }
 
 int dsm_barrier(dsm* memory) noexcept {
+  const auto call = waiting(shima::call::dsm_barrier, __builtin_return_address(0));
   return with_memory(memory, [&](Memory& it) -> Status {
     const Doing now(shima::call::dsm_barrier);
-    const Status fenced = it.fence();
-    SHIMA_TRY(memory->job->meet());
-    return fenced;
+    return traced_if(is_traced(), call, [&]() -> Status {
+      Status fenced = it.fence();
+      SHIMA_TRY(memory->job->meet());
+      return fenced;
+    });
   });
 }
 

@@ -19,8 +19,17 @@ namespace shima::capi {
 // Collective. The error of the last fence, if the memory could be freed anyway.
 [[nodiscard]] Status close_memory(std::unique_ptr<::dsm> memory);
 
-// Set in a child of the process that has opened a memory.
-inline std::atomic<bool> forked_child{false};
-[[nodiscard]] inline bool is_forked_child() { return forked_child.load(std::memory_order_relaxed); }
+// Why no call may take the shortest way; in one word, so that it costs such a call one look.
+namespace detour {
+inline constexpr unsigned forked_child = 1;  // of the process that has opened a memory
+inline constexpr unsigned traced = 2;
+inline std::atomic<unsigned> reasons{0};
+}  // namespace detour
+[[nodiscard]] inline bool has_detour() {
+  return detour::reasons.load(std::memory_order_relaxed) != 0;
+}
+[[nodiscard]] inline bool is_forked_child() {
+  return (detour::reasons.load(std::memory_order_relaxed) & detour::forked_child) != 0;
+}
 
 }  // namespace shima::capi

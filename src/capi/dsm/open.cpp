@@ -20,6 +20,7 @@
 #include "dsm/socket/socket_way.h"
 #include "net/job_network.h"
 #include "observe/board.h"
+#include "observe/trace_log.h"
 #include "shima/dsm.h"
 
 namespace shima::capi {
@@ -40,9 +41,9 @@ struct Opened {
 };
 Opened& opened() {
   static auto* const made = [] {
-    pthread_atfork(nullptr, nullptr, [] { forked_child = true; });
+    pthread_atfork(nullptr, nullptr, [] { detour::reasons = detour::forked_child; });
     std::atexit([] {
-      if (forked_child) return;
+      if (is_forked_child()) return;
       const std::lock_guard hold(opened().mutex);
       for (Memory* const memory : opened().all) memory->show_left();
     });
@@ -175,6 +176,8 @@ Result<std::unique_ptr<::dsm>> open_memory(const Status& arguments, std::uint64_
   auto made = std::make_unique<::dsm>();
   SHIMA_TRY_ASSIGN(made->job, LapiJob::join());
   show_board({.kind = BoardKind::dsm, .rank = made->job->task(), .tasks = made->job->tasks()});
+  start_trace(made->job->task(), made->job->tasks());
+  if (is_traced()) detour::reasons |= detour::traced;
   SHIMA_TRY(made->job->agree(arguments, "checking its arguments"));
   auto segment = Segment::make(size_bytes);
   SHIMA_TRY(made->job->agree(status_of(segment), "donating memory"));

@@ -13,6 +13,7 @@ namespace {
 
 using namespace shima::capi;
 using shima::Doing;
+using shima::MemoryCall;
 using shima::lapi::Handlers;
 
 LapiStatus check_counter(const lapi_cntr_t* counter) {
@@ -119,16 +120,41 @@ LapiStatus set_value(LapiContext& context, lapi_query_t query, int value) {
   }
 }
 
-int wait_for_counter(lapi_handle_t hndl, lapi_cntr_t* cntr, int val, int* cur) noexcept {
+// What a trace has of a call that waits.
+auto waiting(shima::CallCode code, const void* site, const int* task = nullptr) {
+  return [=] { return MemoryCall{.place = {code, site}, .task = task != nullptr ? *task : -1}; };
+}
+
+// The task that has made a counter grow last is the one waited for.
+int wait_for_counter(lapi_handle_t hndl, lapi_cntr_t* cntr, int val, int* cur,
+                     const void* site) noexcept {
   return with_context(hndl, [&](LapiContext& context) -> LapiStatus {
     LAPI_TRY(check_counter(cntr));
     if (context.checks && val <= 0)
       return refuse(LAPI_ERR_CNTR_VAL,
                     fmt::format("waiting for the value {}: it must be positive", val));
     const Doing now(shima::call::lapi_wait_counter);
-    const auto waited = translated(context.engine->wait_counter(*cntr, val));
-    if (cur != nullptr) *cur = shima::lapi::value_of(*cntr);
-    return waited;
+    int task = -1;
+    return traced(context, waiting(shima::call::lapi_wait_counter, site, &task), [&] {
+      auto waited = translated(context.engine->wait_counter(*cntr, val));
+      task = shima::lapi::last_source(*cntr);
+      if (cur != nullptr) *cur = shima::lapi::value_of(*cntr);
+      return waited;
+    });
+  });
+}
+
+int exchange_addresses(lapi_handle_t hndl, lapi_long_t my_addr, lapi_long_t* add_tab,
+                       const void* site) noexcept {
+  return with_context(hndl, [&](LapiContext& context) -> LapiStatus {
+    if (add_tab == nullptr)
+      return refuse(LAPI_ERR_ADDR_TBL_NULL, "LAPI_Address_init: the table is NULL");
+    const Doing now(shima::call::lapi_address_init);
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(context.engine->tasks()));
+    LAPI_TRY(traced(context, waiting(shima::call::lapi_address_init, site),
+                    [&] { return translated(context.engine->gather(my_addr, all)); }));
+    std::copy(all.begin(), all.end(), add_tab);
+    return {};
   });
 }
 
@@ -141,7 +167,7 @@ int LAPI_Init(lapi_handle_t* hndl, lapi_info_t* lapi_info) noexcept {
     if (lapi_info == nullptr)
       return report_lapi(LapiError{
           LAPI_ERR_INFO_NULL, "LAPI_Init: lapi_info is NULL; pass a lapi_info_t that is zero"});
-    const auto opened = open_context(*lapi_info);
+    const auto opened = open_context(*lapi_info, __builtin_return_address(0));
     if (!opened) {
       shima::log(shima::LogLevel::error, "{}", opened.error().what);
       return report_lapi(opened.error());
@@ -157,7 +183,9 @@ int LAPI_Term(lapi_handle_t hndl) noexcept {
   try {
     const HeldContext held(hndl);
     if (held.get() == nullptr) return report_lapi(no_context(hndl));
-    const auto finished = translated(held.get()->engine->finish());
+    const auto finished =
+        traced(*held.get(), waiting(shima::call::lapi_term, __builtin_return_address(0)),
+               [&] { return translated(held.get()->engine->finish()); });
     if (!finished && finished.error().code == LAPI_ERR_IN_HANDLER)
       return report_lapi(finished.error());
     if (!close_context(hndl)) return report_lapi(no_context(hndl));
@@ -198,20 +226,12 @@ int LAPI_Address(void* my_addr, ulong* ret_addr) noexcept {
 }
 
 int LAPI_Address_init64(lapi_handle_t hndl, lapi_long_t my_addr, lapi_long_t* add_tab) noexcept {
-  return with_context(hndl, [&](LapiContext& context) -> LapiStatus {
-    if (add_tab == nullptr)
-      return refuse(LAPI_ERR_ADDR_TBL_NULL, "LAPI_Address_init: the table is NULL");
-    const Doing now(shima::call::lapi_address_init);
-    std::vector<std::uint64_t> all(static_cast<std::size_t>(context.engine->tasks()));
-    LAPI_TRY(translated(context.engine->gather(my_addr, all)));
-    std::copy(all.begin(), all.end(), add_tab);
-    return {};
-  });
+  return exchange_addresses(hndl, my_addr, add_tab, __builtin_return_address(0));
 }
 
 int LAPI_Address_init(lapi_handle_t hndl, void* my_addr, void* add_tab[]) noexcept {
-  return LAPI_Address_init64(hndl, reinterpret_cast<lapi_long_t>(my_addr),
-                             reinterpret_cast<lapi_long_t*>(add_tab));
+  return exchange_addresses(hndl, reinterpret_cast<lapi_long_t>(my_addr),
+                            reinterpret_cast<lapi_long_t*>(add_tab), __builtin_return_address(0));
 }
 
 int LAPI_Addr_set(lapi_handle_t hndl, void* addr, int addr_hndl) noexcept {
@@ -250,11 +270,11 @@ int LAPI_Getcntr(lapi_handle_t hndl, lapi_cntr_t* cntr, int* val) noexcept {
 }
 
 int LAPI_Waitcntr(lapi_handle_t hndl, lapi_cntr_t* cntr, int val, int* cur) noexcept {
-  return wait_for_counter(hndl, cntr, val, cur);
+  return wait_for_counter(hndl, cntr, val, cur, __builtin_return_address(0));
 }
 
 int LAPI_Nopoll_wait(lapi_handle_t hndl, lapi_cntr_t* cntr, int val, int* cur) noexcept {
-  return wait_for_counter(hndl, cntr, val, cur);
+  return wait_for_counter(hndl, cntr, val, cur, __builtin_return_address(0));
 }
 
 int LAPI_Probe(lapi_handle_t hndl) noexcept {
@@ -273,15 +293,20 @@ int LAPI_Msgpoll(lapi_handle_t hndl, uint cnt, lapi_msg_info_t* info) noexcept {
 }
 
 int LAPI_Fence(lapi_handle_t hndl) noexcept {
-  return with_context(hndl, [](LapiContext& context) {
+  const void* const site = __builtin_return_address(0);
+  return with_context(hndl, [&](LapiContext& context) {
     const Doing now(shima::call::lapi_fence);
-    return translated(context.engine->fence());
+    int task = -1;
+    return traced(context, waiting(shima::call::lapi_fence, site, &task),
+                  [&] { return translated(context.engine->fence(&task)); });
   });
 }
 
 int LAPI_Gfence(lapi_handle_t hndl) noexcept {
-  return with_context(hndl, [](LapiContext& context) {
+  const void* const site = __builtin_return_address(0);
+  return with_context(hndl, [&](LapiContext& context) {
     const Doing now(shima::call::lapi_global_fence);
-    return translated(context.engine->global_fence());
+    return traced(context, waiting(shima::call::lapi_global_fence, site),
+                  [&] { return translated(context.engine->global_fence()); });
   });
 }

@@ -1,10 +1,12 @@
 #include "capi/lapi/contexts.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <mutex>
+#include <string_view>
 
 #include "base/log.h"
 #include "capi/lapi/held_context.h"
@@ -38,11 +40,23 @@ void leave_at_exit() {
   wait_until_deleted();
 }
 
-Result<std::unique_ptr<LapiContext>> make_context(int number, const lapi_info_t& info) {
+// Whether code is not of a library of Shima, such as that of distributed shared memory.
+bool is_of_program(const void* code) {
+  Dl_info module{};
+  if (::dladdr(code, &module) == 0 || module.dli_fname == nullptr) return true;
+  std::string_view name = module.dli_fname;
+  name.remove_prefix(name.rfind('/') + 1);  // no '/': npos + 1 is 0
+  return !name.starts_with("libshima-");
+}
+
+Result<std::unique_ptr<LapiContext>> make_context(int number, const lapi_info_t& info,
+                                                  const void* caller) {
   auto context = std::make_unique<LapiContext>();
+  context->is_programs = is_of_program(caller);
   SHIMA_TRY_ASSIGN(auto ways, lapi::Ways::from_environment(number));
   log_set_rank(ways->task());
   show_board({.kind = BoardKind::lapi, .rank = ways->task(), .tasks = ways->tasks()});
+  if (context->is_programs) start_trace(ways->task(), ways->tasks());
   SHIMA_TRY_ASSIGN(
       context->engine,
       Engine::start(std::move(ways), {.handle = handle_mark + static_cast<lapi_handle_t>(number),
@@ -60,7 +74,8 @@ LapiError refused_start(const Error& error) {
 
 }  // namespace
 
-std::expected<lapi_handle_t, LapiError> open_context(const lapi_info_t& info) {
+std::expected<lapi_handle_t, LapiError> open_context(const lapi_info_t& info, const void* caller) {
+  const std::uint64_t begun_ns = trace::now_ns();
   Contexts& known = contexts();
   const std::lock_guard hold(known.mutex);
   if (known.opened == lapi::contexts_of_job)
@@ -68,12 +83,14 @@ std::expected<lapi_handle_t, LapiError> open_context(const lapi_info_t& info) {
                   fmt::format("LAPI_Init: a process may call it {} times; use one context for more "
                               "purposes",
                               lapi::contexts_of_job));
-  auto made = make_context(known.opened, info);
+  auto made = make_context(known.opened, info, caller);
   if (!made) return std::unexpected(refused_start(made.error()));
   if (known.opened == 0) {
     known.process = ::getpid();
     std::atexit(leave_at_exit);
   }
+  if (is_traced() && (*made)->is_programs)
+    trace::end({.place = {call::lapi_init, caller}}, begun_ns, false);
   const auto number = static_cast<std::size_t>(known.opened++);
   show_context(number, *std::move(made));
   return handle_mark + static_cast<lapi_handle_t>(number);

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "lapi/engine.h"
+#include "observe/trace_runs.h"
 
 namespace shima::capi {
 
@@ -31,6 +32,7 @@ struct LapiContext {
   std::unique_ptr<lapi::Engine> engine;
   std::atomic<bool> checks{true};   // ERROR_CHK
   std::atomic<int> timeout_s{900};  // TIMEOUT: only remembered
+  bool is_programs = true;          // not of a library of Shima, which traces its own calls
 };
 
 // Keeps a context alive during a call.
@@ -48,7 +50,9 @@ class HeldContext {
   LapiContext* context_ = nullptr;
 };
 
-[[nodiscard]] std::expected<lapi_handle_t, LapiError> open_context(const lapi_info_t& info);
+// `caller`: an address in the code that opens it.
+[[nodiscard]] std::expected<lapi_handle_t, LapiError> open_context(const lapi_info_t& info,
+                                                                   const void* caller);
 // What is wrong with a handle that is not that of a context.
 [[nodiscard]] LapiError no_context(lapi_handle_t handle);
 // The handle is invalid afterwards. False if it was before.
@@ -80,6 +84,12 @@ int with_context(lapi_handle_t handle, Body body) noexcept {
 [[nodiscard]] inline LapiStatus translated(const Status& status) {
   if (status) return {};
   return std::unexpected(translate(status.error()));
+}
+
+// Runs a part of a call that reaches other tasks, and traces it. `describe` returns a MemoryCall.
+template <class Describe, class Body>
+LapiStatus traced(const LapiContext& context, Describe describe, Body body) {
+  return traced_if(is_traced() && context.is_programs, describe, body);
 }
 
 }  // namespace shima::capi

@@ -22,8 +22,12 @@ namespace shima::tool {
 }
 
 [[nodiscard]] inline std::string_view category_of(CallCode code) {
-  if (!call::is_data(code)) return "file";
-  return call::is_write(code) ? "write" : "read";
+  if (call::is_data(code)) return call::is_write(code) ? "write" : "read";
+  if (call::sends(code)) return "send";
+  if (call::fetches(code)) return "fetch";
+  if (call::is_memory(code)) return "update";
+  if (call::is_wait(code)) return "wait";
+  return call::is_of_lapi(code) || call::is_of_dsm(code) ? "job" : "file";
 }
 
 }  // namespace shima::tool

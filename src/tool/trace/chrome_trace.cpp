@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tool/trace/call_words.h"
+#include "tool/trace/meetings.h"
 
 namespace shima::tool {
 namespace {
@@ -14,9 +16,12 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Calls in the background may overlap: each gets the first track that is free.
+// Events that may overlap: each gets the first track that is free.
 class Tracks {
  public:
+  // `first`: the number of the first track.
+  Tracks(const char* name, int first) : name_(name), first_(first) {}
+
   int track_for(std::int64_t begin_ns, std::int64_t end_ns) {
     const auto free = std::ranges::find_if(ends_, [&](auto end) { return end <= begin_ns; });
     const auto track = free - ends_.begin();
@@ -24,11 +29,19 @@ class Tracks {
       ends_.push_back(end_ns);
     else
       *free = end_ns;
-    return static_cast<int>(track) + 1;
+    return static_cast<int>(track) + first_;
   }
-  [[nodiscard]] int count() const { return static_cast<int>(ends_.size()); }
+  // "background 1" by its number.
+  [[nodiscard]] std::map<int, std::string> names() const {
+    std::map<int, std::string> names;
+    for (int i = 0; i < static_cast<int>(ends_.size()); ++i)
+      names[first_ + i] = fmt::format("{} {}", name_, i + 1);
+    return names;
+  }
 
  private:
+  const char* name_;
+  int first_;
   std::vector<std::int64_t> ends_;
 };
 
@@ -46,7 +59,12 @@ struct Writer {
   }
 };
 
-std::string arguments_of(const ProcessTrace& process, const TraceEvent& event) {
+struct Job {
+  const TraceSet& set;
+  LastIn last_in;
+};
+
+std::string arguments_of(const Job& job, const ProcessTrace& process, const TraceEvent& event) {
   std::string text;
   const auto add = [&](const char* name, const std::string& value) {
     text += fmt::format("{}\"{}\":{}", text.empty() ? "" : ",", name, value);
@@ -64,27 +82,40 @@ std::string arguments_of(const ProcessTrace& process, const TraceEvent& event) {
     add_number("disk_us", event.disk_us);
     add_number("exchange_us", event.exchange_us);
   }
+  if (call::is_memory(event.call)) {
+    if ((event.call & call::dsm_data) != 0) {
+      add_number("offset", event.offset);
+      add_number("end", event.end);
+    }
+    add_number("bytes", event.bytes);
+    if (event.pieces != event.calls) add_number("pieces", event.pieces);
+  }
+  if (event.task >= 0) add_number("task", event.task);
+  if (event.calls > 1) {
+    add_number("calls", event.calls);
+    add("in_calls_us", fmt::format("{:.3f}", static_cast<double>(time_in_calls_ns(event)) / 1000));
+  }
   if (const auto strategy = strategy_word(event.strategy); !strategy.empty())
     add("strategy", quoted(std::string(strategy)));
   if (const auto reason = reason_word(event.reason); !reason.empty())
     add("reason", quoted(std::string(reason)));
+  if (const auto last = job.last_in.find(&event); last != job.last_in.end())
+    add_number("last_in", last->second);
   if (event.failed != 0) add("failed", "true");
   if (const CallSite* const site = process.site_of(event)) add("at", quoted(site->text));
   return text;
 }
 
-void write_event(Writer& writer, const TraceSet& set, const ProcessTrace& process,
+void write_event(Writer& writer, const Job& job, const ProcessTrace& process,
                  const TraceEvent& event, std::pair<int, int> place) {
-  const double begin_us = static_cast<double>(process.begin_of(event) - set.begin_ns) / 1000;
+  const double begin_us = static_cast<double>(process.begin_of(event) - job.set.begin_ns) / 1000;
   writer.put(fmt::format(
       R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{{}}}}})",
       call_name(event.call), category_of(event.call), place.first, place.second, begin_us,
-      static_cast<double>(event.duration_ns) / 1000, arguments_of(process, event)));
+      static_cast<double>(event.duration_ns) / 1000, arguments_of(job, process, event)));
 }
 
-void write_process(Writer& writer, const TraceSet& set, std::size_t index) {
-  const ProcessTrace& process = set.processes[index];
-  const int number = set.number_of(index);
+void name_process(Writer& writer, const ProcessTrace& process, int number, std::size_t index) {
   const std::string rank = process.rank >= 0 ? fmt::format("rank {}", process.rank) : "process";
   writer.name(
       "process_name", number, 0,
@@ -93,20 +124,38 @@ void write_process(Writer& writer, const TraceSet& set, std::size_t index) {
       R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})",
       number, index));
   writer.name("thread_name", number, 0, "calls");
-  std::vector<const TraceEvent*> background;
-  process.for_each([&](const TraceEvent& event) {
-    if (event.background != 0)
-      background.push_back(&event);
-    else
-      write_event(writer, set, process, event, {number, 0});
-  });
-  std::ranges::sort(background, {}, &TraceEvent::begin_ns);
-  Tracks tracks;
-  for (const TraceEvent* const event : background)
-    write_event(writer, set, process, *event,
-                {number, tracks.track_for(process.begin_of(*event), process.end_of(*event))});
-  for (int track = 1; track <= tracks.count(); ++track)
-    writer.name("thread_name", number, track, fmt::format("background {}", track));
+}
+
+struct Placed {
+  const ProcessTrace* process;
+  const TraceEvent* event;
+};
+
+// The events of all traces of a process.
+void write_process(Writer& writer, const Job& job, std::size_t owner) {
+  constexpr int first_of_runs = 1000;
+  const int number = job.set.number_of(owner);
+  name_process(writer, job.set.processes[owner], number, owner);
+  std::vector<Placed> overlapping;
+  for (const ProcessTrace& process : job.set.processes) {
+    if (process.owner != owner) continue;
+    process.for_each([&](const TraceEvent& event) {
+      if (event.background != 0 || event.calls > 1)
+        overlapping.push_back({&process, &event});
+      else
+        write_event(writer, job, process, event, {number, 0});
+    });
+  }
+  std::ranges::stable_sort(overlapping, {}, [](const Placed& it) { return it.event->begin_ns; });
+  Tracks background("background", 1), runs("short calls", first_of_runs);
+  for (const auto& [process, event] : overlapping) {
+    Tracks& tracks = event->calls > 1 ? runs : background;
+    write_event(writer, job, *process, *event,
+                {number, tracks.track_for(process->begin_of(*event), process->end_of(*event))});
+  }
+  for (const Tracks* const tracks : {&background, &runs})
+    for (const auto& [track, name] : tracks->names())
+      writer.name("thread_name", number, track, name);
 }
 
 }  // namespace
@@ -114,11 +163,13 @@ void write_process(Writer& writer, const TraceSet& set, std::size_t index) {
 void write_chrome_trace(const TraceSet& set, std::ostream& to) {
   to << R"({"displayTimeUnit":"ms","traceEvents":[)";
   Writer writer{to};
-  for (std::size_t i = 0; i < set.processes.size(); ++i) write_process(writer, set, i);
+  const Job job{set, find_last_in(find_meetings(set))};
+  for (std::size_t i = 0; i < set.processes.size(); ++i)
+    if (set.processes[i].owner == i) write_process(writer, job, i);
   std::uint64_t dropped_bytes = 0;
   for (const ProcessTrace& process : set.processes) dropped_bytes += process.dropped_bytes;
   nlohmann::ordered_json other{{"shima", SHIMA_VERSION},
-                               {"processes", set.processes.size()},
+                               {"processes", set.process_count()},
                                {"missing_ranks", set.missing()},
                                {"dropped_calls", set.dropped()},
                                {"dropped_bytes", dropped_bytes}};

@@ -7,8 +7,8 @@
 
 namespace shima::tool {
 
-// A process of the output for each rank: its calls on one track, and those in the background on as
-// many as overlap.
+// A process of the output for each rank: its calls on one track, those in the background on as
+// many as overlap, and likewise those that are runs of short calls.
 void write_chrome_trace(const TraceSet& set, std::ostream& to);
 
 }  // namespace shima::tool

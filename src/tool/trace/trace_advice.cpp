@@ -132,44 +132,23 @@ std::vector<Advice> advise(const std::vector<CallSum>& calls, const Lateness& la
   return advice;
 }
 
-// The n-th collective calls of all ranks on a file are one call, if all ranks have equally many.
-Lateness find_lateness(const TraceSet& set) {
-  struct Begin {
-    int rank;
-    std::int64_t ns;
-  };
-  std::map<std::string, std::map<int, std::vector<std::int64_t>>> begins;
-  for (const ProcessTrace& process : set.processes)
-    process.for_each([&](const TraceEvent& event) {
-      if (call::is_meeting(event.call) && event.background == 0)
-        begins[process.file_of(event)][process.rank].push_back(process.begin_of(event));
-    });
+Lateness find_lateness(const std::vector<Meeting>& meetings) {
   std::map<int, Lateness> by_rank;
-  std::uint64_t calls = 0;
   double all_s = 0;
-  for (const auto& [file, ranks] : begins) {
-    const std::size_t count = ranks.begin()->second.size();
-    const bool regular = ranks.size() > 1 && std::ranges::all_of(ranks, [&](const auto& one) {
-                           return one.second.size() == count;
-                         });
-    for (std::size_t i = 0; regular && i < count; ++i) {
-      Begin last{-1, 0};
-      double waited_ns = 0;
-      for (const auto& [rank, times] : ranks)
-        if (last.rank < 0 || times[i] > last.ns) last = {rank, times[i]};
-      for (const auto& [rank, times] : ranks) waited_ns += static_cast<double>(last.ns - times[i]);
-      ++calls;
-      all_s += waited_ns / 1e9;
-      Lateness& late = by_rank[last.rank];
-      late.rank = last.rank;
-      ++late.last_in;
-      late.waited_s += waited_ns / 1e9;
-    }
+  for (const Meeting& meeting : meetings) {
+    double waited_s = 0;
+    for (const Arrival& one : meeting.arrivals)
+      waited_s += static_cast<double>(meeting.waited_ns(one)) / 1e9;
+    all_s += waited_s;
+    Lateness& late = by_rank[meeting.last_in().rank];
+    late.rank = meeting.last_in().rank;
+    ++late.last_in;
+    late.waited_s += waited_s;
   }
   Lateness worst;
   for (const auto& [rank, late] : by_rank)
     if (late.waited_s > worst.waited_s || worst.rank < 0) worst = late;
-  worst.calls = calls;
+  worst.calls = meetings.size();
   worst.all_waited_s = all_s;
   return worst;
 }

@@ -50,7 +50,7 @@ Outcome<int> merge_traces(const TraceOptions& options) {
   if (!set) return std::unexpected(set.error());
   if (set->processes.empty())
     return refuse(options.directory, "no process has written a trace",
-                  "trace a program that uses MPI-IO or pff.h under Shima");
+                  "trace a program that uses MPI-IO, pff.h, lapi.h or dsm.h under Shima");
   name_call_sites(*set);
   say_losses(*set);
   if (!options.trace.empty()) {

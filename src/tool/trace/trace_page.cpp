@@ -7,83 +7,11 @@
 
 #include "observe/html_text.h"
 #include "tool/top/screen.h"
+#include "tool/trace/page_parts.h"
+#include "tool/trace/task_pictures.h"
 
 namespace shima::tool {
 namespace {
-
-constexpr std::string_view style = R"(
-:root { color-scheme: light dark; --page: #fbfaf7; --ink: #22262b; --soft: #646b76; --line: #dcd8cf;
-  --card: #ffffff; --write: #c2571a; --read: #1f5fa8; --other: #7a3fa0; --warn: #a3312a; }
-@media (prefers-color-scheme: dark) {
-:root { --page: #15181c; --ink: #e6e4df; --soft: #9aa1ab; --line: #363b42; --card: #1d2126;
-  --write: #ee8a4c; --read: #5c9fe6; --other: #c397e0; --warn: #ef8b83; } }
-body { background: var(--page); color: var(--ink); max-width: 1080px; margin: 2rem auto;
-  padding: 0 1rem; font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
-h1 { font-size: 1.6rem; margin: 0 0 .2rem; } h2 { font-size: 1.15rem; margin: 0 0 .3rem; }
-h3 { font-size: 1rem; margin: .8rem 0 .2rem; overflow-wrap: anywhere; }
-p { margin: .2rem 0 .7rem; } .soft, footer { color: var(--soft); } .warn { color: var(--warn); }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
-  padding: 1.1rem 1.3rem; margin: 1.3rem 0; overflow-x: auto; }
-svg { width: 100%; height: auto; display: block; }
-svg text { fill: var(--ink); font-size: 11px; dominant-baseline: central;
-  font-variant-numeric: tabular-nums; }
-svg rect { shape-rendering: crispEdges; }
-svg .mark { fill: var(--soft); } svg .frame { fill: none; stroke: var(--line); }
-.w { fill: var(--write); } .r { fill: var(--read); } .o { fill: var(--other); }
-.key { white-space: nowrap; } .key span { display: inline-block; width: .8em; height: .8em; border-radius: 2px;
-  margin: 0 .3em 0 1em; } .key .w { background: var(--write); } .key .r { background: var(--read); }
-.key .o { background: var(--other); }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-td, th { text-align: right; padding: .25rem .6rem; border-bottom: 1px solid var(--line);
-  vertical-align: top; }
-td:first-child, th:first-child { text-align: left; overflow-wrap: anywhere; }
-ul { margin: .2rem 0 .6rem; padding-left: 1.3rem; } code { font-size: .92em; overflow-wrap: anywhere; }
-)";
-
-constexpr double left = 60;
-constexpr double width = 960;
-
-std::string bytes_text(double bytes) {
-  const std::string number = short_bytes(bytes);
-  const char last = number.back();
-  if (last >= '0' && last <= '9') return number + " B";
-  return number.substr(0, number.size() - 1) + " " + last + "iB";
-}
-std::string bytes_text(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
-
-std::string seconds_text(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
-  return fmt::format("{:.3g} s", seconds);
-}
-
-std::string card(const std::string& title, const std::string& lead, const std::string& body) {
-  return fmt::format("<section class=\"card\"><h2>{}</h2><p class=\"soft\">{}</p>{}</section>\n",
-                     title, lead, body);
-}
-
-std::string rect(const char* kind, double x, double y, double w, double h, double opacity) {
-  return fmt::format(R"(<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}")"
-                     R"( opacity="{:.2f}"/>)",
-                     kind, x, y, w, h, opacity);
-}
-
-std::string time_axis(double y, double seconds) {
-  std::string text;
-  constexpr int marks = 6;
-  for (int i = 0; i <= marks; ++i) {
-    const double part = static_cast<double>(i) / marks;
-    const char* anchor = i == 0 ? "start" : i == marks ? "end" : "middle";
-    text += fmt::format(R"(<text class="mark" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)",
-                        left + part * width, y, anchor, seconds_text(part * seconds));
-  }
-  return text;
-}
-
-std::string picture(double height, const std::string& body) {
-  return fmt::format(R"(<svg viewBox="0 0 {} {:.0f}" role="img">{}</svg>)", left + width + 4,
-                     height, body);
-}
 
 // --- the timeline ---------------------------------------------------------------------------
 
@@ -94,26 +22,39 @@ struct Paint {
 };
 
 Paint paint_of(const TimelineCell& cell) {
-  const float most = std::max({cell.write, cell.read, cell.other});
+  const float most = std::max({cell.write, cell.read, cell.wait, cell.other});
   if (most <= 0) return {};
-  const char* const kind = most == cell.write ? "w" : most == cell.read ? "r" : "o";
-  const float all = std::min(1.0F, cell.write + cell.read + cell.other);
+  const char* const kind = most == cell.write  ? "w"
+                           : most == cell.read ? "r"
+                           : most == cell.wait ? "p"
+                                               : "o";
+  const float all = std::min(1.0F, cell.write + cell.read + cell.wait + cell.other);
   return {kind, std::clamp(static_cast<int>(std::ceil(all * 4)), 1, 4)};
 }
 
 std::string timeline_row(const TimelineRow& row, double y, double height) {
   std::string text;
-  const double step = width / static_cast<double>(row.cells.size());
+  const double step = picture_width / static_cast<double>(row.cells.size());
   for (std::size_t i = 0; i < row.cells.size();) {
     const Paint paint = paint_of(row.cells[i]);
     std::size_t end = i + 1;
     while (end < row.cells.size() && paint_of(row.cells[end]) == paint) ++end;
     if (paint.kind != nullptr)
-      text += rect(paint.kind, left + static_cast<double>(i) * step, y,
-                   static_cast<double>(end - i) * step, height, 0.25 * paint.strength);
+      text += rect(paint.kind,
+                   {label_width + static_cast<double>(i) * step, y,
+                    static_cast<double>(end - i) * step, height},
+                   0.25 * paint.strength);
     i = end;
   }
   return text;
+}
+
+std::string timeline_key(const TraceSummary& summary) {
+  if (!summary.has_tasks)
+    return R"(<span class="key"><span class="w"></span>write<span class="r"></span>read)"
+           R"(<span class="o"></span>open, close, sync, view</span>)";
+  return R"(<span class="key"><span class="w"></span>write, send<span class="r"></span>read, fetch)"
+         R"(<span class="p"></span>wait for tasks<span class="o"></span>others</span>)";
 }
 
 std::string timeline(const TraceSet& set, const TraceSummary& summary) {
@@ -125,16 +66,15 @@ std::string timeline(const TraceSet& set, const TraceSummary& summary) {
   double y = 4;
   for (std::size_t i = 0; i < rows; ++i, y += height) {
     if (i % label_step == 0)
-      body += fmt::format(R"(<text x="{}" y="{:.1f}" text-anchor="end">{}</text>)", left - 6,
+      body += fmt::format(R"(<text x="{}" y="{:.1f}" text-anchor="end">{}</text>)", label_width - 6,
                           y + height / 2, escaped(summary.timeline[i].name));
     body += timeline_row(summary.timeline[i], y, height * 0.85);
   }
   body += time_axis(y + 12, static_cast<double>(set.end_ns - set.begin_ns) / 1e9);
   return card("Timeline",
               "A row for each rank. The colour is what takes most of the time; it is the "
-              "stronger, the more of the time is in calls. "
-              R"(<span class="key"><span class="w"></span>write<span class="r"></span>read)"
-              R"(<span class="o"></span>open, close, sync, view</span>)",
+              "stronger, the more of the time is in calls. " +
+                  timeline_key(summary),
               picture(y + 24, body));
 }
 
@@ -144,7 +84,7 @@ std::string heat_cells(const std::array<std::array<double, HeatMap::columns>, He
                        const char* kind, double height) {
   double most = 0;
   for (const auto& row : cells) most = std::max(most, *std::ranges::max_element(row));
-  const double w = width / HeatMap::columns;
+  const double w = picture_width / HeatMap::columns;
   const double h = height / HeatMap::rows;
   std::string text;
   for (std::size_t y = 0; y < HeatMap::rows; ++y)
@@ -152,7 +92,7 @@ std::string heat_cells(const std::array<std::array<double, HeatMap::columns>, He
       if (cells[y][x] <= 0) continue;
       // Offset 0 is at the bottom.
       const double top = 4 + static_cast<double>(HeatMap::rows - 1 - y) * h;
-      text += rect(kind, left + static_cast<double>(x) * w, top, w, h,
+      text += rect(kind, {label_width + static_cast<double>(x) * w, top, w, h},
                    0.15 + 0.85 * std::sqrt(cells[y][x] / most));
     }
   return text;
@@ -161,12 +101,12 @@ std::string heat_cells(const std::array<std::array<double, HeatMap::columns>, He
 std::string heat_map(const TraceSet& set, const HeatMap& map, bool write) {
   constexpr double height = 190;
   std::string body = fmt::format(R"(<rect class="frame" x="{}" y="4" width="{}" height="{}"/>)",
-                                 left, width, height);
+                                 label_width, picture_width, height);
   body += heat_cells(write ? map.writes : map.reads, write ? "w" : "r", height);
-  body += fmt::format(R"(<text class="mark" x="{}" y="10" text-anchor="end">{}</text>)", left - 6,
-                      bytes_text(static_cast<double>(map.end)));
-  body += fmt::format(R"(<text class="mark" x="{}" y="{}" text-anchor="end">0</text>)", left - 6,
-                      height);
+  body += fmt::format(R"(<text class="mark" x="{}" y="10" text-anchor="end">{}</text>)",
+                      label_width - 6, bytes_text(static_cast<double>(map.end)));
+  body += fmt::format(R"(<text class="mark" x="{}" y="{}" text-anchor="end">0</text>)",
+                      label_width - 6, height);
   body += time_axis(height + 16, static_cast<double>(set.end_ns - set.begin_ns) / 1e9);
   return fmt::format("<h3>{}: {} {}</h3>{}", escaped(map.file),
                      bytes_text(write ? map.written : map.read), write ? "written" : "read",
@@ -198,8 +138,13 @@ std::string bin_name(std::size_t bin) {
   return bin == 0 ? "0" : bytes_text(static_cast<double>(std::uint64_t{1} << (bin - 1)));
 }
 
-std::string histogram(const TraceSummary& summary) {
-  const SizeHistogram& sizes = summary.sizes;
+struct SizeWords {
+  const char* title;
+  const char* writes;
+  const char* reads;
+};
+
+std::string histogram(const SizeHistogram& sizes, const SizeWords& words) {
   std::size_t first = SizeHistogram::bins, last = 0;
   std::uint64_t most = 0;
   for (std::size_t i = 0; i < SizeHistogram::bins; ++i) {
@@ -211,30 +156,33 @@ std::string histogram(const TraceSummary& summary) {
   if (most == 0) return {};
   constexpr double height = 150;
   constexpr double widest = 90;
-  const double step = std::min(width / static_cast<double>(last - first + 1), widest);
+  const double step = std::min(picture_width / static_cast<double>(last - first + 1), widest);
   std::string body;
   for (std::size_t i = first; i <= last; ++i) {
-    const double x = left + static_cast<double>(i - first) * step;
+    const double x = label_width + static_cast<double>(i - first) * step;
     const auto bar = [&](const char* kind, std::uint64_t count, double at) {
       if (count == 0) return;
       const double h =
           std::max(2.0, height * static_cast<double>(count) / static_cast<double>(most));
-      body += rect(kind, at, 18 + height - h, step * 0.38, h, 1);
+      body += rect(kind, {at, 18 + height - h, step * 0.38, h}, 1);
       body += fmt::format(
           R"(<text class="mark" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)",
           at + step * 0.19, 18 + height - h - 7, short_bytes(static_cast<double>(count)));
     };
     bar("w", sizes.writes[i], x + step * 0.1);
     bar("r", sizes.reads[i], x + step * 0.52);
-    constexpr double label_width = 50;
-    if (step >= label_width || (i - first) % 2 == 0)
+    constexpr double widest_label = 50;
+    if (step >= widest_label || (i - first) % 2 == 0)
       body += fmt::format(R"(<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>)", x + step / 2,
                           height + 32, bin_name(i));
   }
-  return card("Sizes",
-              "How many calls moved how many bytes: from the size below the bars to twice as many. "
-              R"(<span class="key"><span class="w"></span>write<span class="r"></span>read</span>)",
-              picture(height + 44, body));
+  return card(
+      words.title,
+      "How many calls moved how many bytes: from the size below the bars to twice as many. " +
+          fmt::format(R"(<span class="key"><span class="w"></span>{}<span class="r">)"
+                      "</span>{}</span>",
+                      words.writes, words.reads),
+      picture(height + 44, body));
 }
 
 // --- texts ----------------------------------------------------------------------------------
@@ -270,7 +218,7 @@ std::string call_table(const TraceSummary& summary) {
         sum.calls, sum.ranks.size(), bytes_text(sum.bytes),
         bytes_text(static_cast<double>(sum.bytes) / calls),
         seconds_text(static_cast<double>(sum.duration_ns) / 1e9),
-        seconds_text(static_cast<double>(sum.wait_us) / 1e6));
+        seconds_text(static_cast<double>(sum.wait_ns) / 1e9));
   }
   return card("Calls",
               "By their place in the program; those that take the most time, over all "
@@ -294,26 +242,36 @@ std::string losses(const TraceSet& set) {
 std::string lead(const TraceSet& set, const TraceSummary& summary) {
   const double seconds = static_cast<double>(set.end_ns - set.begin_ns) / 1e9;
   const std::string program = set.processes.empty() ? "" : set.processes.front().program;
+  std::string moved;
+  if (summary.has_files || !summary.has_tasks)
+    moved +=
+        fmt::format(", {} written, {} read", bytes_text(summary.written), bytes_text(summary.read));
+  if (summary.has_tasks)
+    moved += fmt::format(", {} sent to other tasks, {} fetched from them", bytes_text(summary.sent),
+                         bytes_text(summary.fetched));
   return fmt::format(
-      "{}: {} processes, {} from the first call to the end of the last; {} calls{}, "
-      "{} written, {} read; {} in calls, over all processes.",
-      escaped(program), set.processes.size(), seconds_text(seconds), summary.calls,
-      summary.failed > 0 ? fmt::format(" ({} failed)", summary.failed) : "",
-      bytes_text(summary.written), bytes_text(summary.read),
+      "{}: {} processes, {} from the first call to the end of the last; {} calls{}{}; {} in calls, "
+      "over all processes.",
+      escaped(program), set.process_count(), seconds_text(seconds), summary.calls,
+      summary.failed > 0 ? fmt::format(" ({} failed)", summary.failed) : "", moved,
       seconds_text(static_cast<double>(summary.io_ns) / 1e9));
 }
 
 }  // namespace
 
 std::string trace_page(const TraceSet& set, const TraceSummary& summary) {
-  return fmt::format(
-      R"(<!doctype html><html lang="en"><head><meta charset="utf-8">)"
-      R"(<meta name="viewport" content="width=device-width, initial-scale=1">)"
-      "<title>I/O of {}</title><style>{}</style></head><body><h1>File access of a job</h1>"
-      "<p>{}</p>{}{}{}{}{}{}<footer>shima {}</footer></body></html>\n",
-      escaped(set.processes.empty() ? "a job" : set.processes.front().program), style,
-      lead(set, summary), losses(set), advice_card(summary), timeline(set, summary),
-      heat_maps(set, summary), histogram(summary), call_table(summary), SHIMA_VERSION);
+  return fmt::format(R"(<!doctype html><html lang="en"><head><meta charset="utf-8">)"
+                     R"(<meta name="viewport" content="width=device-width, initial-scale=1">)"
+                     "<title>{} of {}</title><style>{}</style></head><body><h1>{} of a job</h1>"
+                     "<p>{}</p>{}{}{}{}{}{}{}{}<footer>shima {}</footer></body></html>\n",
+                     summary.has_tasks ? "Calls" : "I/O",
+                     escaped(set.processes.empty() ? "a job" : set.processes.front().program),
+                     page_style, summary.has_tasks ? "Calls" : "File access", lead(set, summary),
+                     losses(set), advice_card(summary), timeline(set, summary),
+                     task_pictures(summary), heat_maps(set, summary),
+                     histogram(summary.sizes, {"Sizes", "write", "read"}),
+                     histogram(summary.transfers, {"Sizes between tasks", "send", "fetch"}),
+                     call_table(summary), SHIMA_VERSION);
 }
 
 }  // namespace shima::tool

@@ -11,6 +11,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "base/unique_fd.h"
 
@@ -59,9 +60,9 @@ const CallSite* ProcessTrace::site_of(const TraceEvent& event) const {
   return event.site == 0 || event.site > sites.size() ? nullptr : &sites[event.site - 1];
 }
 
-std::uint64_t TraceSet::event_count() const {
-  std::uint64_t count = 0;
-  for (const ProcessTrace& process : processes) count += process.events.size();
+std::size_t TraceSet::process_count() const {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < processes.size(); ++i) count += processes[i].owner == i ? 1U : 0U;
   return count;
 }
 
@@ -84,11 +85,14 @@ std::vector<int> TraceSet::missing() const {
   return missing;
 }
 
-int TraceSet::number_of(std::size_t process) const {
-  const int rank = processes[process].rank;
-  const auto same = std::ranges::count(processes, rank, &ProcessTrace::rank);
+int TraceSet::number_of(std::size_t trace) const {
+  const std::size_t owner = processes[trace].owner;
+  const int rank = processes[owner].rank;
+  const bool is_shared = std::ranges::any_of(processes, [&](const ProcessTrace& other) {
+    return other.rank == rank && other.owner != owner;
+  });
   constexpr int beyond_ranks = 1 << 24;
-  return rank >= 0 && same == 1 ? rank : beyond_ranks + static_cast<int>(process);
+  return rank >= 0 && !is_shared ? rank : beyond_ranks + static_cast<int>(owner);
 }
 
 Outcome<ProcessTrace> read_trace(std::span<const std::byte> bytes, const std::string& name) {
@@ -118,13 +122,38 @@ Outcome<ProcessTrace> read_trace(std::span<const std::byte> bytes, const std::st
   return trace;
 }
 
+namespace {
+
+using ProcessName = std::tuple<std::string, std::string, int>;
+ProcessName name_of(const ProcessTrace& trace) { return {trace.boot, trace.host, trace.pid}; }
+
+// A library that does not know the rank gets it from another one of the process.
+void share_ranks(TraceSet& set) {
+  std::map<ProcessName, std::pair<int, int>> known;
+  for (const ProcessTrace& trace : set.processes)
+    if (trace.rank >= 0) known.try_emplace(name_of(trace), trace.rank, trace.tasks);
+  for (ProcessTrace& trace : set.processes)
+    if (const auto found = known.find(name_of(trace)); trace.rank < 0 && found != known.end())
+      std::tie(trace.rank, trace.tasks) = found->second;
+}
+
+void find_owners(TraceSet& set) {
+  std::map<ProcessName, std::size_t> owners;
+  for (std::size_t i = 0; i < set.processes.size(); ++i)
+    set.processes[i].owner = owners.try_emplace(name_of(set.processes[i]), i).first->second;
+}
+
+}  // namespace
+
 void align(TraceSet& set) {
   std::map<std::string, std::int64_t> shifts;  // processes of one machine have one clock already
   for (ProcessTrace& process : set.processes)
     process.shift_ns = shifts.emplace(process.boot, process.shift_ns).first->second;
+  share_ranks(set);
   std::ranges::stable_sort(set.processes, [](const ProcessTrace& a, const ProcessTrace& b) {
     return std::tuple(a.rank, a.host, a.pid) < std::tuple(b.rank, b.host, b.pid);
   });
+  find_owners(set);
   std::int64_t begin = std::numeric_limits<std::int64_t>::max();
   std::int64_t end = std::numeric_limits<std::int64_t>::min();
   for (const ProcessTrace& process : set.processes)

@@ -47,6 +47,8 @@ struct ProcessTrace {
   int rank = -1;
   int tasks = -1;
   std::int64_t shift_ns = 0;  // from its clock to the job's
+  // The first trace of the same process: each library of Shima in it (MPI-IO, LAPI) writes one.
+  std::size_t owner = 0;
   std::uint64_t dropped = 0;
   std::uint64_t dropped_bytes = 0;
   std::vector<std::string> files = {};
@@ -66,18 +68,18 @@ struct ProcessTrace {
 };
 
 struct TraceSet {
-  std::vector<ProcessTrace> processes;  // by rank
+  std::vector<ProcessTrace> processes;  // by rank; several of one process have one rank
   std::vector<MappedFile> mappings;
   std::int64_t begin_ns = 0;            // of the first event
   std::int64_t end_ns = 0;              // of the last one
   std::vector<std::string> unreadable;  // files that are no traces, and why
 
-  [[nodiscard]] std::uint64_t event_count() const;
+  [[nodiscard]] std::size_t process_count() const;
   [[nodiscard]] std::uint64_t dropped() const;
   // The ranks of the job without a trace.
   [[nodiscard]] std::vector<int> missing() const;
   // The number of a process in the output: its rank, if no other has it.
-  [[nodiscard]] int number_of(std::size_t process) const;
+  [[nodiscard]] int number_of(std::size_t trace) const;
 };
 
 // Reads a mapped trace; its spans refer to `bytes`.
@@ -85,7 +87,7 @@ struct TraceSet {
                                                const std::string& name);
 // All traces of a directory.
 [[nodiscard]] Outcome<TraceSet> read_traces(const std::string& directory);
-// Gives all processes one clock, sorts them, finds the ends.
+// Gives all processes one clock, sorts them, finds their owners and the ends.
 void align(TraceSet& set);
 
 }  // namespace shima::tool

@@ -40,13 +40,21 @@ Span time_of(const TraceSet& set, const ProcessTrace& process, const TraceEvent&
                  set.end_ns - set.begin_ns, parts);
 }
 
-void add_to_timeline(TimelineRow& row, const Span& time, CallCode code) {
-  auto TimelineCell::* const part = !call::is_data(code)   ? &TimelineCell::other
-                                    : call::is_write(code) ? &TimelineCell::write
-                                                           : &TimelineCell::read;
+float TimelineCell::* part_of(CallCode code) {
+  if (call::is_write(code) || call::sends(code)) return &TimelineCell::write;
+  if (call::is_data(code) || call::fetches(code)) return &TimelineCell::read;
+  return call::is_wait(code) ? &TimelineCell::wait : &TimelineCell::other;
+}
+
+// Of a run of short calls, the time between them is not theirs.
+void add_to_timeline(TimelineRow& row, const Span& time, const TraceEvent& event) {
+  auto TimelineCell::* const part = part_of(event.call);
+  const double in_calls = static_cast<double>(time_in_calls_ns(event)) /
+                          static_cast<double>(std::max<std::uint64_t>(event.duration_ns, 1));
+  const double share = event.calls > 1 ? std::min(in_calls, 1.0) : 1.0;
   for (std::size_t i = time.first(); i <= time.last(row.cells.size()); ++i)
-    row.cells[i].*part =
-        std::min(1.0F, row.cells[i].*part + static_cast<float>(std::max(time.cover(i), 1e-3)));
+    row.cells[i].*part = std::min(
+        1.0F, row.cells[i].*part + static_cast<float>(std::max(time.cover(i) * share, 1e-3)));
 }
 
 void add_to_map(HeatMap& map, const Span& time, const TraceEvent& event) {
@@ -81,14 +89,21 @@ class Summing {
 
   void add(std::size_t index) {
     const ProcessTrace& process = set_.processes[index];
-    TimelineRow row{process.rank >= 0 ? fmt::format("{}", process.rank)
-                                      : fmt::format("process {}", process.pid),
-                    std::vector<TimelineCell>(TraceSummary::timeline_columns)};
+    TimelineRow& row = row_of(process);
     process.for_each([&](const TraceEvent& event) {
       add_event(process, event);
-      add_to_timeline(row, time_of(set_, process, event, row.cells.size()), event.call);
+      add_to_timeline(row, time_of(set_, process, event, row.cells.size()), event);
     });
-    summary_.timeline.push_back(std::move(row));
+  }
+
+  // Meetings of tasks: who waits is clear, for whom is not in the event.
+  void add(const Meeting& meeting) {
+    for (const Arrival& one : meeting.arrivals) {
+      const std::int64_t waited_ns = meeting.waited_ns(one);
+      if (waited_ns > 0 && call::is_wait(one.event->call))
+        summary_.traffic[{one.rank, meeting.last_in().rank}].waited_ns +=
+            static_cast<std::uint64_t>(waited_ns);
+    }
   }
 
   void finish() {
@@ -100,11 +115,23 @@ class Summing {
   }
 
  private:
+  TimelineRow& row_of(const ProcessTrace& process) {
+    const auto [row, is_new] = rows_.try_emplace(process.owner, summary_.timeline.size());
+    if (is_new)
+      summary_.timeline.push_back({process.rank >= 0 ? fmt::format("{}", process.rank)
+                                                     : fmt::format("process {}", process.pid),
+                                   std::vector<TimelineCell>(TraceSummary::timeline_columns)});
+    return summary_.timeline[row->second];
+  }
+
   void add_event(const ProcessTrace& process, const TraceEvent& event) {
-    ++summary_.calls;
+    summary_.calls += event.calls;
     summary_.failed += event.failed;
-    summary_.io_ns += event.duration_ns;
+    summary_.io_ns += time_in_calls_ns(event);
     add_sum(process, event);
+    const bool of_tasks = call::is_of_lapi(event.call) || call::is_of_dsm(event.call);
+    (of_tasks ? summary_.has_tasks : summary_.has_files) = true;
+    if (of_tasks) add_traffic(process.rank, event);
     if (!call::is_data(event.call)) return;
     const bool write = call::is_write(event.call);
     (write ? summary_.written : summary_.read) += event.bytes;
@@ -114,6 +141,21 @@ class Summing {
       add_to_map(map->second, time_of(set_, process, event, HeatMap::columns), event);
   }
 
+  void add_traffic(int rank, const TraceEvent& event) {
+    const bool sends = call::sends(event.call);
+    const bool fetches = call::fetches(event.call);
+    if (sends || fetches) {
+      (sends ? summary_.sent : summary_.fetched) += event.bytes;
+      auto& sizes = sends ? summary_.transfers.writes : summary_.transfers.reads;
+      sizes[size_bin(event.bytes / event.calls)] += event.calls;  // of a run: all in one bin
+    }
+    if (event.task < 0 || (!sends && !fetches && !call::is_wait(event.call))) return;
+    TaskTraffic& traffic = summary_.traffic[{rank, event.task}];
+    if (sends) traffic.sent += event.bytes;
+    if (fetches) traffic.fetched += event.bytes;
+    if (call::is_wait(event.call)) traffic.waited_ns += time_in_calls_ns(event);
+  }
+
   void add_sum(const ProcessTrace& process, const TraceEvent& event) {
     const CallSite* const site = process.site_of(event);
     const std::string text = site != nullptr ? site->text : std::string();
@@ -121,16 +163,18 @@ class Summing {
     sum.call = event.call;
     sum.file = process.file_of(event);
     sum.site = text;
-    ++sum.calls;
+    sum.calls += event.calls;
     sum.bytes += event.bytes;
     sum.pieces += event.pieces;
-    sum.duration_ns += event.duration_ns;
-    sum.wait_us += event.wait_us;
+    sum.duration_ns += time_in_calls_ns(event);
+    sum.wait_ns +=
+        call::is_wait(event.call) ? time_in_calls_ns(event) : std::uint64_t{event.wait_us} * 1000;
     if (sum.ranks.empty() || sum.ranks.back() != process.rank) sum.ranks.push_back(process.rank);
   }
 
   const TraceSet& set_;
   TraceSummary& summary_;
+  std::map<std::size_t, std::size_t> rows_;  // by owner
   std::map<std::string, HeatMap> maps_;
   std::map<std::tuple<CallCode, std::string, std::string>, CallSum> sums_;
 };
@@ -147,8 +191,10 @@ TraceSummary summarize(const TraceSet& set) {
   Summing summing(set, summary);
   summing.find_files();
   for (std::size_t i = 0; i < set.processes.size(); ++i) summing.add(i);
+  const std::vector<Meeting> meetings = find_meetings(set);
+  for (const Meeting& meeting : meetings) summing.add(meeting);
   summing.finish();
-  summary.advice = advise(summary.by_site, find_lateness(set));
+  summary.advice = advise(summary.by_site, find_lateness(meetings));
   return summary;
 }
 

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "tool/trace/meetings.h"
 #include "tool/trace/trace_set.h"
 
 namespace shima::tool {
@@ -20,7 +22,7 @@ struct CallSum {
   std::uint64_t bytes = 0;
   std::uint64_t pieces = 0;
   std::uint64_t duration_ns = 0;
-  std::uint64_t wait_us = 0;
+  std::uint64_t wait_ns = 0;
   std::vector<int> ranks;  // sorted
 };
 
@@ -36,6 +38,7 @@ struct SizeHistogram {
 struct TimelineCell {
   float write = 0;
   float read = 0;
+  float wait = 0;   // for other tasks
   float other = 0;  // open, close, sync, set_view...
 };
 struct TimelineRow {
@@ -56,6 +59,13 @@ struct HeatMap {
   std::array<std::array<double, columns>, rows> reads{};
 };
 
+// What a rank has moved to and from another task's memory, and its time waiting for that task.
+struct TaskTraffic {
+  std::uint64_t sent = 0;
+  std::uint64_t fetched = 0;
+  std::uint64_t waited_ns = 0;
+};
+
 struct Advice {
   std::string text;
   std::vector<std::string> calls;  // which should change
@@ -68,7 +78,13 @@ struct TraceSummary {
   std::uint64_t read = 0;
   std::uint64_t failed = 0;
   std::uint64_t io_ns = 0;  // of all ranks
+  bool has_files = false;   // calls on files
+  bool has_tasks = false;   // calls of LAPI or of shared memories
+  std::uint64_t sent = 0;   // to other tasks' memory
+  std::uint64_t fetched = 0;
   SizeHistogram sizes;
+  SizeHistogram transfers;                             // as writes: sent; as reads: fetched
+  std::map<std::pair<int, int>, TaskTraffic> traffic;  // by rank and other task
   std::vector<TimelineRow> timeline;
   std::vector<HeatMap> files;    // those with the most bytes first
   std::vector<CallSum> by_site;  // those with the most time first
@@ -85,7 +101,7 @@ struct Lateness {
   double waited_s = 0;        // by all others together, in those
   double all_waited_s = 0;    // in all calls
 };
-[[nodiscard]] Lateness find_lateness(const TraceSet& set);
+[[nodiscard]] Lateness find_lateness(const std::vector<Meeting>& meetings);
 
 [[nodiscard]] std::vector<Advice> advise(const std::vector<CallSum>& calls,
                                          const Lateness& lateness);

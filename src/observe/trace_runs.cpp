@@ -1,0 +1,150 @@
+#include "observe/trace_runs.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <ctime>
+#include <limits>
+
+#include "observe/board.h"
+
+namespace shima::trace {
+namespace {
+
+constexpr std::uint64_t not_measured = 0;
+
+struct Run {
+  CallPlace place;
+  int task = 0;
+  int size_bits = 0;
+  TraceEvent* event = nullptr;
+  std::uint64_t until_ns = 0;
+
+  [[nodiscard]] bool takes(const MemoryCall& call) const {
+    return event != nullptr && place.site == call.place.site && place.code == call.place.code &&
+           task == call.task && size_bits == std::bit_width(call.bytes);
+  }
+};
+
+constinit thread_local std::array<Run, 16> runs{};
+
+// The place of a call's run; another run may be there.
+Run& run_of(const MemoryCall& call) {
+  const auto site = reinterpret_cast<std::uintptr_t>(call.place.site);
+  const std::size_t mixed = site ^ site >> 4U ^ call.place.code ^
+                            static_cast<std::size_t>(call.task) * 5 ^
+                            static_cast<std::size_t>(std::bit_width(call.bytes)) * 3;
+  return runs[(mixed ^ mixed >> 4U) % runs.size()];
+}
+
+// Which calls are short, and how long a run lasts.
+struct Grain {
+  std::uint64_t short_ns = 0;  // 0: none is
+  std::uint64_t run_ns = 0;
+};
+
+// Both grow by four each time that the room has halved.
+Grain grain_now() {
+  constexpr Grain finest{20'000, 1'000'000};
+  constexpr int most_halvings = 5;  // a run of 1 s
+  const Room now = room();
+  if (now.used < now.all / 4) return {};
+  const std::uint64_t free = now.all - std::min(now.used, now.all);
+  const int halvings =
+      std::clamp(std::countl_zero(free) - std::countl_zero(now.all), 0, most_halvings);
+  return {finest.short_ns << 2 * halvings, finest.run_ns << 2 * halvings};
+}
+
+// Of the kernel's last tick: read without the processor's counter.
+std::uint64_t tick_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t find_cost_of_clock() {
+  constexpr int rounds = 16;
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (int i = 0; i < rounds; ++i) {
+    const std::uint64_t begin = now_ns();
+    least = std::min(least, now_ns() - begin);
+  }
+  return least;
+}
+
+// The time of a measured call. Of a tiny one, reading the clock is a large part.
+std::uint64_t time_of(const MemoryCall& call, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  const std::uint64_t all = end_ns > begin_ns ? end_ns - begin_ns : 0;
+  if (!call.is_tiny) return all;
+  static const std::uint64_t cost_of_clock = find_cost_of_clock();
+  return all - std::min(all, cost_of_clock);
+}
+
+std::int64_t end_of(const MemoryCall& call) {
+  return call.offset + static_cast<std::int64_t>(call.bytes);
+}
+
+void extend(TraceEvent& event, const MemoryCall& call, std::uint64_t begin_ns,
+            std::uint64_t end_ns) {
+  ++event.calls;
+  event.bytes += call.bytes;
+  event.pieces += call.pieces;
+  event.offset = std::min(event.offset, call.offset);
+  event.end = std::max(event.end, end_of(call));
+  if (begin_ns == not_measured) return;
+  event.busy_ns += static_cast<std::uint32_t>(time_of(call, begin_ns, end_ns));
+  event.duration_ns = std::max(event.duration_ns, end_ns - event.begin_ns);
+}
+
+TraceEvent* add_event(const MemoryCall& call, std::uint64_t begin_ns, std::uint64_t len_ns,
+                      bool failed) {
+  TraceEvent event = plain_event();
+  event.begin_ns = begin_ns;
+  event.duration_ns = len_ns;
+  event.busy_ns = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(len_ns, std::numeric_limits<std::uint32_t>::max()));
+  event.is_sampled = call.is_tiny ? 1 : 0;
+  event.bytes = failed ? 0 : call.bytes;
+  event.pieces = call.pieces;
+  event.offset = call.offset;
+  event.end = end_of(call);
+  event.task = call.task;
+  event.call = call.place.code;
+  event.site = site_number(call.place.site);
+  event.failed = failed ? 1 : 0;
+  event.background = board::is_first_thread() ? 0 : 1;
+  return add(event);
+}
+
+}  // namespace
+
+std::uint64_t now_ns() noexcept {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
+          .count());
+}
+
+std::uint64_t begin(const MemoryCall& call) noexcept {
+  if (call.is_tiny) {
+    const Run& run = run_of(call);
+    if (run.takes(call) && !is_measured(run.event->calls) && tick_ns() < run.until_ns)
+      return not_measured;
+  }
+  return now_ns();
+}
+
+void end(const MemoryCall& call, std::uint64_t begin_ns, bool failed) noexcept {
+  const std::uint64_t end_ns = begin_ns == not_measured ? not_measured : now_ns();
+  const Grain grain = grain_now();
+  const bool is_short = !failed && end_ns - begin_ns < grain.short_ns;
+  Run& run = run_of(call);
+  if (is_short && begin_ns < run.until_ns && run.takes(call))
+    return extend(*run.event, call, begin_ns, end_ns);
+  const std::uint64_t begun_ns = begin_ns == not_measured ? now_ns() : begin_ns;
+  TraceEvent* const event = add_event(call, begun_ns, time_of(call, begin_ns, end_ns), failed);
+  if (is_short)
+    run = {call.place, call.task, std::bit_width(call.bytes), event, begun_ns + grain.run_ns};
+}
+
+}  // namespace shima::trace

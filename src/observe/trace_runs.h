@@ -1,0 +1,53 @@
+// Traces calls that may be shorter than writing an event: LAPI's and those of a distributed shared
+// memory.
+//
+// While there is much room in the trace file, each call has an event of its own. Once a quarter is
+// used, short calls of one kind from one place with one task and of about one size share an event,
+// a *run*. The less room there is, the longer a run lasts, and the longer are the calls that it
+// takes, so that a trace does not end before its program. The event of a run is in the file from
+// its first call on and is changed there, so the calls of a killed process are not lost. A thread
+// has runs of its own.
+//
+// The time of a *tiny* call, which takes less than reading the clock, is measured in some calls of
+// a run; between them the clock of the kernel's ticks tells when a run ends.
+#pragma once
+
+#include <cstdint>
+
+#include "observe/trace_log.h"
+
+namespace shima {
+
+struct MemoryCall {
+  CallPlace place;
+  int task = -1;  // the other one; -1: none, or not known
+  std::uint64_t bytes = 0;
+  std::int64_t offset = 0;
+  std::uint32_t pieces = 1;
+  bool is_tiny = false;
+};
+
+namespace trace {
+
+[[nodiscard]] std::uint64_t now_ns() noexcept;
+// When the call begins; 0: it is not measured.
+[[nodiscard]] std::uint64_t begin(const MemoryCall& call) noexcept;
+void end(const MemoryCall& call, std::uint64_t begin_ns, bool failed) noexcept;
+
+}  // namespace trace
+
+// Runs `body`, which returns a Result, and traces it if `is_on`. `describe` returns the call; it is
+// asked before and after, so that the body can find out the task.
+template <class Describe, class Body>
+[[gnu::always_inline]] inline auto traced_if(bool is_on, Describe describe, Body body)
+    -> decltype(body()) {
+  std::uint64_t begin_ns = 0;
+  if (is_on) [[unlikely]]
+    begin_ns = trace::begin(describe());
+  auto done = body();
+  if (is_on) [[unlikely]]
+    trace::end(describe(), begin_ns, !done);
+  return done;
+}
+
+}  // namespace shima
