@@ -1,0 +1,175 @@
+// Finds PnetCDF in the process and puts Shima's functions into its slots.
+//
+// PnetCDF is in a library that imports MPI_File_open and the POSIX calls, or in the program if it
+// is linked statically. A library libpnetcdf.* is PnetCDF as a whole. Elsewhere the symbol table of
+// the file says where PnetCDF's functions are, because the rest of that code may want the master
+// file's text. Slots that the loader has made read-only become writable for the moment of the
+// change.
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/elf_header.h"
+#include "base/log.h"
+#include "base/page_size.h"
+#include "device/symbols.h"
+#include "mpiio/mpi/linkage.h"
+#include "mpiio/pnetcdf/code_ranges.h"
+#include "mpiio/pnetcdf/pnetcdf.h"
+#include "mpiio/pnetcdf/posix_calls.h"
+
+namespace shima {
+namespace {
+
+// Those that make the calls, and those into which a compiler may have put them.
+constexpr std::array<std::string_view, 7> functions_of_pnetcdf{
+    "ncmpi_inq_file_format", "ncmpi_open",   "ncmpi_create",     "ncmpio_open",
+    "ncmpio_create",         "ncmpi_delete", "PNCIO_File_delete"};
+
+struct Import {
+  void** slot;
+  void* ours;
+};
+
+// A loaded program or library.
+class Object {
+ public:
+  explicit Object(const dl_phdr_info& facts) : facts_(facts) {}
+
+  void serve_pnetcdf_in_it() const {
+    const std::vector<Import> imports = imports_if_it_uses_files();
+    if (imports.empty()) return;
+    const std::vector<CodeRange> code = code_of_pnetcdf();
+    if (code.empty() || !std::ranges::all_of(code, add_code_of_pnetcdf)) return;
+    for (const Import& import : imports) {
+      if (!put(import))
+        log(LogLevel::warn,
+            "{}: its linkage table cannot be changed, so PnetCDF finds no striped files", file());
+    }
+    log(LogLevel::debug, "{}: has PnetCDF, whose POSIX calls find striped files", file());
+  }
+
+ private:
+  [[nodiscard]] std::span<const ElfSegment> segments() const {
+    return {facts_.dlpi_phdr, facts_.dlpi_phnum};
+  }
+  [[nodiscard]] const ElfSegment* segment(ElfW(Word) type) const {
+    const auto found = std::ranges::find(segments(), type, &ElfSegment::p_type);
+    return found == segments().end() ? nullptr : &*found;
+  }
+  [[nodiscard]] std::uintptr_t begin_of(const ElfSegment& one) const {
+    return facts_.dlpi_addr + one.p_vaddr;
+  }
+
+  // Whether `path` is the file that this object was loaded from.
+  [[nodiscard]] bool is_from(const char* path) const {
+    ElfHeader header{};
+    std::ifstream in(path, std::ios::binary);
+    in.read(reinterpret_cast<char*>(&header), sizeof header);
+    if (!in || flaw_of(header) != ElfFlaw::none || header.e_phnum != segments().size())
+      return false;
+    std::vector<ElfSegment> described(header.e_phnum);
+    in.seekg(static_cast<std::streamoff>(header.e_phoff));
+    in.read(reinterpret_cast<char*>(described.data()),
+            static_cast<std::streamsize>(segments().size_bytes()));
+    return in && std::memcmp(described.data(), segments().data(), segments().size_bytes()) == 0;
+  }
+
+  // Tasks in one address space are not what /proc says.
+  [[nodiscard]] std::string file() const {
+    if (*facts_.dlpi_name != '\0') return facts_.dlpi_name;
+    const auto* const started = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+    for (const char* const path : {"/proc/self/exe", started})
+      if (path != nullptr && is_from(path)) return path;
+    return "";
+  }
+
+  // Empty unless the object imports MPI_File_open, too.
+  [[nodiscard]] std::vector<Import> imports_if_it_uses_files() const {
+    const ElfSegment* const dynamic = segment(PT_DYNAMIC);
+    if (dynamic == nullptr) return {};
+    const auto linkage =
+        Linkage::of(reinterpret_cast<const ElfW(Dyn)*>(begin_of(*dynamic)), facts_.dlpi_addr);
+    std::vector<Import> imports;
+    bool uses_files = false;
+    const auto note = [&](std::string_view name, void** slot) {
+      if (name == "MPI_File_open") uses_files = true;
+      for (const PosixCall& call : posix_calls_of_pnetcdf())
+        if (name == call.name) imports.push_back({slot, call.function});
+    };
+    linkage.for_each_import(linkage.calls, note);
+    linkage.for_each_import(linkage.data, note);
+    return uses_files ? imports : std::vector<Import>{};
+  }
+
+  [[nodiscard]] std::vector<CodeRange> code_of_pnetcdf() const {
+    const std::string path = file();
+    if (!std::string_view(path).substr(path.rfind('/') + 1).starts_with("libpnetcdf."))
+      return functions_in(path, facts_.dlpi_addr, functions_of_pnetcdf);
+    std::vector<CodeRange> code;
+    for (const ElfSegment& one : segments())
+      if (one.p_type == PT_LOAD && (one.p_flags & PF_X) != 0)
+        code.push_back({begin_of(one), begin_of(one) + one.p_memsz});
+    return code;
+  }
+
+  [[nodiscard]] bool put(const Import& import) const {
+    const auto page = page_size();
+    const auto slot = reinterpret_cast<std::uintptr_t>(import.slot);
+    auto* const its_page = reinterpret_cast<void*>(slot / page * page);
+    const ElfSegment* const relro = segment(PT_GNU_RELRO);
+    // The loader protects whole pages.
+    const bool is_protected = relro != nullptr && slot >= begin_of(*relro) / page * page &&
+                              slot < (begin_of(*relro) + relro->p_memsz) / page * page;
+    if (is_protected && ::mprotect(its_page, page, PROT_READ | PROT_WRITE) != 0) return false;
+    std::atomic_ref(*import.slot).store(import.ours);
+    if (is_protected) ::mprotect(its_page, page, PROT_READ);
+    return true;
+  }
+
+  const dl_phdr_info& facts_;
+};
+
+using Seen = std::set<std::pair<std::uintptr_t, std::string>>;
+
+// The loader changes no libraries meanwhile.
+int look_at(dl_phdr_info* facts, std::size_t, void* seen) {
+  const bool is_new = static_cast<Seen*>(seen)->emplace(facts->dlpi_addr, facts->dlpi_name).second;
+  if (is_new) Object(*facts).serve_pnetcdf_in_it();
+  return 0;
+}
+
+std::mutex one_search;
+std::atomic<std::uint64_t> loads_seen;
+
+void look_for_pnetcdf() {
+  static Seen seen;
+  const std::lock_guard lock(one_search);
+  const std::uint64_t loads = loads_so_far();
+  if (loads == loads_seen) return;
+  ::dl_iterate_phdr(&look_at, &seen);
+  loads_seen = loads;
+}
+
+}  // namespace
+
+void notice_pnetcdf() noexcept {
+  if (loads_so_far() == loads_seen.load(std::memory_order_relaxed)) return;
+  try {
+    look_for_pnetcdf();
+  } catch (const std::exception& exception) {
+    log(LogLevel::warn, "looking for PnetCDF: {}", exception.what());
+  }
+}
+
+}  // namespace shima
