@@ -1,12 +1,16 @@
-/* An ordinary PnetCDF program: writes variables in several ways, or reads and checks them.
+/* An ordinary PnetCDF program: writes variables in several ways, or reads and checks them; `again`
+ * does both twice, so that it creates a file that exists. `text` prints the first bytes of a file,
+ * which it opens by POSIX calls of its own.
  *
  * RANKS: none
- * (compiled by netcdf.sh)
+ * (compiled by netcdf.sh, pnetcdf_striped.py)
  */
+#include <fcntl.h>
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { rows = 40, width = 24 };
 
@@ -80,12 +84,25 @@ static void read_file(const char* path) {
   }
 }
 
+static void print_text(const char* path) {
+  char text[32] = "";
+  const int file = open(path, O_RDONLY);
+  const ssize_t found = file < 0 ? -1 : read(file, text, sizeof text - 1);
+  printf("%.*s\n", (int)(found < 0 ? 0 : found), text);
+  if (file >= 0) close(file);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (argc == 3 && strcmp(argv[1], "write") == 0) write_file(argv[2]);
   if (argc == 3 && strcmp(argv[1], "read") == 0) read_file(argv[2]);
+  if (argc == 3 && strcmp(argv[1], "text") == 0) print_text(argv[2]);
+  for (int i = 0; i < 2 && argc == 3 && strcmp(argv[1], "again") == 0; ++i) {
+    write_file(argv[2]);
+    read_file(argv[2]);
+  }
   MPI_Finalize();
   return argc == 3 ? 0 : 2;
 }

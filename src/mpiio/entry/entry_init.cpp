@@ -9,6 +9,7 @@
 #include "mpiio/entry/entry.h"
 #include "mpiio/file/thread_level.h"
 #include "mpiio/mpi/real_mpi.h"
+#include "mpiio/pnetcdf/pnetcdf.h"
 #include "observe/board.h"
 
 namespace shima {
@@ -46,6 +47,7 @@ int start(int* argc, char*** argv, int required, int& told) {
   int provided = 0;
   const int code = SHIMA_REAL(Init_thread)(argc, argv, wanted, &provided);
   if (code == MPI_SUCCESS) show_rank();
+  notice_pnetcdf();
   told = std::min(required, provided);
   told_level() = told;
   return code;
@@ -81,6 +83,7 @@ int MPI_Init(int* argc, char*** argv) {
     if (std::getenv(raised) == nullptr) continue;
     const int code = SHIMA_REAL(Init)(argc, argv);
     if (code == MPI_SUCCESS) show_rank();
+    notice_pnetcdf();
     return code;
   }
   int told = 0;
