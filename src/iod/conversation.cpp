@@ -67,6 +67,7 @@ std::size_t room_for(const Request& request) {
     case Op::status:
       return remote::most_data_bytes;
     case Op::real_path:
+    case Op::read_symlink:
       return remote::most_word_bytes;
     default:
       return std::max<std::size_t>(request.head.data_bytes, sizeof(remote::Facts));

@@ -9,6 +9,7 @@
 
 #include "iod/path/told_facts.h"
 #include "store/target/local_tree.h"
+#include "store/target/target.h"
 
 namespace shima::iod {
 namespace {
@@ -82,7 +83,7 @@ bool only_looks(Op op) {
 
 bool has_third_word(Op op) {
   return op == Op::rename_path || op == Op::link_path || op == Op::list_paths ||
-         op == Op::set_path_times;
+         op == Op::set_path_times || op == Op::make_symlink;
 }
 
 // A special file may block its opener for ever, and has no bytes at an offset.
@@ -95,7 +96,8 @@ Status check_regular(const struct stat& facts, const std::string& path) {
 }  // namespace
 
 bool TreeSession::serves(Op op) {
-  return (op >= Op::examine_path && op <= Op::unlock_directory) || op == Op::set_path_times;
+  return (op >= Op::examine_path && op <= Op::unlock_directory) || op == Op::set_path_times ||
+         op == Op::make_symlink || op == Op::read_symlink;
 }
 
 Result<std::int64_t> TreeSession::execute(const Request& request, const std::string& directory,
@@ -183,13 +185,26 @@ Result<std::int64_t> TreeSession::change(const Request& request, const PathBenea
       return done(tree.make_directory(path, mode_in(first)));
     case Op::remove_directory:
       return done(tree.remove_directory(path));
-    case Op::remove_own_directory:
-      return done(tree.remove_own_directory(path));
+    case Op::remove_own_directory: {  // of the directory that the path refers to
+      SHIMA_TRY_ASSIGN(const PathBeneath place, beneath.object(request.words[1]));
+      return shown(done(tree.remove_own_directory(place.path)), place, request.words[1]);
+    }
     case Op::set_path_mode:
       return done(tree.set_mode(path, mode_in(first)));
     case Op::set_path_times: {
       SHIMA_TRY_ASSIGN(const FileTimes times, remote::decode_times(request.words[2]));
       return done(tree.set_times(path, times));
+    }
+    case Op::make_symlink: {
+      const std::string& goal = request.words[2];
+      if (goal.find('\0') != std::string::npos)
+        return fail_errno(EINVAL, "making the link " + path);
+      return done(tree.make_symlink(path, goal));
+    }
+    case Op::read_symlink: {
+      SHIMA_TRY_ASSIGN(const std::string goal, tree.read_symlink(path));
+      put(data, goal);
+      return 0;
     }
     case Op::sync_directory:
       return done(tree.sync_directory_of(path));
@@ -255,10 +270,9 @@ Result<std::shared_ptr<TargetFiles>> TreeSession::files_beside(const std::string
                                                                const std::string& below,
                                                                FileTree::BesideFiles how) {
   SHIMA_TRY_ASSIGN(const Beneath beneath, Beneath::open(directory));
-  SHIMA_TRY_ASSIGN(const std::string top, beneath.real_path());
-  SHIMA_TRY_ASSIGN(const std::string real, beneath.real_path(below));
-  const std::string parent = real.empty() ? top : top + "/" + real;
-  return local_tree().files_beside(parent + "/any", how);
+  SHIMA_TRY_ASSIGN(const PathBeneath parent, beneath.object(below));
+  SHIMA_TRY_ASSIGN(const std::string real, Beneath::path_of(parent.fd.get()));
+  return shown(files_beside_here(parent.path + "/any", how, real + "/any"), parent, real);
 }
 
 }  // namespace shima::iod

@@ -3,11 +3,14 @@
 # TIMEOUT: 240
 """`shima mount` with I/O nodes: a directory of this machine whose files have targets on nodes, and a directory that a node serves.
 
-Both show ordinary files: written, read back by others, mapped, truncated, renamed, removed while open, touched.
+Both show ordinary files: written, read back by others, mapped, truncated, renamed, removed while open, touched. A mounted directory of
+a node has symbolic links, which the node does not follow out of the directory. Appends through two mounts exclude each other.
 """
 
 import contextlib
+import errno
 import mmap
+import multiprocessing
 import os
 import pathlib
 import shutil
@@ -90,6 +93,88 @@ def check_plain(shown, node):
         sys.exit(".shima can be made through the mount")
 
 
+def check_refused(code, call, *arguments, **named):
+    try:
+        call(*arguments, **named)
+    except OSError as error:
+        assert error.errno == code, f"{call.__name__}{arguments}: {error}"
+    else:
+        sys.exit(f"{call.__name__}{arguments} is not refused")
+
+
+def check_links(shown, node):
+    secret = pathlib.Path("secret").absolute()
+    secret.write_text("secret")
+    (shown / "sub").mkdir()
+    (shown / "sub" / "file").write_bytes(DATA)
+    for name, text in {"link": "sub/file", "sub/up": "../sub/file", "absolute": str(secret), "out": "../secret"}.items():
+        os.symlink(text, shown / name)
+        assert os.readlink(shown / name) == os.readlink(node.files / name) == text
+    assert os.lstat(shown / "link").st_size == len("sub/file")
+    for name in ("link", "sub/up"):
+        assert (shown / name).read_bytes() == DATA == shima("cat", node.path(name))
+    for name in ("absolute", "out"):  # the kernel follows links of a mount here, the node does not at its place
+        ended = subprocess.run([SHIMA, "cat", node.path(name)], capture_output=True, text=True, timeout=60, check=False)
+        assert ended.returncode == 1 and "leads out" in ended.stderr, ended
+        os.utime(shown / name, (1_000_000, 2_000_000), follow_symlinks=False)
+        assert os.lstat(shown / name).st_mtime == 2_000_000
+    assert secret.stat().st_mtime > 2_000_000
+    os.rename(shown / "link", shown / "other")
+    assert (shown / "other").read_bytes() == DATA
+    for name in ("other", "sub/up", "absolute", "out", "sub/file"):
+        os.unlink(shown / name)
+    assert secret.read_text() == "secret"
+    (shown / "sub").rmdir()
+    check_refused(errno.EPERM, os.symlink, "x", shown / ".shima")
+
+
+def check_refusals(shown):
+    file = shown / "file"
+    file.write_bytes(b"0123456789")
+    os.chown(file, os.getuid(), os.getgid())
+    check_refused(errno.EPERM, os.chown, file, os.getuid() + 1, -1)
+    check_refused(errno.EPERM, os.link, file, shown / "second")
+    check_refused(errno.EPERM, os.mkfifo, shown / "fifo")
+    check_refused(errno.ENOTSUP, os.setxattr, file, "user.x", b"value")
+    check_refused(errno.ENOTSUP, os.getxattr, file, "user.x")
+    with open(file, "r+b") as opened:
+        os.posix_fallocate(opened.fileno(), 0, 5)
+        assert os.fstat(opened.fileno()).st_size == 10
+        os.posix_fallocate(opened.fileno(), 10_000, 5_000)
+    assert file.read_bytes() == b"0123456789" + bytes(14_990)
+    file.unlink()
+
+
+RECORDS, RECORD_BYTES = 300, 5000
+
+
+def append_records(path, letter, mode, both):
+    with open(path, mode, buffering=0) as file:
+        both.wait(60)
+        for number in range(RECORDS):
+            assert file.write(b"%c%04d" % (letter, number) * (RECORD_BYTES // 5)) == RECORD_BYTES
+
+
+def check_appends(*mounts):
+    (mounts[0] / "log").touch()
+    both = multiprocessing.Barrier(2)
+    writers = [multiprocessing.Process(target=append_records, args=(point / "log", letter, mode, both))
+               for point, letter, mode in zip(mounts, b"ab", ("ab", "a+b"))]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+        assert writer.exitcode == 0
+    data = (mounts[0] / "log").read_bytes()
+    records = [data[at:at + RECORD_BYTES] for at in range(0, len(data), RECORD_BYTES)]
+    broken = [number for number, record in enumerate(records) if record != record[:5] * (RECORD_BYTES // 5)]
+    assert not broken, f"{len(broken)} of {len(records)} records: {broken[:5]}"
+    for letter in b"ab":
+        numbers = [int(record[1:5]) for record in records if record[0] == letter]
+        assert numbers == list(range(RECORDS)), numbers
+    (mounts[0] / "log").unlink()
+
+
 if not os.access("/dev/fuse", os.R_OK | os.W_OK) or not shutil.which("fusermount3"):
     print("skipped: FUSE is not available")
     sys.exit(SKIP)
@@ -99,9 +184,13 @@ with nodes("ab") as running:
     pathlib.Path("local").mkdir()
     for place in ("local", running[0].path()):
         shima("create", "--stripe", "unit=4K,targets=2", "--default", place)
-    with mounted("local", "local") as shown:
+    with mounted("local", "local") as shown, mounted("local", "local-2") as second:
         check_files(shown, "local")
-    with mounted(running[0].path(), "far") as shown:
+        check_appends(shown, second)
+    with mounted(running[0].path(), "far") as shown, mounted(running[0].path(), "far-2") as second:
         check_files(shown, running[0].path())
         check_plain(shown, running[0])
+        check_links(shown, running[0])
+        check_refusals(shown)
+        check_appends(shown, second)
     assert all(not path.name.endswith(".0") for node in running for path in node.directory.iterdir())

@@ -30,8 +30,7 @@ Status FarHandle::write(const void* data, std::uint64_t len_bytes, FileOffset of
     SHIMA_TRY(file_.write(offset, data, len_bytes));
   } else {
     const std::lock_guard one_at_a_time(appending_);
-    SHIMA_TRY_ASSIGN(const FileOffset end, file_.size());
-    SHIMA_TRY(file_.write(end, data, len_bytes));
+    SHIMA_TRY(file_.append(data, len_bytes));
   }
   return (flags_ & O_DSYNC) != 0 ? file_.sync() : Status{};
 }

@@ -85,6 +85,26 @@ int make_directory(const char* path, mode_t mode) {
   });
 }
 
+int make_link(const char* text, const char* path) {
+  if (is_hidden(last_name(path))) return -EPERM;
+  return answer_at(
+      path, [&](const std::string& place) { return tree_at(place).make_symlink(place, text); });
+}
+
+// The system cuts a text that is too long for its caller.
+int read_link(const char* path, char* text, std::size_t room) {
+  return answer_at(path, [&](const std::string& place) -> Status {
+    SHIMA_TRY_ASSIGN(const std::string whole, tree_at(place).read_symlink(place));
+    text[whole.copy(text, room - 1)] = '\0';
+    return {};
+  });
+}
+
+// The kernel makes regular files by create().
+int make_special(const char*, mode_t, dev_t) { return -EPERM; }
+
+int add_name(const char*, const char*) { return -EPERM; }
+
 int remove_directory(const char* path) { return answer_at(path, remove_far_directory); }
 
 int remove(const char* path) { return answer_at(path, remove_file); }
@@ -116,12 +136,19 @@ int change_size(const char* path, off_t size, fuse_file_info* info) {
 }
 
 int change_times(const char* path, const timespec* times, fuse_file_info*) {
-  return answer_at(
-      path, [&](const std::string& place) { return set_times(place, {times[0], times[1]}); });
+  return answer_at(path, [&](const std::string& place) -> Status {
+    SHIMA_TRY_ASSIGN(const struct stat facts, tree_at(place).examine(place, FileTree::Links::keep));
+    const FileTimes wanted{times[0], times[1]};
+    return S_ISLNK(facts.st_mode) ? tree_at(place).set_times(place, wanted)
+                                  : set_times(place, wanted);
+  });
 }
 
 Status keep(const std::string& place, fuse_file_info* info) {
   SHIMA_TRY_ASSIGN(auto handle, FarHandle::open(place, info->flags));
+  // Past the page cache, a write is one request, and one append.
+  const bool is_direct = (info->flags & (O_DIRECT | O_APPEND)) != 0;
+  info->direct_io = is_direct || (info->flags & O_ACCMODE) == O_WRONLY ? 1 : 0;
   info->fh = reinterpret_cast<std::uint64_t>(handle.release());
   return {};
 }
@@ -161,6 +188,14 @@ int write(const char*, const char* data, std::size_t len_bytes, off_t offset,
   return code < 0 ? code : static_cast<int>(len_bytes);
 }
 
+int allocate(const char*, int mode, off_t offset, off_t len, fuse_file_info* info) {
+  if (mode != 0) return -EOPNOTSUPP;
+  if (len <= 0 || offset < 0) return -EINVAL;
+  if (offset > INT64_MAX - len) return -EFBIG;
+  return answer_in(
+      info, [&](FarHandle& open) { return open.file().preallocate(FileOffset{offset + len}); });
+}
+
 int sync(const char*, int, fuse_file_info* info) {
   return answer_in(info, [](FarHandle& open) { return open.file().sync(); });
 }
@@ -183,6 +218,10 @@ fuse_operations operations() {
   calls.getattr = get_attributes;
   calls.readdir = read_directory;
   calls.mkdir = make_directory;
+  calls.readlink = read_link;
+  calls.symlink = make_link;
+  calls.link = add_name;
+  calls.mknod = make_special;
   calls.rmdir = remove_directory;
   calls.unlink = remove;
   calls.rename = rename;
@@ -195,6 +234,7 @@ fuse_operations operations() {
   calls.release = release;
   calls.read = read;
   calls.write = write;
+  calls.fallocate = allocate;
   calls.fsync = sync;
   return calls;
 }

@@ -30,11 +30,12 @@ class Beneath {
   [[nodiscard]] Result<std::string> real_path(const std::string& path) const;
   // The directory itself as the system knows it.
   [[nodiscard]] Result<std::string> real_path() const { return path_of(fd_.get()); }
+  // That of an open file, as the system knows it.
+  [[nodiscard]] static Result<std::string> path_of(int fd);
 
  private:
   explicit Beneath(UniqueFd fd) : fd_(std::move(fd)) {}
   [[nodiscard]] Result<UniqueFd> resolve(const std::string& path) const;
-  [[nodiscard]] static Result<std::string> path_of(int fd);
 
   UniqueFd fd_;
 };

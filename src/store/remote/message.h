@@ -86,8 +86,10 @@ enum class Op : std::uint32_t {
   // words: as for a path or a part, and the times (encode_times)
   set_path_times,
   set_part_times,
+  make_symlink,  // words: as for a path, and the text of the link
+  read_symlink,  // words: as for a path; reply: the text
 };
-inline constexpr auto last_op = Op::set_part_times;
+inline constexpr auto last_op = Op::read_symlink;
 
 // Bits of Op::open.
 struct Opening {

@@ -141,6 +141,18 @@ class RemoteTree final : public FileTree {
   Status link(const std::string& from, const std::string& to) override {
     return tell_both(Op::link_path, "linking", from, to);
   }
+  Status make_symlink(const std::string& path, const std::string& text) override {
+    SHIMA_TRY_ASSIGN(const FarPath place, parse(path));
+    if (text.size() > most_word_bytes) return fail_errno(ENAMETOOLONG, "making the link " + path);
+    Request wanted = request_for(Op::make_symlink, place);
+    wanted.words.push_back(text);
+    return status_of(call(place.node, wanted));
+  }
+  Result<std::string> read_symlink(const std::string& path) override {
+    std::vector<std::byte> answer;
+    SHIMA_TRY(ask(Op::read_symlink, path, answer, most_word_bytes));
+    return std::string(text_in(answer));
+  }
   Status make_directory(const std::string& path, mode_t mode) override {
     return tell(Op::make_directory, path, mode & ~own_umask());
   }

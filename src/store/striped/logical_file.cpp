@@ -5,11 +5,17 @@
 #include <deque>
 
 #include "store/striped/master_store.h"
+#include "store/striped/range_lock.h"
 #include "store/subfile/pieces.h"
 #include "store/target/paths.h"
 
 namespace shima {
 namespace {
+
+// Below the bytes that file systems with close-to-open consistency need locks for, and beyond all
+// others.
+constexpr FileOffset append_byte{(std::int64_t{1} << 62) - 1};
+constexpr FileRange lock_of_appends{append_byte, {append_byte.value + 1}};
 
 // Calls move(extent, pieces) for the part of the pieces in each subfile, until a call moves fewer
 // bytes than given; returns the sum.
@@ -367,6 +373,13 @@ Status LogicalFile::lock(FileRange range, bool exclusive) {
 }
 void LogicalFile::unlock(FileRange range) {
   subfile(0).unlock(TargetOffset{range.begin.value}, range.len_bytes());
+}
+
+Status LogicalFile::append(const void* data, std::uint64_t len_bytes) {
+  const auto held = RangeLock::take(*this, lock_of_appends, true);
+  if (!held && is_far()) return std::unexpected(held.error());
+  SHIMA_TRY_ASSIGN(const FileOffset end, size());
+  return write(end, data, len_bytes);
 }
 
 Status LogicalFile::close() {

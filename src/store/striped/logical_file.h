@@ -62,6 +62,9 @@ class LogicalFile {
 
   // --- by logical offset
   [[nodiscard]] Status write(FileOffset offset, std::span<const iovec> pieces);
+  // Writes at the end of the file. Appends of all processes exclude each other, but not on a file
+  // system of this machine that has no locks; threads that share this object do not.
+  [[nodiscard]] Status append(const void* data, std::uint64_t len_bytes);
   // Stops at the end of the file; returns the bytes read.
   [[nodiscard]] Result<std::uint64_t> read(FileOffset offset, std::span<const iovec> pieces);
   [[nodiscard]] Status write(FileOffset offset, const void* data, std::uint64_t len_bytes) {

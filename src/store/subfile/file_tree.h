@@ -73,6 +73,9 @@ class FileTree {
   [[nodiscard]] virtual Status remove(const std::string& path) = 0;
   [[nodiscard]] virtual Status rename(const std::string& from, const std::string& to) = 0;
   [[nodiscard]] virtual Status link(const std::string& from, const std::string& to) = 0;
+  // A symbolic link with this text, which need not lead anywhere.
+  [[nodiscard]] virtual Status make_symlink(const std::string& path, const std::string& text) = 0;
+  [[nodiscard]] virtual Result<std::string> read_symlink(const std::string& path) = 0;
   [[nodiscard]] virtual Status make_directory(const std::string& path, mode_t mode) = 0;
   [[nodiscard]] virtual Status remove_directory(const std::string& path) = 0;
   // The directory .shima in it (see remove_own_directory); nothing happens if there is none.

@@ -127,7 +127,8 @@ struct SubfileOpen {
   bool direct_read = false;  // bypass the page cache if the file system can
   bool direct_write = false;
   bool follow_links = true;
-  unsigned permissions = 0666;             // before the umask
+  int directory_fd = -1;        // if not -1, the file is the last name of `path` in this directory
+  unsigned permissions = 0666;  // before the umask
   std::optional<bool> close_to_open = {};  // nothing: as known for the file system
 };
 

@@ -147,6 +147,7 @@ class LocalFiles final : public TargetFiles {
     SubfileOpen here = request;
     here.path = path_of(name);
     here.follow_links = false;
+    here.directory_fd = fd_.get();  // the path may lead elsewhere meanwhile
     return open_subfile(here);
   }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <filesystem>
 
@@ -95,6 +96,16 @@ class LocalTree final : public FileTree {
   Status link(const std::string& from, const std::string& to) override {
     return done(::link(from.c_str(), to.c_str()), "linking " + from + " to", to);
   }
+  Status make_symlink(const std::string& path, const std::string& text) override {
+    return done(::symlink(text.c_str(), path.c_str()), "making the link", path);
+  }
+  Result<std::string> read_symlink(const std::string& path) override {
+    std::string text(PATH_MAX, '\0');
+    const ssize_t len = ::readlink(path.c_str(), text.data(), text.size());
+    SHIMA_TRY(done(len < 0 ? -1 : 0, "reading the link", path));
+    text.resize(as_unsigned(len));
+    return text;
+  }
   Status make_directory(const std::string& path, mode_t mode) override {
     return done(::mkdir(path.c_str(), mode), "making", path);
   }
@@ -130,7 +141,7 @@ class LocalTree final : public FileTree {
   }
   Result<std::shared_ptr<TargetFiles>> files_beside(const std::string& path,
                                                     BesideFiles how) override {
-    return files_beside_here(path, how);
+    return files_beside_here(path, how, path);
   }
 };
 

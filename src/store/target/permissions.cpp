@@ -53,8 +53,7 @@ Status set_mode(int directory_fd, const char* name, mode_t mode) {
 }
 
 Status set_times(int directory_fd, const char* name, const FileTimes& times) {
-  SHIMA_TRY_ASSIGN(const UniqueFd fd, open_entry(directory_fd, name));
-  if (::utimensat(fd.get(), "", times.data(), AT_EMPTY_PATH) != 0)
+  if (::utimensat(directory_fd, name, times.data(), AT_SYMLINK_NOFOLLOW) != 0)
     return failed("setting the times of", name);
   return {};
 }

@@ -18,7 +18,7 @@ namespace shima {
 // As acting_user(), and through the paths of /proc, too.
 [[nodiscard]] Status check_writable_directory(const std::string& directory);
 
-// For a regular file or a directory; links are not followed. The name may be a path, with AT_FDCWD.
+// Links are not followed, and have times but no permissions. The name may be a path, with AT_FDCWD.
 [[nodiscard]] Status set_mode(int directory_fd, const char* name, mode_t mode);
 [[nodiscard]] Status set_times(int directory_fd, const char* name, const FileTimes& times);
 // Gives a file that this process has just created the owner and permissions of `like`. Refused if

@@ -259,9 +259,10 @@ Result<std::string> iod_key_file() {
 }
 
 Result<std::shared_ptr<TargetFiles>> files_beside_here(const std::string& path,
-                                                       FileTree::BesideFiles how) {
-  const std::string directory = own_directory_of(directory_of_path(path));
-  SHIMA_TRY_ASSIGN(UniqueFd fd, open_beside(directory, path, how));
+                                                       FileTree::BesideFiles how,
+                                                       const std::string& shown) {
+  const std::string directory = own_directory_of(directory_of_path(shown));
+  SHIMA_TRY_ASSIGN(UniqueFd fd, open_beside(own_directory_of(directory_of_path(path)), path, how));
   const bool creates = how == FileTree::BesideFiles::create;
   return open_local(std::string(beside_target), directory, std::move(fd),
                     creates ? Target::Purpose::create : Target::Purpose::use);

@@ -75,9 +75,11 @@ class Target {
   std::shared_ptr<TargetFiles> files_;
 };
 
-// FileTree::files_beside for a file of this machine.
+// FileTree::files_beside for a file of this machine. `shown`: the path in messages, if `path` goes
+// through a descriptor.
 [[nodiscard]] Result<std::shared_ptr<TargetFiles>> files_beside_here(const std::string& path,
-                                                                     FileTree::BesideFiles how);
+                                                                     FileTree::BesideFiles how,
+                                                                     const std::string& shown);
 
 // The names without duplicates.
 [[nodiscard]] Result<std::vector<Target>> open_targets(const std::vector<std::string>& names,
