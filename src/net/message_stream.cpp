@@ -76,12 +76,11 @@ void MessageStream::send_pending() {
 void MessageStream::abandon_unsent() noexcept {
   if (outgoing_.empty()) return;
   Outgoing& first = outgoing_.front();
-  const bool has_begun = first.pieces.front().iov_len < sizeof(Head);
-  const std::size_t kept = has_begun ? 1 : 0;
+  const std::size_t kept = first.has_begun ? 1 : 0;
   posted_ -= outgoing_.size() - kept;
   outgoing_.resize(kept);
   const Status copied = caught([&]() -> Status {
-    if (!has_begun) return {};
+    if (outgoing_.empty()) return {};
     MessageBuffer copy = copy_of_unsent(first);
     first.bytes = std::move(copy);
     first.pieces.assign(1, {first.bytes.bytes().data(), first.bytes.bytes().size()});
@@ -123,6 +122,7 @@ bool MessageStream::send_some() {
     if (!would_block(moved)) status_ = fail(Code::io, "sending a message", errno);
     return false;
   }
+  first.has_begun = true;
   skip(first, static_cast<std::size_t>(moved));
   if (first.next == first.pieces.size()) {
     outgoing_.pop_front();

@@ -50,7 +50,7 @@ class MessageStream {
   // The same, but receives nothing: what the peer sends next may be no message.
   void send_pending();
   // Gives up the messages that have not been sent. One that has begun is completed, from a copy. So
-  // the memory of what was to be sent (`rest`) is not used any more.
+  // the memory of what was to be sent (`rest`) is not used any more. May be called again.
   void abandon_unsent() noexcept;
   // Why nothing moves any more; ok: it may move.
   [[nodiscard]] const Status& status() const { return status_; }
@@ -71,6 +71,7 @@ class MessageStream {
     MessageBuffer bytes;
     std::vector<iovec> pieces;  // of the head, of the bytes, and the rest
     std::size_t next = 0;       // the first of them that was not sent
+    bool has_begun = false;     // some bytes of it were sent
   };
   struct Expected {
     std::uint64_t number = 0;
