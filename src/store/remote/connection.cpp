@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <limits.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -242,6 +243,11 @@ bool Connection::is_fresh() const {
   std::byte next{};
   return !is_broken_ && sent_ == answered_ &&
          ::recv(socket_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+bool Connection::has_ended() const {
+  pollfd watched{socket_.get(), POLLRDHUP, 0};
+  return is_broken_ || (::poll(&watched, 1, 0) > 0 && watched.revents != 0);
 }
 
 Result<std::unique_ptr<Connection>> take_connection(const Node& node, const std::string& key_file) {

@@ -57,6 +57,8 @@ class Connection {
   void resume() { ++answered_; }
   // Whether the other end is still there, as far as this machine knows. For an unused connection.
   [[nodiscard]] bool is_fresh() const;
+  // Whether it has gone. Also between requests, when replies that do not matter may be on the way.
+  [[nodiscard]] bool has_ended() const;
   [[nodiscard]] const Node& node() const { return node_; }
   // "... on I/O node HOST:PORT", with the code for failures of connections.
   [[nodiscard]] std::unexpected<Error> failure(std::string_view doing, int sys_errno) const;

@@ -177,7 +177,7 @@ class RemoteSubfile final : public Subfile {
     {
       const std::lock_guard hold(mutex_);
       SHIMA_TRY(is_open());
-      if (!connection_->is_fresh()) return connection_->failure(lost_connection, ECONNRESET);
+      if (connection_->has_ended()) return connection_->failure(lost_connection, ECONNRESET);
     }
     return directed_.join(call);
   }
@@ -197,7 +197,7 @@ class RemoteSubfile final : public Subfile {
 
   void will_need(TargetRange range) override {
     const std::lock_guard hold(mutex_);
-    if (connection_)
+    if (is_open())
       std::ignore = connection_->tell(request(Op::will_need, range.begin.value, range.end.value));
   }
 
