@@ -12,7 +12,8 @@
 namespace shima {
 namespace {
 
-struct Kill {
+struct SignalFault {
+  int signal = 0;
   std::size_t phase = 0;
   std::uint64_t rank = 0;
   std::uint64_t nth = 1;
@@ -25,14 +26,21 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return whole ? std::optional(number) : std::nullopt;
 }
 
-std::optional<Kill> parse(std::string_view fault) {
+int signal_of(std::string_view fault) {
+  if (fault.starts_with("kill:")) return SIGKILL;
+  return fault.starts_with("stop:") ? SIGSTOP : 0;
+}
+
+std::optional<SignalFault> parse(std::string_view fault) {
   const auto parts = split_fault(fault, ':');
-  if (!is_kill(fault) || parts.size() < 3 || parts.size() > 4) return std::nullopt;
+  const int signal = signal_of(fault);
+  if (signal == 0 || parts.size() < 3 || parts.size() > 4) return std::nullopt;
   const auto* const phase = std::ranges::find(fault_phase_names, parts[1]);
   const auto rank = number_of(parts[2]);
   const auto nth = parts.size() == 4 ? number_of(parts[3]) : std::optional<std::uint64_t>(1);
   if (phase == fault_phase_names.end() || !rank || !nth || *nth == 0) return std::nullopt;
-  return Kill{static_cast<std::size_t>(phase - fault_phase_names.begin()), *rank, *nth};
+  return SignalFault{signal, static_cast<std::size_t>(phase - fault_phase_names.begin()), *rank,
+                     *nth};
 }
 
 // What `shima run --lapi -n` tells a task: "fd=3 task=1 tasks=4".
@@ -57,6 +65,7 @@ std::optional<std::uint64_t> rank_in_job() {
 bool is_of_node(std::size_t phase) { return fault_phase_names[phase].starts_with("iod."); }
 
 struct Armed {
+  int signal;
   std::size_t phase;
   std::uint64_t nth;
   std::atomic<std::uint64_t> came = 0;
@@ -70,8 +79,8 @@ std::deque<Armed>& armed() {
     if (faults == nullptr) return found;
     const auto rank = rank_in_job();
     for (const std::string_view fault : split_fault(faults, ','))
-      if (const auto kill = parse(fault); kill && (rank == kill->rank || is_of_node(kill->phase)))
-        found->emplace_back(kill->phase, kill->nth);
+      if (const auto one = parse(fault); one && (rank == one->rank || is_of_node(one->phase)))
+        found->emplace_back(one->signal, one->phase, one->nth);
     return found;
   }();
   return *all;
@@ -82,8 +91,8 @@ std::deque<Armed>& armed() {
 const bool faults_wanted = std::getenv("SHIMA_FAULT") != nullptr;
 
 void come_to(FaultPhase phase) {
-  for (Armed& kill : armed())
-    if (kill.phase == static_cast<std::size_t>(phase) && ++kill.came == kill.nth) ::raise(SIGKILL);
+  for (Armed& one : armed())
+    if (one.phase == static_cast<std::size_t>(phase) && ++one.came == one.nth) ::raise(one.signal);
 }
 
 std::vector<std::string_view> split_fault(std::string_view text, char separator) {
@@ -96,8 +105,8 @@ std::vector<std::string_view> split_fault(std::string_view text, char separator)
   }
 }
 
-bool is_kill(std::string_view fault) { return fault.starts_with("kill:"); }
+bool is_signal(std::string_view fault) { return signal_of(fault) != 0; }
 
-bool is_well_formed_kill(std::string_view fault) { return parse(fault).has_value(); }
+bool is_well_formed_signal(std::string_view fault) { return parse(fault).has_value(); }
 
 }  // namespace shima

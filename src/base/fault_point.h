@@ -1,9 +1,10 @@
-// Places where a test can kill a rank.
+// Places where a test can kill or stop a process.
 //
 // The effect on the others depends on where the rank dies: counted in a barrier or not yet, with a
 // lock or without. Each such place names its phase. SHIMA_FAULT=kill:PHASE:RANK[:NTH] ends rank
 // RANK of the job by SIGKILL when it reaches that phase for the NTH time (the first, if NTH is left
-// out). Without faults, a place costs one predicted branch.
+// out); stop:PHASE:RANK[:NTH] stops it by SIGSTOP. Without faults, a place costs one predicted
+// branch.
 #pragma once
 
 #include <array>
@@ -53,10 +54,14 @@ enum class FaultPhase : std::uint8_t {
   iod_received,  // a request has been received
   iod_write,     // before a run of a request is written
   iod_executed,  // a request has been executed; the client does not know
+  iod_joined,    // a client has joined a collective call, which has not begun
+  iod_begun,     // all have joined it; no window has been asked for
+  iod_window,    // before a window of it is written or read
+  iod_moved,     // all its bytes have been moved; no client knows
 };
 
 // Their names in SHIMA_FAULT, in the order of the enumeration.
-inline constexpr std::array<std::string_view, 38> fault_phase_names{
+inline constexpr std::array<std::string_view, 42> fault_phase_names{
     "open.enter",    "open.introduced",
     "open.made",     "open.joined",
     "open.agree",    "view",
@@ -75,13 +80,15 @@ inline constexpr std::array<std::string_view, 38> fault_phase_names{
     "lapi.part",     "lapi.fence",
     "lapi.barrier",  "lapi.gather",
     "lapi.term",     "iod.received",
-    "iod.write",     "iod.executed"};
+    "iod.write",     "iod.executed",
+    "iod.joined",    "iod.begun",
+    "iod.window",    "iod.moved"};
 
 // The parts of a SHIMA_FAULT, and of one fault in it.
 [[nodiscard]] std::vector<std::string_view> split_fault(std::string_view text, char separator);
-// Whether a fault is a kill, well-formed or not; and whether it is a well-formed kill.
-[[nodiscard]] bool is_kill(std::string_view fault);
-[[nodiscard]] bool is_well_formed_kill(std::string_view fault);
+// Whether a fault kills or stops a process, well-formed or not; and whether it is well-formed.
+[[nodiscard]] bool is_signal(std::string_view fault);
+[[nodiscard]] bool is_well_formed_signal(std::string_view fault);
 
 // Whether the environment named faults when the process started.
 extern const bool faults_wanted;

@@ -119,17 +119,19 @@ Result<std::unique_ptr<FileSystemCalls>> make_faulty_calls(const std::string& sp
   std::vector<Fault> faults;
   for (const std::string_view part : split_fault(spec, ',')) {
     Fault fault;
-    if (is_well_formed_kill(part)) continue;  // see base/fault_point.h
-    if (is_kill(part))
-      return fail(Code::bad_argument,
-                  fmt::format("SHIMA_FAULT: '{}' is not kill:PHASE:RANK[:NTH] with PHASE one of {}",
-                              part, fmt::join(fault_phase_names, ", ")));
+    if (is_well_formed_signal(part)) continue;  // see base/fault_point.h
+    if (is_signal(part))
+      return fail(
+          Code::bad_argument,
+          fmt::format("SHIMA_FAULT: '{}' is not {}:PHASE:RANK[:NTH] with PHASE one of {}", part,
+                      part.substr(0, part.find(':')), fmt::join(fault_phase_names, ", ")));
     if (!parse_fault(part, fault))
       return fail(
           Code::bad_argument,
           fmt::format(
-              "SHIMA_FAULT: '{}' is neither kill:PHASE:RANK[:NTH] nor CALL:OUTCOME[:after=BYTES] "
-              "with CALL write, read, sync or lock and OUTCOME short, ENOSPC, EIO, EDQUOT or "
+              "SHIMA_FAULT: '{}' is none of kill:PHASE:RANK[:NTH], stop:PHASE:RANK[:NTH] and "
+              "CALL:OUTCOME[:after=BYTES] with CALL write, read, sync or lock and OUTCOME short, "
+              "ENOSPC, EIO, EDQUOT or "
               "ENOLCK",
               part));
     faults.push_back(fault);
