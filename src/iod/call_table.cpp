@@ -9,19 +9,26 @@
 #include <cerrno>
 #include <tuple>
 
+#include "base/fault_point.h"
 #include "collective/agent_server.h"
 #include "group/solo_channel.h"
 
 namespace shima::iod {
 namespace {
 
-constexpr std::size_t most_given_up = 256;
+constexpr std::size_t most_given_up = 256;  // of a user
 
 // The agent of one subfile: it has no near members, and its file is the subfile.
 class Agent {
  public:
-  Agent(const DirectedCall& call, const CallTable::Seat& seat, Messenger& messenger, int bell)
-      : disk_([] {}, [bell] { ::eventfd_write(bell, 1); }),
+  Agent(const DirectedCall& call, const CallTable::Seat& seat, FairQueue& queue,
+        Messenger& messenger, int bell)
+      : disk_([] {}, [bell] { ::eventfd_write(bell, 1); },
+              [&queue, &seat](const Aside::Work& move_window) {
+                const FairQueue::Place place = queue.enter(seat.from.process);
+                fault_point(FaultPhase::iod_window);
+                return move_window();
+              }),
         context_{call.writes != 0 ? Direction::write : Direction::read,
                  plan_,
                  no_access_,
@@ -42,6 +49,7 @@ class Agent {
   }
 
   [[nodiscard]] AgentServer& server() { return *server_; }
+  [[nodiscard]] bool waits_for_disk() { return !disk_.ended(); }
   // After the end of the server.
   [[nodiscard]] CallEnd moved() {
     server_.reset();  // adds the counters of the disk's thread
@@ -82,10 +90,12 @@ Result<CallEnd> CallTable::take_part(const DirectedCall& call, const Seat& seat)
   if (const auto place = caught([&] { return join(key, call, mine); }); !place) {
     status = std::unexpected(place.error());
   } else if (Call& common = *place->call; place->is_last) {
+    fault_point(FaultPhase::iod_begun);
     end(key, common, cause_of(common, caught([&] { return run_agent(common, mine); })));
     status = common.status;
     moved = common.moved;
   } else {
+    fault_point(FaultPhase::iod_joined);
     await_end(key, common, mine);
     status = common.status;
   }
@@ -98,7 +108,7 @@ Result<CallEnd> CallTable::take_part(const DirectedCall& call, const Seat& seat)
 Result<CallTable::Place> CallTable::join(const Key& key, const DirectedCall& call, Joined& joined) {
   if (!is_sound(call)) return fail(Code::io, "a malformed message: no such call", EPROTO);
   const std::lock_guard hold(mutex_);
-  if (is_stopping_ || std::ranges::find(given_up_, key) != given_up_.end()) return gave_up();
+  if (is_stopping_ || given_up_.has(key)) return gave_up();
   auto found = calls_.find(key);
   if (found == calls_.end()) {
     auto made = std::make_shared<Call>();
@@ -123,25 +133,33 @@ void CallTable::await_end(const Key& key, Call& call, const Joined& mine) {
     if (::poll(watched.data(), watched.size(), -1) < 0 || watched[0].revents == 0) continue;
     watched[0].fd = -1;
     watched[0].revents = 0;
-    give_up(key, call);
+    give_up(key, call, mine.seat.from.process.user);
   }
   const std::lock_guard hold(mutex_);  // what the other thread has written is visible
 }
 
 // A client has left. A call that has not begun never will; else the agent notices.
-void CallTable::give_up(const Key& key, Call& call) {
+void CallTable::give_up(const Key& key, Call& call, const std::string& user) {
   {
     const std::lock_guard hold(mutex_);
     if (call.is_running) return;
     // What remembering it may fail for keeps no client from its error.
     std::ignore = caught([&]() -> Status {
-      given_up_.push_back(key);
+      given_up_.add(user, key);
       return {};
     });
     call.is_running = true;  // no client joins after this
-    if (given_up_.size() > most_given_up) given_up_.pop_front();
   }
   end(key, call, gave_up());
+}
+
+void CallTable::GivenUp::add(const std::string& user, const Key& key) {
+  std::deque<Key>& mine = of_user_[user];
+  mine.push_back(key);
+  all_.insert(key);
+  if (mine.size() <= most_given_up) return;
+  all_.erase(mine.front());
+  mine.pop_front();
 }
 
 void CallTable::end(const Key& key, Call& call, Status status) {
@@ -176,17 +194,15 @@ Status CallTable::run_agent(Call& call, const Joined& mine) {
   StreamMessenger messenger;
   for (std::size_t i = 0; i < call.joined.size(); ++i)
     messenger.add(static_cast<int>(i), call.joined[i]->stream);
-  Agent agent(call.what, mine.seat, messenger, bell.get());
+  Agent agent(call.what, mine.seat, queue_, messenger, bell.get());
   const UnsentMessages unsent(call.joined);
   AgentServer& server = agent.server();
   SHIMA_TRY(server.start());
   auto last_moved = Clock::now();
   while (!server.done()) {
     SHIMA_TRY_ASSIGN(const bool busy, server.step());
-    if (busy) {
-      last_moved = Clock::now();
-      continue;
-    }
+    if (busy || agent.waits_for_disk()) last_moved = Clock::now();
+    if (busy) continue;
     if (Clock::now() - last_moved > patience_)
       return fail(Code::timed_out, "a collective call: a process does not send or receive",
                   ETIMEDOUT);
@@ -196,6 +212,7 @@ Status CallTable::run_agent(Call& call, const Joined& mine) {
     ::eventfd_read(bell.get(), &rings);
   }
   SHIMA_TRY(server.stop());
+  fault_point(FaultPhase::iod_moved);
   call.moved = agent.moved();
   return {};
 }

@@ -3,8 +3,9 @@
 // The subgroup masters that take part join a call, each over a connection of its own on which the
 // subfile is open. The last one to join makes the call begin: its thread runs the agent
 // (collective/agent_server.h) for all, and the threads of the others sleep. The agent's memory does
-// not depend on their number. If one of them leaves before the end, or breaks the rules, the call
-// fails for all. Afterwards each connection tells its client how the call has ended.
+// not depend on their number. Each window waits for its turn among the requests of all clients
+// before it is written or read. If one that takes part leaves before the end, or breaks the rules,
+// the call fails for all. Afterwards each connection tells its client how the call has ended.
 #pragma once
 
 #include <atomic>
@@ -13,26 +14,33 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "collective/io_node/io_node_end.h"
 #include "collective/io_node/stream_messenger.h"
+#include "iod/fair_queue.h"
 #include "store/striped/logical_file.h"
 
 namespace shima::iod {
 
-// The connection of one that joins, and what has been received of its messages already.
+// The connection of one that joins, whose it is, and what has been received of its messages
+// already.
 struct Arrival {
   int socket = -1;
+  const FairQueue::Process& process;
   std::vector<std::byte> ahead;
 };
 
 class CallTable {
  public:
-  // `patience`: for one that takes part and does not do what is due.
-  explicit CallTable(std::chrono::milliseconds patience) : patience_(patience) {}
+  // `queue`: of those that use the disks. `patience`: for one that takes part and does not do what
+  // is due.
+  CallTable(FairQueue& queue, std::chrono::milliseconds patience)
+      : queue_(queue), patience_(patience) {}
 
   struct Seat {
     Arrival from;
@@ -70,6 +78,18 @@ class CallTable {
     friend auto operator<=>(const Key&, const Key&) = default;
   };
 
+  // The last calls that will never begin: a process may join after another has left. A list for
+  // each user, so that the calls of one do not displace those of others.
+  class GivenUp {
+   public:
+    void add(const std::string& user, const Key& key);
+    [[nodiscard]] bool has(const Key& key) const { return all_.contains(key); }
+
+   private:
+    std::map<std::string, std::deque<Key>> of_user_;
+    std::set<Key> all_;
+  };
+
   // A call that was joined.
   struct Place {
     std::shared_ptr<Call> call;
@@ -77,19 +97,19 @@ class CallTable {
   };
   [[nodiscard]] Result<Place> join(const Key& key, const DirectedCall& call, Joined& joined);
   void await_end(const Key& key, Call& call, const Joined& mine);
-  void give_up(const Key& key, Call& call);
+  void give_up(const Key& key, Call& call, const std::string& user);
   void end(const Key& key, Call& call, Status status);
   [[nodiscard]] Status run_agent(Call& call, const Joined& mine);
   [[nodiscard]] Status cause_of(const Call& call, Status status) const;
   [[nodiscard]] Status tell_end(Joined& mine, const CallEnd& moved, const Status& status) const;
   [[nodiscard]] std::unexpected<Error> gave_up() const;
 
+  FairQueue& queue_;
   std::chrono::milliseconds patience_;
   std::atomic<bool> is_stopping_ = false;
   std::mutex mutex_;
   std::map<Key, std::shared_ptr<Call>> calls_;  // that have not ended
-  // The last calls that will never begin: a process may join after another has left.
-  std::deque<Key> given_up_;
+  GivenUp given_up_;
 };
 
 }  // namespace shima::iod

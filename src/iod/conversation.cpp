@@ -152,7 +152,8 @@ Status Conversation::take_part() {
   DirectedCall call;
   std::memcpy(&call, data_.bytes().data(), sizeof call);
   data_.release();
-  return session_.take_part(call, {client_.socket.get(), inbox_.take_rest()}, shared_.collective);
+  return session_.take_part(call, {client_.socket.get(), process_, inbox_.take_rest()},
+                            shared_.collective);
 }
 
 Result<std::int64_t> Conversation::execute(const Request& request) {

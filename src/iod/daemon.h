@@ -78,7 +78,7 @@ class Daemon {
 
   DaemonOptions options_;
   FairQueue queue_;
-  CallTable collective_{options_.message_timeout};
+  CallTable collective_{queue_, options_.message_timeout};
   RunMergers mergers_;
   DaemonCalls calls_;
   KeyRing keys_;  // guarded by the mutex

@@ -1,5 +1,5 @@
 // Admits a bounded number of requests at once, and those that wait by turns: the users in turn, and
-// of each user the processes in turn.
+// of each user the processes in turn. A window of a collective call is a request here.
 //
 // A process holds at most a quarter of the places and a user at most three quarters, so that
 // requests that wait for a disk do not keep others from what is in memory.

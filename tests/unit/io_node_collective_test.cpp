@@ -7,10 +7,9 @@
 
 #include <fstream>
 
-#include "collective/io_node/io_node_end.h"
 #include "collective/plan/plan.h"
-#include "collective/window/window_message.h"
 #include "collective_model.h"
+#include "directed_by_hand.h"
 #include "iod/daemon.h"
 
 namespace shima {
@@ -120,10 +119,7 @@ class IoNodeCalls : public IoNodes {
             .range = {{0}, {8192}}};
   }
   static void request(DirectedPart& part, WindowId first) {
-    MessageBuffer message(sizeof(WindowRequest));
-    std::span<std::byte> out = message.bytes();
-    put_into(out, WindowRequest{first, {}});
-    part.stream().send(static_cast<std::uint32_t>(Lane::request), std::move(message));
+    by_hand::request(part.stream(), first);
   }
   // Sends `value` as the granules of the window, once it is granted.
   static void send_window(DirectedPart& part, WindowId window, std::byte value) {
@@ -138,32 +134,12 @@ class IoNodeCalls : public IoNodes {
   }
   // Asks for all granules of the window, once it is granted.
   static void ask_for_window(DirectedPart& part, WindowId window, std::uint64_t granules) {
-    wait_for(part, Lane::grant, sizeof(WindowGrant));
-    MessageBuffer message(sizeof(WindowHead) + 2 * sizeof(std::uint64_t));
-    std::span<std::byte> out = message.bytes();
-    put_into(out, WindowHead{window, {}});
-    put_into(out, std::uint64_t{1});  // one run follows
-    put_into(out, granules << 32U);
-    part.stream().send(static_cast<std::uint32_t>(Lane::to_agent), std::move(message));
+    by_hand::send_run(part.stream(), {window, {}}, granules, 0, {});
   }
-  static MessageBuffer wait_for(DirectedPart& part, Lane lane, std::size_t most_bytes) {
-    return wait_for(part, static_cast<std::uint32_t>(lane), most_bytes);
+  static void wait_for(DirectedPart& part, Lane lane, std::size_t most_bytes) {
+    std::ignore = by_hand::wait_for(part.stream(), lane, most_bytes);
   }
-  static MessageBuffer wait_for(DirectedPart& part, std::uint32_t lane, std::size_t most_bytes) {
-    const std::uint64_t number = part.stream().expect(lane, MessageBuffer(most_bytes));
-    while (part.stream().status()) {
-      part.stream().progress();
-      if (auto message = part.stream().take(lane, number)) return *std::move(message);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ADD_FAILURE() << describe(part.stream().status().error());
-    return {};
-  }
-  static Code end_of(DirectedPart& part) {
-    Status status;
-    EXPECT_TRUE(decode_end(wait_for(part, end_lane, most_end_bytes), status).has_value());
-    return status ? Code::ok : status.error().code;
-  }
+  static Code end_of(DirectedPart& part) { return by_hand::end_of(part.stream()); }
 
   std::vector<LogicalFile> files_;
 };

@@ -15,10 +15,16 @@ namespace shima {
 
 class Aside {
  public:
-  // The thread calls `settle_in` first, and `tell_end` at the end of each piece of work.
+  using Work = std::function<Status()>;
+
+  // The thread calls `settle_in` first, and `tell_end` at the end of each piece of work. Each piece
+  // is passed to `carry_out`, also by a caller that runs it.
   explicit Aside(
-      std::function<void()> settle_in, std::function<void()> tell_end = [] {})
-      : settle_in_(std::move(settle_in)), tell_end_(std::move(tell_end)) {}
+      std::function<void()> settle_in, std::function<void()> tell_end = [] {},
+      std::function<Status(const Work&)> carry_out = [](const Work& work) { return work(); })
+      : settle_in_(std::move(settle_in)),
+        tell_end_(std::move(tell_end)),
+        carry_out_(std::move(carry_out)) {}
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
   ~Aside() {
@@ -32,10 +38,10 @@ class Aside {
 
   // Starts a piece of work. If it is not `worth_a_thread`, or no thread can be created, the caller
   // runs it before this returns.
-  void start(std::function<Status()> work, bool worth_a_thread) {
+  void start(Work work, bool worth_a_thread) {
     started_ = true;
     if (!worth_a_thread || !has_thread()) {
-      outcome_ = caught([&] { return work(); });
+      outcome_ = caught([&] { return carry_out_(work); });
       return;
     }
     const std::lock_guard hold(mutex_);
@@ -76,7 +82,7 @@ class Aside {
       changed_.wait(lock, [&] { return ending_ || work_; });
       if (!work_) return;
       lock.unlock();
-      Status outcome = caught([&] { return work_(); });
+      Status outcome = caught([&] { return carry_out_(work_); });
       lock.lock();
       outcome_ = std::move(outcome);
       work_ = nullptr;
@@ -87,9 +93,10 @@ class Aside {
 
   std::function<void()> settle_in_;
   std::function<void()> tell_end_;
+  std::function<Status(const Work&)> carry_out_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::function<Status()> work_;  // under way
+  Work work_;  // under way
   Status outcome_;
   bool started_ = false;  // and its end was not waited for; the thread does not use it
   bool ending_ = false;

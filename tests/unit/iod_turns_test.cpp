@@ -1,0 +1,160 @@
+// Windows of collective calls that an I/O node directs take their turns among the requests of all
+// clients; and a user's calls that will never begin do not displace those of others.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/unique_fd.h"
+#include "directed_by_hand.h"
+#include "iod/call_table.h"
+
+namespace shima::iod {
+namespace {
+
+using std::chrono::milliseconds;
+
+bool comes(auto condition, milliseconds longest = milliseconds(10'000)) {
+  const auto until = Clock::now() + longest;
+  while (!condition()) {
+    if (Clock::now() > until) return false;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return true;
+}
+
+class IodTurns : public testing::Test {
+ protected:
+  IodTurns()
+      : path_(testing::TempDir() + "iod_turns"),
+        file_(LogicalFile::open({.path = path_, .read = true, .write = true, .create = true})
+                  .value()) {}
+  ~IodTurns() override { std::filesystem::remove(path_); }
+
+  // A client's end of a connection, and the thread that takes part for it.
+  struct Client {
+    explicit Client(FairQueue::Process its_process) : process(std::move(its_process)) {
+      std::array<int, 2> ends{};
+      EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+      here = UniqueFd(ends[0]);
+      there = UniqueFd(ends[1]);
+    }
+    FairQueue::Process process;
+    UniqueFd here;
+    UniqueFd there;
+  };
+  Result<CallEnd> take_part(Client& client, const DirectedCall& call) {
+    const CallTable::Seat seat{.from = {client.there.get(), client.process, {}},
+                               .identity = {.device = 1, .inode = 2},
+                               .file = file_};
+    return calls_.take_part(call, seat);
+  }
+
+  static DirectedCall call(std::uint64_t id, std::uint32_t participants) {
+    return {.id = id,
+            .participants = participants,
+            .writes = 1,
+            .window_bytes = window_bytes,
+            .granule_bytes = 4096,
+            .range = {{0}, {window_count * as_signed(window_bytes)}}};
+  }
+  static WindowId window(std::int64_t number) {
+    return number < window_count ? WindowId{.number = number} : WindowId{};
+  }
+  // Sends all windows.
+  static Code write_all(const Client& client) {
+    MessageStream stream(client.here.get());
+    by_hand::request(stream, window(0), window(1));
+    for (std::int64_t number = 0; number < window_count; ++number)
+      by_hand::send_run(stream, {window(number), window(number + 2)}, window_bytes / 4096,
+                        window_bytes, std::byte{1});
+    return by_hand::end_of(stream);
+  }
+
+  static constexpr std::uint64_t window_bytes = 65536;  // written by a thread of its own
+  static constexpr std::int64_t window_count = 8;
+
+  std::string path_;
+  LogicalFile file_;
+  FairQueue queue_{1};
+  CallTable calls_{queue_, milliseconds(200)};
+};
+
+// For longer than a client may take for its part.
+TEST_F(IodTurns, AWindowWaitsForItsTurn) {
+  Client client({"user", "job"});
+  const FairQueue::Process other{"user", "other"};
+  auto place = std::unique_ptr<FairQueue::Place>(new FairQueue::Place(queue_.enter(other)));
+  std::thread serving([&] { EXPECT_TRUE(take_part(client, call(1, 1)).has_value()); });
+  std::thread writing([&] { EXPECT_EQ(write_all(client), Code::ok); });
+  EXPECT_TRUE(comes([&] { return queue_.load().waiting == 1; }));
+  std::this_thread::sleep_for(milliseconds(500));
+  EXPECT_EQ(std::filesystem::file_size(path_), 0U);
+  place.reset();
+  writing.join();
+  serving.join();
+  EXPECT_EQ(std::filesystem::file_size(path_), window_bytes * window_count);
+}
+
+TEST_F(IodTurns, ARequestWaitsForOneWindowAtMost) {
+  for (const char* user : {"user", "another"}) {
+    std::filesystem::resize_file(path_, 0);
+    Client client({"user", "job"});
+    const FairQueue::Process first{"user", "first"};
+    const FairQueue::Process other{user, "other"};
+    auto place = std::unique_ptr<FairQueue::Place>(new FairQueue::Place(queue_.enter(first)));
+    std::thread serving([&] { EXPECT_TRUE(take_part(client, call(1, 1)).has_value()); });
+    std::thread writing([&] { EXPECT_EQ(write_all(client), Code::ok); });
+    EXPECT_TRUE(comes([&] { return queue_.load().waiting == 1; }));
+    std::uint64_t written_bytes = 0;
+    std::thread asking([&] {
+      const FairQueue::Place own = queue_.enter(other);
+      written_bytes = std::filesystem::file_size(path_);
+    });
+    EXPECT_TRUE(comes([&] { return queue_.load().waiting == 2; }));
+    place.reset();
+    asking.join();
+    EXPECT_LE(written_bytes, window_bytes) << user;
+    writing.join();
+    serving.join();
+    EXPECT_EQ(std::filesystem::file_size(path_), window_bytes * window_count);
+  }
+}
+
+TEST_F(IodTurns, AUserDoesNotDisplaceCallsThatOthersHaveLeft) {
+  const auto leave = [&](const char* user, std::uint64_t id) {
+    Client client({user, "job"});
+    client.here = {};
+    EXPECT_FALSE(take_part(client, call(id, 2)).has_value());
+  };
+  leave("late", 1);
+  for (std::uint64_t id = 2; id < 500; ++id) leave("other", id);
+  Client late({"late", "job"});
+  std::atomic<bool> has_ended = false;
+  std::thread serving([&] {
+    const auto ended = take_part(late, call(1, 2));
+    has_ended = true;
+    ASSERT_FALSE(ended.has_value());
+    EXPECT_EQ(ended.error().code, Code::cancelled);
+  });
+  MessageStream stream(late.here.get());
+  const std::uint64_t end = stream.expect(end_lane, MessageBuffer(most_end_bytes));
+  std::optional<MessageBuffer> told;
+  EXPECT_TRUE(comes([&] {
+    stream.progress();
+    told = stream.take(end_lane, end);
+    return told.has_value();
+  })) << "it waits for a process that has left";
+  late.here = {};
+  serving.join();
+  EXPECT_TRUE(has_ended);
+}
+
+}  // namespace
+}  // namespace shima::iod
