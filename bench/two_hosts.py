@@ -188,6 +188,10 @@ class TwoHosts:
             self.call(host, ["tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", f"{mib_s << 23}bit",
                              "burst", "256kb", "latency", "50ms"])
 
+    def unlimit_wire(self):
+        for host in range(len(self.names)):
+            self.call(host, ["tc", "qdisc", "del", "dev", "eth0", "root"])
+
     def _wire_counter(self):
         """Bytes sent by all hosts."""
         return sum(self._sent_by(holder) for holder in self.holders)

@@ -52,7 +52,7 @@ class Node:
         return f"iod://{self.host}:{self.port}/files-{self.name}" + (f"/{name}" if name else "")
 
     def status(self):
-        return subprocess.run([SHIMA, "iod", "--status", f"{self.host}:{self.port}", "--key", KEY], check=True, text=True,
+        return subprocess.run([*self.before, SHIMA, "iod", "--status", f"{self.host}:{self.port}", "--key", KEY], check=True, text=True,
                               capture_output=True, timeout=60).stdout
 
     def end(self, how="terminate"):

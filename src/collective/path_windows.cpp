@@ -209,8 +209,8 @@ Status repeat_rounds(PathContext& context, Roles& roles) {
       return {};
     } else {
       SHIMA_TRY(pause.wait(roles.awaits_messages(), state));
-      if (roles.io_nodes) SHIMA_TRY(roles.io_nodes->check_nodes());
     }
+    if (roles.io_nodes) SHIMA_TRY(roles.io_nodes->check_nodes());
   }
 }
 

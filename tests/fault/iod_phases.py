@@ -4,7 +4,7 @@
 """An I/O node that ends in each phase of a request, or whose disk fails, is one error on all ranks.
 
 SHIMA_FAULT of the second node kills it when it has received a request, before it writes, or before it replies; or lets
-its writes fail. The file that was under way can be opened, read and removed once the node runs again. An MPI runs every
+its writes or reads fail. The file that was under way can be opened, read and removed once the node runs again. An MPI runs every
 second case, the other one the others; with SHIMA_IOD_ALL=1, as in tests/soak/iod_phases.sh, it runs all.
 """
 
@@ -22,7 +22,8 @@ CASES = [("kill:iod.received:0:200", "collective", "MPI_ERR_IO"),
          ("kill:iod.executed:0:200", "collective", "MPI_ERR_IO"),
          ("write:EIO:after=1000000", "collective", "MPI_ERR_IO"),
          ("write:ENOSPC:after=1000000", "collective", "MPI_ERR_NO_SPACE"),
-         ("write:ENOSPC:after=1000000", "independent", "MPI_ERR_NO_SPACE")]
+         ("write:ENOSPC:after=1000000", "independent", "MPI_ERR_NO_SPACE"),
+         ("read:EIO:after=1000000", "collective", "MPI_ERR_IO")]
 
 everything = os.environ.get("SHIMA_IOD_ALL") == "1"
 chosen = CASES if everything else CASES[os.environ["MPI_FAMILY"] == "openmpi"::2]

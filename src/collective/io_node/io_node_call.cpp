@@ -33,7 +33,10 @@ Result<bool> IoNodeCall::step() {
   for (Part& part : parts_) {
     if (part.has_ended) continue;
     MessageStream& stream = part.part->stream();
-    busy = stream.progress() || busy;
+    if (stream.progress()) {
+      part.last_moved = Clock::now();
+      busy = true;
+    }
     if (const auto message = stream.take(end_lane, part.end_number)) {
       SHIMA_TRY(end(part, *message));
       busy = true;
@@ -41,7 +44,6 @@ Result<bool> IoNodeCall::step() {
       return part.part->lose(stream.status().error().sys_errno);
     }
   }
-  if (busy) last_moved_ = Clock::now();
   return busy;
 }
 
@@ -62,10 +64,12 @@ Status IoNodeCall::end(Part& part, const MessageBuffer& message) {
 
 // A node may wait for other members, however long.
 Status IoNodeCall::check_nodes() {
-  if (Clock::now() - last_moved_ < std::chrono::milliseconds(node_timeout()) / 2) return {};
-  last_moved_ = Clock::now();
-  for (const Part& part : parts_)
-    if (!part.has_ended && !part.part->is_node_alive()) return part.part->lose(ETIMEDOUT);
+  const auto longest_silence = std::chrono::milliseconds(node_timeout()) / 2;
+  for (Part& part : parts_) {
+    if (part.has_ended || Clock::now() - part.last_moved < longest_silence) continue;
+    if (!part.part->is_node_alive()) return part.part->lose(ETIMEDOUT);
+    part.last_moved = Clock::now();
+  }
   return {};
 }
 

@@ -28,7 +28,7 @@ class IoNodeCall {
   // Does what can be done now; returns whether there was anything. An error of the call on any I/O
   // node, and of the connection to it.
   [[nodiscard]] Result<bool> step();
-  // After a step that found nothing: an error if an I/O node that is silent does not live.
+  // An error if an I/O node that is silent, while others may not be, does not live.
   [[nodiscard]] Status check_nodes();
 
  private:
@@ -36,6 +36,7 @@ class IoNodeCall {
     std::unique_ptr<DirectedPart> part;
     std::uint64_t end_number = 0;  // of the last message, in its lane
     bool has_ended = false;
+    Clock::time_point last_moved = Clock::now();
   };
   [[nodiscard]] Status end(Part& part, const MessageBuffer& message);
 
@@ -44,7 +45,6 @@ class IoNodeCall {
   StreamMessenger messenger_;
   std::vector<Part> parts_;
   std::size_t ended_ = 0;
-  Clock::time_point last_moved_ = Clock::now();
 };
 
 }  // namespace shima
