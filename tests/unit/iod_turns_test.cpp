@@ -31,10 +31,9 @@ bool comes(auto condition, milliseconds longest = milliseconds(10'000)) {
 
 class IodTurns : public testing::Test {
  protected:
-  IodTurns()
-      : path_(testing::TempDir() + "iod_turns"),
-        file_(LogicalFile::open({.path = path_, .read = true, .write = true, .create = true})
-                  .value()) {}
+  IodTurns() {
+    std::filesystem::resize_file(path_, 0);  // of a run that was killed
+  }
   ~IodTurns() override { std::filesystem::remove(path_); }
 
   // A client's end of a connection, and the thread that takes part for it.
@@ -80,8 +79,9 @@ class IodTurns : public testing::Test {
   static constexpr std::uint64_t window_bytes = 65536;  // written by a thread of its own
   static constexpr std::int64_t window_count = 8;
 
-  std::string path_;
-  LogicalFile file_;
+  std::string path_ = "turns.data";
+  LogicalFile file_ =
+      LogicalFile::open({.path = path_, .read = true, .write = true, .create = true}).value();
   FairQueue queue_{1};
   CallTable calls_{queue_, milliseconds(200)};
 };
