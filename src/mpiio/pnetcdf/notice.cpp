@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <fstream>
@@ -22,6 +23,7 @@
 #include "base/elf_header.h"
 #include "base/log.h"
 #include "base/page_size.h"
+#include "base/result.h"
 #include "device/symbols.h"
 #include "mpiio/mpi/linkage.h"
 #include "mpiio/pnetcdf/code_ranges.h"
@@ -142,34 +144,39 @@ class Object {
 
 using Seen = std::set<std::pair<std::uintptr_t, std::string>>;
 
-// The loader changes no libraries meanwhile.
+void report(const Status& looked) {
+  if (!looked) log(LogLevel::warn, "looking for PnetCDF: {}", describe(looked.error()));
+}
+
+// The loader changes no libraries meanwhile, and no exception may pass through it.
 int look_at(dl_phdr_info* facts, std::size_t, void* seen) {
-  const bool is_new = static_cast<Seen*>(seen)->emplace(facts->dlpi_addr, facts->dlpi_name).second;
-  if (is_new) Object(*facts).serve_pnetcdf_in_it();
+  report(caught([&]() -> Status {
+    const bool is_new =
+        static_cast<Seen*>(seen)->emplace(facts->dlpi_addr, facts->dlpi_name).second;
+    if (is_new) Object(*facts).serve_pnetcdf_in_it();
+    return {};
+  }));
   return 0;
 }
 
-std::mutex one_search;
 std::atomic<std::uint64_t> loads_seen;
 
-void look_for_pnetcdf() {
-  static Seen seen;
+Status look_for_pnetcdf() {
+  static auto& seen = *new Seen;  // MPI may be called after this library's destructors
+  static std::mutex one_search;
   const std::lock_guard lock(one_search);
   const std::uint64_t loads = loads_so_far();
-  if (loads == loads_seen) return;
+  if (loads == loads_seen.load(std::memory_order_relaxed)) return {};
   ::dl_iterate_phdr(&look_at, &seen);
-  loads_seen = loads;
+  loads_seen.store(loads, std::memory_order_release);
+  return {};
 }
 
 }  // namespace
 
 void notice_pnetcdf() noexcept {
-  if (loads_so_far() == loads_seen.load(std::memory_order_relaxed)) return;
-  try {
-    look_for_pnetcdf();
-  } catch (const std::exception& exception) {
-    log(LogLevel::warn, "looking for PnetCDF: {}", exception.what());
-  }
+  if (loads_so_far() != loads_seen.load(std::memory_order_acquire))
+    report(caught(look_for_pnetcdf));
 }
 
 }  // namespace shima
