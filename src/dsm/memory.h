@@ -55,8 +55,8 @@ class Memory {
 
   // These make a permitted access to memory that is mapped; false if it is another one, for which
   // read() and write() are.
-  [[nodiscard]] bool read_directly(int task, std::uint64_t offset,
-                                   std::span<std::byte> into) const {
+  [[nodiscard, gnu::always_inline]] bool read_directly(int task, std::uint64_t offset,
+                                                       std::span<std::byte> into) const {
     if (find_fault(task, offset, into.size(), Access::read) != Fault::none) [[unlikely]]
       return false;
     const std::byte* const direct = peer(task).direct;
@@ -65,8 +65,9 @@ class Memory {
     std::atomic_thread_fence(std::memory_order_acquire);
     return true;
   }
-  [[nodiscard]] bool write_directly(int task, std::uint64_t offset, std::span<const std::byte> data,
-                                    bool complete) const {
+  [[nodiscard, gnu::always_inline]] bool write_directly(int task, std::uint64_t offset,
+                                                        std::span<const std::byte> data,
+                                                        bool complete) const {
     if (find_fault(task, offset, data.size(), Access::write) != Fault::none) [[unlikely]]
       return false;
     std::byte* const direct = peer(task).direct;

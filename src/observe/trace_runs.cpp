@@ -11,7 +11,8 @@
 namespace shima::trace {
 namespace {
 
-constexpr std::uint64_t not_measured = 0;
+// By which calls of a run have about one size.
+int size_bits_of(const MemoryCall& call) { return static_cast<int>(std::bit_width(call.bytes)); }
 
 struct Run {
   CallPlace place;
@@ -22,7 +23,7 @@ struct Run {
 
   [[nodiscard]] bool takes(const MemoryCall& call) const {
     return event != nullptr && place.site == call.place.site && place.code == call.place.code &&
-           task == call.task && size_bits == std::bit_width(call.bytes);
+           task == call.task && size_bits == size_bits_of(call);
   }
 };
 
@@ -33,7 +34,7 @@ Run& run_of(const MemoryCall& call) {
   const auto site = reinterpret_cast<std::uintptr_t>(call.place.site);
   const std::size_t mixed = site ^ site >> 4U ^ call.place.code ^
                             static_cast<std::size_t>(call.task) * 5 ^
-                            static_cast<std::size_t>(std::bit_width(call.bytes)) * 3;
+                            static_cast<std::size_t>(size_bits_of(call)) * 3;
   return runs[(mixed ^ mixed >> 4U) % runs.size()];
 }
 
@@ -143,8 +144,7 @@ void end(const MemoryCall& call, std::uint64_t begin_ns, bool failed) noexcept {
     return extend(*run.event, call, begin_ns, end_ns);
   const std::uint64_t begun_ns = begin_ns == not_measured ? now_ns() : begin_ns;
   TraceEvent* const event = add_event(call, begun_ns, time_of(call, begin_ns, end_ns), failed);
-  if (is_short)
-    run = {call.place, call.task, std::bit_width(call.bytes), event, begun_ns + grain.run_ns};
+  if (is_short) run = {call.place, call.task, size_bits_of(call), event, begun_ns + grain.run_ns};
 }
 
 }  // namespace shima::trace

@@ -30,22 +30,25 @@ struct MemoryCall {
 namespace trace {
 
 [[nodiscard]] std::uint64_t now_ns() noexcept;
-// When the call begins; 0: it is not measured.
+inline constexpr std::uint64_t not_traced = 0;
+inline constexpr std::uint64_t not_measured = 1;
+// When the call begins, or not_measured.
 [[nodiscard]] std::uint64_t begin(const MemoryCall& call) noexcept;
 void end(const MemoryCall& call, std::uint64_t begin_ns, bool failed) noexcept;
 
 }  // namespace trace
 
 // Runs `body`, which returns a Result, and traces it if `is_on`. `describe` returns the call; it is
-// asked before and after, so that the body can find out the task.
+// asked before and after, so that the body can find out the task. Its captures are references: of
+// values, copies would be made for calls that are not traced, too.
 template <class Describe, class Body>
-[[gnu::always_inline]] inline auto traced_if(bool is_on, Describe describe, Body body)
+[[gnu::always_inline]] inline auto traced_if(bool is_on, const Describe& describe, const Body& body)
     -> decltype(body()) {
-  std::uint64_t begin_ns = 0;
+  std::uint64_t begin_ns = trace::not_traced;
   if (is_on) [[unlikely]]
     begin_ns = trace::begin(describe());
   auto done = body();
-  if (is_on) [[unlikely]]
+  if (begin_ns != trace::not_traced) [[unlikely]]
     trace::end(describe(), begin_ns, !done);
   return done;
 }

@@ -94,8 +94,10 @@ auto waiting(shima::CallCode code, const void* site) {
   return [=] { return MemoryCall{.place = {code, site}}; };
 }
 
+// Six parameters fit into registers, so that the usual case needs no room on the stack.
+template <bool complete>
 [[gnu::noinline]] int store(dsm* memory, int task, uint64_t offset, std::span<const std::byte> data,
-                            bool complete, const void* site) noexcept {
+                            const void* site) noexcept {
   return with_memory(memory, [&](Memory& it) -> Status {
     if (!data.empty() && data.data() == nullptr) return refuse_null("data");
     count(Counted::dsm_write, data.size());
@@ -119,8 +121,9 @@ auto waiting(shima::CallCode code, const void* site) {
 }
 
 // The usual case apart: it needs no room for an error.
+template <bool complete>
 [[gnu::always_inline]] inline int store_fast(dsm* memory, int task, uint64_t offset,
-                                             const void* data, size_t len, bool complete,
+                                             const void* data, size_t len,
                                              const void* site) noexcept {
   const std::span bytes(static_cast<const std::byte*>(data), len);
   if (is_usable(memory, data) && memory->memory->write_directly(task, offset, bytes, complete))
@@ -128,7 +131,7 @@ auto waiting(shima::CallCode code, const void* site) {
     count(Counted::dsm_write, len);
     return 0;
   }
-  return store(memory, task, offset, bytes, complete, site);
+  return store<complete>(memory, task, offset, bytes, site);
 }
 
 Dsm kind_of(RMW_ops_t operation) {
@@ -236,11 +239,11 @@ int dsm_read(dsm* memory, int task, uint64_t offset, void* data, size_t len) noe
 }
 
 int dsm_write(dsm* memory, int task, uint64_t offset, const void* data, size_t len) noexcept {
-  return store_fast(memory, task, offset, data, len, false, __builtin_return_address(0));
+  return store_fast<false>(memory, task, offset, data, len, __builtin_return_address(0));
 }
 
 int dsm_write_b(dsm* memory, int task, uint64_t offset, const void* data, size_t len) noexcept {
-  return store_fast(memory, task, offset, data, len, true, __builtin_return_address(0));
+  return store_fast<true>(memory, task, offset, data, len, __builtin_return_address(0));
 }
 
 int dsm_fence(dsm* memory) noexcept {

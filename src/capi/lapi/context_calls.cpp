@@ -125,22 +125,23 @@ auto waiting(shima::CallCode code, const void* site, const int* task = nullptr) 
   return [=] { return MemoryCall{.place = {code, site}, .task = task != nullptr ? *task : -1}; };
 }
 
-// The task that has made a counter grow last is the one waited for.
 int wait_for_counter(lapi_handle_t hndl, lapi_cntr_t* cntr, int val, int* cur,
                      const void* site) noexcept {
-  return with_context(hndl, [&](LapiContext& context) -> LapiStatus {
+  return with_context(hndl, [cntr, val, cur, site](LapiContext& context) -> LapiStatus {
     LAPI_TRY(check_counter(cntr));
     if (context.checks && val <= 0)
       return refuse(LAPI_ERR_CNTR_VAL,
                     fmt::format("waiting for the value {}: it must be positive", val));
     const Doing now(shima::call::lapi_wait_counter);
-    int task = -1;
-    return traced(context, waiting(shima::call::lapi_wait_counter, site, &task), [&] {
-      auto waited = translated(context.engine->wait_counter(*cntr, val));
-      task = shima::lapi::last_source(*cntr);
-      if (cur != nullptr) *cur = shima::lapi::value_of(*cntr);
-      return waited;
-    });
+    // The task that has made a counter grow last is the one waited for.
+    const auto described = [&] {
+      return MemoryCall{.place = {shima::call::lapi_wait_counter, site},
+                        .task = shima::lapi::last_source(*cntr)};
+    };
+    const auto waited = traced(
+        context, described, [&] { return translated(context.engine->wait_counter(*cntr, val)); });
+    if (cur != nullptr) *cur = shima::lapi::value_of(*cntr);
+    return waited;
   });
 }
 

@@ -23,38 +23,42 @@ using shima::lapi::RmwRequest;
 std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
 // What a trace has of an operation.
-auto moving(const CallPlace& place, uint task, std::uint64_t bytes, std::uint32_t pieces = 1) {
-  return [=] {
-    return MemoryCall{
-        .place = place, .task = static_cast<int>(task), .bytes = bytes, .pieces = pieces};
-  };
+MemoryCall moving(const CallPlace& place, uint task, std::uint64_t bytes,
+                  std::uint32_t pieces = 1) {
+  return {.place = place, .task = static_cast<int>(task), .bytes = bytes, .pieces = pieces};
 }
 
 LapiStatus put(LapiContext& context, const lapi_put_t& command, const CallPlace& place) {
   if (context.checks)
     LAPI_TRY(check_range(context, command.tgt, command.len, command.tgt_addr, command.org_addr));
   count(Counted::put, command.len);
-  return traced(context, moving(place, command.tgt, command.len), [&] {
-    return translated(context.engine->put(static_cast<int>(command.tgt),
-                                          Pieces(command.tgt_addr, command.len),
-                                          Pieces(command.org_addr, command.len), command.tgt_cntr,
-                                          {.origin = command.org_cntr,
-                                           .complete = command.cmpl_cntr,
-                                           .sent = command.shdlr,
-                                           .sent_info = command.sinfo}));
-  });
+  return traced(
+      context, [&] { return moving(place, command.tgt, command.len); },
+      [&] {
+        return translated(context.engine->put(
+            static_cast<int>(command.tgt), Pieces(command.tgt_addr, command.len),
+            Pieces(command.org_addr, command.len), command.tgt_cntr,
+            {.origin = command.org_cntr,
+             .complete = command.cmpl_cntr,
+             .sent = command.shdlr,
+             .sent_info = command.sinfo}));
+      });
 }
 
 LapiStatus get(LapiContext& context, const lapi_get_t& command, const CallPlace& place) {
   if (context.checks)
     LAPI_TRY(check_range(context, command.tgt, command.len, command.tgt_addr, command.org_addr));
   count(Counted::get, command.len);
-  return traced(context, moving(place, command.tgt, command.len), [&] {
-    return translated(context.engine->get(
-        static_cast<int>(command.tgt), Pieces(command.tgt_addr, command.len),
-        Pieces(command.org_addr, command.len), command.tgt_cntr,
-        {.origin = command.org_cntr, .arrived = command.chndlr, .arrived_info = command.cinfo}));
-  });
+  return traced(
+      context, [&] { return moving(place, command.tgt, command.len); },
+      [&] {
+        return translated(context.engine->get(
+            static_cast<int>(command.tgt), Pieces(command.tgt_addr, command.len),
+            Pieces(command.org_addr, command.len), command.tgt_cntr,
+            {.origin = command.org_cntr,
+             .arrived = command.chndlr,
+             .arrived_info = command.cinfo}));
+      });
 }
 
 // The two types of vectors differ in how they write an address.
@@ -67,16 +71,18 @@ LapiStatus putv(LapiContext& context, const lapi_putv_t& command, const CallPlac
   LAPI_TRY(check_vectors(context, command.tgt, plain(command.tgt_vec), command.org_vec));
   const Pieces from = pieces_of(*command.org_vec);
   count(Counted::put, from.len_bytes());
-  return traced(context, moving(place, command.tgt, from.len_bytes(), command.org_vec->num_vecs),
-                [&] {
-                  return translated(context.engine->put(static_cast<int>(command.tgt),
-                                                        pieces_of(*plain(command.tgt_vec)), from,
-                                                        command.tgt_cntr,
-                                                        {.origin = command.org_cntr,
-                                                         .complete = command.cmpl_cntr,
-                                                         .sent = command.shdlr,
-                                                         .sent_info = command.sinfo}));
-                });
+  return traced(
+      context,
+      [&] { return moving(place, command.tgt, from.len_bytes(), command.org_vec->num_vecs); },
+      [&] {
+        return translated(context.engine->put(static_cast<int>(command.tgt),
+                                              pieces_of(*plain(command.tgt_vec)), from,
+                                              command.tgt_cntr,
+                                              {.origin = command.org_cntr,
+                                               .complete = command.cmpl_cntr,
+                                               .sent = command.shdlr,
+                                               .sent_info = command.sinfo}));
+      });
 }
 
 LapiStatus getv(LapiContext& context, const lapi_getv_t& command, const CallPlace& place) {
@@ -84,7 +90,9 @@ LapiStatus getv(LapiContext& context, const lapi_getv_t& command, const CallPlac
   const Pieces to = pieces_of(*command.org_vec);
   count(Counted::get, to.len_bytes());
   return traced(
-      context, moving(place, command.tgt, to.len_bytes(), command.org_vec->num_vecs), [&] {
+      context,
+      [&] { return moving(place, command.tgt, to.len_bytes(), command.org_vec->num_vecs); },
+      [&] {
         return translated(context.engine->get(
             static_cast<int>(command.tgt), pieces_of(*plain(command.tgt_vec)), to, command.tgt_cntr,
             {.origin = command.org_cntr,
@@ -111,11 +119,13 @@ LapiStatus am(LapiContext& context, const lapi_am_t& command, const CallPlace& p
                   .copy = light};
   const std::uint64_t bytes = command.uhdr_len + command.udata_len;
   count(Counted::active_message, bytes);
-  return traced(context, moving(place, command.tgt, bytes), [&] {
-    return translated(context.engine->send_active(static_cast<int>(command.tgt), call,
-                                                  Pieces(command.udata, command.udata_len),
-                                                  light ? 0 : command.tgt_cntr, notices));
-  });
+  return traced(
+      context, [&] { return moving(place, command.tgt, bytes); },
+      [&] {
+        return translated(context.engine->send_active(static_cast<int>(command.tgt), call,
+                                                      Pieces(command.udata, command.udata_len),
+                                                      light ? 0 : command.tgt_cntr, notices));
+      });
 }
 
 LapiStatus amv(LapiContext& context, const lapi_amv_t& command, const CallPlace& place) {
@@ -134,14 +144,16 @@ LapiStatus amv(LapiContext& context, const lapi_amv_t& command, const CallPlace&
   if (vector.vec_type == LAPI_GEN_STRIDED_XFER) call.lens = strided;
   const std::uint64_t bytes = command.uhdr_len + pieces_of(vector).len_bytes();
   count(Counted::active_message, bytes);
-  return traced(context, moving(place, command.tgt, bytes, vector.num_vecs), [&] {
-    return translated(context.engine->send_active(static_cast<int>(command.tgt), call,
-                                                  pieces_of(vector), command.tgt_cntr,
-                                                  {.origin = command.org_cntr,
-                                                   .complete = command.cmpl_cntr,
-                                                   .sent = command.shdlr,
-                                                   .sent_info = command.sinfo}));
-  });
+  return traced(
+      context, [&] { return moving(place, command.tgt, bytes, vector.num_vecs); },
+      [&] {
+        return translated(context.engine->send_active(static_cast<int>(command.tgt), call,
+                                                      pieces_of(vector), command.tgt_cntr,
+                                                      {.origin = command.org_cntr,
+                                                       .complete = command.cmpl_cntr,
+                                                       .sent = command.shdlr,
+                                                       .sent_info = command.sinfo}));
+      });
 }
 
 LapiStatus check_rmw(LapiContext& context, const lapi_rmw_t& command) {
@@ -170,11 +182,13 @@ LapiStatus rmw(LapiContext& context, const lapi_rmw_t& command, const CallPlace&
             ? static_cast<std::uint64_t>(static_cast<const long long*>(command.in_val)[i])
             : static_cast<std::uint32_t>(static_cast<const int*>(command.in_val)[i]);
   count(Counted::rmw, command.size / 8);
-  return traced(context, moving(place, command.tgt, command.size / 8), [&] {
-    return translated(context.engine->rmw(
-        static_cast<int>(command.tgt), request,
-        {.origin = command.org_cntr, .sent = command.shdlr, .sent_info = command.sinfo}));
-  });
+  return traced(
+      context, [&] { return moving(place, command.tgt, command.size / 8); },
+      [&] {
+        return translated(context.engine->rmw(
+            static_cast<int>(command.tgt), request,
+            {.origin = command.org_cntr, .sent = command.shdlr, .sent_info = command.sinfo}));
+      });
 }
 
 LapiStatus transfer(LapiContext& context, const lapi_xfer_t& command, const void* site) {
