@@ -162,7 +162,7 @@ def check_launchers(hosts):
     fake.parent.mkdir()
     fake.write_text("""#!/bin/sh
 # Stands in for srun: the standard input goes to a task on each node.
-echo "$@" >srun.arguments
+echo "overlap=${SLURM_OVERLAP-}" "$@" >srun.arguments
 while [ "${1#-}" != "$1" ]; do case $1 in --nodelist=*) nodes=${1#*=} ;; esac; shift; done
 read -r line
 rank=0
@@ -180,7 +180,8 @@ wait
              "PATH": f"{fake.parent}:{os.environ['PATH']}"}
     code, output, errors = run("-n", 2 * cores, "sh", "-c", "echo $(hostname) $SLURM_PROCID", prefix=hosts.options["prefix"], environment=slurm)
     problems.expect("Slurm", (code, sorted(output.split()), errors), (0, ["shima-a"] * cores + ["shima-b"] * cores, ""))
-    problems.contains("Slurm", pathlib.Path("srun.arguments").read_text(), "--nodelist=shima-a,shima-b")
+    for part in ("--nodelist=shima-a,shima-b", "overlap=1"):
+        problems.contains("Slurm", pathlib.Path("srun.arguments").read_text(), part)
     prterun = prterun_of_a_wheel()
     if not prterun:
         print("no prterun: not tested")

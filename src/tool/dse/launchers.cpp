@@ -50,6 +50,8 @@ Command srun_command(const std::vector<dse::Host>& hosts) {
           fmt::format("--nodelist={}", fmt::join(names, ",")),
           "--cpu-bind=none",
           "--mpi=none",
+          "--input=all",
+          "--export=ALL",  // not what the options of sbatch have set for other steps
           "--kill-on-bad-exit=0"};
 }
 
@@ -74,6 +76,11 @@ Command prterun_command(const std::vector<dse::Host>& hosts, const DseOptions& o
   return command;
 }
 
+// Another step of the allocation may have all of its processors, for example the one in which this
+// process runs: the daemons share them. Only by a variable, because srun before 20.11, which has no
+// such steps, refuses the option.
+void share_allocation() { setenv("SLURM_OVERLAP", "1", 1); }
+
 // Launchers of jobs act on the signals of a terminal, which shall reach `shima dse run` alone; ssh
 // may ask the terminal for a password.
 enum class Kind { of_host, of_job, of_job_by_variable };
@@ -82,7 +89,10 @@ enum class Kind { of_host, of_job, of_job_by_variable };
                              pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(exit_refused);
-  if (kind != Kind::of_host) setpgid(0, 0);
+  if (kind != Kind::of_host) {
+    setpgid(0, 0);
+    share_allocation();
+  }
   if (kind == Kind::of_job_by_variable) setenv(dse::introduction_variable, line.c_str(), 1);
   sigset_t none;
   sigemptyset(&none);
