@@ -1,8 +1,9 @@
 /* Tasks of LAPI and of a distributed shared memory, with known numbers of calls to the next task.
  *   calls      each call a few times; task 0 waits for the last task
  *   dsm        the calls of a shared memory only
- *   many N     N small puts with waits, N small writes and reads of a shared memory
+ *   many N     N small puts to itself with waits; N small writes and reads of a shared memory
  *   killed N   the same; then task 1 is killed
+ * Puts to itself need no other task to run, so they are short on a busy machine, too.
  */
 /* RANKS: none */
 #include <lapi.h>
@@ -120,7 +121,7 @@ static void call_often(int count, int is_killed) {
   const dsm_options options = {.size = 8192};
   OK(dsm_open(&options, &memory));
   for (int i = 0; i < count; ++i) {
-    OK(LAPI_Put(lapi, next, 8, windows[next], data, NULL, NULL, &done));
+    OK(LAPI_Put(lapi, (uint)task, 8, windows[task], data, NULL, NULL, &done));
     wait_done(1);
   }
   for (int i = 0; i < count; ++i) OK(dsm_write(memory, (int)next, 0, data, 16));

@@ -148,7 +148,7 @@ def check_many(what, status):
     for task in range(2):
         own = [event for event in events if event["pid"] == task]
         sums = tally(own)
-        expected = {("LAPI_Put", 1 - task): (count, 8 * count), ("LAPI_Waitcntr", 1 - task): (count, 0),
+        expected = {("LAPI_Put", task): (count, 8 * count), ("LAPI_Waitcntr", task): (count, 0),
                     ("dsm_write", 1 - task): (count, 16 * count), ("dsm_read", 1 - task): (count, 32 * count)}
         check(expected.items() <= sums.items(), f"task {task}: {sums}")
         check(len(own) < 1640 and max(map(calls_of, own)) > 100, f"task {task}: {len(own)} events")

@@ -66,7 +66,7 @@ int report_lapi(const Error& error) noexcept;
 
 // Runs the body of an entry point, which gets the context.
 template <class Body>
-int with_context(lapi_handle_t handle, Body body) noexcept {
+int with_context(lapi_handle_t handle, const Body& body) noexcept {
   try {
     const HeldContext held(handle);
     if (held.get() == nullptr) return report_lapi(no_context(handle));
