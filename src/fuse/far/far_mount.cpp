@@ -146,9 +146,8 @@ int change_times(const char* path, const timespec* times, fuse_file_info*) {
 
 Status keep(const std::string& place, fuse_file_info* info) {
   SHIMA_TRY_ASSIGN(auto handle, FarHandle::open(place, info->flags));
-  // Past the page cache, a write is one request, and one append.
-  const bool is_direct = (info->flags & (O_DIRECT | O_APPEND)) != 0;
-  info->direct_io = is_direct || (info->flags & O_ACCMODE) == O_WRONLY ? 1 : 0;
+  // It cannot be mapped; past the page cache, a write is one request, and one append.
+  info->direct_io = (info->flags & O_ACCMODE) == O_WRONLY || (info->flags & O_DIRECT) != 0 ? 1 : 0;
   info->fh = reinterpret_cast<std::uint64_t>(handle.release());
   return {};
 }

@@ -101,10 +101,11 @@ Handle::~Handle() {
   node_->parts().subfiles.clear();
 }
 
-// A file that is open only for writing cannot be mapped. Through the page cache, the kernel would
-// cut an append at the ends of pages.
+// A file that is open only for writing cannot be mapped. (When appending, the kernel may assume a
+// wrong end of the file and put the bytes into a wrong page, but that page is dropped before the
+// next read, like all written pages.)
 bool Handle::past_cache() const {
-  return !reads() || (flags_ & (O_DIRECT | O_APPEND)) != 0 || !node_->freshness().watched;
+  return !reads() || (flags_ & O_DIRECT) != 0 || !node_->freshness().watched;
 }
 
 Result<std::uint64_t> Handle::read(void* data, std::uint64_t len_bytes, FileOffset offset) {

@@ -372,12 +372,14 @@ int open_flags(const SubfileOpen& request) {
 Result<std::unique_ptr<Subfile>> open_posix_subfile(const SubfileOpen& request,
                                                     std::unique_ptr<FileSystemCalls> calls,
                                                     int more_flags) {
-  const bool is_below = request.directory_fd >= 0;
-  const char* const name = request.path.c_str() + (is_below ? request.path.rfind('/') + 1 : 0);
-  const int directory = is_below ? request.directory_fd : AT_FDCWD;
+  const char* const path = request.path.c_str();
+  const char* const name = path + request.path.rfind('/') + 1;
+  const int flags = open_flags(request) | more_flags;
   int fd = -1;
   do {
-    fd = ::openat(directory, name, open_flags(request) | more_flags, request.permissions);
+    fd = request.directory_fd < 0
+             ? ::open(path, flags, request.permissions)
+             : ::openat(request.directory_fd, name, flags, request.permissions);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return fail_errno(errno, fmt::format("opening {}", request.path));
   struct stat facts{};
