@@ -14,7 +14,7 @@ import time
 
 SOURCES = os.environ["SHIMA_SOURCE_DIR"]
 sys.path.insert(0, os.path.join(SOURCES, "bench"))
-from two_hosts import TwoHosts, Unavailable
+from two_hosts import TwoHosts, Unavailable, processes_in
 
 UNPACKED = pathlib.Path(SOURCES, "build/deps/slurm").resolve()
 START_LIMIT_S = 60
