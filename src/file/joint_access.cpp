@@ -42,8 +42,9 @@ Counted kind_of(CallCode code) {
 
 // What the counters of one call tell about it.
 void describe_call(TraceEvent& event, const Counters& counters) {
-  constexpr std::array by_strategy{&Counters::strategy_disk_directed, &Counters::strategy_two_phase,
-                                   &Counters::strategy_subgroup, &Counters::strategy_independent};
+  constexpr std::array<std::uint64_t Counters::*, strategy_count> by_strategy{
+      &Counters::strategy_disk_directed, &Counters::strategy_two_phase,
+      &Counters::strategy_subgroup, &Counters::strategy_independent, &Counters::strategy_io_node};
   const auto us = [](std::uint64_t ns) { return static_cast<std::uint32_t>(ns / 1000); };
   for (std::size_t i = 0; i < by_strategy.size(); ++i)
     if (counters.*by_strategy[i] != 0) event.strategy = static_cast<std::uint8_t>(i);

@@ -32,6 +32,9 @@ FairQueue::Place FairQueue::enter(const Process& process) {
     return {*this, process};
   }
   Waiter waiter;
+  // What may fail comes before the waiter is known to others.
+  last_.reserve(process.user.size());
+  user.last.reserve(process.name.size());
   line.waiting.push_back(&waiter);
   ++user.waiting;
   ++waiting_;

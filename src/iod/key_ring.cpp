@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "iod/path/beneath.h"
 #include "store/target/text_file.h"
 
 namespace shima::iod {
@@ -157,8 +158,8 @@ ServedTargets KeyRing::served_to(const std::string& user, const Source& offered,
   ServedTargets all;
   const auto add_all = [&](const std::vector<TargetPlace>& places, bool is_directory) {
     for (const TargetPlace& place : places)
-      all.push_back(
-          served({place.name, directory_for(user, place.directory)}, is_directory, former));
+      all.push_back(served({place.name, path_without_links(directory_for(user, place.directory))},
+                           is_directory, former));
   };
   add_all(offered.targets, false);
   add_all(offered.directories, true);

@@ -1,5 +1,6 @@
 #include "iod/session.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "base/fault_point.h"
+#include "iod/path/beneath.h"
 #include "iod/path/told_facts.h"
 #include "layout/master_file.h"
 #include "store/striped/parts.h"
@@ -151,7 +153,9 @@ Result<std::int64_t> Session::attach(const std::string& wanted, ServedTarget& ta
     SHIMA_TRY_ASSIGN(files, TreeSession::files_beside(target.place.directory, below, how));
   } else {
     const auto purpose = makes_target ? Target::Purpose::create : Target::Purpose::use;
-    SHIMA_TRY_ASSIGN(const Target opened, Target::open_at(target.place, purpose));
+    SHIMA_TRY_ASSIGN(UniqueFd directory, open_without_links(target.place.directory, O_RDONLY));
+    SHIMA_TRY_ASSIGN(const Target opened,
+                     Target::open_in(target.place, std::move(directory), purpose));
     files = opened.shared_files();
   }
   if (targets_.size() >= most_attached) targets_.clear();

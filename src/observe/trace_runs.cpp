@@ -27,15 +27,24 @@ struct Run {
   }
 };
 
-constinit thread_local std::array<Run, 16> runs{};
+constexpr std::size_t runs_of_a_set = 4;
+using RunSet = std::array<Run, runs_of_a_set>;
+constinit thread_local std::array<RunSet, 8> run_sets{};
 
-// The place of a call's run; another run may be there.
+RunSet& set_of(const MemoryCall& call) {
+  constexpr std::uint64_t mixer = 0x9e3779b97f4a7c15;
+  std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(call.place.site) * mixer;
+  mixed = (mixed ^ call.place.code) * mixer;
+  mixed = (mixed ^ static_cast<std::uint64_t>(call.task)) * mixer;
+  mixed = (mixed ^ static_cast<std::uint64_t>(size_bits_of(call))) * mixer;
+  return run_sets[(mixed >> 32U) % run_sets.size()];
+}
+
+// The place of a call's run. If it has none, another run may be there: the one that ends first.
 Run& run_of(const MemoryCall& call) {
-  const auto site = reinterpret_cast<std::uintptr_t>(call.place.site);
-  const std::size_t mixed = site ^ site >> 4U ^ call.place.code ^
-                            static_cast<std::size_t>(call.task) * 5 ^
-                            static_cast<std::size_t>(size_bits_of(call)) * 3;
-  return runs[(mixed ^ mixed >> 4U) % runs.size()];
+  RunSet& set = set_of(call);
+  const auto found = std::ranges::find_if(set, [&](const Run& run) { return run.takes(call); });
+  return found != set.end() ? *found : *std::ranges::min_element(set, {}, &Run::until_ns);
 }
 
 // Which calls are short, and how long a run lasts.
@@ -44,16 +53,18 @@ struct Grain {
   std::uint64_t run_ns = 0;
 };
 
-// Both grow by four each time that the room has halved.
+// Both grow by four each time that the room has halved, as far as the time in a run's calls fits
+// into an event.
 Grain grain_now() {
   constexpr Grain finest{20'000, 1'000'000};
-  constexpr int most_halvings = 5;  // a run of 1 s
+  constexpr int most_halvings = 6;   // a run of 4.1 s
+  constexpr int most_for_short = 5;  // a call of 20 ms
   const Room now = room();
   if (now.used < now.all / 4) return {};
   const std::uint64_t free = now.all - std::min(now.used, now.all);
   const int halvings =
       std::clamp(std::countl_zero(free) - std::countl_zero(now.all), 0, most_halvings);
-  return {finest.short_ns << 2 * halvings, finest.run_ns << 2 * halvings};
+  return {finest.short_ns << 2 * std::min(halvings, most_for_short), finest.run_ns << 2 * halvings};
 }
 
 // Of the kernel's last tick: read without the processor's counter.
@@ -144,7 +155,8 @@ void end(const MemoryCall& call, std::uint64_t begin_ns, bool failed) noexcept {
     return extend(*run.event, call, begin_ns, end_ns);
   const std::uint64_t begun_ns = begin_ns == not_measured ? now_ns() : begin_ns;
   TraceEvent* const event = add_event(call, begun_ns, time_of(call, begin_ns, end_ns), failed);
-  if (is_short) run = {call.place, call.task, size_bits_of(call), event, begun_ns + grain.run_ns};
+  if (is_short && event != nullptr)
+    run = {call.place, call.task, size_bits_of(call), event, begun_ns + grain.run_ns};
 }
 
 }  // namespace shima::trace

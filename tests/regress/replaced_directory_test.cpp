@@ -79,6 +79,22 @@ TEST_F(ReplacedDirectory, IsNotFoundThroughALink) {
   EXPECT_EQ(read_part().error().code, Code::access_denied);
 }
 
+// A directory and a target may be served that lie below another one.
+TEST_F(ReplacedDirectory, IsNotFoundThroughALinkInItsOwnPath) {
+  for (const bool is_directory : {true, false}) {
+    served_.push_back(std::make_shared<iod::ServedTarget>());
+    served_.back()->place = {is_directory ? "deep" : "beside",
+                             path(is_directory ? "served/sub" : "served/sub/.shima")};
+    served_.back()->is_directory = is_directory;
+  }
+  EXPECT_TRUE(ask(Op::read_path, {"deep", ".shima/.shima-target"}, 100).has_value());
+  EXPECT_TRUE(ask(Op::attach, {"beside", ""}).has_value());
+  replace_by_link();
+  EXPECT_EQ(ask(Op::read_path, {"deep", ".shima/.shima-target"}, 100).error().code,
+            Code::access_denied);
+  EXPECT_EQ(ask(Op::attach, {"beside", ""}).error().code, Code::access_denied);
+}
+
 TEST_F(ReplacedDirectory, KeepsWhatALinkOfTheClientLeadsTo) {
   ASSERT_TRUE(ask(Op::make_symlink, {"dir", "link", "../outside"}).has_value());
   ASSERT_EQ(fs::read_symlink(path("served/link")), "../outside");

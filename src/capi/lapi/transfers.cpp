@@ -28,11 +28,21 @@ MemoryCall moving(const CallPlace& place, uint task, std::uint64_t bytes,
   return {.place = place, .task = static_cast<int>(task), .bytes = bytes, .pieces = pieces};
 }
 
+// The program may free what describes a transfer as soon as its bytes have left: a trace has what
+// was there before.
+template <class Describe, class Body>
+LapiStatus traced_transfer(const LapiContext& context, const Describe& describe, const Body& body) {
+  if (!shima::is_traced() || !context.is_programs) [[likely]]
+    return body();
+  const MemoryCall call = describe();
+  return shima::traced_if(true, [&call] { return call; }, body);
+}
+
 LapiStatus put(LapiContext& context, const lapi_put_t& command, const CallPlace& place) {
   if (context.checks)
     LAPI_TRY(check_range(context, command.tgt, command.len, command.tgt_addr, command.org_addr));
   count(Counted::put, command.len);
-  return traced(
+  return traced_transfer(
       context, [&] { return moving(place, command.tgt, command.len); },
       [&] {
         return translated(context.engine->put(
@@ -49,7 +59,7 @@ LapiStatus get(LapiContext& context, const lapi_get_t& command, const CallPlace&
   if (context.checks)
     LAPI_TRY(check_range(context, command.tgt, command.len, command.tgt_addr, command.org_addr));
   count(Counted::get, command.len);
-  return traced(
+  return traced_transfer(
       context, [&] { return moving(place, command.tgt, command.len); },
       [&] {
         return translated(context.engine->get(
@@ -71,7 +81,7 @@ LapiStatus putv(LapiContext& context, const lapi_putv_t& command, const CallPlac
   LAPI_TRY(check_vectors(context, command.tgt, plain(command.tgt_vec), command.org_vec));
   const Pieces from = pieces_of(*command.org_vec);
   count(Counted::put, from.len_bytes());
-  return traced(
+  return traced_transfer(
       context,
       [&] { return moving(place, command.tgt, from.len_bytes(), command.org_vec->num_vecs); },
       [&] {
@@ -89,7 +99,7 @@ LapiStatus getv(LapiContext& context, const lapi_getv_t& command, const CallPlac
   LAPI_TRY(check_vectors(context, command.tgt, plain(command.tgt_vec), command.org_vec));
   const Pieces to = pieces_of(*command.org_vec);
   count(Counted::get, to.len_bytes());
-  return traced(
+  return traced_transfer(
       context,
       [&] { return moving(place, command.tgt, to.len_bytes(), command.org_vec->num_vecs); },
       [&] {
@@ -119,7 +129,7 @@ LapiStatus am(LapiContext& context, const lapi_am_t& command, const CallPlace& p
                   .copy = light};
   const std::uint64_t bytes = command.uhdr_len + command.udata_len;
   count(Counted::active_message, bytes);
-  return traced(
+  return traced_transfer(
       context, [&] { return moving(place, command.tgt, bytes); },
       [&] {
         return translated(context.engine->send_active(static_cast<int>(command.tgt), call,
@@ -144,7 +154,7 @@ LapiStatus amv(LapiContext& context, const lapi_amv_t& command, const CallPlace&
   if (vector.vec_type == LAPI_GEN_STRIDED_XFER) call.lens = strided;
   const std::uint64_t bytes = command.uhdr_len + pieces_of(vector).len_bytes();
   count(Counted::active_message, bytes);
-  return traced(
+  return traced_transfer(
       context, [&] { return moving(place, command.tgt, bytes, vector.num_vecs); },
       [&] {
         return translated(context.engine->send_active(static_cast<int>(command.tgt), call,
@@ -182,7 +192,7 @@ LapiStatus rmw(LapiContext& context, const lapi_rmw_t& command, const CallPlace&
             ? static_cast<std::uint64_t>(static_cast<const long long*>(command.in_val)[i])
             : static_cast<std::uint32_t>(static_cast<const int*>(command.in_val)[i]);
   count(Counted::rmw, command.size / 8);
-  return traced(
+  return traced_transfer(
       context, [&] { return moving(place, command.tgt, command.size / 8); },
       [&] {
         return translated(context.engine->rmw(

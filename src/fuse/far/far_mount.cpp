@@ -146,8 +146,10 @@ int change_times(const char* path, const timespec* times, fuse_file_info*) {
 
 Status keep(const std::string& place, fuse_file_info* info) {
   SHIMA_TRY_ASSIGN(auto handle, FarHandle::open(place, info->flags));
-  // It cannot be mapped; past the page cache, a write is one request, and one append.
-  info->direct_io = (info->flags & O_ACCMODE) == O_WRONLY || (info->flags & O_DIRECT) != 0 ? 1 : 0;
+  // Past the page cache, a write is one append. Other writes go through it: it would keep old
+  // bytes.
+  const bool appends_only = (info->flags & (O_ACCMODE | O_APPEND)) == (O_WRONLY | O_APPEND);
+  info->direct_io = appends_only || (info->flags & O_DIRECT) != 0 ? 1 : 0;
   info->fh = reinterpret_cast<std::uint64_t>(handle.release());
   return {};
 }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 #include <string_view>
 
 namespace shima::iod {
@@ -19,11 +20,38 @@ std::string in_proc(const UniqueFd& fd) { return fmt::format("/proc/self/fd/{}",
 // The system would use another path: only what comes before a zero byte.
 bool is_cut(std::string_view path) { return path.find('\0') != std::string_view::npos; }
 
+// A descriptor, or -1 and errno.
+int opened_by_openat2(int directory, const char* path, const open_how& how) {
+  long fd = -1;
+  do {
+    fd = ::syscall(SYS_openat2, directory, path, &how, sizeof how);
+  } while (fd < 0 && (errno == EINTR || errno == EAGAIN));  // EAGAIN: a rename meanwhile
+  return static_cast<int>(fd);
+}
+
 }  // namespace
 
+std::string path_without_links(const std::string& directory) {
+  std::error_code error;
+  const auto found = std::filesystem::canonical(directory, error);
+  return error ? directory : found.string();
+}
+
+Result<UniqueFd> open_without_links(const std::string& directory, int flags) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_DIRECTORY | O_CLOEXEC);
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  const int fd = opened_by_openat2(AT_FDCWD, directory.c_str(), how);
+  if (fd >= 0) return UniqueFd(fd);
+  if (errno == ELOOP)
+    return fail(Code::access_denied,
+                directory + ", which is served, has been replaced by a link since the start",
+                EACCES);
+  return fail_errno(errno, "opening the directory " + directory);
+}
+
 Result<Beneath> Beneath::open(const std::string& directory) {
-  UniqueFd fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return fail_errno(errno, "opening the directory " + directory);
+  SHIMA_TRY_ASSIGN(UniqueFd fd, open_without_links(directory, O_PATH));
   return Beneath(std::move(fd));
 }
 
@@ -32,12 +60,8 @@ Result<UniqueFd> Beneath::resolve(const std::string& path) const {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  const char* const name = path.empty() ? "." : path.c_str();
-  long fd = -1;
-  do {
-    fd = ::syscall(SYS_openat2, fd_.get(), name, &how, sizeof how);
-  } while (fd < 0 && (errno == EINTR || errno == EAGAIN));  // EAGAIN: a rename meanwhile
-  if (fd >= 0) return UniqueFd(static_cast<int>(fd));
+  const int fd = opened_by_openat2(fd_.get(), path.empty() ? "." : path.c_str(), how);
+  if (fd >= 0) return UniqueFd(fd);
   if (errno == EXDEV)
     return fail(Code::access_denied, path + " leads out of the directory that is served", EACCES);
   return fail_errno(errno, "finding " + path);

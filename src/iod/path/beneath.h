@@ -3,6 +3,9 @@
 // A path is resolved by openat2(2) with RESOLVE_BENEATH, so that neither ".." nor a link escapes.
 // Further calls go through the descriptor, by a path in /proc, and resolve at most one name more,
 // without following a link.
+//
+// The path of the directory itself has no links when the node starts, and is opened without
+// following any: it may lie below another directory that is served, where a client makes links.
 #pragma once
 
 #include <string>
@@ -17,6 +20,11 @@ struct PathBeneath {
   UniqueFd fd;
   std::string path;  // "/proc/self/fd/7", or "/proc/self/fd/7/name"
 };
+
+// The path of a directory without links; where it does not exist, as it is.
+[[nodiscard]] std::string path_without_links(const std::string& directory);
+// Opens it, if no link is in its path. `flags`: of open(2).
+[[nodiscard]] Result<UniqueFd> open_without_links(const std::string& directory, int flags);
 
 class Beneath {
  public:

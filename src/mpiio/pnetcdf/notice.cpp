@@ -48,17 +48,21 @@ class Object {
  public:
   explicit Object(const dl_phdr_info& facts) : facts_(facts) {}
 
-  void serve_pnetcdf_in_it() const {
+  // False while another thread is loading the object: its slots would be set again, or moved.
+  [[nodiscard]] bool serve_pnetcdf_in_it() const {
     const std::vector<Import> imports = imports_if_it_uses_files();
-    if (imports.empty()) return;
+    if (imports.empty()) return true;
+    if (!std::ranges::all_of(imports, [&](const Import& one) { return is_bound(one); }))
+      return false;
     const std::vector<CodeRange> code = code_of_pnetcdf();
-    if (code.empty() || !std::ranges::all_of(code, add_code_of_pnetcdf)) return;
+    if (code.empty() || !std::ranges::all_of(code, add_code_of_pnetcdf)) return true;
     for (const Import& import : imports) {
       if (!put(import))
         log(LogLevel::warn,
             "{}: its linkage table cannot be changed, so PnetCDF finds no striped files", file());
     }
     log(LogLevel::debug, "{}: has PnetCDF, whose POSIX calls find striped files", file());
+    return true;
   }
 
  private:
@@ -125,6 +129,15 @@ class Object {
     return code;
   }
 
+  // Before the loader binds it, a slot of an object that may lie anywhere has 0 or an offset.
+  [[nodiscard]] bool is_bound(const Import& import) const {
+    std::uintptr_t size = 0;
+    for (const ElfSegment& one : segments())
+      if (one.p_type == PT_LOAD) size = std::max<std::uintptr_t>(size, one.p_vaddr + one.p_memsz);
+    const auto now = reinterpret_cast<std::uintptr_t>(std::atomic_ref(*import.slot).load());
+    return facts_.dlpi_addr == 0 || now >= size;
+  }
+
   [[nodiscard]] bool put(const Import& import) const {
     const auto page = page_size();
     const auto slot = reinterpret_cast<std::uintptr_t>(import.slot);
@@ -142,18 +155,27 @@ class Object {
   const dl_phdr_info& facts_;
 };
 
-using Seen = std::set<std::pair<std::uintptr_t, std::string>>;
+// The objects that have been looked at. After one has been unloaded, another may be in its place.
+struct Seen {
+  std::set<std::pair<std::uintptr_t, std::string>> objects;
+  std::uint64_t unloads = 0;
+  bool is_complete = true;
+};
 
 void report(const Status& looked) {
   if (!looked) log(LogLevel::warn, "looking for PnetCDF: {}", describe(looked.error()));
 }
 
-// The loader changes no libraries meanwhile, and no exception may pass through it.
-int look_at(dl_phdr_info* facts, std::size_t, void* seen) {
+// No exception may pass through the loader.
+int look_at(dl_phdr_info* facts, std::size_t, void* data) {
+  Seen& seen = *static_cast<Seen*>(data);
   report(caught([&]() -> Status {
-    const bool is_new =
-        static_cast<Seen*>(seen)->emplace(facts->dlpi_addr, facts->dlpi_name).second;
-    if (is_new) Object(*facts).serve_pnetcdf_in_it();
+    if (seen.unloads != facts->dlpi_subs) seen.objects.clear();
+    seen.unloads = facts->dlpi_subs;
+    const auto [place, is_new] = seen.objects.emplace(facts->dlpi_addr, facts->dlpi_name);
+    if (!is_new || Object(*facts).serve_pnetcdf_in_it()) return {};
+    seen.objects.erase(place);
+    seen.is_complete = false;
     return {};
   }));
   return 0;
@@ -167,8 +189,9 @@ Status look_for_pnetcdf() {
   const std::lock_guard lock(one_search);
   const std::uint64_t loads = loads_so_far();
   if (loads == loads_seen.load(std::memory_order_relaxed)) return {};
+  seen.is_complete = true;
   ::dl_iterate_phdr(&look_at, &seen);
-  loads_seen.store(loads, std::memory_order_release);
+  if (seen.is_complete) loads_seen.store(loads, std::memory_order_release);
   return {};
 }
 

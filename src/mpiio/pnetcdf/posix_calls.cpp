@@ -162,6 +162,10 @@ std::span<const PosixCall> posix_calls_of_pnetcdf() {
 
 bool add_code_of_pnetcdf(CodeRange range) {
   const std::size_t used = ranges_of_code.load(std::memory_order_relaxed);
+  const auto is_same = [&](const CodeRange& known) {
+    return known.begin == range.begin && known.end == range.end;
+  };
+  if (std::ranges::any_of(std::span(code.data(), used), is_same)) return true;
   if (used == code.size()) return false;
   code[used] = range;
   ranges_of_code.store(used + 1, std::memory_order_release);

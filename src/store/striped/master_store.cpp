@@ -137,13 +137,12 @@ Status truncate_striped(const std::string& path, std::uint64_t size_bytes, const
 }
 
 Status remove_file(const std::string& path) {
+  const auto facts = tree_at(path).examine(path, FileTree::Links::keep);
+  if (facts && S_ISLNK(facts->st_mode)) return tree_at(path).remove(path);
   const auto master = read_master(path);
   // Removing a damaged master file alone would hide its subfiles from fsck.
   if (!master) return std::unexpected(master.error());
-  const auto facts = tree_at(path).examine(path, FileTree::Links::keep);
-  const bool is_link = facts && S_ISLNK(facts->st_mode);
-  if (*master && !is_link && !is_second_master(**master, path))
-    return carry_out(path, RemoveIntent{});
+  if (*master && !is_second_master(**master, path)) return carry_out(path, RemoveIntent{});
   return tree_at(path).remove(path);
 }
 

@@ -25,10 +25,14 @@ namespace shima {
 namespace {
 
 // The file that rename(2) would act on: a link is not followed.
-Result<std::optional<MasterFile>> master_by_name(const std::string& path) {
+Result<std::optional<MasterFile>> read_master_by_name(const std::string& path) {
   const auto facts = tree_at(path).examine(path, FileTree::Links::keep);
   if (!facts || !S_ISREG(facts->st_mode)) return std::nullopt;
-  SHIMA_TRY_ASSIGN(auto master, read_master(path));
+  return read_master(path);
+}
+
+Result<std::optional<MasterFile>> master_by_name(const std::string& path) {
+  SHIMA_TRY_ASSIGN(auto master, read_master_by_name(path));
   if (!master || !master->intent) return master;
   const bool removes = std::holds_alternative<RemoveIntent>(*master->intent);
   SHIMA_TRY(finish_intent(path, *master));
@@ -154,8 +158,8 @@ Status rename_file(const std::string& from_link, const std::string& to_link) {
   SHIMA_TRY_ASSIGN(const std::string from, real_name_of(from_link));
   SHIMA_TRY_ASSIGN(const std::string to, real_name_of(to_link));
   // Two plain files need no lock, and a lock would leave a file in their directories.
-  SHIMA_TRY_ASSIGN(const auto source_now, read_master(from));
-  SHIMA_TRY_ASSIGN(const auto goal_now, read_master(to));
+  SHIMA_TRY_ASSIGN(const auto source_now, read_master_by_name(from));
+  SHIMA_TRY_ASSIGN(const auto goal_now, read_master_by_name(to));
   if (!source_now && !goal_now) return system_rename(from, to);
   SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take_both(from, to));
   SHIMA_TRY_ASSIGN(auto master, master_by_name(from));

@@ -131,14 +131,25 @@ class PosixSubfile final : public Subfile {
 
   Status preallocate(std::uint64_t size_bytes) override {
     if (size_bytes == 0) return {};
-    // Without support by the file system, the C library reads the file and writes zeros.
     SHIMA_TRY(renew());
     SHIMA_TRY_ASSIGN(const auto held, guard());
     int error = EINTR;
-    while (error == EINTR) error = ::posix_fallocate(fd_, 0, as_signed(size_bytes));
+    while (error == EINTR) error = ::fallocate(fd_, 0, 0, as_signed(size_bytes)) == 0 ? 0 : errno;
+    if (error == EOPNOTSUPP || error == ENOSYS) error = fill_up_to(size_bytes);
     note_written();
     if (error != 0) return failure(error, "preallocating");
     return {};
+  }
+
+  // Where the file system cannot preallocate, the C library writes zeros. It does so only behind
+  // the end of the file: within it, it would look at a byte and write it, beside what others write.
+  [[nodiscard]] int fill_up_to(std::uint64_t size_bytes) const {
+    struct stat facts{};
+    if (::fstat(fd_, &facts) != 0) return errno;
+    const off_t more = static_cast<off_t>(size_bytes) - facts.st_size;
+    int error = more <= 0 ? 0 : EINTR;
+    while (error == EINTR) error = ::posix_fallocate(fd_, facts.st_size, more);
+    return error;
   }
 
   // A lock of the open file description (fcntl_locking(2)): it ends with the process at the latest.

@@ -163,7 +163,8 @@ class LocalHold final : public DirectoryHold {
   void admit_writers_of(const std::string& path) override {
     struct stat lock{};
     struct stat file{};
-    if (::fstat(fd_.get(), &lock) != 0 || ::stat(path.c_str(), &file) != 0) return;
+    if (::fstat(fd_.get(), &lock) != 0 || ::lstat(path.c_str(), &file) != 0) return;
+    if (S_ISLNK(file.st_mode)) return;
     const mode_t wanted = mode_for_writers(file.st_mode) | (lock.st_mode & 0777U);
     const bool other_group = (file.st_mode & S_IWGRP) != 0 && file.st_gid != lock.st_gid;
     if (other_group && (lock.st_mode & S_IWGRP) == 0)

@@ -293,7 +293,12 @@ Result<Target> Target::open_at(const TargetPlace& place, Purpose purpose) {
   }
   UniqueFd fd(::open(place.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return refuse(place.name, place.directory, errno, "the directory cannot be opened");
-  SHIMA_TRY_ASSIGN(auto files, open_local(place.name, place.directory, std::move(fd), purpose));
+  return open_in(place, std::move(fd), purpose);
+}
+
+Result<Target> Target::open_in(const TargetPlace& place, UniqueFd directory, Purpose purpose) {
+  SHIMA_TRY_ASSIGN(auto files,
+                   open_local(place.name, place.directory, std::move(directory), purpose));
   return Target(place.name, place.directory, std::move(files));
 }
 

@@ -56,6 +56,9 @@ class Target {
 
   // The same for a place that need not be configured; it is not "beside".
   [[nodiscard]] static Result<Target> open_at(const TargetPlace& place, Purpose purpose);
+  // The same in a directory that was opened for reading.
+  [[nodiscard]] static Result<Target> open_in(const TargetPlace& place, UniqueFd directory,
+                                              Purpose purpose);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }

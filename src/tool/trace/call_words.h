@@ -11,8 +11,8 @@ namespace shima::tool {
 
 // Empty if the call had none.
 [[nodiscard]] inline std::string_view strategy_word(std::uint8_t strategy) {
-  constexpr std::array<std::string_view, 4> words{"disk_directed", "two_phase", "subgroup",
-                                                  "independent"};
+  constexpr std::array<std::string_view, strategy_count> words{
+      "disk_directed", "two_phase", "subgroup", "independent", "io_node"};
   return strategy < words.size() ? words[strategy] : std::string_view();
 }
 

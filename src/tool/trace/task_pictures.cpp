@@ -23,7 +23,8 @@ class Grid {
     side_ = static_cast<std::size_t>(last / per_cell_) + 1;
     cells_.resize(side_ * side_);
     for (const auto& [pair, traffic] : summary.traffic)
-      if (pair.first >= 0) at(cell_of(pair.first), cell_of(pair.second)) += traffic.*value;
+      if (pair.first >= 0 && pair.second >= 0)
+        at(cell_of(pair.first), cell_of(pair.second)) += traffic.*value;
     most_ = *std::ranges::max_element(cells_);
   }
   [[nodiscard]] std::size_t side() const { return side_; }

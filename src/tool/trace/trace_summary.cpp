@@ -147,7 +147,8 @@ class Summing {
     if (sends || fetches) {
       (sends ? summary_.sent : summary_.fetched) += event.bytes;
       auto& sizes = sends ? summary_.transfers.writes : summary_.transfers.reads;
-      sizes[size_bin(event.bytes / event.calls)] += event.calls;  // of a run: all in one bin
+      sizes[size_bin(event.bytes / std::max(event.calls, 1U))] +=
+          event.calls;  // of a run: all in one bin
     }
     if (event.task < 0 || (!sends && !fetches && !call::is_wait(event.call))) return;
     TaskTraffic& traffic = summary_.traffic[{rank, event.task}];
