@@ -18,6 +18,7 @@ from two_hosts import TwoHosts, Unavailable, processes_in
 
 UNPACKED = pathlib.Path(SOURCES, "build/deps/slurm").resolve()
 START_LIMIT_S = 60
+STOP_LIMIT_S = 0.5
 CPUS = 2  # of each node, whatever the machine has
 
 CONFIGURATION = """ClusterName=shima
@@ -83,12 +84,13 @@ class Slurm:
         return self
 
     def __exit__(self, kind, *_):
+        """slurmctld takes seconds to end by itself, and nobody needs the state that it saves."""
         for daemon in reversed(self.daemons):
             daemon.terminate()
-        until = time.monotonic() + 5
+        until = time.monotonic() + STOP_LIMIT_S
         for daemon in self.daemons:
             try:
-                daemon.wait(timeout=max(0.1, until - time.monotonic()))
+                daemon.wait(timeout=max(0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
