@@ -118,9 +118,11 @@ static void add_block(long long offset, int len, int owner) {
   blocks[block_count++] = (struct block){offset, len, owner};
 }
 
-// Cuts [begin, end) at random into blocks of at most `most` bytes, each of a random rank or, with
-// `holes`, of no rank.
+// Cuts [begin, end) at random into blocks of at most `most` bytes, or more if there would be too
+// many, each of a random rank or, with `holes`, of no rank.
 static void add_random_blocks(long long begin, long long end, int most, bool holes) {
+  const int least_most = (int)((end - begin) * 4 / most_blocks) + 1;
+  if (most < least_most) most = least_most;
   while (begin < end) {
     int len = 1 + throw_below(most);
     if (len > end - begin) len = (int)(end - begin);
