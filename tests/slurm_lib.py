@@ -84,7 +84,7 @@ class Slurm:
         return self
 
     def __exit__(self, kind, *_):
-        """slurmctld takes seconds to end by itself, and nobody needs the state that it saves."""
+        """slurmctld takes seconds to end by itself, and its state is not used again."""
         for daemon in reversed(self.daemons):
             daemon.terminate()
         until = time.monotonic() + STOP_LIMIT_S

@@ -91,7 +91,7 @@ def cut(hosts, node, change="add"):
         hosts.call(host, ["ip", "rule", change, "ipproto", "tcp", direction, str(node.port), "lookup", LOST])
 
 
-def mend(hosts, node):
+def reconnect(hosts, node):
     cut(hosts, node, "del")
 
 
@@ -117,7 +117,7 @@ def run_job(hosts, case, cut_off):
             said = wait_until_going(job)
             cut(hosts, cut_off)
             said += job.communicate(timeout=HANGS_S)[0]
-            mend(hosts, cut_off)
+            reconnect(hosts, cut_off)
         finally:
             job.kill()
     return job.returncode, said
