@@ -6,6 +6,7 @@ is ended with all its processes, also those that a launcher moved out of its pro
 share the session that was created for the job.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -124,17 +125,25 @@ def run(command, environment=None, timeout_s=600):
         return Outcome(records, written, seconds, problem)
 
 
-def measure(warmer, directory, command, environment=None, timeout_s=600, warm_mib=WARM_MIB):
-    """run() on a quiet machine. `warmer`: bench/warm_memory, compiled; it waits for a new file."""
+@contextlib.contextmanager
+def warmed(warmer, directory, warm_mib=WARM_MIB):
+    """Memory that is cheap to allocate for the next file in the directory, on a quiet machine. `warmer`:
+    bench/warm_memory, compiled; it waits for that file."""
     drain()
     size_mib = min(warm_mib, available_mib() // 2)
     with subprocess.Popen([str(warmer), str(size_mib), str(directory)], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as holder:
         holder.stdout.readline()
         try:
-            return run(command, environment, timeout_s)
+            yield
         finally:
             holder.kill()
+
+
+def measure(warmer, directory, command, environment=None, timeout_s=600, warm_mib=WARM_MIB):
+    """run() in warmed() memory."""
+    with warmed(warmer, directory, warm_mib):
+        return run(command, environment, timeout_s)
 
 
 # --- which path Shima took --------------------------------------------------------------------

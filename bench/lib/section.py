@@ -64,6 +64,13 @@ class Context:
         return runner.measure(binary("warm_memory"), self.directory, command, environment,
                               self.timeout_s, self.warm_mib)
 
+    def warmed(self):
+        return runner.warmed(binary("warm_memory"), self.directory, self.warm_mib)
+
+    def inside(self, directory):
+        """This context for jobs whose new files are in another directory, which warmed() must watch."""
+        return dataclasses.replace(self, directory=directory)
+
     def start(self, subject, np, program, arguments):
         return self.measure(subject.command(np, program, arguments), subject.flavour.environment())
 

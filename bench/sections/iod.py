@@ -3,7 +3,6 @@
 The stock MPIs use a plain file that both hosts see.
 """
 
-import os
 import shutil
 import subprocess
 import time
@@ -29,7 +28,7 @@ def start(context, subject, program, words):
             nodes.add(two_hosts.ADDRESSES[host], {name: target}, hosts.enter(host))
         command, job_environment = over_hosts(subject, program, words, nodes.environment() | {"SHIMA_HINTS": HINTS})
         hosts.bytes_on_wire()
-        outcome = context.measure(hosts.mpi_command(subject.flavour.mpiexec, RANKS, command), job_environment)
+        outcome = context.inside(files_of(context)).measure(hosts.mpi_command(subject.flavour.mpiexec, RANKS, command), job_environment)
         return outcome, hosts.bytes_on_wire() / 2**20
 
 
@@ -48,8 +47,10 @@ def move_raw(context, op, size_mib):
     program = str(binary("tcp_copy"))
     files = [context.directory / f"raw.{host}" for host in range(2)]
     places = [f"{two_hosts.ADDRESSES[host]}:{RAW_PORT}" for host in range(2)]
-    os.sync()
-    with two_hosts.TwoHosts() as hosts:
+    if op == "write":
+        for file in files:
+            file.unlink(missing_ok=True)
+    with two_hosts.TwoHosts() as hosts, context.warmed():
         servers = [subprocess.Popen([*hosts.enter(host), program, "serve", *places[host].split(":"), str(files[host]), "2",
                                      str(size_mib // 2)], stdout=subprocess.PIPE, text=True) for host in range(2)]
         for server in servers:

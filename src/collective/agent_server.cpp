@@ -71,7 +71,7 @@ Result<bool> AgentServer::take_messages() {
 Status AgentServer::take_bytes(int index, GuestMessage message) {
   Side& to = side(index);
   if (!to.has_image && !context_.plan.direct && to.pieces.count() < most_kept &&
-      GuestPieces::are_large(message))
+      has_large_runs(message.runs))
     return to.pieces.add(std::move(message));
   to.has_image = true;
   return unpack_runs(message.runs, to.window.range.end, message.data, near_.image(index));

@@ -3,31 +3,11 @@
 #include <algorithm>
 
 namespace shima {
-namespace {
-
-constexpr std::uint64_t large_piece_bytes = 4096;
-
-}  // namespace
-
-bool GuestPieces::are_large(const GuestMessage& message) {
-  std::uint64_t count = 0;
-  std::ignore = message.runs.for_each_run(0, [&](TargetRange) -> Status {
-    ++count;
-    return {};
-  });
-  return message.data.size() >= large_piece_bytes * count;
-}
 
 Status GuestPieces::add(GuestMessage message) {
-  if (message.runs.len_bytes() != message.data.size())
-    return fail(Code::internal, "a window's message of another node: other bytes than its runs");
+  SHIMA_TRY_ASSIGN(const auto runs, runs_in(message.runs, message.data));
   // The buffer keeps its place when the message is moved. It has no other owner.
-  auto* data = const_cast<std::byte*>(message.data.data());
-  SHIMA_TRY(message.runs.for_each_run(0, [&](TargetRange run) -> Status {
-    pieces_.push_back({run, data});
-    data += run.len_bytes();
-    return {};
-  }));
+  for (const RunBytes& run : runs) pieces_.push_back({run.range, const_cast<std::byte*>(run.data)});
   messages_.push_back(std::move(message));
   return {};
 }

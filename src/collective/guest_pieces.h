@@ -13,10 +13,6 @@ namespace shima {
 
 class GuestPieces {
  public:
-  // Whether copying the message's bytes into the window would cost more than the system's work for
-  // its pieces.
-  [[nodiscard]] static bool are_large(const GuestMessage& message);
-
   // Keeps the message; an error if it does not have the bytes of its runs.
   [[nodiscard]] Status add(GuestMessage message);
   [[nodiscard]] std::size_t count() const { return messages_.size(); }

@@ -8,13 +8,14 @@
 namespace shima {
 namespace {
 
-constexpr std::ptrdiff_t most_granted = 4;  // messages that an agent has memory for
+constexpr std::size_t most_granted = 4;  // messages that an agent has memory for
 
 }  // namespace
 
 Guests::Guests(PathContext& context, std::optional<int> requests, std::vector<Domain> domains)
     : context_(context),
       domains_(std::move(domains)),
+      memory_(most_granted),
       requests_(requests),
       all_came_(requests == 0) {}
 
@@ -102,8 +103,9 @@ Status Guests::grant(Awaited& awaited) {
   Messenger& messenger = *context_.messenger;
   const int master = guests_[static_cast<std::size_t>(awaited.guest)].master;
   const std::size_t data = context_.direction == Direction::write ? context_.plan.window_bytes : 0;
-  MessageBuffer buffer(sizeof(WindowHead) + data +
-                       most_runs_bytes(context_.plan.window_bytes, context_.plan.granule_bytes));
+  MessageBuffer buffer =
+      memory_.buffer(sizeof(WindowHead) + data +
+                     most_runs_bytes(context_.plan.window_bytes, context_.plan.granule_bytes));
   SHIMA_TRY_ASSIGN(awaited.ticket, messenger.receive(master, Lane::to_agent, std::move(buffer)));
   SHIMA_TRY_ASSIGN(const auto ticket,
                    send_value(context_, master, Lane::grant, WindowGrant{awaited.window}));
@@ -112,8 +114,8 @@ Status Guests::grant(Awaited& awaited) {
 }
 
 Result<std::optional<std::pair<int, GuestMessage>>> Guests::next_message() {
-  auto granted =
-      std::ranges::count_if(awaited_, [](const Awaited& a) { return a.ticket.has_value(); });
+  auto granted = as_unsigned(
+      std::ranges::count_if(awaited_, [](const Awaited& a) { return a.ticket.has_value(); }));
   for (Awaited& awaited : awaited_) {
     if (granted >= most_granted) break;
     if (awaited.ticket) continue;

@@ -82,6 +82,7 @@ class Guests {
   std::vector<Guest> guests_;
   std::deque<Awaited> awaited_;  // in the order of windows
   std::vector<Messenger::Ticket> sent_;
+  MessageMemory memory_;
   std::optional<int> requests_;     // how many come
   int found_ = 0;                   // requests that have begun to be received
   std::vector<Arriving> arriving_;  // those of them that were not taken

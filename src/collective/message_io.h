@@ -26,25 +26,19 @@ namespace shima {
   return context.messenger->send_pieces(to, lane, std::move(first), rest);
 }
 
-// A window's pieces of this size are sent from where they are, if the messenger can: copying them
-// would cost more than the system's work for each.
-inline constexpr std::uint64_t sent_piece_bytes = 4096;
-
-// The places of the runs below `end` in a window's image; nothing if they are to be copied.
+// The places of the runs below `end` in a window's image, if the messenger can send them from
+// there; nothing if they are to be copied.
 [[nodiscard]] inline std::vector<iovec> pieces_to_send(const PathContext& context,
                                                        const Coverage& runs, TargetOffset end,
                                                        std::byte* image) {
   std::vector<iovec> pieces;
-  if (!context.messenger->sends_pieces()) return pieces;
-  std::uint64_t len_bytes = 0;
+  if (!context.messenger->sends_pieces() || !has_large_runs(runs)) return pieces;
   std::ignore = runs.for_each_run(0, [&](TargetRange run) -> Status {
     const TargetRange part{run.begin, std::min(run.end, end)};
-    if (part.empty()) return {};
-    pieces.push_back({image + (run.begin - runs.window().begin), part.len_bytes()});
-    len_bytes += part.len_bytes();
+    if (!part.empty())
+      pieces.push_back({image + (run.begin - runs.window().begin), part.len_bytes()});
     return {};
   });
-  if (len_bytes < sent_piece_bytes * pieces.size()) pieces.clear();
   return pieces;
 }
 

@@ -7,10 +7,15 @@
 #include "collective/message_io.h"
 
 namespace shima {
+namespace {
+
+constexpr std::size_t most_replies = 4;  // whose memory is used again
+
+}  // namespace
 
 SubgroupMaster::SubgroupMaster(PathContext& context, std::span<const NearPost> subgroup,
                                std::span<const int> agents)
-    : context_(context), near_(context, WindowRole::master) {
+    : context_(context), near_(context, WindowRole::master), memory_(most_replies) {
   const Layout& layout = context.file.layout();
   for (const int agent : agents) {
     const std::vector<Domain> domains = context.plan.agents.domains_of(agent);
@@ -111,7 +116,7 @@ Status SubgroupMaster::ask(Job job) {
   SHIMA_TRY(send_runs(job));
   SHIMA_TRY_ASSIGN(job.reply, context_.messenger->receive(
                                   job.served->rank, Lane::reply,
-                                  MessageBuffer(sizeof(ReplyHead) + job.runs.len_bytes())));
+                                  memory_.buffer(sizeof(ReplyHead) + job.runs.len_bytes())));
   job.served->asked.push_back(std::move(job));
   ++asked_;
   return {};
@@ -224,6 +229,10 @@ Status SubgroupMaster::hand_out(int index) {
     return fail(Code::internal, "a message of another node: a reply for another window");
   TargetOffset end{head.end};
   FileOffset end_of_file{head.end_of_file};
+  if (end >= job.window.range.end && !near_.packs() && has_large_runs(job.runs)) {
+    SHIMA_TRY_ASSIGN(const auto runs, runs_in(job.runs, bytes));
+    return near_.hand_out(runs, job.members);
+  }
   SHIMA_TRY(unpack_runs(job.runs, end, bytes, near_.image(index)));
   if (end < job.window.range.end && context_.plan.agents.are_io_nodes()) {
     SHIMA_TRY_ASSIGN(end, end_beyond(end, job.window, near_.image(index)));

@@ -86,6 +86,7 @@ class SubgroupMaster {
 
   PathContext& context_;
   NearBytes near_;
+  MessageMemory memory_;
   std::deque<Served> served_;
   std::deque<Job> granted_;  // writes: to collect; reads: replied
   int asked_ = 0;            // jobs that wait for replies

@@ -71,9 +71,10 @@ struct Access {
   std::vector<std::byte> buffer;
 };
 
-inline Access random_access(Random& random) {
+// `large`: in pieces that are moved from where they are in a message (large_run_bytes).
+inline Access random_access(Random& random, bool large) {
   Access access;
-  const Pattern tile = random_tile(random);
+  const Pattern tile = large ? Pattern::contiguous(pick(random, 4096, 20000)) : random_tile(random);
   const auto extent = tile.highest() + static_cast<std::int64_t>(pick(random, 0, 2000));
   access.file = {Pattern::tiled(tile, extent), static_cast<std::int64_t>(pick(random, 0, 5000)),
                  pick(random, 0, 300), pick(random, 0, 9) == 0 ? 0 : pick(random, 1, 60000)};
@@ -104,6 +105,7 @@ struct Scenario {
   std::uint64_t window_bytes = 0;
   int subgroup_members = 0;  // of a subgroup; 0: all of a node
   std::optional<RequestsTo> requests;
+  bool large_pieces = false;  // of members' files
 };
 
 inline Transfer transfer_of(Access& access) {
@@ -166,7 +168,8 @@ class CollectiveTest : public testing::Test {
 
 inline void CollectiveTest::check_write(Random& random, const Scenario& scenario) {
   std::vector<Access> accesses;
-  for (int i = 0; i < scenario.world.members; ++i) accesses.push_back(random_access(random));
+  for (int i = 0; i < scenario.world.members; ++i)
+    accesses.push_back(random_access(random, scenario.large_pieces));
   std::vector<std::byte> expected(pick(random, 0, 20000), background);
   write_background(expected.size());
   for (Access& access : accesses) {
@@ -200,7 +203,8 @@ inline void CollectiveTest::check_write(Random& random, const Scenario& scenario
 
 inline void CollectiveTest::check_read(Random& random, const Scenario& scenario) {
   std::vector<Access> accesses;
-  for (int i = 0; i < scenario.world.members; ++i) accesses.push_back(random_access(random));
+  for (int i = 0; i < scenario.world.members; ++i)
+    accesses.push_back(random_access(random, scenario.large_pieces));
   std::vector<std::byte> bytes(pick(random, 0, 300000));
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = value_at(static_cast<std::int64_t>(i));
   put(bytes);

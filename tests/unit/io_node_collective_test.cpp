@@ -73,19 +73,35 @@ class IoNodeCollective : public IoNodes, public testing::WithParamInterface<int>
     regions_ = random_regions(random, {"a", "b"});
     return made;
   }
+  // `make_scenario(random)`: of a write or a read.
+  template <class MakeScenario>
+  void check(MakeScenario make_scenario) {
+    for (int round = 0; round < rounds() / 3 + 1; ++round) {
+      const std::uint64_t seed = first_seed() + static_cast<std::uint64_t>(round);
+      SCOPED_TRACE("SHIMA_SEED=" + std::to_string(seed));
+      Random random(seed);
+      check_write(random, make_scenario(random));
+      if (HasFailure()) return;
+      check_read(random, make_scenario(random));
+      if (HasFailure()) return;
+    }
+    EXPECT_TRUE(have_directed());
+  }
 };
 
 TEST_P(IoNodeCollective, WritesAndReadsWhatTheModelSays) {
-  for (int round = 0; round < rounds() / 3 + 1; ++round) {
-    const std::uint64_t seed = first_seed() + static_cast<std::uint64_t>(round);
-    SCOPED_TRACE("SHIMA_SEED=" + std::to_string(seed));
-    Random random(seed);
-    check_write(random, scenario(random));
-    if (HasFailure()) return;
-    check_read(random, scenario(random));
-    if (HasFailure()) return;
-  }
-  EXPECT_TRUE(have_directed());
+  check([this](Random& random) { return scenario(random); });
+}
+
+// The pieces are moved from where they are in messages.
+TEST_P(IoNodeCollective, MovesLargePieces) {
+  check([this](Random& random) {
+    Scenario made = scenario(random);
+    made.world.can_pull_across = true;
+    made.path = Path::pull;
+    made.large_pieces = true;
+    return made;
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Nodes, IoNodeCollective, testing::Values(1, 2, 3, 4));

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <numeric>
+#include <thread>
 
 #include "base/unique_fd.h"
 
@@ -161,4 +162,37 @@ TEST_F(MessageStreams, FailIfAKeptMessageDoesNotFit) {
 }
 
 }  // namespace
+TEST(MessageMemory, IsUsedAgain) {
+  MessageMemory memory(1);
+  const std::byte* first = nullptr;
+  {
+    MessageBuffer buffer = memory.buffer(100);
+    EXPECT_EQ(buffer.bytes().size(), 100U);
+    first = buffer.bytes().data();
+  }
+  MessageBuffer again = memory.buffer(60);
+  EXPECT_EQ(again.bytes().data(), first);
+  EXPECT_EQ(again.bytes().size(), 60U);
+  EXPECT_EQ(again.capacity_bytes(), 100U);
+  MessageBuffer other = memory.buffer(60);
+  EXPECT_NE(other.bytes().data(), first);
+}
+
+TEST(MessageMemory, ASpareThatIsTooShortIsFreed) {
+  MessageMemory memory(2);
+  std::ignore = memory.buffer(10);
+  MessageBuffer longer = memory.buffer(1000);
+  EXPECT_EQ(longer.capacity_bytes(), 1000U);
+}
+
+TEST(MessageMemory, BuffersMayOutliveIt) {
+  MessageBuffer buffer;
+  {
+    MessageMemory memory(1);
+    buffer = memory.buffer(10);
+  }
+  buffer.bytes()[9] = std::byte{1};
+  std::thread([moved = std::move(buffer)] { EXPECT_EQ(moved.bytes()[9], std::byte{1}); }).join();
+}
+
 }  // namespace shima

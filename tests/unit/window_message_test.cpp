@@ -83,6 +83,31 @@ TEST(WindowMessage, BytesBelowTheEndArrive) {
   }
 }
 
+TEST(WindowMessage, RunsAreFoundInTheirData) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    const Coverage runs = random_runs(random);
+    std::vector<std::byte> image(runs.window().len_bytes());
+    for (std::byte& byte : image) byte = static_cast<std::byte>(pick(random, 1, 255));
+    std::vector<std::byte> data(runs.len_bytes());
+    ASSERT_EQ(pack_runs(runs, runs.window().end, image.data(), data), data.size());
+    const auto found = runs_in(runs, data);
+    ASSERT_TRUE(found.has_value());
+    std::uint64_t len_bytes = 0;
+    for (const RunBytes& run : *found) {
+      len_bytes += run.range.len_bytes();
+      ASSERT_TRUE(std::equal(run.data, run.data + run.range.len_bytes(),
+                             image.data() + (run.range.begin - runs.window().begin)));
+    }
+    EXPECT_EQ(len_bytes, data.size());
+    EXPECT_EQ(has_large_runs(runs), len_bytes >= large_run_bytes * found->size());
+    EXPECT_FALSE(runs_in(runs, std::span(data).first(data.size() - 1)).has_value());
+    data.push_back({});
+    EXPECT_FALSE(runs_in(runs, data).has_value());
+  }
+}
+
 // Any bytes at all: refused, or runs inside the window.
 TEST(WindowMessage, DamagedRunsStayInTheWindow) {
   for (std::uint64_t seed = 0; seed < 5000; ++seed) {

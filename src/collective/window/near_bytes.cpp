@@ -36,6 +36,15 @@ Status NearBytes::begin(int side, int agent, const Window& window,
   return {};
 }
 
+Status NearBytes::hand_out(std::span<const RunBytes> runs, std::span<MemberWalk> members) {
+  const ScopedTimer timer(context_.counters.gather_ns);
+  for (MemberWalk& member : members) {
+    fault_point(FaultPhase::gather);
+    SHIMA_TRY(reach_member(context_, member, runs));
+  }
+  return {};
+}
+
 bool NearBytes::is_done(int side) const {
   return !packs() || context_.channel.windows()->finished(role_, side);
 }

@@ -21,6 +21,8 @@ class NearBytes {
 
   // Allocates the windows.
   [[nodiscard]] Status start();
+  // Whether members copy, from and to the image.
+  [[nodiscard]] bool packs() const { return context_.plan.near == NearPath::pack; }
   // The memory of a window.
   [[nodiscard]] std::byte* image(int side) const {
     return staging().data() + static_cast<std::size_t>(side) * context_.plan.window_bytes;
@@ -29,6 +31,8 @@ class NearBytes {
   // (writes: collect). Moves the members' walks past it.
   [[nodiscard]] Status begin(int side, int agent, const Window& window,
                              std::span<MemberWalk* const> members);
+  // Hands out the runs of a window from where they are, without the image; only with pull.
+  [[nodiscard]] Status hand_out(std::span<const RunBytes> runs, std::span<MemberWalk> members);
   // Whether the members have copied.
   [[nodiscard]] bool is_done(int side) const;
   // An error if a member failed to provide its bytes.
@@ -37,7 +41,6 @@ class NearBytes {
   void close();
 
  private:
-  [[nodiscard]] bool packs() const { return context_.plan.near == NearPath::pack; }
   [[nodiscard]] Staging& staging() const {
     return role_ == WindowRole::agent ? context_.staging.agent : context_.staging.master;
   }

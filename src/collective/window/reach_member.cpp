@@ -26,15 +26,37 @@ Status add_pieces(RemoteTransfer& transfer, const StripPair& pair, std::uintptr_
   return {};
 }
 
+bool is_copied_directly(const PathContext& context, const MemberWalk& member) {
+  return member.index() == context.channel.near_index() || context.channel.one_space();
+}
+
+Status add_below(RemoteTransfer& transfer, MemberWalk& member, TargetOffset end,
+                 std::uintptr_t window) {
+  return member.walk_below(
+      end, [&](const StripPair& pair) { return add_pieces(transfer, pair, window); });
+}
+
 }  // namespace
 
 Status reach_member(const PathContext& context, MemberWalk& member, TargetOffset end,
                     Direction direction, const WindowMemory& window) {
-  if (member.index() == context.channel.near_index() || context.channel.one_space())
+  if (is_copied_directly(context, member))
     return copy_directly(member, end, direction, window.base());
   RemoteTransfer transfer(context.channel.near_pid(member.index()), direction);
-  SHIMA_TRY(member.walk_below(
-      end, [&](const StripPair& pair) { return add_pieces(transfer, pair, window.base()); }));
+  SHIMA_TRY(add_below(transfer, member, end, window.base()));
+  return transfer.flush();
+}
+
+Status reach_member(const PathContext& context, MemberWalk& member,
+                    std::span<const RunBytes> runs) {
+  const bool directly = is_copied_directly(context, member);
+  RemoteTransfer transfer(context.channel.near_pid(member.index()), Direction::write);
+  for (const RunBytes& run : runs) {
+    const std::uintptr_t window = WindowMemory::of(run).base();
+    if (!member.has_below(run.range.end)) continue;
+    SHIMA_TRY(directly ? copy_directly(member, run.range.end, Direction::write, window)
+                       : add_below(transfer, member, run.range.end, window));
+  }
   return transfer.flush();
 }
 

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "collective/window/path_context.h"
 #include "collective/window/walk.h"
+#include "collective/window/window_message.h"
 #include "ipc/process_vm.h"
 
 namespace shima {
@@ -15,6 +17,10 @@ struct WindowMemory {
   std::byte* data = nullptr;
   TargetOffset begin;  // target offset of data[0]
 
+  // Where the bytes of a run are; they are only read.
+  [[nodiscard]] static WindowMemory of(const RunBytes& run) {
+    return {const_cast<std::byte*>(run.data), run.range.begin};
+  }
   // The difference between the address of a byte and its target offset.
   [[nodiscard]] std::uintptr_t base() const {
     return reinterpret_cast<std::uintptr_t>(data) - static_cast<std::uintptr_t>(begin.value);
@@ -24,5 +30,10 @@ struct WindowMemory {
 // read: from the member's memory into the window; write: the reverse. Moves the walk past `end`.
 [[nodiscard]] Status reach_member(const PathContext& context, MemberWalk& member, TargetOffset end,
                                   Direction direction, const WindowMemory& window);
+
+// Moves a member's pieces from where the bytes of the runs are into its memory. The runs must have
+// all its bytes up to the end of the last one; the walk moves past it.
+[[nodiscard]] Status reach_member(const PathContext& context, MemberWalk& member,
+                                  std::span<const RunBytes> runs);
 
 }  // namespace shima

@@ -105,6 +105,22 @@ Status take_runs(std::span<const std::byte>& in, Coverage& runs) {
   return {};
 }
 
+bool has_large_runs(const Coverage& runs) {
+  return runs.len_bytes() >= large_run_bytes * count_runs(runs);
+}
+
+Result<std::vector<RunBytes>> runs_in(const Coverage& runs, std::span<const std::byte> data) {
+  std::vector<RunBytes> found;
+  SHIMA_TRY(runs.for_each_run(0, [&](TargetRange run) -> Status {
+    if (data.size() < run.len_bytes()) return damaged();
+    found.push_back({run, data.data()});
+    data = data.subspan(run.len_bytes());
+    return {};
+  }));
+  if (!data.empty()) return damaged();
+  return found;
+}
+
 std::size_t pack_runs(const Coverage& runs, TargetOffset end, const std::byte* image,
                       std::span<std::byte> data) {
   std::size_t at = 0;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "collective/window/coverage.h"
@@ -82,6 +83,23 @@ void put_into(std::span<std::byte>& out, const T& value) {
 void put_runs(std::span<std::byte>& out, const Coverage& runs);
 // Marks the runs in `runs`, which has no marks; refuses runs outside its window.
 [[nodiscard]] Status take_runs(std::span<const std::byte>& in, Coverage& runs);
+
+// A run, and where its bytes are in a message.
+struct RunBytes {
+  TargetRange range;
+  const std::byte* data = nullptr;
+};
+
+// Runs of this size are moved from where they are, if possible: to copy them would cost more than
+// the work for each.
+inline constexpr std::uint64_t large_run_bytes = 4096;
+// Whether they have this size on average.
+[[nodiscard]] bool has_large_runs(const Coverage& runs);
+
+// Where the bytes of the runs are in `data`, which has them one after the other. Refuses data of
+// another length.
+[[nodiscard]] Result<std::vector<RunBytes>> runs_in(const Coverage& runs,
+                                                    std::span<const std::byte> data);
 
 // Copies the bytes of the runs between a window's image and `data`, which has them one after the
 // other; only those below `end`. Returns how many there were.
