@@ -23,13 +23,18 @@ class Ring {
   Ring() : open_(::io_uring_queue_init(batch_runs, &ring_, 0) == 0) {}
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
+  // The kernel closes the file of a closed ring later, in the background. Until then the file would
+  // still be open for writing: leases would be refused, and locks held.
   ~Ring() {
-    if (open_) ::io_uring_queue_exit(&ring_);
+    if (!open_) return;
+    if (has_file_) ::io_uring_unregister_files(&ring_);
+    ::io_uring_queue_exit(&ring_);
   }
 
   // Whether the ring accepts runs of descriptor `fd`.
   [[nodiscard]] bool take_file(int fd) {
-    return open_ && ::io_uring_register_files(&ring_, &fd, 1) == 0;
+    has_file_ = open_ && ::io_uring_register_files(&ring_, &fd, 1) == 0;
+    return has_file_;
   }
 
   // At most batch_runs. Returns when none is pending.
@@ -93,6 +98,7 @@ class Ring {
 
   io_uring ring_{};
   bool open_;
+  bool has_file_ = false;
 };
 
 }  // namespace
