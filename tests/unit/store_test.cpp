@@ -277,10 +277,11 @@ TEST_F(StoreTest, DirectTransfersKeepTheAlignmentOfTheFile) {
 
 TEST_F(StoreTest, TheAlignmentOfDirectTransfersIsOfWholePages) {
   const auto file = open();
-  const DirectAlignment found = direct_alignment(path_);
+  const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  const DirectAlignment found = direct_alignment(fd.get());
   EXPECT_EQ(found.block_bytes % static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)), 0U);
   EXPECT_TRUE(std::has_single_bit(found.memory_bytes) && std::has_single_bit(found.piece_bytes));
-  EXPECT_EQ(direct_alignment("/nonexistent/file").memory_bytes, 4096U);
+  EXPECT_EQ(direct_alignment(-1).memory_bytes, 4096U);
 }
 
 // If the file system refuses O_DIRECT, the same bytes go through the page cache.

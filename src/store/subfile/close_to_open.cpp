@@ -101,8 +101,7 @@ Result<int> open_anew(int fd, int flags, const std::string& path) {
   do {
     fresh = ::open(name.c_str(), flags | O_CLOEXEC);
   } while (fresh < 0 && errno == EINTR);
-  if (fresh < 0)
-    return fail_errno(errno, fmt::format("opening {} again to see what other nodes wrote", path));
+  if (fresh < 0) return fail_errno(errno, fmt::format("opening {} again", path));
   return fresh;
 }
 

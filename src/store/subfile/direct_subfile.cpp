@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "base/page_size.h"
-#include "base/unique_fd.h"
 #include "store/subfile/pieces.h"
 
 namespace shima {
@@ -33,9 +32,9 @@ bool is_usable(std::uint64_t alignment) {
 }
 
 // Empty if the kernel or the file system does not report it.
-std::optional<DirectAlignment> reported_alignment(const std::string& path) {
+std::optional<DirectAlignment> reported_alignment(int fd) {
   struct statx facts{};
-  if (::statx(AT_FDCWD, path.c_str(), 0, statx_direct_alignment, &facts) != 0 ||
+  if (::statx(fd, "", AT_EMPTY_PATH, statx_direct_alignment, &facts) != 0 ||
       (facts.stx_mask & statx_direct_alignment) == 0)
     return {};
   const auto field = [&facts](std::size_t at) {
@@ -50,17 +49,15 @@ std::optional<DirectAlignment> reported_alignment(const std::string& path) {
 }
 
 // On NFS and Lustre the preferred length of transfers is very large and not a block size.
-std::uint64_t block_of(const std::string& path) {
+std::uint64_t block_of(int fd) {
   constexpr std::uint64_t usual = 4096;
   constexpr blksize_t largest_block = 64 * 1024;
   struct stat facts{};
-  if (::stat(path.c_str(), &facts) != 0) return usual;
+  if (::fstat(fd, &facts) != 0) return usual;
   if (S_ISBLK(facts.st_mode)) {
     int sector = 0;
-    const UniqueFd device(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (device && ::ioctl(device.get(), BLKSSZGET, &sector) == 0 && sector > 0)
-      return static_cast<std::uint64_t>(sector);
-    return usual;
+    const bool is_known = ::ioctl(fd, BLKSSZGET, &sector) == 0 && sector > 0;
+    return is_known ? static_cast<std::uint64_t>(sector) : usual;
   }
   const bool is_block = facts.st_blksize >= 512 && facts.st_blksize <= largest_block;
   return is_block ? static_cast<std::uint64_t>(facts.st_blksize) : usual;
@@ -271,10 +268,10 @@ class DirectSubfile final : public Subfile {
 
 }  // namespace
 
-DirectAlignment direct_alignment(const std::string& path) {
-  auto alignment = reported_alignment(path);
+DirectAlignment direct_alignment(int fd) {
+  auto alignment = reported_alignment(fd);
   if (!alignment) {
-    const std::uint64_t block = block_of(path);
+    const std::uint64_t block = block_of(fd);
     alignment = is_usable(block) ? DirectAlignment{block, block, block} : DirectAlignment{};
   }
   alignment->block_bytes = std::max<std::uint64_t>(alignment->block_bytes, page_size());

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "store/subfile/subfile.h"
 
@@ -25,8 +24,9 @@ struct DirectAlignment {
   std::uint64_t piece_bytes = 4096;   // alignment of the length of each piece
 };
 
-// As reported by statx(2) (STATX_DIOALIGN, Linux 6.1), or derived from the block size.
-[[nodiscard]] DirectAlignment direct_alignment(const std::string& path);
+// Of an open file, as reported by statx(2) (STATX_DIOALIGN, Linux 6.1), or derived from the block
+// size.
+[[nodiscard]] DirectAlignment direct_alignment(int fd);
 
 struct DirectTransfers {
   bool read = false;

@@ -378,28 +378,41 @@ int open_flags(const SubfileOpen& request) {
   return flags;
 }
 
+Result<UniqueFd> open_file(const SubfileOpen& request, int flags) {
+  const char* const path = request.path.c_str();
+  const char* const name = path + request.path.rfind('/') + 1;
+  UniqueFd fd;
+  do {
+    fd = UniqueFd(request.directory_fd < 0
+                      ? ::open(path, flags, request.permissions)
+                      : ::openat(request.directory_fd, name, flags, request.permissions));
+  } while (!fd && errno == EINTR);
+  if (!fd) return fail_errno(errno, fmt::format("opening {}", request.path));
+  struct stat facts{};
+  if (::fstat(fd.get(), &facts) == 0 && S_ISDIR(facts.st_mode))
+    return fail_errno(EISDIR, fmt::format("opening {}", request.path));
+  return fd;
+}
+
+std::unique_ptr<Subfile> subfile_of(UniqueFd fd, const SubfileOpen& request,
+                                    std::unique_ptr<FileSystemCalls> calls, int more_flags) {
+  return std::make_unique<PosixSubfile>(fd.release(), request, std::move(calls),
+                                        access_flags(request) | more_flags);
+}
+
+Result<std::unique_ptr<FileSystemCalls>> calls_with_faults() {
+  const char* fault = std::getenv("SHIMA_FAULT");
+  if (fault == nullptr || *fault == '\0') return std::make_unique<FileSystemCalls>();
+  return make_faulty_calls(fault);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Subfile>> open_posix_subfile(const SubfileOpen& request,
                                                     std::unique_ptr<FileSystemCalls> calls,
                                                     int more_flags) {
-  const char* const path = request.path.c_str();
-  const char* const name = path + request.path.rfind('/') + 1;
-  const int flags = open_flags(request) | more_flags;
-  int fd = -1;
-  do {
-    fd = request.directory_fd < 0
-             ? ::open(path, flags, request.permissions)
-             : ::openat(request.directory_fd, name, flags, request.permissions);
-  } while (fd < 0 && errno == EINTR);
-  if (fd < 0) return fail_errno(errno, fmt::format("opening {}", request.path));
-  struct stat facts{};
-  if (::fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode)) {
-    ::close(fd);
-    return fail_errno(EISDIR, fmt::format("opening {}", request.path));
-  }
-  return std::make_unique<PosixSubfile>(fd, request, std::move(calls),
-                                        access_flags(request) | more_flags);
+  SHIMA_TRY_ASSIGN(UniqueFd fd, open_file(request, open_flags(request) | more_flags));
+  return subfile_of(std::move(fd), request, std::move(calls), more_flags);
 }
 
 Status Subfile::write(TargetOffset offset, const void* data, std::uint64_t len_bytes) {
@@ -412,33 +425,25 @@ Result<std::uint64_t> Subfile::read(TargetOffset offset, void* data, std::uint64
   return read(offset, std::span<const iovec>(&piece, 1));
 }
 
-namespace {
-
-Result<std::unique_ptr<Subfile>> open_with_faults(const SubfileOpen& request, int more_flags = 0) {
-  const char* fault = std::getenv("SHIMA_FAULT");
-  if (fault == nullptr || *fault == '\0')
-    return open_posix_subfile(request, std::make_unique<FileSystemCalls>(), more_flags);
-  auto calls = make_faulty_calls(fault);
-  if (!calls) return std::unexpected(calls.error());
-  return open_posix_subfile(request, *std::move(calls), more_flags);
-}
-
-}  // namespace
-
+// The second descriptor is opened through the first: another file may have taken the name.
 Result<std::unique_ptr<Subfile>> open_subfile(const SubfileOpen& request) {
   const DirectTransfers transfers{request.direct_read && request.read,
                                   request.direct_write && request.write};
-  auto buffered = open_with_faults(request);
-  if (!buffered || !(transfers.read || transfers.write)) return buffered;
-  SubfileOpen second = request;
-  second.create = second.exclusive = false;
-  auto direct = open_with_faults(second, O_DIRECT);
+  SHIMA_TRY_ASSIGN(auto calls, calls_with_faults());
+  SHIMA_TRY_ASSIGN(UniqueFd fd, open_file(request, open_flags(request)));
+  const int file = fd.get();  // open as long as `buffered`
+  auto buffered = subfile_of(std::move(fd), request, std::move(calls), 0);
+  if (!transfers.read && !transfers.write) return buffered;
+  const auto direct = open_anew(file, access_flags(request) | O_DIRECT, request.path);
   if (!direct) {
     log(LogLevel::warn, "direct_read and direct_write have no effect: {}", direct.error().what);
     return buffered;
   }
-  return make_direct_subfile(*std::move(buffered), *std::move(direct), transfers,
-                             direct_alignment(request.path));
+  UniqueFd second(*direct);
+  SHIMA_TRY_ASSIGN(auto more_calls, calls_with_faults());
+  return make_direct_subfile(
+      std::move(buffered), subfile_of(std::move(second), request, std::move(more_calls), O_DIRECT),
+      transfers, direct_alignment(file));
 }
 
 }  // namespace shima
