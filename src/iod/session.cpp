@@ -124,7 +124,8 @@ Result<std::int64_t> Session::execute_on_target(const Request& request, Buffer& 
   const bool is_beside = wanted.find('/') != std::string::npos;
   SHIMA_TRY_ASSIGN(ServedTarget* const target, find(wanted, is_beside));
   ++target->traffic.requests;
-  if (request.op() == Op::attach) return attach(wanted, *target, request.head.first != 0);
+  if (request.op() == Op::attach)
+    return attach(wanted, request.words[1], *target, request.head.first != 0);
   SHIMA_TRY_ASSIGN(const auto files, files_of(wanted, *target));
   const bool names_file = request.op() != Op::list && request.op() != Op::sync_names;
   if (names_file && !may_use(request.op(), request.words[1]))
@@ -143,14 +144,15 @@ Result<std::int64_t> Session::execute_on_target(const Request& request, Buffer& 
   return 0;
 }
 
-// The directory is opened again: its disk may have been mounted or replaced since.
-Result<std::int64_t> Session::attach(const std::string& wanted, ServedTarget& target,
-                                     bool makes_target) {
+// The directory is opened again: its disk may have been mounted or replaced since. `file`: whose
+// owner may have made a directory beside it.
+Result<std::int64_t> Session::attach(const std::string& wanted, const std::string& file,
+                                     ServedTarget& target, bool makes_target) {
   std::shared_ptr<TargetFiles> files;
   if (target.is_directory) {
     const auto how = makes_target ? FileTree::BesideFiles::create : FileTree::BesideFiles::use;
     const std::string below = wanted.substr(std::min(wanted.find('/') + 1, wanted.size()));
-    SHIMA_TRY_ASSIGN(files, TreeSession::files_beside(target.place.directory, below, how));
+    SHIMA_TRY_ASSIGN(files, TreeSession::files_beside(target.place.directory, below, file, how));
   } else {
     const auto purpose = makes_target ? Target::Purpose::create : Target::Purpose::use;
     SHIMA_TRY_ASSIGN(UniqueFd directory, open_without_links(target.place.directory, O_RDONLY));
@@ -165,7 +167,7 @@ Result<std::int64_t> Session::attach(const std::string& wanted, ServedTarget& ta
 
 Result<std::shared_ptr<TargetFiles>> Session::files_of(const std::string& wanted,
                                                        ServedTarget& target) {
-  if (!targets_.contains(wanted)) SHIMA_TRY(attach(wanted, target, false));
+  if (!targets_.contains(wanted)) SHIMA_TRY(attach(wanted, {}, target, false));
   return targets_.at(wanted);
 }
 

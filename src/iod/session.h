@@ -69,8 +69,8 @@ class Session {
   [[nodiscard]] Result<std::int64_t> execute_on_lease(const remote::Request& request, Buffer& data);
   [[nodiscard]] Result<std::int64_t> execute_on_tree(const remote::Request& request, Buffer& data);
   [[nodiscard]] Result<ServedTarget*> find(std::string_view wanted, bool is_directory) const;
-  [[nodiscard]] Result<std::int64_t> attach(const std::string& wanted, ServedTarget& target,
-                                            bool makes_target);
+  [[nodiscard]] Result<std::int64_t> attach(const std::string& wanted, const std::string& file,
+                                            ServedTarget& target, bool makes_target);
   // Shared: a further target that is attached may take the place of this one.
   [[nodiscard]] Result<std::shared_ptr<TargetFiles>> files_of(const std::string& wanted,
                                                               ServedTarget& target);

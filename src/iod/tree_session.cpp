@@ -268,11 +268,14 @@ Result<std::unique_ptr<Subfile>> TreeSession::open(const Request& request,
 
 Result<std::shared_ptr<TargetFiles>> TreeSession::files_beside(const std::string& directory,
                                                                const std::string& below,
+                                                               const std::string& name,
                                                                FileTree::BesideFiles how) {
+  if (name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
+    return fail(Code::bad_file_name, "the name of a file", EINVAL);
   SHIMA_TRY_ASSIGN(const Beneath beneath, Beneath::open(directory));
   SHIMA_TRY_ASSIGN(const PathBeneath parent, beneath.object(below));
   SHIMA_TRY_ASSIGN(const std::string real, Beneath::path_of(parent.fd.get()));
-  return shown(files_beside_here(parent.path + "/any", how, real + "/any"), parent, real);
+  return shown(files_beside_here(parent.path + "/" + name, how, real + "/" + name), parent, real);
 }
 
 }  // namespace shima::iod

@@ -28,9 +28,11 @@ class TreeSession {
   [[nodiscard]] static Result<std::unique_ptr<Subfile>> open(const remote::Request& request,
                                                              const std::string& directory,
                                                              remote::Facts& facts);
-  // The directory .shima in `below`, which is a path in `directory`.
+  // The directory .shima beside the file `name` in `below`, which is a path in `directory`. To make
+  // or to fill one, the name is needed: the file's owner may have made it.
   [[nodiscard]] static Result<std::shared_ptr<TargetFiles>> files_beside(
-      const std::string& directory, const std::string& below, FileTree::BesideFiles how);
+      const std::string& directory, const std::string& below, const std::string& name,
+      FileTree::BesideFiles how);
   void end_lock() { hold_.reset(); }
 
  private:

@@ -27,7 +27,9 @@ enum class Op : std::uint32_t {
   introduce = 1,  // words: the client's name
   status,         // reply: text
   // words: the target, then the name of a file
-  attach,  // first: whether a directory that is no target yet becomes one
+  // first: whether a directory that is no target yet becomes one; the name is that of the file
+  // beside which it is, if any
+  attach,
   examine,
   list,        // words: the target, the last name known; reply: words, the next names in order
   read_text,   // first: at most so many bytes; reply: value is the owner

@@ -18,8 +18,8 @@ class RemoteFiles final : public TargetFiles {
   RemoteFiles(Place place, std::string key_file)
       : place_(std::move(place)), key_file_(std::move(key_file)) {}
 
-  Status attach(bool makes_target) const {
-    return status_of(call(request(Op::attach, {}, makes_target ? 1 : 0)));
+  Status attach(bool makes_target, const std::string& file) const {
+    return status_of(call(request(Op::attach, file, makes_target ? 1 : 0)));
   }
 
   int directory_fd() const override { return -1; }
@@ -195,9 +195,10 @@ Result<std::unique_ptr<WriterLease>> RemoteFiles::lease(const std::string& name,
 
 Result<std::shared_ptr<TargetFiles>> open_remote_files(const Place& place,
                                                        const std::string& key_file,
-                                                       bool makes_target) {
+                                                       bool makes_target,
+                                                       const std::string& file) {
   auto files = std::make_shared<RemoteFiles>(place, key_file);
-  SHIMA_TRY(files->attach(makes_target));
+  SHIMA_TRY(files->attach(makes_target, file));
   return files;
 }
 

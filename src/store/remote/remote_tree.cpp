@@ -214,8 +214,9 @@ class RemoteTree final : public FileTree {
     SHIMA_TRY_ASSIGN(const std::string key_file, find_key_file_());
     const std::size_t slash = place.path.rfind('/');
     const std::string below = place.path.substr(0, slash == std::string::npos ? 0 : slash);
+    const std::string name = place.path.substr(slash == std::string::npos ? 0 : slash + 1);
     return open_remote_files({place.node, place.directory + "/" + below}, key_file,
-                             how == BesideFiles::create);
+                             how == BesideFiles::create, name);
   }
 
  private:
