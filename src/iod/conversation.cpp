@@ -39,6 +39,7 @@ bool needs_turn(Op op) {
     case Op::sync_names:
     case Op::try_lock:
     case Op::unlock:
+    case Op::lock_holder:
     case Op::holds:
     case Op::lease_facts:
     case Op::end_lease:
@@ -68,6 +69,7 @@ std::size_t room_for(const Request& request) {
       return remote::most_data_bytes;
     case Op::real_path:
     case Op::read_symlink:
+    case Op::lock_holder:
       return remote::most_word_bytes;
     default:
       return std::max<std::size_t>(request.head.data_bytes, sizeof(remote::Facts));
@@ -112,7 +114,7 @@ Conversation::Conversation(Client& client, const Shared& shared,
       process_{client.holder->user, client.peer},
       inbox_(client.socket.get(), message_timeout),
       data_(client.holder->memory),
-      session_(client.holder->targets, client.traffic, shared.mergers) {}
+      session_(client.holder->targets, client.traffic, shared.sessions, process_.name) {}
 
 Status Conversation::hold() {
   Request request;

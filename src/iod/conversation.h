@@ -28,7 +28,7 @@ class Conversation {
   struct Shared {
     FairQueue& queue;
     CallTable& collective;
-    RunMergers& mergers;
+    Session::Shared sessions;
     const DaemonCalls& daemon;
   };
   Conversation(Client& client, const Shared& shared, std::chrono::milliseconds message_timeout);

@@ -273,7 +273,7 @@ Status Daemon::converse(Client& client) {
   const int socket = client.socket.get();
   probe_when_silent(socket, node_timeout());
   give_up_after(socket, options_.message_timeout);
-  Conversation conversation(client, {queue_, collective_, mergers_, calls_},
+  Conversation conversation(client, {queue_, collective_, {mergers_, lock_holders_}, calls_},
                             options_.message_timeout);
   return conversation.hold();
 }

@@ -80,6 +80,7 @@ class Daemon {
   FairQueue queue_;
   CallTable collective_{queue_, options_.message_timeout};
   RunMergers mergers_;
+  LockHolders lock_holders_;
   DaemonCalls calls_;
   KeyRing keys_;  // guarded by the mutex
   Clock::time_point started_ = Clock::now();

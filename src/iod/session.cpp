@@ -66,6 +66,11 @@ std::vector<MergeRun> joined(std::span<const Run> runs, std::byte* data) {
   return longer;
 }
 
+// No range ends beyond the largest offset.
+TargetRange range_of(std::int64_t offset, std::int64_t len_bytes) {
+  return {{offset}, {offset + std::min(len_bytes, INT64_MAX - offset)}};
+}
+
 bool read_by_ring(Subfile& file, std::span<const MergeRun> runs) {
   std::vector<iovec> pieces;
   pieces.reserve(runs.size());
@@ -96,7 +101,8 @@ Result<std::int64_t> Session::dispatch(const Request& request, Buffer& data) {
   if (TreeSession::serves(op)) return execute_on_tree(request, data);
   if ((op >= Op::attach && op <= Op::lease) || has_third_word(op))
     return execute_on_target(request, data);
-  if (op >= Op::write && op <= Op::close) return execute_on_file(request, data);
+  if ((op >= Op::write && op <= Op::close) || op == Op::lock_holder)
+    return execute_on_file(request, data);
   if (op >= Op::holds && op <= Op::end_lease) return execute_on_lease(request, data);
   return fail(Code::unsupported_operation, "this request", ENOSYS);
 }
@@ -289,6 +295,7 @@ Result<std::int64_t> Session::open(const Request& request, ServedTarget& target,
 
 void Session::forget_file() {
   if (file_ || common_file_) --file_target_->open_files;
+  shared_.lock_holders.remove_all(this);
   file_.reset();
   common_file_.reset();
   merger_ = {};
@@ -316,7 +323,7 @@ Result<bool> Session::move_merged(Direction direction, std::span<MergeRun> runs)
   const bool is_worth_it = runs.size() > 1 && (!reads || is_direct);
   if (!may_move || !is_worth_it || !RunMerger::are_in_order(runs)) return false;
   std::shared_ptr<RunMerger>& merger = merger_[static_cast<std::size_t>(direction)];
-  if (!merger) merger = mergers_.of({file_facts_.device, file_facts_.inode}, direction, is_direct);
+  if (!merger) merger = shared_.mergers.of(identity(), direction, is_direct);
   SHIMA_TRY(merger->move(*file_, runs));
   return true;
 }
@@ -367,7 +374,7 @@ Status Session::take_part(const DirectedCall& call, Arrival from, CallTable& cal
   if (file_) common_file_ = LogicalFile::around(file_target_->place.name, std::move(file_));
   constexpr std::int64_t direct = Opening::direct_read | Opening::direct_write;
   const CallTable::Seat seat{.from = std::move(from),
-                             .identity = {file_facts_.device, file_facts_.inode},
+                             .identity = identity(),
                              .file = *common_file_,
                              .direct = (opening_ & direct) != 0};
   const auto moved = calls.take_part(call, seat);
@@ -415,14 +422,10 @@ Result<std::int64_t> Session::execute_on_file(const Request& request, Buffer& da
       return 0;
     case Op::sync:
       return done(file_->sync());
-    case Op::try_lock: {
-      SHIMA_TRY_ASSIGN(const bool locked,
-                       file_->try_lock({first}, as_unsigned(second), request.head.flags != 0));
-      return locked ? 1 : 0;
-    }
+    case Op::try_lock:
     case Op::unlock:
-      file_->unlock({first}, as_unsigned(second));
-      return 0;
+    case Op::lock_holder:
+      return execute_on_lock(request, data);
     case Op::facts: {
       SHIMA_TRY_ASSIGN(const uid_t owner, file_->owner());
       Facts now = file_facts_;
@@ -438,6 +441,27 @@ Result<std::int64_t> Session::execute_on_file(const Request& request, Buffer& da
     default:
       return fail(Code::unsupported_operation, "this request", ENOSYS);
   }
+}
+
+Result<std::int64_t> Session::execute_on_lock(const Request& request, Buffer& data) {
+  const TargetOffset begin{request.head.first};
+  const std::uint64_t len_bytes = as_unsigned(request.head.second);
+  const TargetRange range = range_of(request.head.first, request.head.second);
+  if (request.op() == Op::try_lock) {
+    SHIMA_TRY_ASSIGN(const bool locked, file_->try_lock(begin, len_bytes, request.head.flags != 0));
+    if (locked) shared_.lock_holders.add({this, identity(), range, client_});
+    return locked ? 1 : 0;
+  }
+  if (request.op() == Op::unlock) {
+    shared_.lock_holders.remove(this, range);
+    file_->unlock(begin, len_bytes);
+    return 0;
+  }
+  // A client, or else a process of this machine.
+  std::string holder = shared_.lock_holders.find(this, identity(), range);
+  if (holder.empty()) holder = file_->lock_holder(begin, len_bytes);
+  put(data, holder.data(), std::min(holder.size(), remote::most_word_bytes));
+  return 0;
 }
 
 Result<std::int64_t> Session::execute_on_lease(const Request& request, Buffer& data) {

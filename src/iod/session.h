@@ -18,6 +18,7 @@
 #include "independent/run_merger.h"
 #include "iod/buffer.h"
 #include "iod/call_table.h"
+#include "iod/lock_holders.h"
 #include "iod/tree_session.h"
 #include "observe/board.h"
 #include "store/remote/message.h"
@@ -44,8 +45,15 @@ using ServedTargets = std::vector<std::shared_ptr<ServedTarget>>;
 
 class Session {
  public:
-  Session(const ServedTargets& served, Traffic& own, RunMergers& mergers)
-      : served_(served), own_(own), mergers_(mergers) {}
+  // What all sessions share.
+  struct Shared {
+    RunMergers& mergers;
+    LockHolders& lock_holders;
+  };
+  // `client`: its name, for other clients; it may change.
+  Session(const ServedTargets& served, Traffic& own, const Shared& shared,
+          const std::string& client)
+      : served_(served), own_(own), shared_(shared), client_(client) {}
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session() { forget_file(); }
@@ -66,6 +74,7 @@ class Session {
   [[nodiscard]] Result<std::int64_t> list(const std::string& known, TargetFiles& files,
                                           Buffer& data);
   [[nodiscard]] Result<std::int64_t> execute_on_file(const remote::Request& request, Buffer& data);
+  [[nodiscard]] Result<std::int64_t> execute_on_lock(const remote::Request& request, Buffer& data);
   [[nodiscard]] Result<std::int64_t> execute_on_lease(const remote::Request& request, Buffer& data);
   [[nodiscard]] Result<std::int64_t> execute_on_tree(const remote::Request& request, Buffer& data);
   [[nodiscard]] Result<ServedTarget*> find(std::string_view wanted, bool is_directory) const;
@@ -80,6 +89,7 @@ class Session {
                                           TargetFiles& files, Buffer& data);
   [[nodiscard]] Result<std::int64_t> read(const remote::Request& request, Buffer& data);
   [[nodiscard]] Result<std::int64_t> write(const remote::Request& request, Buffer& data);
+  [[nodiscard]] FileIdentity identity() const { return {file_facts_.device, file_facts_.inode}; }
   [[nodiscard]] Result<bool> move_merged(Direction direction, std::span<MergeRun> runs);
   void forget_file();
   void count_read(std::uint64_t bytes);
@@ -87,7 +97,8 @@ class Session {
 
   const ServedTargets& served_;
   Traffic& own_;
-  RunMergers& mergers_;
+  Shared shared_;
+  const std::string& client_;
   std::map<std::string, std::shared_ptr<TargetFiles>> targets_;  // by the request's word
   TreeSession tree_;
   std::unique_ptr<Subfile> file_;

@@ -155,7 +155,9 @@ TEST_F(IodFuzz, ExecutesOnlyWhatIsSound) {
     Random random(seed);
     iod::Traffic traffic;
     RunMergers mergers;
-    iod::Session session(served, traffic, mergers);
+    iod::LockHolders lock_holders;
+    const std::string client = "client";
+    iod::Session session(served, traffic, {mergers, lock_holders}, client);
     iod::Allowance memory(std::size_t{16} << 20);
     iod::Buffer data(memory);
     for (int i = 0; i < 100; ++i) {

@@ -65,7 +65,9 @@ class ReplacedDirectory : public StripedWorld {
   RunMergers mergers_;
   iod::Traffic traffic_;
   iod::Allowance memory_{std::size_t{16} << 20};
-  iod::Session session_{served_, traffic_, mergers_};
+  iod::LockHolders lock_holders_;
+  std::string client_ = "client";
+  iod::Session session_{served_, traffic_, {mergers_, lock_holders_}, client_};
 };
 
 TEST_F(ReplacedDirectory, IsUsedAsItWasFound) {

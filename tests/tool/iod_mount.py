@@ -9,6 +9,7 @@ a node has symbolic links, which the node does not follow out of the directory. 
 
 import contextlib
 import errno
+import fcntl
 import mmap
 import multiprocessing
 import os
@@ -155,6 +156,24 @@ def append_records(path, letter, both):
             assert file.write(b"%c%04d" % (letter, number) * (RECORD_BYTES // 5)) == RECORD_BYTES
 
 
+def check_held_append(source, running):
+    """A process of the nodes' machine holds the lock of the file's appends."""
+    os.environ["SHIMA_LOCK_TIMEOUT"] = "1"
+    with mounted(source, "held") as shown:
+        (shown / "log").write_bytes(b"first")
+        subfile = next(path for node in running for path in node.directory.iterdir() if path.name.endswith(".0"))
+        with open(subfile, "r+b") as held, open(shown / "log", "ab", buffering=0) as log:
+            fcntl.lockf(held, fcntl.LOCK_EX, 1, 2**62 - 1)
+            check_refused(errno.ETIMEDOUT, log.write, b"second")
+            fcntl.lockf(held, fcntl.LOCK_UN, 1, 2**62 - 1)
+            log.write(b"third")
+        assert (shown / "log").read_bytes() == b"firstthird"
+        (shown / "log").unlink()
+    said = [line for line in pathlib.Path("mount.log").read_text().splitlines() if "appending" in line]
+    assert len(said) == 1 and f"process {os.getpid()} (" in said[0] and "SHIMA_LOCK_TIMEOUT" in said[0], said
+    del os.environ["SHIMA_LOCK_TIMEOUT"]
+
+
 def check_appends(*mounts):
     (mounts[0] / "log").touch()
     both = multiprocessing.Barrier(2)
@@ -187,6 +206,7 @@ with nodes("ab") as running:
     with mounted("local", "local") as shown, mounted("local", "local-2") as second:
         check_files(shown, "local")
         check_appends(shown, second)
+    check_held_append("local", running)
     with mounted(running[0].path(), "far") as shown, mounted(running[0].path(), "far-2") as second:
         check_files(shown, running[0].path())
         check_plain(shown, running[0])

@@ -286,7 +286,9 @@ TEST_F(Iod, LinksIntoATargetThatWasNotAttached) {
   }
   iod::Traffic traffic;
   RunMergers mergers;
-  iod::Session session(served, traffic, mergers);
+  iod::LockHolders lock_holders;
+  const std::string client = "client";
+  iod::Session session(served, traffic, {mergers, lock_holders}, client);
   iod::Allowance memory(std::size_t{16} << 20);
   iod::Buffer data(memory);
   const auto ask = [&](Op op, std::vector<std::string> words) {
@@ -312,6 +314,8 @@ TEST_F(Iod, MergesNoWriteOfASessionThatMayOnlyRead) {
   ASSERT_TRUE(Target::open_at(served.front()->place, Target::Purpose::create).has_value());
   std::ofstream(path("target-a/" + part)) << std::string(4096, '.');
   RunMergers mergers;
+  iod::LockHolders lock_holders;
+  const std::string client = "client";
   iod::Traffic traffic;
   iod::Allowance memory(std::size_t{16} << 20);
   std::atomic<bool> writes = true;
@@ -334,11 +338,11 @@ TEST_F(Iod, MergesNoWriteOfASessionThatMayOnlyRead) {
     return session.execute(request, data);
   };
   std::thread writer([&] {
-    iod::Session session(served, traffic, mergers);
+    iod::Session session(served, traffic, {mergers, lock_holders}, client);
     open_as(session, remote::Opening::write);
     while (writes) EXPECT_TRUE(write(session, 0, 'w').has_value());
   });
-  iod::Session reader(served, traffic, mergers);
+  iod::Session reader(served, traffic, {mergers, lock_holders}, client);
   open_as(reader, remote::Opening::read);
   for (int i = 0; i < 3000; ++i) EXPECT_FALSE(write(reader, 128, 'r').has_value());
   writes = false;

@@ -29,8 +29,7 @@ Status FarHandle::write(const void* data, std::uint64_t len_bytes, FileOffset of
   if ((flags_ & O_APPEND) == 0) {
     SHIMA_TRY(file_.write(offset, data, len_bytes));
   } else {
-    const std::lock_guard one_at_a_time(appending_);
-    SHIMA_TRY(file_.append(data, len_bytes));
+    SHIMA_TRY(file_.append(data, len_bytes, appending_));
   }
   return (flags_ & O_DSYNC) != 0 ? file_.sync() : Status{};
 }

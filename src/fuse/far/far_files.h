@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "base/result.h"
+#include "base/turn.h"
 #include "store/striped/logical_file.h"
 
 namespace shima::fuse {
@@ -30,7 +30,7 @@ class FarHandle {
 
   LogicalFile file_;
   int flags_;
-  std::mutex appending_;
+  Turn appending_;
 };
 
 // As stat(2) shows it: a striped file is one regular file. All files belong to the mounting user.

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/turn.h"
+
 namespace shima::fuse {
 
 struct Freshness {
@@ -25,7 +27,7 @@ struct Freshness {
   int opens = 0;
   std::vector<int> watches;
 
-  std::mutex appending;  // appends to a striped file touch several subfiles
+  Turn appending;  // appends to a striped file touch several subfiles
 
   [[nodiscard]] bool is_stale() const { return changes.load() != dropped.load(); }
 };

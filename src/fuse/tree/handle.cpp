@@ -122,17 +122,13 @@ Result<std::uint64_t> Handle::read(void* data, std::uint64_t len_bytes, FileOffs
   return moved;
 }
 
-Status Handle::append(LogicalFile& file, const void* data, std::uint64_t len_bytes) {
-  const std::lock_guard one_at_a_time(node_->freshness().appending);
-  return file.append(data, len_bytes);
-}
-
 // A page of a mapping has its own offset, even if the descriptor appends.
 Status Handle::write(const void* data, std::uint64_t len_bytes, FileOffset offset, bool is_page) {
   const bool appends = (flags_ & O_APPEND) != 0 && !is_page;
   if (file_) {
     if (offset.value > INT64_MAX - as_signed(len_bytes)) return refusal(EFBIG);
-    SHIMA_TRY(appends ? append(*file_, data, len_bytes) : file_->write(offset, data, len_bytes));
+    SHIMA_TRY(appends ? file_->append(data, len_bytes, node_->freshness().appending)
+                      : file_->write(offset, data, len_bytes));
     return (flags_ & O_DSYNC) != 0 ? sync(true) : Status{};
   }
   std::uint64_t moved = 0;

@@ -54,7 +54,6 @@ class Handle {
   [[nodiscard]] Status open_plain(UniqueFd created);
   [[nodiscard]] Status open_striped();
   [[nodiscard]] Status begin_watching();
-  [[nodiscard]] Status append(LogicalFile& file, const void* data, std::uint64_t len_bytes);
 
   Tree& tree_;
   std::shared_ptr<Node> node_;

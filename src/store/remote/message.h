@@ -90,8 +90,9 @@ enum class Op : std::uint32_t {
   set_part_times,
   make_symlink,  // words: as for a path, and the text of the link
   read_symlink,  // words: as for a path; reply: the text
+  lock_holder,   // of the connection's file; first: offset, second: bytes; reply: text
 };
-inline constexpr auto last_op = Op::read_symlink;
+inline constexpr auto last_op = Op::lock_holder;
 
 // Bits of Op::open.
 struct Opening {

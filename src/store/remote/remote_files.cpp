@@ -195,8 +195,7 @@ Result<std::unique_ptr<WriterLease>> RemoteFiles::lease(const std::string& name,
 
 Result<std::shared_ptr<TargetFiles>> open_remote_files(const Place& place,
                                                        const std::string& key_file,
-                                                       bool makes_target,
-                                                       const std::string& file) {
+                                                       bool makes_target, const std::string& file) {
   auto files = std::make_shared<RemoteFiles>(place, key_file);
   SHIMA_TRY(files->attach(makes_target, file));
   return files;

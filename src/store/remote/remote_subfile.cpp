@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "store/remote/transfer.h"
+#include "store/subfile/lock_holder.h"
 
 namespace shima::remote {
 namespace {
@@ -249,6 +250,18 @@ class RemoteSubfile final : public Subfile {
 
   void unlock(TargetOffset offset, std::uint64_t len_bytes) override {
     std::ignore = call(request(Op::unlock, offset.value, as_signed(len_bytes)));
+  }
+
+  std::string lock_holder(TargetOffset offset, std::uint64_t len_bytes) override {
+    const std::lock_guard hold(mutex_);
+    std::vector<std::byte> name;
+    const auto asked = caught([&]() -> Result<std::string> {
+      SHIMA_TRY(is_open());
+      const Request wanted = request(Op::lock_holder, offset.value, as_signed(len_bytes));
+      SHIMA_TRY(connection_->call(wanted, name, most_word_bytes));
+      return std::string(reinterpret_cast<const char*>(name.data()), name.size());
+    });
+    return asked ? *asked : std::string(unknown_lock_holder);
   }
 
   Status close() override {

@@ -1,12 +1,16 @@
 #include "store/striped/logical_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <deque>
 
 #include "store/striped/master_store.h"
 #include "store/striped/range_lock.h"
 #include "store/subfile/pieces.h"
+#include "store/target/directory_lock.h"
 #include "store/target/paths.h"
 
 namespace shima {
@@ -371,15 +375,32 @@ std::uint64_t LogicalFile::local_identity() const {
 Status LogicalFile::lock(FileRange range, bool exclusive) {
   return subfile(0).lock(TargetOffset{range.begin.value}, range.len_bytes(), exclusive);
 }
+Result<bool> LogicalFile::try_lock(FileRange range, bool exclusive) {
+  return subfile(0).try_lock(TargetOffset{range.begin.value}, range.len_bytes(), exclusive);
+}
 void LogicalFile::unlock(FileRange range) {
   subfile(0).unlock(TargetOffset{range.begin.value}, range.len_bytes());
 }
 
-Status LogicalFile::append(const void* data, std::uint64_t len_bytes) {
-  const auto held = RangeLock::take(*this, lock_of_appends, true);
+Status LogicalFile::append(const void* data, std::uint64_t len_bytes, Turn& turn) {
+  const auto until = Clock::now() + lock_timeout();
+  const auto own = turn.take_until(until);
+  if (!own) return append_timed_out();
+  const auto held = RangeLock::take_until(until, *this, lock_of_appends, true);
+  if (!held && held.error().code == Code::file_in_use) return append_timed_out();
   if (!held && is_far()) return std::unexpected(held.error());
   SHIMA_TRY_ASSIGN(const FileOffset end, size());
   return write(end, data, len_bytes);
+}
+
+Status LogicalFile::append_timed_out() {
+  const TargetRange lock{{lock_of_appends.begin.value}, {lock_of_appends.end.value}};
+  return fail(Code::timed_out,
+              fmt::format("appending to {}: {} has not ended an append for {} s; nothing was "
+                          "written (SHIMA_LOCK_TIMEOUT sets how many seconds to wait)",
+                          path_, subfile(0).lock_holder(lock.begin, lock.len_bytes()),
+                          lock_timeout().count()),
+              ETIMEDOUT);
 }
 
 Status LogicalFile::close() {

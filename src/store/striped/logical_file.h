@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/turn.h"
 #include "layout/layout.h"
 #include "layout/master_file.h"
 #include "observe/subfile_tally.h"
@@ -63,8 +64,9 @@ class LogicalFile {
   // --- by logical offset
   [[nodiscard]] Status write(FileOffset offset, std::span<const iovec> pieces);
   // Writes at the end of the file. Appends of all processes exclude each other, but not on a file
-  // system of this machine that has no locks; threads that share this object do not.
-  [[nodiscard]] Status append(const void* data, std::uint64_t len_bytes);
+  // system of this machine that has no locks; those of this process that have the same `turn` do
+  // there, too. timed_out after lock_timeout(); the error names the process that others wait for.
+  [[nodiscard]] Status append(const void* data, std::uint64_t len_bytes, Turn& turn);
   // Stops at the end of the file; returns the bytes read.
   [[nodiscard]] Result<std::uint64_t> read(FileOffset offset, std::span<const iovec> pieces);
   [[nodiscard]] Status write(FileOffset offset, const void* data, std::uint64_t len_bytes) {
@@ -122,6 +124,8 @@ class LogicalFile {
   [[nodiscard]] bool locks_stay_on_node() const { return subfiles_.front()->locks_stay_on_node(); }
   // Blocks until no other open file holds a conflicting lock on the range.
   [[nodiscard]] Status lock(FileRange range, bool exclusive);
+  // The same, but false instead of waiting.
+  [[nodiscard]] Result<bool> try_lock(FileRange range, bool exclusive);
   void unlock(FileRange range);
   // Releases the file and reports errors that the system reported late. Call once.
   [[nodiscard]] Status close();
@@ -142,6 +146,7 @@ class LogicalFile {
                                        std::span<const iovec> pieces, std::uint64_t len_bytes);
   [[nodiscard]] bool move_together(FileOffset offset, std::span<const iovec> pieces, bool writing);
   void tally(std::size_t subfile, std::span<const ApartRun> runs, bool writing);
+  [[nodiscard]] Status append_timed_out();
 
   std::string path_;
   Layout layout_;

@@ -159,6 +159,9 @@ class DirectSubfile final : public Subfile {
   void unlock(TargetOffset offset, std::uint64_t len_bytes) override {
     buffered_->unlock(offset, len_bytes);
   }
+  std::string lock_holder(TargetOffset offset, std::uint64_t len_bytes) override {
+    return buffered_->lock_holder(offset, len_bytes);
+  }
   Status close() override {
     const Status direct = direct_->close();
     const Status buffered = buffered_->close();

@@ -26,6 +26,7 @@
 #include "store/subfile/close_to_open.h"
 #include "store/subfile/direct_subfile.h"
 #include "store/subfile/far_lock.h"
+#include "store/subfile/lock_holder.h"
 #include "store/subfile/pieces.h"
 #include "store/subfile/ring.h"
 
@@ -178,6 +179,12 @@ class PosixSubfile final : public Subfile {
     struct flock range = range_of(offset, len_bytes);
     range.l_type = F_UNLCK;
     ::fcntl(locking_fd(), F_OFD_SETLK, &range);
+  }
+
+  std::string lock_holder(TargetOffset offset, std::uint64_t len_bytes) override {
+    struct flock range = range_of(offset, len_bytes);
+    range.l_type = F_WRLCK;
+    return holder_of_lock(locking_fd(), range);
   }
 
   Status sync() override {

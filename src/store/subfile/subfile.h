@@ -108,6 +108,8 @@ class Subfile {
   [[nodiscard]] virtual Result<bool> try_lock(TargetOffset offset, std::uint64_t len_bytes,
                                               bool exclusive) = 0;
   virtual void unlock(TargetOffset offset, std::uint64_t len_bytes) = 0;
+  // Who holds a lock that conflicts with an exclusive one; for people.
+  [[nodiscard]] virtual std::string lock_holder(TargetOffset offset, std::uint64_t len_bytes) = 0;
   // Releases the file and reports errors that the system reported late. Call once.
   [[nodiscard]] virtual Status close() = 0;
   [[nodiscard]] virtual Result<FileIdentity> identity() = 0;

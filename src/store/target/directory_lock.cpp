@@ -33,12 +33,6 @@ std::string name_of_lock(const std::string& path) {
   return own_directory_of(directory) + "/" + lock_file_name;
 }
 
-std::chrono::seconds time_to_wait() {
-  const char* const text = std::getenv("SHIMA_LOCK_TIMEOUT");
-  const long seconds = text == nullptr ? default_timeout_s : std::strtol(text, nullptr, 10);
-  return std::chrono::seconds(std::clamp(seconds, 0L, 86400L));
-}
-
 // --- the file -----------------------------------------------------------------------------------
 
 // Write permission of the directory is permission to lock.
@@ -196,6 +190,12 @@ Result<std::unique_ptr<DirectoryHold>> lock_until(Clock::time_point end, const s
 
 }  // namespace
 
+std::chrono::seconds lock_timeout() {
+  const char* const text = std::getenv("SHIMA_LOCK_TIMEOUT");
+  const long seconds = text == nullptr ? default_timeout_s : std::strtol(text, nullptr, 10);
+  return std::chrono::seconds(std::clamp(seconds, 0L, 86400L));
+}
+
 Result<std::unique_ptr<DirectoryHold>> try_lock_here(const std::string& path,
                                                      FileTree::IfUnused unused) {
   const bool make = unused == FileTree::IfUnused::make;
@@ -216,7 +216,7 @@ Result<std::unique_ptr<DirectoryHold>> try_lock_here(const std::string& path,
 
 Result<DirectoryLock> DirectoryLock::take(const std::string& path, IfUnused unused) {
   DirectoryLock taken;
-  SHIMA_TRY_ASSIGN(taken.hold_, lock_until(Clock::now() + time_to_wait(), path, unused));
+  SHIMA_TRY_ASSIGN(taken.hold_, lock_until(Clock::now() + lock_timeout(), path, unused));
   return taken;
 }
 

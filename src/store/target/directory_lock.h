@@ -8,6 +8,7 @@
 // out. A program's own lock on the directory (flock .) does not interfere.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,7 +18,10 @@
 
 namespace shima {
 
-// Not recursive. The timeout is SHIMA_LOCK_TIMEOUT, in seconds.
+// How long to wait for another process: SHIMA_LOCK_TIMEOUT, in seconds.
+[[nodiscard]] std::chrono::seconds lock_timeout();
+
+// Not recursive. The timeout is lock_timeout().
 class DirectoryLock {
  public:
   // A directory without striped files has no lock file; then `leave` takes no lock.
