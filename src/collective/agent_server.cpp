@@ -12,6 +12,10 @@ namespace {
 constexpr std::uint64_t least_aside_bytes = 64 * 1024;
 constexpr std::size_t most_kept = 4;  // messages of a window
 
+std::uint64_t largest_window_bytes(const DirectedCall& call) {
+  return std::min(call.window_bytes, call.range.len_bytes());
+}
+
 }  // namespace
 
 AgentServer::AgentServer(PathContext& context, int agent, std::vector<Domain> domains,
@@ -107,8 +111,9 @@ Result<bool> AgentServer::advance(int index) {
     SHIMA_TRY(complete(index));
     return true;
   }
-  SHIMA_TRY(finish_sent(context_, at.sending));
-  if (!near_.is_done(index) || !at.sending.empty()) return moved;
+  SHIMA_TRY_ASSIGN(const bool sent, send_replies(index));
+  const bool all_sent = at.to_answer.empty() && at.sending.empty();
+  if (sent || !all_sent || !near_.is_done(index)) return moved || sent;
   at.state = State::idle;
   return true;
 }
@@ -178,7 +183,7 @@ Status AgentServer::complete(int index) {
   return {};
 }
 
-// Sends the bytes that were read to guests, and hands them out to near members.
+// Hands the bytes that were read out to near members; send_replies() sends them to guests.
 Status AgentServer::answer(int index) {
   Side& at = side(index);
   const TargetOffset end = at.end;
@@ -186,12 +191,7 @@ Status AgentServer::answer(int index) {
     end_of_file_ = std::min(end_of_file_, at.io.end_of_file());
     walk_.stop_at(end_of_file_);
   }
-  const ReplyHead head{id_of(at.window, context_.plan.window_bytes), end.value, end_of_file_.value};
-  for (const GuestMessage& message : at.to_answer) {
-    SHIMA_TRY_ASSIGN(const auto sending, guests_.reply(message, head, near_.image(index)));
-    if (sending) at.sending.push_back(*sending);
-  }
-  at.to_answer.clear();
+  at.head = {id_of(at.window, context_.plan.window_bytes), end.value, end_of_file_.value};
   std::vector<MemberWalk*> members;
   for (MemberWalk& member : at.near)
     if (member.has_below(end)) members.push_back(&member);
@@ -201,6 +201,44 @@ Status AgentServer::answer(int index) {
   at.near.clear();
   at.state = State::handing_out;
   return {};
+}
+
+// Sends the replies of a window, those of earlier windows first, as guests expect. If guests want
+// the same small pieces, or are slow to take them, their replies are sent by turns: a further copy
+// is made as long as the copies have less than a window's bytes, or when all have been sent.
+Result<bool> AgentServer::send_replies(int index) {
+  Side& at = side(index);
+  SHIMA_TRY(finish_sent(context_, at.sending));
+  if (at.sending.empty()) at.copied_bytes = 0;
+  const bool is_first = std::ranges::none_of(sides_, [&](const Side& other) {
+    return other.state == State::handing_out && other.serial < at.serial &&
+           !other.to_answer.empty();
+  });
+  bool sent = false;
+  while (is_first && !at.to_answer.empty() && at.copied_bytes < context_.plan.window_bytes) {
+    SHIMA_TRY_ASSIGN(const Guests::Reply reply,
+                     guests_.reply(at.to_answer.front(), at.head, near_.image(index)));
+    at.sending.push_back(reply.ticket);
+    at.copied_bytes += reply.copied_bytes;
+    at.to_answer.pop_front();
+    sent = true;
+  }
+  return sent;
+}
+
+// Of each side: less than a window's bytes, and then one more reply.
+std::uint64_t AgentServer::most_copies_bytes(const DirectedCall& call) {
+  return 2 * side_count * largest_window_bytes(call);
+}
+
+std::uint64_t AgentServer::most_memory_bytes(const DirectedCall& call) {
+  const std::uint64_t window = largest_window_bytes(call);
+  const std::uint64_t runs = most_runs_bytes(window, call.granule_bytes);  // also as a Coverage
+  const std::uint64_t sides = side_count * (call.window_bytes + runs);
+  if (call.writes != 0)
+    return sides + (Guests::most_granted + side_count * most_kept) * (window + 2 * runs);
+  const std::uint64_t wanted = std::uint64_t{call.participants} * side_count * runs;
+  return sides + Guests::most_granted * runs + wanted + most_copies_bytes(call);
 }
 
 }  // namespace shima

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "collective/window/path_context.h"
 #include "collective/window/walk.h"
 #include "collective/window/window_io.h"
+#include "store/subfile/directed_call.h"
 
 namespace shima {
 
@@ -40,6 +42,11 @@ class AgentServer {
   [[nodiscard]] Status stop() { return context_.disk.wait(); }
   [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
 
+  // The memory that the agent on an I/O node uses at most for a call, apart from some hundred bytes
+  // for each guest; and the part of it for copies in replies under way.
+  [[nodiscard]] static std::uint64_t most_memory_bytes(const DirectedCall& call);
+  [[nodiscard]] static std::uint64_t most_copies_bytes(const DirectedCall& call);
+
  private:
   enum class State : std::uint8_t {
     idle,
@@ -57,8 +64,10 @@ class AgentServer {
     GuestPieces pieces;                      // a write: the others
     TargetOffset end;                        // a read: of what was found
     std::vector<MemberWalk> near;            // a read: where the near members are
-    std::vector<GuestMessage> to_answer;     // a read
-    std::vector<Messenger::Ticket> sending;  // a read: replies from the image
+    std::deque<GuestMessage> to_answer;      // a read
+    ReplyHead head;                          // a read: of the replies
+    std::vector<Messenger::Ticket> sending;  // a read: replies
+    std::uint64_t copied_bytes = 0;          // for those, since there were none
   };
   static constexpr int side_count = 2;
 
@@ -72,6 +81,7 @@ class AgentServer {
   void start_disk(int index);
   [[nodiscard]] Status complete(int index);
   [[nodiscard]] Status answer(int index);
+  [[nodiscard]] Result<bool> send_replies(int index);
   [[nodiscard]] Side& side(int index) { return sides_[static_cast<std::size_t>(index)]; }
 
   PathContext& context_;

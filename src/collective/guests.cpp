@@ -6,11 +6,6 @@
 #include "group/node/shared_windows.h"
 
 namespace shima {
-namespace {
-
-constexpr std::size_t most_granted = 4;  // messages that an agent has memory for
-
-}  // namespace
 
 Guests::Guests(PathContext& context, std::optional<int> requests, std::vector<Domain> domains)
     : context_(context),
@@ -102,10 +97,12 @@ bool Guests::all_arrived(int side) const {
 Status Guests::grant(Awaited& awaited) {
   Messenger& messenger = *context_.messenger;
   const int master = guests_[static_cast<std::size_t>(awaited.guest)].master;
-  const std::size_t data = context_.direction == Direction::write ? context_.plan.window_bytes : 0;
-  MessageBuffer buffer =
-      memory_.buffer(sizeof(WindowHead) + data +
-                     most_runs_bytes(context_.plan.window_bytes, context_.plan.granule_bytes));
+  SHIMA_TRY_ASSIGN(const Window window,
+                   window_of(awaited.window, domains_, context_.plan.window_bytes));
+  const std::size_t len_bytes = window.range.len_bytes();
+  const std::size_t data = context_.direction == Direction::write ? len_bytes : 0;
+  MessageBuffer buffer = memory_.buffer(
+      sizeof(WindowHead) + data + most_runs_bytes(len_bytes, context_.plan.granule_bytes));
   SHIMA_TRY_ASSIGN(awaited.ticket, messenger.receive(master, Lane::to_agent, std::move(buffer)));
   SHIMA_TRY_ASSIGN(const auto ticket,
                    send_value(context_, master, Lane::grant, WindowGrant{awaited.window}));
@@ -151,25 +148,29 @@ Result<GuestMessage> Guests::read(const Awaited& awaited, MessageBuffer buffer) 
   GuestMessage message{.guest = awaited.guest, .buffer = {}, .data = {}, .runs = {}};
   message.runs.reset(window.range, context_.plan.granule_bytes);
   SHIMA_TRY(take_runs(bytes, message.runs));
+  if (context_.direction == Direction::read) return message;  // the runs are all that it has
   message.data = bytes;
   message.buffer = std::move(buffer);  // keeps its bytes where they are
   return message;
 }
 
-Result<std::optional<Messenger::Ticket>> Guests::reply(const GuestMessage& message,
-                                                       const ReplyHead& head, std::byte* image) {
+Result<Guests::Reply> Guests::reply(const GuestMessage& message, const ReplyHead& head,
+                                    std::byte* image) {
   const int master = guests_[static_cast<std::size_t>(message.guest)].master;
   const TargetOffset end{head.end};
   const std::vector<iovec> pieces = pieces_to_send(context_, message.runs, end, image);
-  MessageBuffer buffer(sizeof head + (pieces.empty() ? message.runs.len_bytes() : 0));
+  Reply sent{.copied_bytes = pieces.empty() ? message.runs.len_bytes() : 0};
+  MessageBuffer buffer(sizeof head + sent.copied_bytes);
   std::span<std::byte> out = buffer.bytes();
   put_into(out, head);
-  if (!pieces.empty()) return send_pieces(context_, master, Lane::reply, std::move(buffer), pieces);
-  buffer.set_len_bytes(sizeof head + pack_runs(message.runs, end, image, out));
-  SHIMA_TRY_ASSIGN(const auto ticket,
-                   send_message(context_, master, Lane::reply, std::move(buffer)));
-  sent_.push_back(ticket);
-  return std::nullopt;
+  if (pieces.empty()) {
+    buffer.set_len_bytes(sizeof head + pack_runs(message.runs, end, image, out));
+    SHIMA_TRY_ASSIGN(sent.ticket, send_message(context_, master, Lane::reply, std::move(buffer)));
+  } else {
+    SHIMA_TRY_ASSIGN(sent.ticket,
+                     send_pieces(context_, master, Lane::reply, std::move(buffer), pieces));
+  }
+  return sent;
 }
 
 Result<bool> Guests::all_sent() {

@@ -28,6 +28,8 @@ struct GuestMessage {
 
 class Guests {
  public:
+  static constexpr std::size_t most_granted = 4;  // messages that an agent has memory for at once
+
   // `requests`: how many come; nothing: not known. `domains`: of the agent.
   Guests(PathContext& context, std::optional<int> requests, std::vector<Domain> domains);
 
@@ -44,12 +46,14 @@ class Guests {
   [[nodiscard]] bool all_arrived(int side) const;
   // Grants what can be granted. Returns a message for an open window that has arrived.
   [[nodiscard]] Result<std::optional<std::pair<int, GuestMessage>>> next_message();
-  // Sends a guest the bytes of its runs. Returns a ticket if they are sent from the window's image,
-  // which must stay until then.
-  [[nodiscard]] Result<std::optional<Messenger::Ticket>> reply(const GuestMessage& message,
-                                                               const ReplyHead& head,
-                                                               std::byte* image);
-  // Whether nothing that was sent is under way any more.
+  struct Reply {
+    Messenger::Ticket ticket = 0;
+    std::size_t copied_bytes = 0;  // 0: it is sent from the window's image
+  };
+  // Sends a guest the bytes of its runs. The image must stay until they have been sent.
+  [[nodiscard]] Result<Reply> reply(const GuestMessage& message, const ReplyHead& head,
+                                    std::byte* image);
+  // Whether no grant is under way any more.
   [[nodiscard]] Result<bool> all_sent();
 
  private:

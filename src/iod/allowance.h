@@ -1,4 +1,5 @@
-// Bounds the memory that the connections of a key use for messages.
+// Bounds the memory that the connections of a key use for messages, or its collective calls for
+// their windows.
 //
 // A connection that would exceed the bound waits for others, in the order of arrival. It holds no
 // memory while it waits, so connections cannot wait for each other in a circle.
@@ -7,7 +8,9 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 namespace shima::iod {
 
@@ -49,6 +52,22 @@ class Allowance {
   std::size_t used_bytes_ = 0;
   std::uint64_t next_ = 0;
   std::uint64_t served_ = 0;
+};
+
+// Memory that is taken out of an allowance as long as this lives.
+class Allowed {
+ public:
+  Allowed(std::shared_ptr<Allowance> allowance, std::size_t len_bytes)
+      : allowance_(std::move(allowance)), len_bytes_(len_bytes) {
+    allowance_->take(len_bytes_);
+  }
+  Allowed(const Allowed&) = delete;
+  Allowed& operator=(const Allowed&) = delete;
+  ~Allowed() { allowance_->give_back(len_bytes_); }
+
+ private:
+  std::shared_ptr<Allowance> allowance_;
+  const std::size_t len_bytes_;
 };
 
 }  // namespace shima::iod

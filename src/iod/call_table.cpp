@@ -1,5 +1,6 @@
 #include "iod/call_table.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -87,11 +88,12 @@ Result<CallEnd> CallTable::take_part(const DirectedCall& call, const Seat& seat)
   const Key key{seat.identity.device, seat.identity.inode, call.id};
   Status status;
   CallEnd moved;
-  if (const auto place = caught([&] { return join(key, call, mine); }); !place) {
+  const auto place = caught([&] { return join(key, call, mine); });
+  if (!place) {
     status = std::unexpected(place.error());
   } else if (Call& common = *place->call; place->is_last) {
     fault_point(FaultPhase::iod_begun);
-    end(key, common, cause_of(common, caught([&] { return run_agent(common, mine); })));
+    end(key, common, cause_of(common, caught([&] { return lead(common, mine); })));
     status = common.status;
     moved = common.moved;
   } else {
@@ -174,19 +176,36 @@ std::unexpected<Error> CallTable::gave_up() const {
   return fail(Code::cancelled, "a collective call: another process has left it");
 }
 
-// What an agent that fails has not sent is in its windows, and ends before them.
+// What an agent that fails has not sent is in its windows, and ends before them. Messages that have
+// begun are completed from copies, for which there is so much room; without, the connection ends.
 class CallTable::UnsentMessages {
  public:
-  explicit UnsentMessages(const std::vector<Joined*>& joined) : joined_(joined) {}
+  UnsentMessages(const std::vector<Joined*>& joined, std::size_t room_bytes)
+      : joined_(joined), room_bytes_(room_bytes) {}
   UnsentMessages(const UnsentMessages&) = delete;
   UnsentMessages& operator=(const UnsentMessages&) = delete;
   ~UnsentMessages() {
-    for (Joined* const one : joined_) one->stream.abandon_unsent();
+    for (Joined* const one : joined_) room_bytes_ -= one->stream.abandon_unsent(room_bytes_);
   }
 
  private:
   const std::vector<Joined*>& joined_;
+  std::size_t room_bytes_;
 };
+
+// Takes the memory of the agent, and runs it.
+Status CallTable::lead(Call& call, const Joined& mine) {
+  const std::shared_ptr<Allowance>& memory = mine.seat.from.memory;
+  const std::size_t needed_bytes = AgentServer::most_memory_bytes(call.what);
+  if (needed_bytes > memory->most_bytes())
+    return fail(Code::no_memory,
+                fmt::format("a collective call may need {} bytes of memory at the I/O node, which "
+                            "has {} for a key; smaller windows (cb_buffer_size) need less",
+                            needed_bytes, memory->most_bytes()),
+                ENOMEM);
+  call.memory = std::make_unique<Allowed>(memory, needed_bytes);
+  return run_agent(call, mine);
+}
 
 Status CallTable::run_agent(Call& call, const Joined& mine) {
   const UniqueFd bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -195,7 +214,7 @@ Status CallTable::run_agent(Call& call, const Joined& mine) {
   for (std::size_t i = 0; i < call.joined.size(); ++i)
     messenger.add(static_cast<int>(i), call.joined[i]->stream);
   Agent agent(call.what, mine.seat, queue_, messenger, bell.get());
-  const UnsentMessages unsent(call.joined);
+  const UnsentMessages unsent(call.joined, AgentServer::most_copies_bytes(call.what));
   AgentServer& server = agent.server();
   SHIMA_TRY(server.start());
   auto last_moved = Clock::now();

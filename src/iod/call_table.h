@@ -2,10 +2,11 @@
 //
 // The subgroup masters that take part join a call, each over a connection of its own on which the
 // subfile is open. The last one to join makes the call begin: its thread runs the agent
-// (collective/agent_server.h) for all, and the threads of the others sleep. The agent's memory does
-// not depend on their number. Each window waits for its turn among the requests of all clients
-// before it is written or read. If one that takes part leaves before the end, or breaks the rules,
-// the call fails for all. Afterwards each connection tells its client how the call has ended.
+// (collective/agent_server.h) for all, and the threads of the others sleep. Before that it takes
+// the agent's memory out of the allowance of its key, and waits while other calls have it. Each
+// window waits for its turn among the requests of all clients before it is written or read. If one
+// that takes part leaves before the end, or breaks the rules, the call fails for all. Afterwards
+// each connection tells its client how the call has ended.
 #pragma once
 
 #include <atomic>
@@ -22,6 +23,7 @@
 #include "base/unique_fd.h"
 #include "collective/io_node/io_node_end.h"
 #include "collective/io_node/stream_messenger.h"
+#include "iod/allowance.h"
 #include "iod/fair_queue.h"
 #include "store/striped/logical_file.h"
 
@@ -32,6 +34,7 @@ namespace shima::iod {
 struct Arrival {
   int socket = -1;
   const FairQueue::Process& process;
+  std::shared_ptr<Allowance> memory;  // of the key, for calls
   std::vector<std::byte> ahead;
 };
 
@@ -69,6 +72,8 @@ class CallTable {
     UniqueFd ended;  // readable once the call has ended; then the rest is the outcome
     Status status;
     CallEnd moved;
+    // Of the agent. Copies of messages may remain until all have been told of the end.
+    std::unique_ptr<Allowed> memory;
   };
   class UnsentMessages;
   struct Key {
@@ -99,6 +104,7 @@ class CallTable {
   void await_end(const Key& key, Call& call, const Joined& mine);
   void give_up(const Key& key, Call& call, const std::string& user);
   void end(const Key& key, Call& call, Status status);
+  [[nodiscard]] Status lead(Call& call, const Joined& mine);
   [[nodiscard]] Status run_agent(Call& call, const Joined& mine);
   [[nodiscard]] Status cause_of(const Call& call, Status status) const;
   [[nodiscard]] Status tell_end(Joined& mine, const CallEnd& moved, const Status& status) const;

@@ -149,13 +149,15 @@ Status Conversation::receive(Request& request) {
   return inbox_.receive(data_.take(head.data_bytes));
 }
 
-// What has arrived after the request is a part of the call already. The call has memory of its own.
+// What has arrived after the request is a part of the call already. The call takes memory of its
+// own.
 Status Conversation::take_part() {
   DirectedCall call;
   std::memcpy(&call, data_.bytes().data(), sizeof call);
   data_.release();
-  return session_.take_part(call, {client_.socket.get(), process_, inbox_.take_rest()},
-                            shared_.collective);
+  return session_.take_part(
+      call, {client_.socket.get(), process_, client_.holder->call_memory, inbox_.take_rest()},
+      shared_.collective);
 }
 
 Result<std::int64_t> Conversation::execute(const Request& request) {

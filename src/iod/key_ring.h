@@ -26,13 +26,17 @@ struct KeyHolder {
       : user(std::move(user_name)),
         key(std::move(own_key)),
         targets(std::move(served)),
-        memory(memory_bytes) {}
+        memory(memory_bytes),
+        call_memory(std::make_shared<Allowance>(memory_bytes)) {}
 
   std::string user;  // empty: the daemon's own
   Key key;
   std::optional<Identity> identity;  // nothing: the daemon's own
   ServedTargets targets;
   Allowance memory;
+  // Of collective calls. A call that waits for it keeps no request waiting: those that take part in
+  // other calls may need one to go on.
+  std::shared_ptr<Allowance> call_memory;
   std::atomic<std::size_t> connections = 0;
 };
 
@@ -43,7 +47,7 @@ class KeyRing {
     std::string keys_file;  // keys of users; empty: none
     std::vector<TargetPlace> targets;
     std::vector<TargetPlace> directories;  // served by path; their names differ from the targets'
-    std::size_t memory_bytes = 0;          // of each holder
+    std::size_t memory_bytes = 0;          // of each holder, for requests and for calls
   };
   // Holders and targets of `former` that have not changed stay the same objects. Users other than
   // the daemon's own need a daemon of root.

@@ -58,10 +58,11 @@ std::string Daemon::status(const KeyHolder* only) {
                         target->open_files.load());
   for (const auto& holder : keys_.holders())
     if (only == nullptr || holder.get() == only)
-      text += fmt::format("key of {}: {} connections, {} of {} bytes of memory\n",
-                          holder->user.empty() ? "the daemon's user" : "user " + holder->user,
-                          holder->connections.load(), holder->memory.used_bytes(),
-                          holder->memory.most_bytes());
+      text += fmt::format(
+          "key of {}: {} connections, {} of {} bytes of memory, {} of {} for collective calls\n",
+          holder->user.empty() ? "the daemon's user" : "user " + holder->user,
+          holder->connections.load(), holder->memory.used_bytes(), holder->memory.most_bytes(),
+          holder->call_memory->used_bytes(), holder->call_memory->most_bytes());
   std::map<std::pair<std::string, std::string>, Sum> processes;
   for (const Client& client : clients_)
     if (client.is_trusted && !client.has_ended && (only == nullptr || client.holder.get() == only))

@@ -73,32 +73,40 @@ void MessageStream::send_pending() {
   }
 }
 
-void MessageStream::abandon_unsent() noexcept {
-  if (outgoing_.empty()) return;
+std::size_t MessageStream::abandon_unsent(std::size_t most_copied_bytes) noexcept {
+  if (outgoing_.empty()) return 0;
   Outgoing& first = outgoing_.front();
   const std::size_t kept = first.has_begun ? 1 : 0;
   posted_ -= outgoing_.size() - kept;
   outgoing_.resize(kept);
+  if (kept == 0) return 0;
+  const std::size_t copied_bytes = unsent_bytes(first);
   const Status copied = caught([&]() -> Status {
-    if (outgoing_.empty()) return {};
+    if (copied_bytes > most_copied_bytes)
+      return fail(Code::no_memory, "completing a message", ENOMEM);
     MessageBuffer copy = copy_of_unsent(first);
     first.bytes = std::move(copy);
     first.pieces.assign(1, {first.bytes.bytes().data(), first.bytes.bytes().size()});
     first.next = 0;
     return {};
   });
-  if (copied) return;
+  if (copied) return copied_bytes;
   outgoing_.clear();
   status_ = copied;
+  return 0;
+}
+
+std::size_t MessageStream::unsent_bytes(const Outgoing& message) {
+  std::size_t len_bytes = 0;
+  for (const iovec& piece : std::span(message.pieces).subspan(message.next))
+    len_bytes += piece.iov_len;
+  return len_bytes;
 }
 
 MessageBuffer MessageStream::copy_of_unsent(const Outgoing& message) {
-  const auto unsent = std::span(message.pieces).subspan(message.next);
-  std::size_t len_bytes = 0;
-  for (const iovec& piece : unsent) len_bytes += piece.iov_len;
-  MessageBuffer copy(len_bytes);
+  MessageBuffer copy(unsent_bytes(message));
   std::span<std::byte> room = copy.bytes();
-  for (const iovec& piece : unsent) {
+  for (const iovec& piece : std::span(message.pieces).subspan(message.next)) {
     std::copy_n(static_cast<const std::byte*>(piece.iov_base), piece.iov_len, room.begin());
     room = room.subspan(piece.iov_len);
   }

@@ -49,9 +49,10 @@ class MessageStream {
   bool progress();
   // The same, but receives nothing: what the peer sends next may be no message.
   void send_pending();
-  // Gives up the messages that have not been sent. One that has begun is completed, from a copy. So
-  // the memory of what was to be sent (`rest`) is not used any more. May be called again.
-  void abandon_unsent() noexcept;
+  // Gives up the messages that have not been sent. One that has begun is completed, from a copy of
+  // at most so many bytes; else the stream fails. So the memory of what was to be sent (`rest`) is
+  // not used any more. Returns the length of the copy. May be called again.
+  std::size_t abandon_unsent(std::size_t most_copied_bytes) noexcept;
   // Why nothing moves any more; ok: it may move.
   [[nodiscard]] const Status& status() const { return status_; }
   void fail_with(std::unexpected<Error> error) { status_ = std::move(error); }
@@ -84,6 +85,7 @@ class MessageStream {
     std::uint64_t provided = 0;
   };
   [[nodiscard]] bool send_some();
+  [[nodiscard]] static std::size_t unsent_bytes(const Outgoing& message);
   [[nodiscard]] static MessageBuffer copy_of_unsent(const Outgoing& message);
   static void skip(Outgoing& message, std::size_t len_bytes);
   [[nodiscard]] bool receive_some();

@@ -73,8 +73,8 @@ TEST_F(MessageStreams, CompleteWhatHasBegunWithoutItsMemory) {
   const iovec piece{data.data(), data.size()};
   const std::uint64_t number = from.send(1, text("head"), std::span(&piece, 1));
   from.send(1, text("never"), std::span(&piece, 1));
-  from.abandon_unsent();
-  from.abandon_unsent();
+  from.abandon_unsent(data.size());
+  from.abandon_unsent(data.size());
   ASSERT_NE(from.events() & 4, 0);  // still waits to send: POLLOUT
   std::ranges::fill(data, 'y');
   EXPECT_EQ(from.send(2, text("end")), number + 1);
@@ -91,8 +91,20 @@ TEST_F(MessageStreams, CompleteWhatHasBegunWithoutItsMemory) {
   EXPECT_EQ(from.sent(), 2U);
   EXPECT_EQ(text_of(to.take(1, begun)), "head" + std::string(data.size(), 'x'));
   EXPECT_EQ(text_of(to.take(1, never)), "none");
-  from.abandon_unsent();
+  from.abandon_unsent(data.size());
   EXPECT_TRUE(from.status().has_value());
+}
+
+TEST_F(MessageStreams, EndIfThereIsNoRoomToCompleteWhatHasBegun) {
+  MessageStream from(here_.get());
+  const std::vector<char> data(3'000'000, 'x');
+  const iovec piece{const_cast<char*>(data.data()), data.size()};
+  from.send(1, text("head"), std::span(&piece, 1));
+  ASSERT_NE(from.events() & 4, 0);
+  EXPECT_EQ(from.abandon_unsent(1000), 0U);
+  ASSERT_FALSE(from.status().has_value());
+  EXPECT_EQ(from.status().error().code, Code::no_memory);
+  EXPECT_EQ(from.abandon_unsent(data.size()), 0U);  // nothing is left
 }
 
 TEST_F(MessageStreams, SendWhatIsElsewhereAndDoesNotFitAtOnce) {
