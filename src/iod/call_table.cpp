@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <tuple>
+#include <utility>
 
 #include "base/fault_point.h"
 #include "collective/agent_server.h"
@@ -24,11 +25,15 @@ class Agent {
  public:
   Agent(const DirectedCall& call, const CallTable::Seat& seat, FairQueue& queue,
         Messenger& messenger, int bell)
-      : disk_([] {}, [bell] { ::eventfd_write(bell, 1); },
-              [&queue, &seat](const Aside::Work& move_window) {
-                const FairQueue::Place place = queue.enter(seat.from.process);
+      : seat_(seat),
+        counted_bytes_(moved_bytes()),
+        disk_([] {}, [bell] { ::eventfd_write(bell, 1); },
+              [this, &queue](const Aside::Work& move_window) {
+                const FairQueue::Place place = queue.enter(seat_.from.process);
                 fault_point(FaultPhase::iod_window);
-                return move_window();
+                const Status status = move_window();
+                count_window();
+                return status;
               }),
         context_{call.writes != 0 ? Direction::write : Direction::read,
                  plan_,
@@ -61,6 +66,18 @@ class Agent {
   }
 
  private:
+  [[nodiscard]] std::uint64_t moved_bytes() const {
+    std::uint64_t sum = 0;
+    for (const SubfileTally& one : seat_.file.tallies()) sum += one.bytes_written + one.bytes_read;
+    return sum;
+  }
+  void count_window() {
+    const std::uint64_t before = std::exchange(counted_bytes_, moved_bytes());
+    seat_.moved(counted_bytes_ - before);
+  }
+
+  const CallTable::Seat& seat_;
+  std::uint64_t counted_bytes_;
   Plan plan_;
   Post no_access_;
   SoloChannel channel_;

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -50,6 +51,9 @@ class CallTable {
     FileIdentity identity;  // of the file
     LogicalFile& file;
     bool direct = false;  // it is open for direct I/O
+    // Told of the bytes of each window that this thread's agent has moved, perhaps by another
+    // thread.
+    std::function<void(std::uint64_t)> moved = [](std::uint64_t) {};
   };
   // Takes part in a call from its beginning to its end; returns what has been moved, if this thread
   // has run the agent. After an error, which the client was told, the connection cannot be used.

@@ -371,18 +371,24 @@ Status Session::take_part(const DirectedCall& call, Arrival from, CallTable& cal
   if ((!file_ && !common_file_) || (opening_ & needed) == 0)
     return fail(Code::bad_handle, "no file is open over this connection for such a call", EBADF);
   ++file_target_->traffic.requests;
-  if (file_) common_file_ = LogicalFile::around(file_target_->place.name, std::move(file_));
+  if (file_) {
+    common_file_ = LogicalFile::around(file_target_->place.name, std::move(file_));
+    common_file_->start_tallies();
+  }
   constexpr std::int64_t direct = Opening::direct_read | Opening::direct_write;
   const CallTable::Seat seat{.from = std::move(from),
                              .identity = identity(),
                              .file = *common_file_,
-                             .direct = (opening_ & direct) != 0};
+                             .direct = (opening_ & direct) != 0,
+                             .moved = [this, writes = call.writes != 0](std::uint64_t bytes) {
+                               writes ? count_written(bytes) : count_read(bytes);
+                               count(writes ? Counted::served_write : Counted::served_read, bytes);
+                             }};
   const auto moved = calls.take_part(call, seat);
   SHIMA_TRY(status_of(moved));
   if (moved->is_from_agent == 0) return {};
   ++own_.directed_calls;
   ++file_target_->traffic.directed_calls;
-  call.writes != 0 ? count_written(moved->disk_bytes) : count_read(moved->disk_bytes);
   return {};
 }
 

@@ -34,15 +34,15 @@ class SubfileTallies {
     size_ = subfile_count;
   }
 
-  void wrote(std::size_t subfile, std::uint64_t len_bytes) {
+  void wrote(std::size_t subfile, std::uint64_t len_bytes, std::uint64_t runs = 1) {
     if (counts_ == nullptr) return;
-    counts_[subfile].writes.fetch_add(1, std::memory_order_relaxed);
+    counts_[subfile].writes.fetch_add(runs, std::memory_order_relaxed);
     counts_[subfile].bytes_written.fetch_add(len_bytes, std::memory_order_relaxed);
   }
 
-  void read(std::size_t subfile, std::uint64_t len_bytes) {
+  void read(std::size_t subfile, std::uint64_t len_bytes, std::uint64_t runs = 1) {
     if (counts_ == nullptr) return;
-    counts_[subfile].reads.fetch_add(1, std::memory_order_relaxed);
+    counts_[subfile].reads.fetch_add(runs, std::memory_order_relaxed);
     counts_[subfile].bytes_read.fetch_add(len_bytes, std::memory_order_relaxed);
   }
 

@@ -8,6 +8,7 @@ random_access compares all bytes with a model, and reads the subfiles where the 
 of the paper, checks what it reads. The nodes' counters show that the bytes went through them.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -42,6 +43,18 @@ def bytes_through(node):
     return tuple(map(int, found.groups()))
 
 
+def bytes_of_subfiles(stats, target):
+    """The same, as the ranks have counted them by subfile."""
+    files = [json.loads(line) for line in pathlib.Path(stats).read_text().splitlines()]
+    own = [subfile for file in files for subfile in file["subfiles"] if subfile["target"] == target]
+    return tuple(sum(subfile[what] for subfile in own) for what in ("bytes_read", "bytes_written"))
+
+
+def bytes_in_top(node):
+    shown = json.loads(run(SHIMA, "top", node.process.pid, "--once", "--json"))["tasks"]
+    return next((task["bytes_read"], task["bytes_written"]) for task in shown if task["pid"] == node.process.pid)
+
+
 # In a directory of its own: the programs have removed master files by unlink(2), which leaves orphans.
 def check_commands():
     pathlib.Path("files").mkdir()
@@ -64,9 +77,15 @@ with nodes("ab") as running:
         job(4, program)
     run(MPICC, "-std=c11", "-O1", "-o", "columns", SOURCE / "examples" / "columns.c")
     before = [bytes_through(node) for node in running]
+    os.environ["SHIMA_STATS"] = str(pathlib.Path("stats").absolute())
     job(4, "./columns", "--size-mib", "4", "--piece", "16384", "--file", "columns.data")
+    del os.environ["SHIMA_STATS"]
     moved = [tuple(b - a for a, b in zip(old, bytes_through(node))) for old, node in zip(before, running)]
     assert all(read > 0 and written > 0 for read, written in moved), moved
+    counted = [bytes_of_subfiles("stats", node.name) for node in running]
+    assert counted == moved, f"by subfile {counted}, by the nodes {moved}"
+    shown = [bytes_in_top(node) for node in running]
+    assert shown == [bytes_through(node) for node in running], f"by shima top {shown}"
     check_commands()
     ends = [node.end() for node in running]
     assert ends == [(0, "")] * 2, ends

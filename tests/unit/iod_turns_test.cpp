@@ -41,6 +41,7 @@ class IodTurns : public testing::Test {
  protected:
   IodTurns() {
     std::filesystem::resize_file(path_, 0);  // of a run that was killed
+    file_.start_tallies();
   }
   ~IodTurns() override { std::filesystem::remove(path_); }
 
@@ -59,7 +60,8 @@ class IodTurns : public testing::Test {
   Result<CallEnd> take_part(Client& client, const DirectedCall& call) {
     const CallTable::Seat seat{.from = {client.there.get(), client.process, memory_, {}},
                                .identity = {.device = 1, .inode = 2},
-                               .file = file_};
+                               .file = file_,
+                               .moved = [this](std::uint64_t bytes) { counted_bytes_ += bytes; }};
     return calls_.take_part(call, seat);
   }
 
@@ -114,6 +116,7 @@ class IodTurns : public testing::Test {
   CallTable calls_{queue_, milliseconds(200)};
   // Two calls that write need more.
   std::shared_ptr<Allowance> memory_ = std::make_shared<Allowance>(std::size_t{3} << 19);
+  std::atomic<std::uint64_t> counted_bytes_ = 0;
 };
 
 // For longer than a client may take for its part.
@@ -126,10 +129,12 @@ TEST_F(IodTurns, AWindowWaitsForItsTurn) {
   EXPECT_TRUE(comes([&] { return queue_.load().waiting == 1; }));
   std::this_thread::sleep_for(milliseconds(500));
   EXPECT_EQ(std::filesystem::file_size(path_), 0U);
+  EXPECT_EQ(counted_bytes_, 0U);
   place.reset();
   writing.join();
   serving.join();
   EXPECT_EQ(std::filesystem::file_size(path_), window_bytes * window_count);
+  EXPECT_EQ(counted_bytes_, window_bytes * window_count);
 }
 
 TEST_F(IodTurns, ARequestWaitsForOneWindowAtMost) {

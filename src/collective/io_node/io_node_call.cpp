@@ -22,6 +22,7 @@ Status IoNodeCall::join(std::span<const int> agents) {
     SHIMA_TRY_ASSIGN(auto joined, context_.file.join(domain.subfile, call));
     Part& part = parts_.emplace_back();
     part.part = std::move(joined);
+    part.subfile = domain.subfile;
     part.end_number = part.part->stream().expect(end_lane, MessageBuffer(most_end_bytes));
     messenger_.add(plan.agents.rank_of(agent), part.part->stream());
   }
@@ -54,8 +55,9 @@ Status IoNodeCall::end(Part& part, const MessageBuffer& message) {
   Counters& counters = context_.counters;
   counters.windows += ended.windows;
   counters.runs += ended.runs;
-  (context_.direction == Direction::write ? counters.disk_bytes_written
-                                          : counters.disk_bytes_read) += ended.disk_bytes;
+  const bool writes = context_.direction == Direction::write;
+  (writes ? counters.disk_bytes_written : counters.disk_bytes_read) += ended.disk_bytes;
+  context_.file.tally_of_node(part.subfile, ended.runs, ended.disk_bytes, writes);
   part.has_ended = true;
   ++ended_;
   part.part->end();

@@ -34,6 +34,7 @@ class IoNodeCall {
  private:
   struct Part {
     std::unique_ptr<DirectedPart> part;
+    int subfile = 0;
     std::uint64_t end_number = 0;  // of the last message, in its lane
     bool has_ended = false;
     Clock::time_point last_moved = Clock::now();

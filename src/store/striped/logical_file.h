@@ -60,6 +60,11 @@ class LogicalFile {
   // Starts counting moved bytes for each subfile.
   void start_tallies() { tallies_.start(subfiles_.size()); }
   [[nodiscard]] std::vector<SubfileTally> tallies() const { return tallies_.all(); }
+  // Counts what an I/O node has moved in a collective call.
+  void tally_of_node(int subfile, std::uint64_t runs, std::uint64_t len_bytes, bool writing) {
+    const auto index = static_cast<std::size_t>(subfile);
+    writing ? tallies_.wrote(index, len_bytes, runs) : tallies_.read(index, len_bytes, runs);
+  }
 
   // --- by logical offset
   [[nodiscard]] Status write(FileOffset offset, std::span<const iovec> pieces);
