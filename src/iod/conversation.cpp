@@ -16,6 +16,7 @@
 namespace shima::iod {
 namespace {
 
+using remote::Flag;
 using remote::Op;
 using remote::ReplyHead;
 using remote::Request;
@@ -84,14 +85,15 @@ struct ServedNow {
   ~ServedNow() { note_queued(-1); }
 };
 
-Status send_pieces(int socket, std::span<const iovec> pieces) {
+// `more`: another reply follows, with which these bytes may travel.
+Status send_pieces(int socket, std::span<const iovec> pieces, bool more) {
   std::vector<iovec> left;
   std::uint64_t left_bytes = bytes_in(pieces);
   while (left_bytes > 0) {
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(pieces.data());
     message.msg_iovlen = pieces.size();
-    const ssize_t sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+    const ssize_t sent = ::sendmsg(socket, &message, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return fail(Code::io, "sending a reply", errno == EAGAIN ? ETIMEDOUT : errno);
     left_bytes -= static_cast<std::uint64_t>(sent);
@@ -126,11 +128,14 @@ Status Conversation::hold() {
     const ServedNow now;
     fault_point(FaultPhase::iod_received);
     if (request.op() == Op::join) {
+      if (skips_next_)
+        return fail(Code::io, "a malformed message: a call after a failed request", EPROTO);
       SHIMA_TRY(take_part());
       fault_point(FaultPhase::iod_executed);
       continue;
     }
-    const auto value = execute(request);
+    const auto value = skips_next_ ? skip() : execute(request);
+    skips_next_ = !value && (request.head.flags & Flag::linked) != 0;
     fault_point(FaultPhase::iod_executed);
     SHIMA_TRY(reply(request, value));
   }
@@ -158,6 +163,11 @@ Status Conversation::take_part() {
   return session_.take_part(
       call, {client_.socket.get(), process_, client_.holder->call_memory, inbox_.take_rest()},
       shared_.collective);
+}
+
+Result<std::int64_t> Conversation::skip() {
+  data_.cut(0);
+  return fail(Code::cancelled, "not executed, because a request before it has failed", ECANCELED);
 }
 
 Result<std::int64_t> Conversation::execute(const Request& request) {
@@ -198,7 +208,7 @@ Status Conversation::reply(const Request& request, const Result<std::int64_t>& v
   const std::array<iovec, 3> all{{{&head, sizeof head},
                                   {error.data(), error.size()},
                                   {data_.bytes().data(), data_.bytes().size()}}};
-  return send_pieces(client_.socket.get(), all);
+  return send_pieces(client_.socket.get(), all, (request.head.flags & Flag::followed) != 0);
 }
 
 }  // namespace shima::iod

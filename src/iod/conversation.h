@@ -39,6 +39,7 @@ class Conversation {
  private:
   [[nodiscard]] Status receive(remote::Request& request);
   [[nodiscard]] Status take_part();
+  [[nodiscard]] Result<std::int64_t> skip();
   [[nodiscard]] Result<std::int64_t> execute(const remote::Request& request);
   [[nodiscard]] Result<std::int64_t> execute_in_turn(const remote::Request& request);
   [[nodiscard]] Status reply(const remote::Request& request, const Result<std::int64_t>& value);
@@ -47,6 +48,7 @@ class Conversation {
   Shared shared_;
   FairQueue::Process process_;
   std::uint32_t received_ = 0;
+  bool skips_next_ = false;  // a request that is linked to the next one has failed
   Inbox inbox_;
   Buffer data_;
   std::vector<std::byte> rest_;

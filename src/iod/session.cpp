@@ -12,6 +12,7 @@
 #include "iod/path/told_facts.h"
 #include "layout/master_file.h"
 #include "store/striped/parts.h"
+#include "store/subfile/file_steps.h"
 #include "store/target/text_file.h"
 
 namespace shima::iod {
@@ -254,7 +255,7 @@ Result<std::int64_t> Session::execute_by_name(const Request& request, TargetFile
     case Op::set_size:
       return done(files.truncate(name, number()));
     case Op::remove:
-      return done(files.remove(name));
+      return done(number() != 0 ? remove_if_there(files, name) : files.remove(name));
     case Op::set_mode:
       return done(files.set_mode(name, mode));
     case Op::is_being_written:
@@ -454,7 +455,8 @@ Result<std::int64_t> Session::execute_on_lock(const Request& request, Buffer& da
   const std::uint64_t len_bytes = as_unsigned(request.head.second);
   const TargetRange range = range_of(request.head.first, request.head.second);
   if (request.op() == Op::try_lock) {
-    SHIMA_TRY_ASSIGN(const bool locked, file_->try_lock(begin, len_bytes, request.head.flags != 0));
+    const bool is_exclusive = (request.head.flags & remote::Flag::exclusive) != 0;
+    SHIMA_TRY_ASSIGN(const bool locked, file_->try_lock(begin, len_bytes, is_exclusive));
     if (locked) shared_.lock_holders.add({this, identity(), range, client_});
     return locked ? 1 : 0;
   }

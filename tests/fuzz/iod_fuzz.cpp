@@ -61,7 +61,7 @@ Request some_request(Random& random, std::uint64_t& data_bytes) {
   request.head.second = some_number(random);
   // Sizes that the disk has room for.
   if (request.op() == Op::preallocate) request.head.first %= 1 << 20;
-  request.head.flags = static_cast<std::uint32_t>(random() % 3);
+  request.head.flags = static_cast<std::uint32_t>(random() % 8);  // all of remote::Flag
   if (request.op() == Op::read || request.op() == Op::write)
     for (std::size_t i = random() % 40; i > 0; --i)
       request.runs.push_back({some_number(random), random() % 5000});

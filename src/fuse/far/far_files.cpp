@@ -47,12 +47,10 @@ Result<struct stat> far_attributes(const std::string& path) {
   if (!master) return as_own(facts);
   SHIMA_TRY_ASSIGN(Layout layout, layout_of(*master));
   const Striped striped{*std::move(master), std::move(layout)};
-  SHIMA_TRY_ASSIGN(const auto targets,
-                   open_targets(striped.master.targets(), path, Target::Purpose::use));
+  SHIMA_TRY_ASSIGN(const auto targets, find_targets(striped.master.targets(), path));
+  SHIMA_TRY_ASSIGN(const PartsSeen seen, look_at_parts(striped.master, targets, Look::subfiles));
   std::vector<struct stat> subfiles;
-  for (const Part& part : parts_of(striped.master, targets)) {
-    if (!subfile_index(part.name)) break;  // the copies come last
-    const auto found = part.target->files().examine(part.name);
+  for (const Result<struct stat>& found : seen.facts) {
     if (!found) return fail(Code::io, describe(found.error()));
     subfiles.push_back(*found);
   }

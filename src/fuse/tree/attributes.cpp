@@ -12,6 +12,7 @@
 #include "fuse/tree/errors.h"
 #include "fuse/tree/tree.h"
 #include "store/striped/parts.h"
+#include "store/subfile/file_steps.h"
 
 namespace shima::fuse {
 namespace {
@@ -49,14 +50,18 @@ Result<std::vector<struct stat>> Tree::subfile_facts(Node& node) {
   if (!all.empty()) return all;
   SHIMA_TRY_ASSIGN(const auto targets, targets_of(node));
   SHIMA_TRY_ASSIGN(const auto striped, description(node));
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    const std::string name = subfile_name(striped->master.id, static_cast<int>(i));
-    const auto facts = targets[i]->files().examine(name);
-    if (!facts && facts.error().code == Code::io) return std::unexpected(facts.error());
-    if (!facts)
+  std::vector<StepOn> steps;
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    steps.push_back(
+        {&targets[i]->files(), {.name = subfile_name(striped->master.id, static_cast<int>(i))}});
+  for (std::size_t i = 0; const TargetFiles::StepResult& found : take_steps(steps)) {
+    if (!found.done && found.done.error().code == Code::io)
+      return std::unexpected(found.done.error());
+    if (!found.done)
       return fail(Code::io, fmt::format("subfile {}/{} is missing; shima fsck reports details",
-                                        targets[i]->directory(), name));
-    all.push_back(*facts);
+                                        targets[i]->directory(), steps[i].step.name));
+    all.push_back(found.facts);
+    ++i;
   }
   const std::lock_guard lock(parts.mutex);
   parts.known = all;

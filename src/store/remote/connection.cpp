@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -68,6 +69,10 @@ struct Unused {
   std::mutex mutex;
   std::map<std::string, std::vector<std::unique_ptr<Connection>>> of_node;
 };
+
+// See round_trips().
+std::atomic<bool> has_sent = false;
+std::atomic<std::uint64_t> turns = 0;
 
 // Never destroyed: threads may use files until the process ends.
 Unused& unused() {
@@ -156,6 +161,23 @@ Status Connection::send(Request request, std::span<const iovec> data) {
   std::vector<std::byte> head = encode(std::move(request), shima::bytes_in(data));
   std::vector<iovec> all{{head.data(), head.size()}};
   all.insert(all.end(), data.begin(), data.end());
+  has_sent.store(true, std::memory_order_relaxed);
+  return move(all, true);
+}
+
+Status Connection::send_together(std::vector<Request> requests,
+                                 std::span<const std::string_view> data) {
+  if (is_broken_) return break_off(ECONNRESET);
+  std::vector<std::vector<std::byte>> heads;
+  heads.reserve(requests.size());
+  std::vector<iovec> all;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].head.serial = ++sent_;
+    heads.push_back(encode(std::move(requests[i]), data[i].size()));
+    all.push_back({heads.back().data(), heads.back().size()});
+    if (!data[i].empty()) all.push_back({const_cast<char*>(data[i].data()), data[i].size()});
+  }
+  has_sent.store(true, std::memory_order_relaxed);
   return move(all, true);
 }
 
@@ -194,6 +216,7 @@ Result<Reply> Connection::receive(std::span<const iovec> pieces) {
 
 Result<Reply> Connection::receive_next(std::span<const iovec> pieces) {
   if (is_broken_) return break_off(ECONNRESET);
+  if (has_sent.load(std::memory_order_relaxed) && has_sent.exchange(false)) ++turns;
   ReplyHead head;
   SHIMA_TRY_ASSIGN(const std::size_t got, receive_head(head, pieces));
   if (!check(head, ++answered_, shima::bytes_in(pieces)) ||
@@ -249,6 +272,8 @@ bool Connection::has_ended() const {
   pollfd watched{socket_.get(), POLLRDHUP, 0};
   return is_broken_ || (::poll(&watched, 1, 0) > 0 && watched.revents != 0);
 }
+
+std::uint64_t round_trips() { return turns; }
 
 Result<std::unique_ptr<Connection>> take_connection(const Node& node, const std::string& key_file) {
   {

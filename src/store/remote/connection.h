@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -43,6 +44,9 @@ class Connection {
 
   // Several requests may be under way; replies come in the order of the requests.
   [[nodiscard]] Status send(Request request, std::span<const iovec> data);
+  // The same for several requests in one system call; `data` are those of each, or empty.
+  [[nodiscard]] Status send_together(std::vector<Request> requests,
+                                     std::span<const std::string_view> data);
   // A request whose reply does not matter; the client does not wait for it.
   [[nodiscard]] Status tell(const Request& request);
   // Fills the pieces from the beginning; more data than they take breaks the connection.
@@ -80,6 +84,10 @@ class Connection {
   std::uint32_t answered_ = 0;
   std::uint32_t told_ = 0;  // replies that come next, and do not matter
 };
+
+// How often this process has sent requests and then waited for a reply: round trips in turn, if one
+// thread makes them. For tests.
+[[nodiscard]] std::uint64_t round_trips();
 
 // A connection that is not in use, or a new one.
 [[nodiscard]] Result<std::unique_ptr<Connection>> take_connection(const Node& node,

@@ -43,16 +43,25 @@ Request request(Op op) {
 
 }  // namespace
 
-Result<Opened> open_over_connection(const Node& node, const std::string& key_file,
-                                    const Request& wanted) {
-  Opened made;
-  SHIMA_TRY_ASSIGN(made.connection, take_connection(node, key_file));
+FarOpening::FarOpening(const Node& node, const std::string& key_file, const Request& wanted)
+    : connection_(take_connection(node, key_file)) {
+  if (connection_) sent_ = (*connection_)->send(wanted, {});
+}
+
+Result<Opened> FarOpening::finish() {
+  SHIMA_TRY(status_of(connection_));
+  SHIMA_TRY(sent_);
+  Opened made{std::move(*connection_), {}};
   const iovec piece{&made.facts, sizeof made.facts};
-  SHIMA_TRY(made.connection->send(wanted, {}));
   const auto opened = made.connection->receive(std::span(&piece, 1));
   if (!opened) keep_connection(std::move(made.connection));
   SHIMA_TRY(opened);
   return made;
+}
+
+Result<Opened> open_over_connection(const Node& node, const std::string& key_file,
+                                    const Request& wanted) {
+  return FarOpening(node, key_file, wanted).finish();
 }
 
 Result<std::unique_ptr<DirectedPart>> DirectedCalls::join(const DirectedCall& call) {

@@ -19,7 +19,17 @@ struct Opened {
   std::unique_ptr<Connection> connection;
   Facts facts;
 };
-// Op::open or Op::open_path.
+// A file that a node has been asked to open, by Op::open or Op::open_path.
+class FarOpening {
+ public:
+  FarOpening(const Node& node, const std::string& key_file, const Request& wanted);
+  // Waits for the node. Call once.
+  [[nodiscard]] Result<Opened> finish();
+
+ private:
+  Result<std::unique_ptr<Connection>> connection_;
+  Status sent_;
+};
 [[nodiscard]] Result<Opened> open_over_connection(const Node& node, const std::string& key_file,
                                                   const Request& wanted);
 

@@ -21,7 +21,7 @@
 namespace shima::remote {
 
 inline constexpr Spoken spoken{{'s', 'h', 'i', 'm', 'a', 'i', 'o', 'd'},
-                               std::endian::native == std::endian::little ? 1U : 0x01000000U};
+                               std::endian::native == std::endian::little ? 2U : 0x02000000U};
 
 enum class Op : std::uint32_t {
   introduce = 1,  // words: the client's name
@@ -36,8 +36,8 @@ enum class Op : std::uint32_t {
   write_text,  // first: mode
   make,        // first: mode
   set_size,    // first: bytes
-  remove,
-  set_mode,          // first: mode
+  remove,      // first: whether the file need not exist
+  set_mode,    // first: mode
   is_being_written,  // reply: value
   sync_names,
   open,   // first: how (Opening); the file becomes the connection's
@@ -51,7 +51,7 @@ enum class Op : std::uint32_t {
   preallocate,
   will_need,  // first: begin, second: end
   sync,
-  try_lock,  // first: offset, second: bytes; flags: whether exclusive; reply: value
+  try_lock,  // first: offset, second: bytes; flags: exclusive; reply: value
   unlock,
   facts,
   close,
@@ -98,6 +98,15 @@ inline constexpr auto last_op = Op::lock_holder;
 struct Opening {
   static constexpr std::int64_t read = 1, write = 2, direct_read = 4, direct_write = 8, create = 16,
                                 exclusive = 32;
+};
+
+// Bits of a request's flags.
+struct Flag {
+  static constexpr std::uint32_t exclusive = 1;
+  // Further requests are under way, and the client waits for all replies: they may travel together.
+  static constexpr std::uint32_t followed = 2;
+  // If this request fails, or is not executed, the next one is not executed: it is `cancelled`.
+  static constexpr std::uint32_t linked = 4;
 };
 
 inline constexpr std::size_t most_runs = 1024;

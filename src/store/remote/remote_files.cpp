@@ -4,23 +4,47 @@
 
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "store/remote/connection.h"
+#include "store/remote/far_steps.h"
 #include "store/remote/own_umask.h"
 #include "store/remote/remote_subfile.h"
 
 namespace shima::remote {
 namespace {
 
+// An opening of a subfile that has been asked for.
+class FarSubfile final : public FarAnswer<std::unique_ptr<Subfile>> {
+ public:
+  FarSubfile(const Node& node, const std::string& key_file, const Request& wanted, std::string path)
+      : opening_(node, key_file, wanted),
+        path_(std::move(path)),
+        open_again_([=] { return open_over_connection(node, key_file, wanted); }) {}
+
+  bool advance() override {
+    if (!is_done_) opened_ = opening_.finish();
+    is_done_ = true;
+    return false;
+  }
+  Result<std::unique_ptr<Subfile>> result() override {
+    SHIMA_TRY(status_of(opened_));
+    return make_remote_subfile(*std::move(opened_), std::move(path_), std::move(open_again_));
+  }
+
+ private:
+  FarOpening opening_;
+  std::string path_;
+  std::function<Result<Opened>()> open_again_;
+  bool is_done_ = false;
+  Result<Opened> opened_;
+};
+
 class RemoteFiles final : public TargetFiles {
  public:
   RemoteFiles(Place place, std::string key_file)
       : place_(std::move(place)), key_file_(std::move(key_file)) {}
-
-  Status attach(bool makes_target, const std::string& file) const {
-    return status_of(call(request(Op::attach, file, makes_target ? 1 : 0)));
-  }
 
   int directory_fd() const override { return -1; }
 
@@ -100,16 +124,23 @@ class RemoteFiles final : public TargetFiles {
 
   Result<std::unique_ptr<Subfile>> open(const std::string& name,
                                         const SubfileOpen& wanted) override {
+    const auto asked = begin_open(name, wanted);
+    std::ignore = asked->advance();
+    return asked->result();
+  }
+
+  std::unique_ptr<FarAnswer<std::unique_ptr<Subfile>>> begin_open(
+      const std::string& name, const SubfileOpen& wanted) override {
     const std::int64_t how = (wanted.read ? Opening::read : 0) |
                              (wanted.write ? Opening::write : 0) |
                              (wanted.direct_read ? Opening::direct_read : 0) |
                              (wanted.direct_write ? Opening::direct_write : 0);
-    const auto open_again = [node = place_.node, key_file = key_file_,
-                             wanted_file = request(Op::open, name, how)] {
-      return open_over_connection(node, key_file, wanted_file);
-    };
-    SHIMA_TRY_ASSIGN(Opened opened, open_again());
-    return make_remote_subfile(std::move(opened), path_of(name), open_again);
+    return std::make_unique<FarSubfile>(place_.node, key_file_, request(Op::open, name, how),
+                                        path_of(name));
+  }
+
+  std::unique_ptr<FarAnswer<std::vector<StepResult>>> begin(std::span<const Step> steps) override {
+    return begin_steps(take_connection(place_.node, key_file_), place_.target, steps);
   }
 
   Result<std::unique_ptr<WriterLease>> lease(const std::string& name, Sole sole) override;
@@ -193,12 +224,8 @@ Result<std::unique_ptr<WriterLease>> RemoteFiles::lease(const std::string& name,
 
 }  // namespace
 
-Result<std::shared_ptr<TargetFiles>> open_remote_files(const Place& place,
-                                                       const std::string& key_file,
-                                                       bool makes_target, const std::string& file) {
-  auto files = std::make_shared<RemoteFiles>(place, key_file);
-  SHIMA_TRY(files->attach(makes_target, file));
-  return files;
+std::shared_ptr<TargetFiles> remote_files(const Place& place, const std::string& key_file) {
+  return std::make_shared<RemoteFiles>(place, key_file);
 }
 
 Result<std::string> ask_status(const Node& node, const std::string& key_file) {

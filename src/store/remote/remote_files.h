@@ -9,12 +9,10 @@
 
 namespace shima::remote {
 
-// Asks the node whether it has the target and can use it. `makes_target`: a directory that is not
-// yet a target becomes one. `file`: the name of the file that the target is beside, if any.
-[[nodiscard]] Result<std::shared_ptr<TargetFiles>> open_remote_files(const Place& place,
-                                                                     const std::string& key_file,
-                                                                     bool makes_target,
-                                                                     const std::string& file = {});
+// The node is not asked for the target yet (Step::Kind::attach): it is, at the latest, by the first
+// other request.
+[[nodiscard]] std::shared_ptr<TargetFiles> remote_files(const Place& place,
+                                                        const std::string& key_file);
 
 // What a node says about itself, for people.
 [[nodiscard]] Result<std::string> ask_status(const Node& node, const std::string& key_file);

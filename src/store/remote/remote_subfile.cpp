@@ -116,16 +116,20 @@ class FarTransfer final : public FarRequest {
   bool stops_ = false;
 };
 
-// A request that moves no data.
+// A request that moves no data. After Op::close, the connection is kept for other files.
 class FarCall final : public FarRequest {
  public:
-  FarCall(std::unique_lock<std::mutex> hold, Connection& connection, Op op)
-      : hold_(std::move(hold)), connection_(connection), sent_(connection.send(request(op), {})) {}
+  FarCall(std::unique_lock<std::mutex> hold, std::unique_ptr<Connection>& connection, Op op)
+      : hold_(std::move(hold)),
+        connection_(connection),
+        op_(op),
+        sent_(connection->send(request(op), {})) {}
 
   bool advance() override {
     if (is_done_) return false;
     is_done_ = true;
-    if (sent_) reply_ = connection_.receive({});
+    if (sent_) reply_ = connection_->receive({});
+    if (op_ == Op::close) keep_connection(std::exchange(connection_, nullptr));
     return false;
   }
   Result<std::uint64_t> result() override {
@@ -136,7 +140,8 @@ class FarCall final : public FarRequest {
 
  private:
   std::unique_lock<std::mutex> hold_;
-  Connection& connection_;
+  std::unique_ptr<Connection>& connection_;
+  Op op_;
   Status sent_;
   bool is_done_ = false;
   Result<Reply> reply_ = Reply{};
@@ -190,10 +195,11 @@ class RemoteSubfile final : public Subfile {
                                          writing ? Op::write : Op::read);
   }
   std::unique_ptr<FarRequest> begin(FarOp op) override {
+    if (op == FarOp::close) directed_.close();
     std::unique_lock hold(mutex_);
     if (!is_open()) return nullptr;
-    return std::make_unique<FarCall>(std::move(hold), *connection_,
-                                     op == FarOp::size ? Op::size : Op::sync);
+    const Op asked = op == FarOp::size ? Op::size : op == FarOp::sync ? Op::sync : Op::close;
+    return std::make_unique<FarCall>(std::move(hold), connection_, asked);
   }
 
   void will_need(TargetRange range) override {
@@ -230,7 +236,7 @@ class RemoteSubfile final : public Subfile {
 
   Result<bool> try_lock(TargetOffset offset, std::uint64_t len_bytes, bool exclusive) override {
     Request wanted = request(Op::try_lock, offset.value, as_signed(len_bytes));
-    wanted.head.flags = exclusive ? 1 : 0;
+    wanted.head.flags = exclusive ? Flag::exclusive : 0;
     SHIMA_TRY_ASSIGN(const Reply reply, call(wanted));
     return reply.value != 0;
   }
@@ -265,11 +271,14 @@ class RemoteSubfile final : public Subfile {
   }
 
   Status close() override {
-    directed_.close();
-    const Status closed = status_of(call(request(Op::close)));
+    if (const auto asked = begin(FarOp::close)) {
+      std::ignore = asked->advance();
+      return status_of(asked->result());
+    }
     const std::lock_guard hold(mutex_);
-    keep_connection(std::exchange(connection_, nullptr));
-    return closed;
+    Status why = is_open();
+    connection_.reset();
+    return why;
   }
 
   Result<FileIdentity> identity() override { return FileIdentity{facts_.device, facts_.inode}; }

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "store/remote/connection.h"
 #include "store/remote/own_umask.h"
 #include "store/remote/remote_files.h"
 #include "store/remote/remote_subfile.h"
+#include "store/subfile/file_steps.h"
 
 namespace shima::remote {
 namespace {
@@ -62,7 +64,7 @@ class RemoteHold final : public DirectoryHold {
 
   void admit_writers_of(const std::string& path) override {
     if (const auto place = parse(path))
-      std::ignore = connection_->call(request_for(Op::admit_writers, *place));
+      std::ignore = connection_->tell(request_for(Op::admit_writers, *place));
   }
 
  private:
@@ -215,8 +217,12 @@ class RemoteTree final : public FileTree {
     const std::size_t slash = place.path.rfind('/');
     const std::string below = place.path.substr(0, slash == std::string::npos ? 0 : slash);
     const std::string name = place.path.substr(slash == std::string::npos ? 0 : slash + 1);
-    return open_remote_files({place.node, place.directory + "/" + below}, key_file,
-                             how == BesideFiles::create, name);
+    auto files = remote_files({place.node, place.directory + "/" + below}, key_file);
+    const TargetFiles::Step attach{.kind = TargetFiles::Step::Kind::attach,
+                                   .name = name,
+                                   .bytes = how == BesideFiles::create ? 1U : 0U};
+    SHIMA_TRY(take_steps(*files, std::span(&attach, 1)).front().done);
+    return files;
   }
 
  private:

@@ -15,6 +15,7 @@ namespace {
 
 // True also if the directory is reached by two paths.
 bool is_same_name(const std::string& a, const std::string& b) {
+  if (a == b) return true;
   return std::filesystem::path(a).filename() == std::filesystem::path(b).filename() &&
          are_same_file(directory_of_path(a), directory_of_path(b));
 }
@@ -38,13 +39,9 @@ bool shares(const Target& target, const std::string& path) {
 // The evidence of one target's copy of the master file about the parts on that target.
 class Voucher {
  public:
-  // An error if it is unknown what the copy says.
-  static Result<Voucher> of(const MasterFile& master, const Target& target) {
-    Voucher made(master, target);
-    auto copy = read_copy(target, master.id);
-    if (!copy && copy.error().code == Code::io) return std::unexpected(copy.error());
-    if (copy) made.copy_ = *std::move(copy);
-    return made;
+  Voucher(const MasterFile& master, const Target& target, const Result<MasterCopy>& copy)
+      : master_(master), target_(target) {
+    if (copy) copy_ = *copy;
   }
 
   [[nodiscard]] const Target& target() const { return target_; }
@@ -69,17 +66,31 @@ class Voucher {
   }
 
  private:
-  Voucher(const MasterFile& master, const Target& target) : master_(master), target_(target) {}
-
   const MasterFile& master_;
   const Target& target_;
   std::optional<MasterCopy> copy_;
 };
 
+// An error if it is unknown what a copy says.
+Result<std::vector<Voucher>> vouchers_of(const MasterFile& master,
+                                         const std::vector<Target>& targets,
+                                         const PartsSeen& seen) {
+  std::vector<Voucher> vouchers;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const Result<MasterCopy>& copy = seen.copies[i];
+    if (!copy && copy.error().code == Code::io) return std::unexpected(copy.error());
+    vouchers.emplace_back(master, targets[i], copy);
+  }
+  return vouchers;
+}
+
 Status check_owners(const MasterFile& master, const Claimant& claimant,
-                    const std::vector<Target>& targets, const std::vector<Voucher>& vouchers) {
-  for (const Part& part : parts_of(master, targets)) {
-    const auto facts = part.target->files().examine(part.name);
+                    const std::vector<Target>& targets, const std::vector<Voucher>& vouchers,
+                    const PartsSeen& seen) {
+  const std::vector<Part> parts = parts_of(master, targets);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    const Result<struct stat>& facts = seen.facts[i];
     if (!facts && facts.error().code == Code::io) return std::unexpected(facts.error());
     if (!facts || facts->st_uid == claimant.facts.st_uid) continue;
     const auto voucher =
@@ -108,12 +119,14 @@ Result<Claimant> claimant_at(const std::string& link, const MasterFile& master) 
 
 Status check_belonging(const MasterFile& master, const Claimant& claimant,
                        const std::vector<Target>& targets) {
-  std::vector<Voucher> vouchers;
-  for (const Target& target : targets) {
-    SHIMA_TRY_ASSIGN(Voucher voucher, Voucher::of(master, target));
-    vouchers.push_back(std::move(voucher));
-  }
-  SHIMA_TRY(check_owners(master, claimant, targets, vouchers));
+  SHIMA_TRY_ASSIGN(const PartsSeen seen, look_at_parts(master, targets, Look::parts));
+  return check_belonging(master, claimant, targets, seen);
+}
+
+Status check_belonging(const MasterFile& master, const Claimant& claimant,
+                       const std::vector<Target>& targets, const PartsSeen& seen) {
+  SHIMA_TRY_ASSIGN(const std::vector<Voucher> vouchers, vouchers_of(master, targets, seen));
+  SHIMA_TRY(check_owners(master, claimant, targets, vouchers, seen));
   for (const Voucher& voucher : vouchers)
     if (voucher.names_another_file(claimant))
       return fail(Code::access_denied,
@@ -131,13 +144,18 @@ Status check_own_parts(const MasterFile& master, const std::string& path,
 }
 
 bool is_second_master(const MasterFile& master, const std::string& link) {
+  const auto targets = find_targets(master.targets(), link);
+  return targets && is_second_master(master, link, *targets);
+}
+
+bool is_second_master(const MasterFile& master, const std::string& link,
+                      const std::vector<Target>& targets) {
   const auto path = real_name_of(link);
-  const auto targets = open_targets(master.targets(), link, Target::Purpose::use);
-  if (!path || !targets) return false;
-  return std::ranges::any_of(*targets, [&](const Target& target) {
-    const auto voucher = Voucher::of(master, target);
-    return voucher && voucher->names_another_name(*path);
-  });
+  const auto seen = look_at_parts(master, targets, Look::copies);
+  if (!path || !seen) return false;
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    if (Voucher(master, targets[i], seen->copies[i]).names_another_name(*path)) return true;
+  return false;
 }
 
 }  // namespace shima

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "layout/master_file.h"
+#include "store/striped/parts.h"
 #include "store/target/target.h"
 
 namespace shima {
@@ -32,6 +33,9 @@ struct Claimant {
 // replaces.
 [[nodiscard]] Status check_belonging(const MasterFile& master, const Claimant& claimant,
                                      const std::vector<Target>& targets);
+// The same for a caller that has looked at the parts.
+[[nodiscard]] Status check_belonging(const MasterFile& master, const Claimant& claimant,
+                                     const std::vector<Target>& targets, const PartsSeen& seen);
 // The same for the file at the path.
 [[nodiscard]] Status check_own_parts(const MasterFile& master, const std::string& path,
                                      const std::vector<Target>& targets);
@@ -39,5 +43,7 @@ struct Claimant {
 // Whether the file at `path` is a copy of a master file, or a second name for it, made outside
 // Shima: the parts belong to a file with another name.
 [[nodiscard]] bool is_second_master(const MasterFile& master, const std::string& path);
+[[nodiscard]] bool is_second_master(const MasterFile& master, const std::string& path,
+                                    const std::vector<Target>& targets);
 
 }  // namespace shima

@@ -56,20 +56,6 @@ std::uint64_t sum_of(std::span<const ApartRun> runs) {
   return sum;
 }
 
-// Begins a request to each subfile that is to take part, which begin(i) returns or is null, and
-// lets all proceed. Those of subfiles that take no part are null.
-template <class Begin>
-std::vector<std::unique_ptr<FarRequest>> ask_together(std::size_t subfiles, Begin begin) {
-  std::vector<std::unique_ptr<FarRequest>> all(subfiles);
-  for (std::size_t i = 0; i < subfiles; ++i) all[i] = begin(i);
-  for (bool goes_on = true; goes_on;) {
-    goes_on = false;
-    for (const auto& one : all)
-      if (one && one->advance()) goes_on = true;
-  }
-  return all;
-}
-
 }  // namespace
 
 Result<LogicalFile> LogicalFile::open_parts(const MasterFile& master, const LogicalOpen& request,
@@ -404,9 +390,11 @@ Status LogicalFile::append_timed_out() {
 }
 
 Status LogicalFile::close() {
+  const auto far = ask_together(
+      subfiles_.size(), [&](std::size_t i) { return subfiles_[i]->begin(Subfile::FarOp::close); });
   Status status;
-  for (const auto& each : subfiles_) {
-    const Status closed = each->close();
+  for (std::size_t i = 0; i < subfiles_.size(); ++i) {
+    const Status closed = far[i] ? status_of(far[i]->result()) : subfiles_[i]->close();
     if (status) status = closed;
   }
   return status;

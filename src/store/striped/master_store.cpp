@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <span>
 
 #include "base/log.h"
 #include "store/striped/belonging.h"
@@ -76,20 +77,31 @@ Result<std::optional<MasterFile>> read_openable_master(const std::string& path,
 
 namespace {
 
-Result<std::unique_ptr<Subfile>> open_one(const Part& part, int index,
-                                          const SubfilesOpen& request) {
-  // A special file may block its opener for ever, and has no bytes at an offset.
-  const auto facts = part.target->files().examine(part.name);
-  if (facts && !S_ISREG(facts->st_mode))
-    return fail(Code::bad_file, fmt::format("{}: its subfile {} is not a regular file ({}); shima "
-                                            "fsck reports details",
-                                            request.path, index, part.path()));
-  auto subfile = part.target->files().open(part.name, {.path = part.path(),
-                                                       .read = request.read,
-                                                       .write = request.write,
-                                                       .direct_read = request.direct_read,
-                                                       .direct_write = request.direct_write,
-                                                       .close_to_open = request.close_to_open});
+SubfileOpen opening_of(const Part& part, const SubfilesOpen& request) {
+  return {.path = part.path(),
+          .read = request.read,
+          .write = request.write,
+          .direct_read = request.direct_read,
+          .direct_write = request.direct_write,
+          .close_to_open = request.close_to_open};
+}
+
+// A special file may block its opener for ever, and has no bytes at an offset.
+Status check_regular(std::span<const Part> subfiles, const PartsSeen& seen,
+                     const std::string& path) {
+  for (std::size_t i = 0; i < subfiles.size(); ++i)
+    if (seen.facts[i] && !S_ISREG(seen.facts[i]->st_mode))
+      return fail(Code::bad_file,
+                  fmt::format("{}: its subfile {} is not a regular file ({}); shima "
+                              "fsck reports details",
+                              path, i, subfiles[i].path()));
+  return {};
+}
+
+Result<std::unique_ptr<Subfile>> check_opened(Result<std::unique_ptr<Subfile>> subfile,
+                                              const Part& part, std::size_t index,
+                                              const Result<struct stat>& facts,
+                                              const SubfilesOpen& request) {
   if (!subfile && subfile.error().code == Code::no_such_file)
     return fail(
         Code::bad_file,
@@ -107,17 +119,28 @@ Result<std::unique_ptr<Subfile>> open_one(const Part& part, int index,
 Result<std::vector<std::unique_ptr<Subfile>>> open_subfiles(const MasterFile& master,
                                                             const SubfilesOpen& request,
                                                             const MasterFile& standing) {
-  SHIMA_TRY_ASSIGN(const auto targets,
-                   open_targets(master.targets(), request.path, Target::Purpose::use));
+  SHIMA_TRY_ASSIGN(const auto targets, find_targets(master.targets(), request.path));
+  PartsSeen seen;
   if (request.write) {
     SHIMA_TRY_ASSIGN(const Claimant claimant, claimant_at(request.path, standing));
-    SHIMA_TRY(check_belonging(master, claimant, targets));
+    SHIMA_TRY_ASSIGN(seen, look_at_parts(master, targets, Look::parts));
+    SHIMA_TRY(check_belonging(master, claimant, targets, seen));
+  } else {
+    SHIMA_TRY_ASSIGN(seen, look_at_parts(master, targets, Look::subfiles));
   }
+  std::vector<Part> parts = parts_of(master, targets);
+  parts.resize(master.targets().size());  // the copies come last
+  SHIMA_TRY(check_regular(parts, seen, request.path));
+  const auto far = ask_together(parts.size(), [&](std::size_t i) {
+    return parts[i].target->files().begin_open(parts[i].name, opening_of(parts[i], request));
+  });
   std::vector<std::unique_ptr<Subfile>> subfiles;
-  for (const Part& part : parts_of(master, targets)) {
-    const auto index = subfile_index(part.name);
-    if (!index) break;  // the copies come last
-    SHIMA_TRY_ASSIGN(auto subfile, open_one(part, *index, request));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    auto opened = far[i]
+                      ? far[i]->result()
+                      : parts[i].target->files().open(parts[i].name, opening_of(parts[i], request));
+    SHIMA_TRY_ASSIGN(auto subfile,
+                     check_opened(std::move(opened), parts[i], i, seen.facts[i], request));
     subfiles.push_back(std::move(subfile));
   }
   return subfiles;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -39,14 +40,15 @@ struct MasterCopy {
 // no_such_file if there is no copy.
 [[nodiscard]] Result<MasterCopy> read_copy(const Target& target, const FileId& id);
 
-// Creates all subfiles, empty, and the copies; removes what it created if one of them fails.
+// Creates all subfiles, empty, and the copies, on all targets at once; removes what it created if
+// one of them fails.
 [[nodiscard]] Status make_parts(const MasterFile& master, const std::string& path, mode_t mode,
                                 const std::vector<Target>& targets);
 // Each copy changes by a rename.
 [[nodiscard]] Status write_copies(const MasterFile& master, const std::string& path, mode_t mode,
                                   const std::vector<Target>& targets);
-// A part that does not exist is no error: an earlier, unfinished call may have removed it.
-[[nodiscard]] Status remove_if_there(const Target& target, const std::string& name);
+// A part that does not exist is no error: an earlier, unfinished call may have removed it. On each
+// target the copy is the last part to be removed.
 [[nodiscard]] Status remove_parts(const MasterFile& master, const std::vector<Target>& targets);
 [[nodiscard]] Status truncate_subfiles(const MasterFile& master, std::uint64_t size_bytes,
                                        const std::vector<Target>& targets);
@@ -61,5 +63,18 @@ struct Part {
 // The subfiles in order, then the copies.
 [[nodiscard]] std::vector<Part> parts_of(const MasterFile& master,
                                          const std::vector<Target>& targets);
+
+// What the targets say about the parts of a file.
+struct PartsSeen {
+  std::vector<Result<MasterCopy>> copies;      // in the order of the targets
+  std::vector<Result<struct stat>> facts;      // in the order of parts_of()
+  Result<std::string> record = std::string();  // of an unfinished restripe; no_such_file if none
+};
+enum class Look : std::uint8_t { copies, subfiles, parts, parts_and_record };
+// Looks at the copies alone; at the facts of the subfiles alone; at both and the facts of the
+// copies; and also at the record. All targets are asked at once; an error means that one of them
+// cannot be used.
+[[nodiscard]] Result<PartsSeen> look_at_parts(const MasterFile& master,
+                                              const std::vector<Target>& targets, Look what);
 
 }  // namespace shima

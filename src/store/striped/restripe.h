@@ -48,5 +48,8 @@ struct UnfinishedRestripe {
 
 // Removes the files that a restripe has created. The caller holds the directory's lock.
 [[nodiscard]] Status drop_restripe(const MasterFile& master, const std::string& path);
+// The same for a caller that has read the record.
+[[nodiscard]] Status drop_restripe(const MasterFile& master, const std::string& path,
+                                   const Target& home, const Result<std::string>& record);
 
 }  // namespace shima

@@ -10,6 +10,7 @@
 #include "store/striped/belonging.h"
 #include "store/striped/parts.h"
 #include "store/striped/restripe.h"
+#include "store/subfile/file_steps.h"
 #include "store/target/text_file.h"
 
 namespace shima {
@@ -52,26 +53,42 @@ Status write_restripe_record(const Target& home, const MasterFile& source,
   return home.files().write_text(record_name(source.id), encode_record(record), 0600);
 }
 
+namespace {
+
+Result<std::string> read_record(const MasterFile& master, const Target& home) {
+  SHIMA_TRY_ASSIGN(const auto found,
+                   home.files().read_text(record_name(master.id), 2 * largest_master_bytes));
+  return found.text;
+}
+
+}  // namespace
+
 Result<std::optional<UnfinishedRestripe>> unfinished_restripe(const MasterFile& master,
                                                               const std::string& path) {
   SHIMA_TRY_ASSIGN(const Target home, home_of_restripe_record(master, path));
-  const auto found = home.files().read_text(record_name(master.id), 2 * largest_master_bytes);
-  if (!found && found.error().sys_errno == ENOENT) return std::nullopt;
-  if (!found) return std::unexpected(found.error());
-  return decode_record(found->text);
+  const auto record = read_record(master, home);
+  if (!record && record.error().sys_errno == ENOENT) return std::nullopt;
+  if (!record) return std::unexpected(record.error());
+  return decode_record(*record);
 }
 
 Status drop_restripe(const MasterFile& master, const std::string& path) {
-  SHIMA_TRY_ASSIGN(const auto found, unfinished_restripe(master, path));
-  if (found) {
+  SHIMA_TRY_ASSIGN(const Target home, home_of_restripe_record(master, path));
+  return drop_restripe(master, path, home, read_record(master, home));
+}
+
+Status drop_restripe(const MasterFile& master, const std::string& path, const Target& home,
+                     const Result<std::string>& record) {
+  if (!record && record.error().sys_errno == ENOENT) return {};
+  SHIMA_TRY(status_of(record));
+  if (const auto found = decode_record(*record)) {
     SHIMA_TRY_ASSIGN(const auto targets,
                      open_targets(found->goal.targets(), path, Target::Purpose::use));
     SHIMA_TRY_ASSIGN(const Claimant claimant, claimant_at(path, master));
     SHIMA_TRY(check_belonging(found->goal, claimant, targets));
     SHIMA_TRY(remove_parts(found->goal, targets));
   }
-  SHIMA_TRY_ASSIGN(const Target home, home_of_restripe_record(master, path));
-  return remove_if_there(home, record_name(master.id));
+  return remove_if_there(home.files(), record_name(master.id));
 }
 
 }  // namespace shima

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "store/subfile/directed_call.h"
+#include "store/subfile/far_request.h"
 
 namespace shima {
 
@@ -35,20 +36,9 @@ struct ApartRun {
   std::uint64_t len_bytes = 0;
 };
 
-// A transfer, or another request, that a subfile on another machine has been asked for.
-class FarRequest {
- public:
-  virtual ~FarRequest() = default;
-  // Does the next step, and may wait for the other machine; false once nothing is left to do.
-  [[nodiscard]] virtual bool advance() = 0;
-  // After that: what the operation returns. Transfers: how many bytes have been moved up to the
-  // first that could not be.
-  [[nodiscard]] virtual Result<std::uint64_t> result() = 0;
-};
-
 class Subfile {
  public:
-  enum class FarOp : std::uint8_t { size, sync };
+  enum class FarOp : std::uint8_t { size, sync, close };
 
   virtual ~Subfile() = default;
 

@@ -9,13 +9,16 @@
 #include <sys/types.h>
 
 #include <array>
+#include <cstdint>
 #include <ctime>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "store/subfile/far_request.h"
 #include "store/subfile/subfile.h"
 
 namespace shima {
@@ -39,6 +42,8 @@ class TargetFiles {
     uid_t owner = 0;  // of the file
   };
   enum class Sole { no, yes };
+  struct Step;
+  struct StepResult;
 
   virtual ~TargetFiles() = default;
 
@@ -70,10 +75,52 @@ class TargetFiles {
   // The path in the request is not used.
   [[nodiscard]] virtual Result<std::unique_ptr<Subfile>> open(const std::string& name,
                                                               const SubfileOpen& request) = 0;
+  // Of files on another machine, several may be asked at once: these begin an operation. Null: not
+  // such files. The texts in the steps must live until the end of the request.
+  [[nodiscard]] virtual std::unique_ptr<FarAnswer<std::vector<StepResult>>> begin(
+      std::span<const Step> steps);
+  [[nodiscard]] virtual std::unique_ptr<FarAnswer<std::unique_ptr<Subfile>>> begin_open(
+      const std::string& name, const SubfileOpen& request);
   // file_in_use if a process has the file open for writing, or, with Sole::yes, if another one asks
   // for such a lease; unsupported_operation where a writer would not be noticed.
   [[nodiscard]] virtual Result<std::unique_ptr<WriterLease>> lease(const std::string& name,
                                                                    Sole sole) = 0;
 };
+
+// One of several steps that are taken in order. If a step that changes something fails, the steps
+// after it are not taken: their outcome is `cancelled`.
+struct TargetFiles::Step {
+  enum class Kind : std::uint8_t {
+    attach,  // asks an I/O node for the target, before steps on its files; `name`: of the file that it is beside, if any
+    examine,
+    read_text,  // at most `bytes`
+    write_text,
+    make,
+    set_size,  // `bytes`
+    remove,    // a file that does not exist is no error
+  };
+  Kind kind = Kind::examine;
+  std::string name = {};
+  std::string_view text = {};
+  mode_t mode = 0;
+  std::uint64_t bytes = 0;
+
+  [[nodiscard]] bool only_looks() const { return kind == Kind::examine || kind == Kind::read_text; }
+};
+
+struct TargetFiles::StepResult {
+  Status done;
+  struct stat facts{};  // by examine
+  Text text;            // by read_text
+};
+
+inline std::unique_ptr<FarAnswer<std::vector<TargetFiles::StepResult>>> TargetFiles::begin(
+    std::span<const Step> /*steps*/) {
+  return nullptr;
+}
+inline std::unique_ptr<FarAnswer<std::unique_ptr<Subfile>>> TargetFiles::begin_open(
+    const std::string& /*name*/, const SubfileOpen& /*request*/) {
+  return nullptr;
+}
 
 }  // namespace shima

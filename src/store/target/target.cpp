@@ -17,6 +17,7 @@
 #include "layout/master_file.h"
 #include "store/remote/place.h"
 #include "store/remote/remote_files.h"
+#include "store/subfile/file_steps.h"
 #include "store/target/local_files.h"
 #include "store/target/own_directory.h"
 #include "store/target/paths.h"
@@ -171,6 +172,32 @@ std::unexpected<Error> cannot_use(const std::string& name, Error error) {
               fmt::format("target {}: {}", name, error.what), error.sys_errno);
 }
 
+Result<std::vector<Target>> find_each(const std::vector<std::string>& names,
+                                      const std::string& master_path, Target::Purpose purpose) {
+  std::vector<Target> targets;
+  for (const std::string& name : names) {
+    if (std::ranges::find(targets, name, &Target::name) != targets.end()) continue;
+    SHIMA_TRY_ASSIGN(Target target, Target::find(name, master_path, purpose));
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+// Asks all I/O nodes that have not been asked, at once.
+Status ask(const std::vector<Target>& targets, Target::Purpose purpose) {
+  std::vector<const Target*> asked;
+  std::vector<StepOn> steps;
+  for (const Target& target : targets) {
+    if (target.is_asked()) continue;
+    asked.push_back(&target);
+    steps.push_back({&target.files(), Target::asking_step(purpose)});
+  }
+  const auto results = take_steps(steps);
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    if (!results[i].done) return asked[i]->refusal(results[i].done.error());
+  return {};
+}
+
 std::vector<std::string> usual_files() {
   std::vector<std::string> files;
   const char* config = std::getenv("XDG_CONFIG_HOME");
@@ -270,9 +297,15 @@ Result<std::shared_ptr<TargetFiles>> files_beside_here(const std::string& path,
 
 Result<Target> Target::open(const std::string& name, const std::string& master_path,
                             Purpose purpose) {
+  SHIMA_TRY_ASSIGN(auto targets, open_targets({name}, master_path, purpose));
+  return std::move(targets.front());
+}
+
+Result<Target> Target::find(const std::string& name, const std::string& master_path,
+                            Purpose purpose) {
   if (name != beside_target) {
     SHIMA_TRY_ASSIGN(std::string directory, directory_of(name, master_path));
-    return open_at({name, std::move(directory)}, purpose);
+    return find_at({name, std::move(directory)}, purpose);
   }
   // A link to the file is followed, because subfiles are beside the file itself.
   SHIMA_TRY_ASSIGN(const std::string path, real_or_new_path_of(master_path));
@@ -285,11 +318,17 @@ Result<Target> Target::open(const std::string& name, const std::string& master_p
 }
 
 Result<Target> Target::open_at(const TargetPlace& place, Purpose purpose) {
+  std::vector<Target> one;
+  SHIMA_TRY_ASSIGN(Target found, find_at(place, purpose));
+  one.push_back(std::move(found));
+  SHIMA_TRY(ask(one, purpose));
+  return std::move(one.front());
+}
+
+Result<Target> Target::find_at(const TargetPlace& place, Purpose purpose) {
   if (const auto far = remote::parse_place(place.directory)) {
     SHIMA_TRY_ASSIGN(const std::string key_file, iod_key_file());
-    auto files = remote::open_remote_files(*far, key_file, purpose == Purpose::create);
-    if (!files) return cannot_use(place.name, files.error());
-    return Target(place.name, place.directory, *std::move(files));
+    return Target(place.name, place.directory, remote::remote_files(*far, key_file), false);
   }
   UniqueFd fd(::open(place.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return refuse(place.name, place.directory, errno, "the directory cannot be opened");
@@ -309,15 +348,24 @@ Result<struct stat> Target::facts() const {
   return facts;
 }
 
+TargetFiles::Step Target::asking_step(Purpose purpose) {
+  return {.kind = TargetFiles::Step::Kind::attach,
+          .name = {},
+          .bytes = purpose == Purpose::create ? 1U : 0U};
+}
+
+std::unexpected<Error> Target::refusal(const Error& why) const { return cannot_use(name_, why); }
+
 Result<std::vector<Target>> open_targets(const std::vector<std::string>& names,
                                          const std::string& master_path, Target::Purpose purpose) {
-  std::vector<Target> targets;
-  for (const std::string& name : names) {
-    if (std::ranges::find(targets, name, &Target::name) != targets.end()) continue;
-    SHIMA_TRY_ASSIGN(Target target, Target::open(name, master_path, purpose));
-    targets.push_back(std::move(target));
-  }
+  SHIMA_TRY_ASSIGN(auto targets, find_each(names, master_path, purpose));
+  SHIMA_TRY(ask(targets, purpose));
   return targets;
+}
+
+Result<std::vector<Target>> find_targets(const std::vector<std::string>& names,
+                                         const std::string& master_path) {
+  return find_each(names, master_path, Target::Purpose::use);
 }
 
 bool is_same_file(const Target& a, const Target& b, const std::string& name) {

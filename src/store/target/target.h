@@ -60,6 +60,15 @@ class Target {
   [[nodiscard]] static Result<Target> open_in(const TargetPlace& place, UniqueFd directory,
                                               Purpose purpose);
 
+  // As open() and open_at(), but an I/O node is not asked for the target: that is a step which
+  // precedes those on its files, and `refusal` the error if it fails.
+  [[nodiscard]] static Result<Target> find(const std::string& name, const std::string& master_path,
+                                           Purpose purpose);
+  [[nodiscard]] static Result<Target> find_at(const TargetPlace& place, Purpose purpose);
+  [[nodiscard]] bool is_asked() const { return is_asked_; }
+  [[nodiscard]] static TargetFiles::Step asking_step(Purpose purpose);
+  [[nodiscard]] std::unexpected<Error> refusal(const Error& why) const;
+
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] TargetFiles& files() const { return *files_; }
@@ -70,12 +79,17 @@ class Target {
   [[nodiscard]] Result<struct stat> facts() const;
 
  private:
-  Target(std::string name, std::string directory, std::shared_ptr<TargetFiles> files)
-      : name_(std::move(name)), directory_(std::move(directory)), files_(std::move(files)) {}
+  Target(std::string name, std::string directory, std::shared_ptr<TargetFiles> files,
+         bool is_asked = true)
+      : name_(std::move(name)),
+        directory_(std::move(directory)),
+        files_(std::move(files)),
+        is_asked_(is_asked) {}
 
   std::string name_;
   std::string directory_;
   std::shared_ptr<TargetFiles> files_;
+  bool is_asked_;
 };
 
 // FileTree::files_beside for a file of this machine. `shown`: the path in messages, if `path` goes
@@ -84,10 +98,13 @@ class Target {
                                                                      FileTree::BesideFiles how,
                                                                      const std::string& shown);
 
-// The names without duplicates.
+// The names without duplicates; I/O nodes are asked at once.
 [[nodiscard]] Result<std::vector<Target>> open_targets(const std::vector<std::string>& names,
                                                        const std::string& master_path,
                                                        Target::Purpose purpose);
+// The same with Target::find(), to use them.
+[[nodiscard]] Result<std::vector<Target>> find_targets(const std::vector<std::string>& names,
+                                                       const std::string& master_path);
 // Whether the name is one file in both; false if it is in one of them only.
 [[nodiscard]] bool is_same_file(const Target& a, const Target& b, const std::string& name);
 [[nodiscard]] const Target& target_called(const std::vector<Target>& targets,
