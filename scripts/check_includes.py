@@ -57,7 +57,7 @@ ROOMS_BELOW = {
     "file": STORE + ["device", "ipc", "group", "collective", "independent", "file/hints"],
     "mpiio/mpi": ["base", "observe", "audit"],
     "mpiio/pnetcdf": ["base", "device", "store", "mpiio/mpi"],
-    "mpiio/comm": ["base", "net", "audit", "ipc", "group", "file", "mpiio/mpi"],
+    "mpiio/comm": ["base", "net", "observe", "audit", "ipc", "group", "file", "mpiio/mpi"],
     "mpiio/datatype": ["base", "pattern", "mpiio/mpi", "mpiio/comm"],
     "mpiio/datarep": ["base", "pattern", "device", "file", "mpiio/mpi", "mpiio/comm", "mpiio/datatype"],
     "mpiio/file": ["base", "pattern", "group", "file", "mpiio/mpi", "mpiio/comm", "mpiio/datatype", "mpiio/datarep"],

@@ -11,8 +11,8 @@ bool is_of_another_job(std::string_view name) {
   constexpr std::array<std::string_view, 8> beginnings{
       "PMI_",        "PMIX_",        "OMPI_COMM_WORLD_", "PALS_",
       "SLURM_LOCAL", "SLURM_PROCID", "SLURM_NODEID",     "SLURM_STEP"};
-  constexpr std::array<std::string_view, 8> names{
-      job_variable,      task_variable, tasks_variable,    host_variable,
+  constexpr std::array<std::string_view, 9> names{
+      job_variable,      task_variable, tasks_variable,    host_variable,    hosts_variable,
       topology_variable, "SHIMA_LAPI",  "MPI_LOCALNRANKS", "MPI_LOCALRANKID"};
   return std::ranges::count(names, name) > 0 ||
          std::ranges::any_of(beginnings,

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process/launcher.h"
+
 namespace shima::dse {
 
 // Set for every task. SHIMA_DSE_TASK and SHIMA_DSE_TASKS are read by base/process/launcher.cpp too.
@@ -12,6 +14,7 @@ inline constexpr const char* job_variable = "SHIMA_DSE_JOB";            // HOST.
 inline constexpr const char* task_variable = "SHIMA_DSE_TASK";          // from 0
 inline constexpr const char* tasks_variable = "SHIMA_DSE_TASKS";        // how many
 inline constexpr const char* host_variable = "SHIMA_DSE_HOST";          // as the job names it
+inline constexpr const char* hosts_variable = dse_hosts_variable;       // of all tasks
 inline constexpr const char* topology_variable = "SHIMA_DSE_TOPOLOGY";  // Topology::text()
 
 // Whether a variable says which process of another job a process is: tasks do not inherit it.

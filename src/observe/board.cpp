@@ -10,8 +10,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <utility>
 
+#include "base/process/host_list.h"
 #include "base/process/launcher.h"
 
 namespace shima {
@@ -100,6 +103,12 @@ std::uint64_t ns_of(Clock::time_point time) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
 }
 
+void put_hosts(BoardPage& page, std::string_view list) {
+  const std::string_view fitting = first_hosts(list, page.hosts.size() - 1);
+  put(page.hosts, fitting);
+  page.hosts_digest.store(board_digest(fitting), std::memory_order_release);
+}
+
 void fill(BoardPage& page, BoardKind kind) {
   page.version = BoardPage::current_version;
   page.size_bytes = sizeof(BoardPage);
@@ -113,6 +122,7 @@ void fill(BoardPage& page, BoardKind kind) {
   ::gethostname(host.data(), host.size() - 1);
   put(page.host, host.data());
   put(page.program, program_invocation_short_name);
+  put_hosts(page, launcher_hosts());
 }
 
 bool is_switched_off() {
@@ -146,6 +156,20 @@ void show_board(const BoardOwner& owner) noexcept {
   BoardPage& page = board::shown();
   page.rank = owner.rank;
   page.tasks = owner.tasks;
+}
+
+void show_hosts(std::span<const std::string> names) noexcept {
+  static std::mutex turn;
+  try {
+    const std::lock_guard hold(turn);
+    static auto* const known = new std::set<std::string>;
+    known->insert(names.begin(), names.end());
+    std::string list;
+    for (const std::string& name : *known) list += (list.empty() ? "" : ",") + name;
+    put_hosts(board::shown(), list);
+  } catch (const std::exception&) {
+    return;  // without memory, what was shown stays
+  }
 }
 
 BoardFile::BoardFile(std::string_view name, std::uint64_t key) noexcept {

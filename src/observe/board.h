@@ -11,6 +11,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "base/clock.h"
@@ -28,6 +30,10 @@ struct BoardOwner {
 // Shows this process; the calling thread is the first one. Later calls change rank and tasks.
 // SHIMA_TOP=off prevents it. Never fails.
 void show_board(const BoardOwner& owner) noexcept;
+
+// Shows hosts on which tasks of the job run, as tasks that have met know them; they replace what
+// the launcher has said. Later calls add to earlier ones. Never fails.
+void show_hosts(std::span<const std::string> names) noexcept;
 
 namespace board {
 

@@ -86,9 +86,16 @@ enum class BoardKind : std::uint32_t { mpi, lapi, dsm, node, files };
 inline constexpr std::array<std::string_view, 5> board_kind_names{"mpi", "lapi", "dsm", "node",
                                                                   "files"};
 
+// Tells a reader that it has a whole text, which the task may change meanwhile.
+[[nodiscard]] constexpr std::uint64_t board_digest(std::string_view text) {
+  std::uint64_t digest = 0xcbf29ce484222325U;
+  for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return digest;
+}
+
 struct BoardPage {
   static constexpr std::uint64_t magic_number = 0x4472616f426d6953;  // "SimBoarD"
-  static constexpr std::uint32_t current_version = 1;
+  static constexpr std::uint32_t current_version = 2;
   static constexpr std::size_t slot_count = 32;
   static constexpr std::uint32_t no_slot = 0xffff;
   // A task that wakes to look runs this late at most, also with more tasks than cores.
@@ -118,6 +125,10 @@ struct BoardPage {
   std::atomic<std::int32_t> clients;             // of an I/O node
   std::array<BoardLane, 2> lanes;                // the first thread's; all others'
   std::array<BoardSlot, slot_count> slots;
+  // The hosts of the job's tasks, as far as this task knows: a list (base/process/host_list.h) that
+  // ends at the last host that fits. To be believed if it has the digest.
+  std::atomic<std::uint64_t> hosts_digest;
+  std::array<char, 4096> hosts;
 };
 
 [[nodiscard]] constexpr std::uint64_t pack_doing(std::uint32_t serial, std::uint32_t slot,

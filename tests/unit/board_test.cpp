@@ -158,6 +158,24 @@ TEST(Board, AChildOfForkCountsElsewhere) {
   EXPECT_TRUE(own_sample().files.empty());
 }
 
+TEST(Board, ShowsTheHostsThatTasksKnow) {
+  own_sample();
+  show_hosts(std::vector<std::string>{"b", "a"});
+  EXPECT_EQ(own_sample().hosts, "a,b");
+  EXPECT_TRUE(own_sample().is_own);
+  std::vector<std::string> many;
+  for (int i = 0; i < 2000; ++i) many.push_back("host" + std::to_string(i));
+  show_hosts(many);
+  const std::string list = own_sample().hosts;
+  EXPECT_TRUE(list.starts_with("a,b,host0,host1,"));
+  EXPECT_LT(list.size(), 4096U);
+  EXPECT_GT(list.size(), 4000U);
+  // A list that is being changed.
+  auto page = std::make_unique<BoardPage>();
+  page->hosts[0] = 'x';
+  EXPECT_EQ(tool::task_of(*page, 0).hosts, "");
+}
+
 TEST(Board, IsReadAsUntrusted) {
   BoardPage page{};
   page.kind = static_cast<BoardKind>(99);

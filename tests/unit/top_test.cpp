@@ -56,6 +56,37 @@ TEST(WaitReason, OtherFilesAndJobsDoNotCount) {
   EXPECT_TRUE(wait_reason(sample, sample.tasks[0]).ranks.empty());
 }
 
+Sample part_of_four(int shown, std::vector<AbsentHost> absent) {
+  Sample sample{0, {}};
+  for (int rank = 0; rank < shown; ++rank)
+    sample.tasks.push_back(task_with(rank, 0, call::none, 0));
+  sample.absent = std::move(absent);
+  return sample;
+}
+
+TEST(AbsenceNote, NamesHostsAndTheCommand) {
+  using Why = AbsentHost::Why;
+  EXPECT_EQ(absence_note(part_of_four(4, {})), "");
+  EXPECT_FALSE(lacks_tasks(part_of_four(4, {})));
+  EXPECT_TRUE(lacks_tasks(part_of_four(3, {})));
+  EXPECT_EQ(absence_note(part_of_four(2, {})),
+            "2 of 4 tasks are shown; see those on other hosts by: shima top j --hosts HOST,HOST");
+  EXPECT_EQ(absence_note(part_of_four(2, {{"b", Why::not_asked}, {"c", Why::not_asked}})),
+            "not shown: tasks on b, c; see them by: shima top j --hosts b,c");
+  EXPECT_EQ(absence_note(part_of_four(2, {{"b", Why::silent}, {"c", Why::no_task}})),
+            "b does not answer by ssh; check: ssh b shima top; c knows no task of this job; check: "
+            "ssh c shima top");
+  EXPECT_EQ(absence_note(part_of_four(2, {{"b", Why::asked}})), "asking b");
+}
+
+TEST(OtherHosts, AreThoseThatTasksHereName) {
+  Sample here = part_of_four(3, {});  // on host a
+  EXPECT_TRUE(other_hosts(here).empty());
+  here.tasks[0].hosts = here.tasks[1].hosts = "n[1-2],a";
+  here.tasks[2].hosts = "b,n2,a.example.org";
+  EXPECT_EQ(other_hosts(here), (std::vector<std::string>{"b", "n2", "n1"}));
+}
+
 TEST(WaitReason, MeetingsOfTheWholeJob) {
   Sample sample{0, {task_with(0, 0, call::none, 10), task_with(1, 0, call::none, 0)}};
   for (TaskSample& task : sample.tasks) task.kind = "lapi", task.files.clear();
@@ -82,8 +113,10 @@ Sample full_sample() {
 
 TEST(SampleJson, ComesBackAsItWas) {
   Sample sample = full_sample();
+  sample.absent = {{"b", AbsentHost::Why::not_asked}, {"c", AbsentHost::Why::no_task}};
   const auto back = sample_from_json(to_json(sample));
   ASSERT_TRUE(back);
+  EXPECT_EQ(back->absent, sample.absent);
   EXPECT_EQ(back->tasks[0], sample.tasks[0]);
   EXPECT_EQ(back->tasks[1].program, "\"quoted\" \xef\xbf\xbd");
 }

@@ -105,6 +105,15 @@ LauncherNumber launcher_number(const Environment& environment) {
   return {.rank = number_in(environment, "PMIX_RANK").value_or(-1)};  // prterun says no count
 }
 
+std::string launcher_hosts(const Environment& environment) {
+  if (const auto hosts = environment(dse_hosts_variable)) return *hosts;
+  // A launcher may have been started as a step of its own, on some of its hosts.
+  const auto tasks = number_in(environment, "SLURM_STEP_NUM_TASKS");
+  const bool is_step = tasks && *tasks == launcher_number(environment).size;
+  const auto hosts = environment(is_step ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST");
+  return hosts.value_or(std::string());
+}
+
 std::chrono::seconds seconds_setting(const char* name, std::chrono::seconds usual) {
   static std::mutex lock;
   static auto* const told = new std::set<std::string>;

@@ -39,6 +39,13 @@ inline constexpr const char* dse_job_variable = "SHIMA_DSE_JOB";
 // HOST.PID of a process of this machine.
 [[nodiscard]] std::string name_of_process(int pid);
 
+// The hosts of the job's tasks, as far as the launcher says them: a list
+// (base/process/host_list.h). Of a launcher inside an allocation of Slurm: the hosts of the
+// allocation.
+[[nodiscard]] std::string launcher_hosts(const Environment& environment = own_environment);
+// The variable by which `shima dse run` says them.
+inline constexpr const char* dse_hosts_variable = "SHIMA_DSE_HOSTS";
+
 // The number of this process in its job and their count, as MPI's launchers, srun, PALS and
 // `shima dse run` say it.
 struct LauncherNumber {

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -14,7 +16,9 @@
 #include <new>
 #include <numeric>
 #include <ranges>
+#include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -29,6 +33,7 @@
 #include "mpiio/comm/private_comm.h"
 #include "mpiio/comm/progress.h"
 #include "mpiio/mpi/await.h"
+#include "observe/board.h"
 
 namespace shima {
 namespace {
@@ -108,7 +113,25 @@ struct Abilities {
   std::int32_t cores = 1;
   std::int32_t can_pull = 0;
   NodeAddresses addresses;
+  std::array<char, 64> host{};  // its name; a longer one is left out
 };
+
+std::array<char, 64> own_host() {
+  std::array<char, 64> name{};
+  if (::gethostname(name.data(), name.size()) != 0 || name.back() != '\0') name = {};
+  return name;
+}
+
+// To `shima top`.
+void show_hosts_of(const Gathered<Abilities>& all) {
+  std::set<std::string, std::less<>> names;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto host = all[i].host;
+    const std::string_view name(host.data(), ::strnlen(host.data(), host.size()));
+    if (!name.empty() && !names.contains(name)) names.emplace(name);
+  }
+  show_hosts(std::vector<std::string>(names.begin(), names.end()));
+}
 
 // Which ranks run on which node, before any memory is shared.
 struct Neighbourhood {
@@ -292,7 +315,8 @@ Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state, Neighb
     if (!ground) return std::unexpected(ground.error());
     return Abilities{.cores = state.segment->usable_cores(),
                      .can_pull = state.segment->can_pull() ? 1 : 0,
-                     .addresses = shown(own_addresses())};
+                     .addresses = shown(own_addresses()),
+                     .host = own_host()};
   });
   const auto local = [&around] { return around.check_local(); };
   SHIMA_TRY_ASSIGN(const auto all, meetings.gather(mine, local));
@@ -300,6 +324,7 @@ Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state, Neighb
   made.can_pull = all.all_of([](const Abilities& a) { return a.can_pull != 0; });
   last = caught([&]() -> Status {
     made.near = near_ground(state, around, all);
+    show_hosts_of(all);
     return {};
   });
   auto place = caught([&]() -> Result<NodePlace> {

@@ -45,7 +45,7 @@ class Gathered {
 class FirstMeetings {
  public:
   // The largest value of a meeting.
-  static constexpr std::size_t most_bytes = 256;
+  static constexpr std::size_t most_bytes = 384;
 
   // Collective over `comm`, as all calls below. `ready`: the result of this rank's own preparation.
   [[nodiscard]] static Result<FirstMeetings> begin(MPI_Comm comm, const Status& ready);

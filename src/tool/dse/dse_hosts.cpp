@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "base/log.h"
+#include "base/process/host_list.h"
 #include "base/process/launcher.h"
 #include "dse/orders.h"
 #include "tool/common/print_failure.h"
@@ -80,7 +81,7 @@ void DseJob::note_machine(dse::Link* link, int number, int rank, const std::stri
                           std::string_view cores) {
   if (number < 0)
     for (int host = 0; host < static_cast<int>(hosts_.size()); ++host)
-      if (same_host(hosts_[static_cast<std::size_t>(host)].host.name, name)) number = host;
+      if (are_same_host(hosts_[static_cast<std::size_t>(host)].host.name, name)) number = host;
   if (number < 0) number = rank;
   const auto own = std::ranges::find(newcomers_, link, &std::unique_ptr<dse::Link>::get);
   auto machine = dse::parse_machine(cores);

@@ -103,6 +103,7 @@ Outcome<void> DseJob::start_tasks() {
   gethostname(name.data(), name.size() - 1);
   order.environment.push_back(fmt::format("{}={}.{}", dse::job_variable, name.data(), getpid()));
   order.environment.push_back(fmt::format("{}={}", dse::topology_variable, topology_.text()));
+  order.environment.push_back(fmt::format("{}={}", dse::hosts_variable, hosts_with_tasks()));
   if (options_.verbose) fmt::print(stderr, "{}", plan_text());
   stage_ = Stage::running;
   for (int host = 0; host < static_cast<int>(hosts_.size()); ++host) {

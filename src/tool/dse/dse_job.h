@@ -84,6 +84,7 @@ class DseJob {
 
   // What `--show` and `--verbose` print (dse_plan.cpp).
   [[nodiscard]] std::string plan_text() const;
+  [[nodiscard]] std::string hosts_with_tasks() const;  // separated by commas
 
   const DseOptions& options_;
   bool is_alone_;

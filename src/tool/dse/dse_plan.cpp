@@ -18,6 +18,14 @@ std::string short_text(const dse::Topology& topology) {
 
 }  // namespace
 
+std::string DseJob::hosts_with_tasks() const {
+  std::string names;
+  for (int host = 0; host < static_cast<int>(hosts_.size()); ++host)
+    if (std::ranges::count(tasks_, host, &TaskState::host) > 0)
+      names += (names.empty() ? "" : ",") + hosts_[static_cast<std::size_t>(host)].host.name;
+  return names;
+}
+
 std::string DseJob::plan_text() const {
   std::vector<dse::HostRoom> rooms;
   for (const HostState& one : hosts_) rooms.push_back({0, one.machine});

@@ -71,13 +71,6 @@ bool is_in_slurm() {
          !environment_value("SLURM_JOB_NODELIST").empty() && find_program("srun").has_value();
 }
 
-bool same_host(const std::string& one, const std::string& other) {
-  const auto short_of = [](const std::string& name) { return name.substr(0, name.find('.')); };
-  const bool has_domains =
-      one.find('.') != std::string::npos && other.find('.') != std::string::npos;
-  return has_domains ? one == other : short_of(one) == short_of(other);
-}
-
 bool is_this_host(const std::string& name) {
   if (name == "localhost" || name == own_name()) return true;
   addrinfo wanted{};

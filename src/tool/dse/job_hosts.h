@@ -18,8 +18,6 @@ struct JobHosts {
 
 // Whether a name means this host.
 [[nodiscard]] bool is_this_host(const std::string& name);
-// Whether two names can be those of one host: equal up to a domain.
-[[nodiscard]] bool same_host(const std::string& one, const std::string& other);
 
 // Whether this process runs in an allocation of Slurm, with srun at hand.
 [[nodiscard]] bool is_in_slurm();

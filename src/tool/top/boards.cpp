@@ -136,6 +136,8 @@ TaskSample task_of(const BoardPage& page, std::uint64_t now_ns) {
   task.queued = page.queued;
   task.clients = page.clients;
   task.files = files_of(page);
+  const std::string hosts = text_in(page.hosts);
+  if (board_digest(hosts) == load(page.hosts_digest)) task.hosts = hosts;
   return task;
 }
 
@@ -165,8 +167,9 @@ void Boards::find_in(int pid) {
         facts.st_size < static_cast<off_t>(sizeof(BoardPage)))
       continue;
     const ino_t inode = facts.st_ino;
-    boards_.emplace(inode, Board{pid, std::move(memory),
-                                 ProcessHandle::anyway(ProcessIdentity::of(pid)), false});
+    boards_.emplace(inode,
+                    Board{pid, std::move(memory), ProcessHandle::anyway(ProcessIdentity::of(pid)),
+                          facts.st_uid == ::geteuid(), false});
   }
 }
 
@@ -181,6 +184,7 @@ Sample Boards::look() {
       continue;
     TaskSample task = task_of(*page, now_ns);
     task.pid = board.pid;
+    task.is_own = board.is_own;
     board.has_ended = board.has_ended || board.process.has_ended();
     task.has_ended = board.has_ended;
     if (task.has_ended) task.call = call::none, task.asleep_ms = 0, task.uncounted_ms = 0;

@@ -32,6 +32,7 @@ class Boards {
     int pid = 0;
     UniqueFd memory;
     ProcessHandle process;
+    bool is_own = false;  // this user's
     bool has_ended = false;
   };
   void find_in(int pid);

@@ -20,7 +20,12 @@
 namespace shima::tool {
 namespace {
 
-std::string quoted(const std::string& word) {
+using std::chrono::seconds;
+
+// So long a host may take for its first sample.
+constexpr seconds patience(10);
+
+std::string in_quotes(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
@@ -47,29 +52,28 @@ std::vector<std::string> words_of(const std::string& text) {
 
 }  // namespace
 
-Outcome<RemoteHosts> RemoteHosts::start(const std::vector<std::string>& hosts,
-                                        const std::string& shell, const std::string& job,
-                                        double interval_s) {
-  RemoteHosts remote;
-  for (const std::string& name : hosts) {
-    if (name.empty() || name.front() == '-')
-      return refuse("--hosts " + name, "not the name of a host", "write --hosts A,B");
-    Command command = words_of(shell);
-    command.push_back(name);
-    command.push_back(fmt::format("exec {} top {} --record - --local --interval {}",
-                                  quoted(own_path().string()), quoted(job), interval_s));
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-      return refuse("--hosts " + name, "cannot make a pipe", "check the limits");
-    UniqueFd from(ends[0]);
-    const UniqueFd to(ends[1]);
-    const pid_t child = ::fork();
-    if (child == 0) be_remote(command, to.get());
-    if (child < 0) return refuse("--hosts " + name, "cannot fork", "check the limits");
-    ::fcntl(from.get(), F_SETFL, O_NONBLOCK);
-    remote.hosts_.push_back({name, std::move(from), child, {}, {}, false});
-  }
-  return remote;
+Outcome<void> RemoteHosts::add(const std::string& name, NamedBy named_by) {
+  if (name.empty() || name.front() == '-')
+    return refuse("--hosts " + name, "not the name of a host", "write --hosts A,B");
+  Command command = words_of(shell_);
+  command.push_back(name);
+  command.push_back(fmt::format("exec {} top {} --record - --local --interval {}",
+                                in_quotes(own_path().string()), in_quotes(job_), interval_s_));
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+    return refuse("--hosts " + name, "cannot make a pipe", "check the limits");
+  UniqueFd from(ends[0]);
+  const UniqueFd to(ends[1]);
+  const pid_t child = ::fork();
+  if (child == 0) be_remote(command, to.get());
+  if (child < 0) return refuse("--hosts " + name, "cannot fork", "check the limits");
+  ::fcntl(from.get(), F_SETFL, O_NONBLOCK);
+  hosts_.push_back({name, named_by, std::move(from), child, Clock::now(), {}, {}, false});
+  return {};
+}
+
+bool RemoteHosts::has(const std::string& name) const {
+  return std::ranges::find(hosts_, name, &Host::name) != hosts_.end();
 }
 
 RemoteHosts::~RemoteHosts() {
@@ -111,9 +115,8 @@ void RemoteHosts::add_to(Sample& sample) {
   }
 }
 
-void RemoteHosts::wait_for_first(int limit_ms) {
-  using Clock = std::chrono::steady_clock;
-  const auto until = Clock::now() + std::chrono::milliseconds(limit_ms);
+void RemoteHosts::wait_for_first() {
+  const auto until = Clock::now() + patience;
   while (Clock::now() < until) {
     std::vector<pollfd> watched;
     for (Host& host : hosts_) {
@@ -126,10 +129,21 @@ void RemoteHosts::wait_for_first(int limit_ms) {
   }
 }
 
+std::optional<AbsentHost::Why> RemoteHosts::absence_of(const std::string& name) const {
+  const auto host = std::ranges::find(hosts_, name, &Host::name);
+  if (host == hosts_.end()) return AbsentHost::Why::not_asked;
+  if (host->last && std::ranges::any_of(host->last->tasks,
+                                        [](const TaskSample& task) { return !task.is_node(); }))
+    return {};
+  if (host->has_ended) return AbsentHost::Why::silent;
+  if (host->last) return AbsentHost::Why::no_task;
+  return Clock::now() - host->since < patience ? AbsentHost::Why::asked : AbsentHost::Why::silent;
+}
+
 std::vector<std::string> RemoteHosts::lost() const {
   std::vector<std::string> names;
   for (const Host& host : hosts_)
-    if (host.has_ended) names.push_back(host.name);
+    if (host.has_ended && host.named_by == NamedBy::user) names.push_back(host.name);
   return names;
 }
 

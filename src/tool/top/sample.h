@@ -48,6 +48,10 @@ struct TaskSample {
   int queued = 0;
   int clients = 0;
   std::vector<FileSample> files = {};
+  // Of tasks of this machine: the hosts of its job, as far as it knows (base/process/host_list.h),
+  // and whether it is this user's.
+  std::string hosts = {};
+  bool is_own = false;
 
   [[nodiscard]] const Tally& of(Counted what) const {
     return counted[static_cast<std::size_t>(what)];
@@ -64,9 +68,19 @@ struct TaskSample {
   friend bool operator==(const TaskSample&, const TaskSample&) = default;
 };
 
+// A host of the job from which the sample has no task: it was not asked, has not answered yet, does
+// not answer, or knows no task of the job.
+struct AbsentHost {
+  enum class Why : std::uint8_t { not_asked, asked, silent, no_task };
+  std::string name;
+  Why why = Why::not_asked;
+  friend bool operator==(const AbsentHost&, const AbsentHost&) = default;
+};
+
 struct Sample {
   std::uint64_t time_ms = 0;  // since 1970
   std::vector<TaskSample> tasks;
+  std::vector<AbsentHost> absent = {};
   friend bool operator==(const Sample&, const Sample&) = default;
 };
 
@@ -76,6 +90,11 @@ struct WaitReason {
   std::string text;  // empty: it does not wait
 };
 [[nodiscard]] WaitReason wait_reason(const Sample& sample, const TaskSample& task);
+
+// Whether the job has tasks that are not in the sample, as far as it tells. Pure.
+[[nodiscard]] bool lacks_tasks(const Sample& sample);
+// What is not shown, and the command that shows it; empty if nothing is missing. One line. Pure.
+[[nodiscard]] std::string absence_note(const Sample& sample);
 
 // "0-3, 7".
 [[nodiscard]] std::string rank_list(std::vector<int> ranks);

@@ -1,5 +1,6 @@
 #include "tool/top/sample_json.h"
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 namespace shima::tool {
@@ -113,13 +114,30 @@ TaskSample task_from(const json& object) {
   return task;
 }
 
+constexpr std::array<const char*, 4> words_for_absence{"not asked", "asked", "silent", "no task"};
+
+ordered_json json_of(const AbsentHost& host) {
+  return {{"host", host.name}, {"why", words_for_absence[static_cast<std::size_t>(host.why)]}};
+}
+
+AbsentHost absent_from(const json& object) {
+  AbsentHost host;
+  std::string why;
+  take(object, "host", host.name);
+  take(object, "why", why);
+  for (std::size_t i = 0; i < words_for_absence.size(); ++i)
+    if (why == words_for_absence[i]) host.why = static_cast<AbsentHost::Why>(i);
+  return host;
+}
+
 }  // namespace
 
 std::string to_json(const Sample& sample) {
   ordered_json tasks = ordered_json::array();
   for (const TaskSample& task : sample.tasks)
     tasks.push_back(json_of(task, wait_reason(sample, task)));
-  const ordered_json frame{{"time_ms", sample.time_ms}, {"tasks", tasks}};
+  ordered_json frame{{"time_ms", sample.time_ms}, {"tasks", tasks}};
+  for (const AbsentHost& host : sample.absent) frame["absent_hosts"].push_back(json_of(host));
   return frame.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -130,6 +148,8 @@ std::optional<Sample> sample_from_json(std::string_view text) {
     Sample sample;
     take(frame, "time_ms", sample.time_ms);
     for (const json& task : frame["tasks"]) sample.tasks.push_back(task_from(task));
+    if (const auto absent = frame.find("absent_hosts"); absent != frame.end())
+      for (const json& host : *absent) sample.absent.push_back(absent_from(host));
     return sample;
   } catch (const json::exception&) {
     return {};

@@ -214,7 +214,8 @@ std::vector<std::string> help_lines() {
 void add_rows(std::vector<std::string>& lines, View& view, const History& history,
               const std::vector<const TaskSample*>& rows, const Size& size) {
   const Columns columns = columns_for(size, history.last());
-  const std::size_t room = size.lines > 4 ? size.lines - 4 : 1;
+  const std::size_t around = lines.size() + 2;  // the heading and the foot
+  const std::size_t room = size.lines > around ? size.lines - around : 1;
   view.first = std::min(view.first, view.selected);
   if (view.selected >= view.first + room) view.first = view.selected - room + 1;
   if (view.first + room > rows.size()) view.first = rows.size() > room ? rows.size() - room : 0;
@@ -259,6 +260,8 @@ std::vector<std::string> draw(View& view, const History& history, const Size& si
   view.selected = rows.empty() ? 0 : std::min(view.selected, rows.size() - 1);
   std::vector<std::string> lines{bold + fit(title(view, history), size.columns) + usual,
                                  fit(totals(view, history), size.columns)};
+  if (const std::string note = absence_note(history.last()); !note.empty())
+    lines.push_back(fit(note, size.columns));
   const auto add_all = [&](const std::vector<std::string>& more) {
     for (const std::string& line : more) lines.push_back(fit(line, size.columns));
   };
@@ -282,6 +285,7 @@ std::string plain_table(const Sample& sample) {
         fmt::format("{:>5} {:<16} {:>8} {:<16} {:>14} {:>14} {:>10} {:>9}  {}\n", rank_text(task),
                     task.host, task.pid, task.program, task.bytes_written(), task.bytes_read(),
                     task.calls(), task.wait_ns() / 1'000'000, activity(sample, task));
+  if (const std::string note = absence_note(sample); !note.empty()) text += note + "\n";
   return text;
 }
 

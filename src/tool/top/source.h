@@ -16,6 +16,9 @@ namespace shima::tool {
 // jobs that there are. Pure.
 [[nodiscard]] Outcome<std::string> find_job(const Sample& all, const std::string& word);
 
+// The hosts that the tasks of this machine name as those of their job, without their own. Pure.
+[[nodiscard]] std::vector<std::string> other_hosts(const Sample& here);
+
 class LiveSource {
  public:
   [[nodiscard]] static Outcome<LiveSource> open(const TopOptions& options);
@@ -24,9 +27,13 @@ class LiveSource {
   [[nodiscard]] std::vector<std::string> lost_hosts() const { return remote_.lost(); }
 
  private:
+  [[nodiscard]] Sample look_here();
+  void ask_hosts_of_job(const Sample& here);
+
   Boards boards_;
   RemoteHosts remote_;
   std::string job_;
+  bool asks_by_itself_ = false;
   std::size_t looks_ = 0;
 };
 

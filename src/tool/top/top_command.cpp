@@ -59,6 +59,8 @@ Outcome<int> print_once(const TopOptions& options) {
   const Sample sample = source->look();
   const std::string text = options.json ? to_json(sample) + "\n" : plain_table(sample);
   std::fputs(text.c_str(), stdout);
+  if (const std::string note = absence_note(sample); options.json && !note.empty())
+    fmt::print(stderr, "shima: {}\n", note);
   for (const std::string& host : source->lost_hosts())
     fmt::print(stderr, "shima: {}: the connection has ended; check `ssh {} shima top`\n", host,
                host);

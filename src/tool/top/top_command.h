@@ -16,8 +16,9 @@ struct TopOptions {
   std::string record;  // a file; "-": stdout
   std::string replay;
   double interval_s = 1;
-  int samples = 0;  // 0: without limit
-  std::vector<std::string> hosts;
+  int samples = 0;                 // 0: without limit
+  std::vector<std::string> hosts;  // empty: those that the job names
+  bool here = false;               // asks no other host
   std::string shell;
 };
 

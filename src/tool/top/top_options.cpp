@@ -22,10 +22,11 @@ void describe(CLI::App& command, TopOptions& options) {
   command.add_option("--samples", options.samples, "Exit after so many samples")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 30));
-  command.add_option("--hosts", options.hosts, "Other hosts of the job, which ssh reaches")
-      ->type_name("HOST,HOST")
-      ->delimiter(',');
-  options.shell = "ssh -o BatchMode=yes";
+  auto* hosts = command.add_option("--hosts", options.hosts,
+                                   "Ask these hosts by ssh (default: those that the job names)");
+  hosts->type_name("HOST,HOST")->delimiter(',');
+  command.add_flag("--here", options.here, "Ask no other host")->excludes(hosts);
+  options.shell = "ssh -o BatchMode=yes -o ConnectTimeout=5";
   command.add_option("--rsh", options.shell, "The command to use instead of ssh")
       ->type_name("COMMAND");
   command.add_flag("--local", options.local, "Stay although the job has no task here")->group("");
