@@ -101,8 +101,8 @@ Status Guests::grant(Awaited& awaited) {
                    window_of(awaited.window, domains_, context_.plan.window_bytes));
   const std::size_t len_bytes = window.range.len_bytes();
   const std::size_t data = context_.direction == Direction::write ? len_bytes : 0;
-  MessageBuffer buffer = memory_.buffer(
-      sizeof(WindowHead) + data + most_runs_bytes(len_bytes, context_.plan.granule_bytes));
+  MessageBuffer buffer = memory_.buffer(sizeof(WindowHead) + data +
+                                        most_runs_bytes(len_bytes, context_.plan.granule_bytes));
   SHIMA_TRY_ASSIGN(awaited.ticket, messenger.receive(master, Lane::to_agent, std::move(buffer)));
   SHIMA_TRY_ASSIGN(const auto ticket,
                    send_value(context_, master, Lane::grant, WindowGrant{awaited.window}));

@@ -10,6 +10,7 @@
 #include "iod_world.h"
 #include "store/remote/remote_files.h"
 #include "store/striped/restripe.h"
+#include "store/subfile/file_steps.h"
 #include "store/target/paths.h"
 
 namespace shima {
@@ -72,10 +73,12 @@ TEST_F(StickyDirectory, ANameLeadsNowhereElse) {
   const auto place = remote::parse_far_path(far("f"));
   ASSERT_TRUE(place.has_value());
   for (const std::string& name : {std::string("../any"), std::string("a\0b", 3)}) {
-    const auto files =
-        remote::open_remote_files({place->node, "dir/shared"}, path("key"), true, name);
-    ASSERT_FALSE(files.has_value());
-    EXPECT_EQ(files.error().code, Code::bad_file_name);
+    const auto files = remote::remote_files({place->node, "dir/shared"}, path("key"));
+    const TargetFiles::Step attach{
+        .kind = TargetFiles::Step::Kind::attach, .name = name, .bytes = 1};
+    const Status attached = take_steps(*files, std::span(&attach, 1)).front().done;
+    ASSERT_FALSE(attached.has_value());
+    EXPECT_EQ(attached.error().code, Code::bad_file_name);
   }
 }
 

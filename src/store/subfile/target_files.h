@@ -91,7 +91,10 @@ class TargetFiles {
 // after it are not taken: their outcome is `cancelled`.
 struct TargetFiles::Step {
   enum class Kind : std::uint8_t {
-    attach,  // asks an I/O node for the target, before steps on its files; `name`: of the file that it is beside, if any
+    // Asks an I/O node for the target, before steps on its files. `name`: of the file that it is
+    // beside,
+    // if any.
+    attach,
     examine,
     read_text,  // at most `bytes`
     write_text,
