@@ -43,8 +43,14 @@ def top(*options, status=0):
     return done.stdout
 
 
+def without_nodes(tasks):
+    """Other tests on this machine may run I/O nodes, which every view of this user shows."""
+    return [task for task in tasks if task["kind"] != "node"]
+
+
 def sample(job):
-    return json.loads(top(str(job), "--once", "--json"))
+    found = json.loads(top(str(job), "--once", "--json"))
+    return found | {"tasks": without_nodes(found["tasks"])}
 
 
 def start(directory, *options):
@@ -124,7 +130,7 @@ def record_to_the_end(job, directory):
     lines = pathlib.Path("r.jsonl").read_text().splitlines()
     check(json.loads(lines[0])["shima_top_recording"] == 1, f"head: {lines[0]}")
     last = json.loads(lines[-1])
-    check(all(task["has_ended"] and task["bytes_written"] == 13300 + 65536 for task in last["tasks"]),
+    check(all(task["has_ended"] and task["bytes_written"] == 13300 + 65536 for task in without_nodes(last["tasks"])),
           f"the last sample has the final numbers: {lines[-1]}")
     # Cut off in the middle of a line.
     pathlib.Path("cut.jsonl").write_text("\n".join(lines[:3]) + "\n" + lines[3][:100])
