@@ -255,8 +255,10 @@ Status CallTable::run_agent(Call& call, const Joined& mine) {
 
 // Why the agent failed: the end of a connection is the cause of what follows from it.
 Status CallTable::cause_of(const Call& call, Status status) const {
-  const bool left =
-      std::ranges::any_of(call.joined, [](const Joined* one) { return has_left(one->stream); });
+  // A stream that has no memory for what was unsent is a consequence of the failure.
+  const bool left = std::ranges::any_of(call.joined, [](const Joined* one) {
+    return has_left(one->stream) && one->stream.status().error().code != Code::no_memory;
+  });
   return status || !left ? status : Status(gave_up());
 }
 

@@ -19,11 +19,15 @@ TEST(HostList, Expands) {
   std::string again = "n";  // 4^100 times the same name
   for (int i = 0; i < 100; ++i) again += "[1,1,1,1]";
   EXPECT_EQ(expand_hosts(again, 9).size(), 1U);
+  // Numbers without a name behind them.
+  EXPECT_EQ(expand_hosts("n[1-900000000][1-900000000]x[]", 9), Names{});
+  EXPECT_EQ(expand_hosts("n[1-900000000][1-900000000]x[2-1]", 9), Names{});
   EXPECT_EQ(expand_hosts("10.0.0.1,fe80::1", 9), (Names{"10.0.0.1", "fe80::1"}));
 }
 
 TEST(HostList, EndsAtWhatIsNoHost) {
-  for (const char* bad : {"-oProxyCommand=x", "a b", "$(x)", "n[", "n[1", "n[x]", "n[1-]", "n]1;"})
+  for (const char* bad :
+       {"-oProxyCommand=x", "a b", "$(x)", "n[", "n[1", "n[x]", "n[1-]", "n[]", "n[2-1]", "n]1;"})
     EXPECT_EQ(expand_hosts(std::string("a,") + bad + ",b", 9), Names{"a"}) << bad;
 }
 

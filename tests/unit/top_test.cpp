@@ -77,6 +77,11 @@ TEST(AbsenceNote, NamesHostsAndTheCommand) {
             "b does not answer by ssh; check: ssh b shima top; c knows no task of this job; check: "
             "ssh c shima top");
   EXPECT_EQ(absence_note(part_of_four(2, {{"b", Why::asked}})), "asking b");
+  Sample strange = part_of_four(2, {});
+  for (TaskSample& task : strange.tasks) task.job = "$(x)'.1";
+  EXPECT_EQ(absence_note(strange),
+            "2 of 4 tasks are shown; see those on other hosts by: shima top '$(x)'\\''.1' --hosts "
+            "HOST,HOST");
 }
 
 TEST(OtherHosts, AreThoseThatTasksHereName) {

@@ -47,6 +47,7 @@ class Expansion {
     const std::size_t close = entry.find(']', open);
     if (close == std::string_view::npos) return false;
     std::string_view ranges = entry.substr(open + 1, close - open - 1);
+    if (ranges.empty()) return false;
     const std::string start = before + std::string(entry.substr(0, open));
     while (!ranges.empty()) {
       const std::string_view range = ranges.substr(0, ranges.find(','));
@@ -65,8 +66,9 @@ class Expansion {
     const std::string_view low = range.substr(0, dash);
     const auto first = number_in(low);
     const auto last = dash < range.size() ? number_in(range.substr(dash + 1)) : first;
-    if (!first || !last) return false;
+    if (!first || !last || *last < *first) return false;
     for (unsigned number = *first; number <= *last; ++number) {
+      if (!may_try()) return false;
       std::string digits = std::to_string(number);
       if (digits.size() < low.size()) digits.insert(0, low.size() - digits.size(), '0');
       if (!add(start + digits, rest)) return false;
@@ -75,11 +77,13 @@ class Expansion {
   }
 
   bool add_name(std::string name) {
-    // Names that come again and again end the list, too.
-    if (tried_++ >= 4 * most_ || names.size() == most_ || !is_host_name(name)) return false;
+    if (!may_try() || names.size() == most_ || !is_host_name(name)) return false;
     if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
     return true;
   }
+
+  // Numbers and names that lead to no further name end the list, too.
+  bool may_try() { return tried_++ < 64 * (most_ + 16); }
 
   std::size_t most_;
   std::size_t tried_ = 0;

@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
+#include "tool/top/remote.h"
 #include "tool/top/sample.h"
 
 namespace shima::tool {
@@ -40,6 +42,14 @@ std::vector<std::string> names_of(const Sample& sample, AbsentHost::Why why) {
   return names;
 }
 
+// A job's name is what its processes say; the user may copy the command.
+std::string as_word(const std::string& job) {
+  const bool is_plain = std::ranges::all_of(job, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
+  });
+  return is_plain ? job : in_quotes(job);
+}
+
 }  // namespace
 
 bool lacks_tasks(const Sample& sample) {
@@ -53,7 +63,7 @@ std::string absence_note(const Sample& sample) {
   std::vector<std::string> notes;
   if (const auto names = names_of(sample, Why::not_asked); !names.empty())
     notes.push_back(fmt::format("not shown: tasks on {}; see them by: shima top {} --hosts {}",
-                                fmt::join(names, ", "), shown.job, fmt::join(names, ",")));
+                                fmt::join(names, ", "), as_word(shown.job), fmt::join(names, ",")));
   for (const auto& [why, what] : {std::pair(Why::silent, "does not answer by ssh"),
                                   std::pair(Why::no_task, "knows no task of this job")})
     for (const std::string& name : names_of(sample, why))
@@ -64,7 +74,7 @@ std::string absence_note(const Sample& sample) {
     return fmt::format(
         "{} of {} tasks are shown; see those on other hosts by: shima top {} --hosts "
         "HOST,HOST",
-        shown.tasks, shown.all, shown.job);
+        shown.tasks, shown.all, as_word(shown.job));
   return fmt::format("{}", fmt::join(notes, "; "));
 }
 

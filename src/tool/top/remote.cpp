@@ -25,12 +25,6 @@ using std::chrono::seconds;
 // So long a host may take for its first sample.
 constexpr seconds patience(10);
 
-std::string in_quotes(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream from(text);
   std::vector<std::string> words;
@@ -51,6 +45,12 @@ std::vector<std::string> words_of(const std::string& text) {
 }
 
 }  // namespace
+
+std::string in_quotes(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
 
 Outcome<void> RemoteHosts::add(const std::string& name, NamedBy named_by) {
   if (name.empty() || name.front() == '-')

@@ -15,6 +15,9 @@
 
 namespace shima::tool {
 
+// A word of a shell's command that means itself, whatever is in it.
+[[nodiscard]] std::string in_quotes(const std::string& word);
+
 class RemoteHosts {
  public:
   // Who has named a host. The user hears of the end of a connection to a host that he has named.
