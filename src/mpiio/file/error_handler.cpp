@@ -105,8 +105,7 @@ int ErrorHandler::call(MPI_File file, int error_code) const {
     log(LogLevel::error, "the file's error handler is fatal: the job is aborted");
     PMPI_Abort(MPI_COMM_WORLD, error_code);
   }
-  if (function_) function_(file, error_code);
-  return error_code;
+  return function_ ? function_(file, error_code) : error_code;
 }
 
 namespace {
@@ -128,15 +127,18 @@ std::unexpected<Error> no_function() {
 
 Result<MPI_Errhandler> create_error_handler(MPI_File_errhandler_function* function) {
   if (function == nullptr) return no_function();
-  return handler_for([function](MPI_File file, int error_code) { function(&file, &error_code); });
+  return handler_for([function](MPI_File file, int error_code) {
+    function(&file, &error_code);
+    return error_code;
+  });
 }
 
 Result<MPI_Errhandler> create_error_handler(FortranErrorFunction* function) {
   if (function == nullptr) return no_function();
   return handler_for([function](MPI_File file, int error_code) {
     int number = number_of(file);
-    int code = error_code;
-    function(&number, &code);
+    function(&number, &error_code);
+    return error_code;
   });
 }
 

@@ -15,8 +15,8 @@ namespace shima {
 
 [[nodiscard]] int mpi_class_of(Code code);
 
-// A program's function, in any language.
-using ErrorFunction = std::function<void(MPI_File file, int error_code)>;
+// A program's function, in any language; returns the code that it has left.
+using ErrorFunction = std::function<int(MPI_File file, int error_code)>;
 using FortranErrorFunction = void(int* file, int* error_code);
 
 // An error handler, as a file holds it. Copies share the MPI object.
@@ -28,7 +28,8 @@ class ErrorHandler {
 
   // A new reference, which the receiver frees.
   [[nodiscard]] MPI_Errhandler reference() const;
-  // The return value of an entry point after `error_code`; does not return if the handler is fatal.
+  // The return value of an entry point after `error_code`: what the program's function has left of
+  // it. Does not return if the handler is fatal.
   int call(MPI_File file, int error_code) const;
 
  private:
