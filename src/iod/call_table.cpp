@@ -101,27 +101,31 @@ void drain(int socket) {
 }  // namespace
 
 Result<CallEnd> CallTable::take_part(const DirectedCall& call, const Seat& seat) {
+  SHIMA_TRY_ASSIGN(Outcome outcome, take_part_until_told(call, seat));
+  if (outcome.status) return outcome.moved;
+  drain(seat.from.socket);
+  return std::unexpected(outcome.status.error());
+}
+
+Result<CallTable::Outcome> CallTable::take_part_until_told(const DirectedCall& call,
+                                                           const Seat& seat) {
   Joined mine(seat);
   const Key key{seat.identity.device, seat.identity.inode, call.id};
-  Status status;
-  CallEnd moved;
+  Outcome outcome;
   const auto place = caught([&] { return join(key, call, mine); });
   if (!place) {
-    status = std::unexpected(place.error());
+    outcome.status = std::unexpected(place.error());
   } else if (Call& common = *place->call; place->is_last) {
     fault_point(FaultPhase::iod_begun);
     end(key, common, cause_of(common, caught([&] { return lead(common, mine); })));
-    status = common.status;
-    moved = common.moved;
+    outcome = {common.status, common.moved};
   } else {
     fault_point(FaultPhase::iod_joined);
     await_end(key, common, mine);
-    status = common.status;
+    outcome.status = common.status;
   }
-  SHIMA_TRY(tell_end(mine, moved, status));
-  if (status) return moved;
-  drain(seat.from.socket);
-  return std::unexpected(status.error());
+  SHIMA_TRY(tell_end(mine, outcome.moved, outcome.status));
+  return outcome;
 }
 
 Result<CallTable::Place> CallTable::join(const Key& key, const DirectedCall& call, Joined& joined) {

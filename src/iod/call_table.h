@@ -99,6 +99,13 @@ class CallTable {
     std::set<Key> all_;
   };
 
+  struct Outcome {
+    Status status;
+    CallEnd moved;  // by this thread's agent
+  };
+  // Afterwards nothing of the call is held.
+  [[nodiscard]] Result<Outcome> take_part_until_told(const DirectedCall& call, const Seat& seat);
+
   // A call that was joined.
   struct Place {
     std::shared_ptr<Call> call;

@@ -1,6 +1,7 @@
 #include "iod/conversation.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/fault_point.h"
 #include "observe/board.h"
@@ -120,6 +122,7 @@ Conversation::Conversation(Client& client, const Shared& shared,
 
 Status Conversation::hold() {
   Request request;
+  bool is_chained = false;  // the last request is linked to this one
   while (true) {
     if (client_.holder->memory.is_short()) data_.release();
     SHIMA_TRY_ASSIGN(const bool goes_on, inbox_.wait([&] { data_.release(); }));
@@ -127,6 +130,8 @@ Status Conversation::hold() {
     SHIMA_TRY(receive(request));
     const ServedNow now;
     fault_point(FaultPhase::iod_received);
+    const bool is_linked = (request.head.flags & Flag::linked) != 0;
+    if ((std::exchange(is_chained, is_linked) || is_linked) && has_left()) return {};
     if (request.op() == Op::join) {
       if (skips_next_)
         return fail(Code::io, "a malformed message: a call after a failed request", EPROTO);
@@ -135,10 +140,17 @@ Status Conversation::hold() {
       continue;
     }
     const auto value = skips_next_ ? skip() : execute(request);
-    skips_next_ = !value && (request.head.flags & Flag::linked) != 0;
+    skips_next_ = !value && is_linked;
     fault_point(FaultPhase::iod_executed);
     SHIMA_TRY(reply(request, value));
   }
+}
+
+// Whether the client has ended the connection. One that has given up undoes what it has begun, and
+// may have sent requests that would then do it again.
+bool Conversation::has_left() const {
+  pollfd watched{client_.socket.get(), POLLRDHUP, 0};
+  return ::poll(&watched, 1, 0) > 0;
 }
 
 Status Conversation::receive(Request& request) {

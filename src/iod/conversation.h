@@ -37,6 +37,7 @@ class Conversation {
   [[nodiscard]] Status hold();
 
  private:
+  [[nodiscard]] bool has_left() const;
   [[nodiscard]] Status receive(remote::Request& request);
   [[nodiscard]] Status take_part();
   [[nodiscard]] Result<std::int64_t> skip();

@@ -162,6 +162,26 @@ TEST_F(IodClients, MayOverlapTheirRuns) {
   EXPECT_EQ(std::memcmp(answer.data(), "abefghbe", 8), 0);
 }
 
+// Linked requests are those of a create that has failed; the first has not been executed either.
+TEST_F(IodClients, ThatHaveLeftChangeNothingMore) {
+  {
+    const UniqueFd socket = client();
+    Request remove = request(Op::remove, 2);
+    remove.head.flags = remote::Flag::linked;
+    remove.words = {"a", part_};
+    Request again = request(Op::remove, 3);
+    again.words = remove.words;
+    std::vector<std::byte> both = encode(remove, 0);
+    const std::vector<std::byte> second = encode(again, 0);
+    both.insert(both.end(), second.begin(), second.end());
+    // The end of the connection travels in one packet with them.
+    ASSERT_EQ(::send(socket.get(), both.data(), both.size(), MSG_MORE),
+              static_cast<ssize_t>(both.size()));
+  }
+  while (count_of(nodes_[0]->status(), "client 127") > 0) ::usleep(1000);
+  EXPECT_EQ(contents("d/f"), some_bytes(100'000, 1));
+}
+
 // It uses up the key's memory, and takes no replies.
 TEST_F(IodClients, ThatReadNothingKeepNoneFromReading) {
   testing::internal::CaptureStderr();

@@ -201,6 +201,19 @@ TEST_F(IodTurns, ACallIsRefusedThatNeedsMoreThanThereIs) {
   EXPECT_EQ(memory_->used_bytes(), 0U);
 }
 
+TEST_F(IodTurns, AFailedCallKeepsNoMemoryWhileItsClientStays) {
+  Client client({"user", "job"});
+  std::thread serving([&] { EXPECT_FALSE(take_part(client, call(1, 1)).has_value()); });
+  {
+    MessageStream stream(client.here.get());
+    by_hand::request(stream, {.number = window_count});  // beyond the range
+    EXPECT_NE(by_hand::end_of(stream), Code::ok);
+  }
+  EXPECT_TRUE(comes([&] { return memory_->used_bytes() == 0; }, milliseconds(2000)));
+  client.here = {};
+  serving.join();
+}
+
 std::size_t resident_bytes() {
   std::ifstream in("/proc/self/statm");
   std::size_t all = 0, resident = 0;

@@ -13,7 +13,8 @@ struct StepOn {
   TargetFiles::Step step;
 };
 
-// The steps on each target are taken in their order. The results are in the order of the steps.
+// The steps on each target are taken in their order, until one that changes something has failed.
+// Those on one target all look or all change something. The results are in the order of the steps.
 [[nodiscard]] std::vector<TargetFiles::StepResult> take_steps(std::span<const StepOn> steps);
 // The same for one target.
 [[nodiscard]] std::vector<TargetFiles::StepResult> take_steps(
