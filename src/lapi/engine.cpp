@@ -218,12 +218,28 @@ Status Engine::wait(Ready ready, Judge judge) {
     if (ready()) return {};
     relax_core();
   }
+  if (sleeps_at_once_ && poll_shortly(ready)) return {};
   for (int i = 0; i < yields; ++i) {
     std::ignore = poll();
     if (ready()) return {};
     sched_yield();
   }
   return wait_asleep(ready, judge);
+}
+
+// Looks at the sockets for a moment; returns whether it is ready.
+bool Engine::poll_shortly(Ready ready) {
+  if (!has_core() || !short_poll_.begin()) return false;
+  const Clock::time_point end = Clock::now() + ShortPoll::moment;
+  do {
+    std::ignore = poll();
+    if (ready()) {
+      short_poll_.note_success();
+      return true;
+    }
+  } while (Clock::now() < end);
+  short_poll_.note_vain();
+  return false;
 }
 
 // An adverse judgement counts only if there is no message left that came before it.

@@ -39,6 +39,7 @@
 #include "lapi/outbox.h"
 #include "lapi/own_memory.h"
 #include "lapi/own_thread.h"
+#include "lapi/short_poll.h"
 #include "lapi/way/ways.h"
 
 namespace shima::lapi {
@@ -135,6 +136,7 @@ class Engine {
   // Waiting (engine.cpp).
   [[nodiscard]] static Status check_may_wait();
   [[nodiscard]] Status wait(Ready ready, Judge judge);
+  [[nodiscard]] bool poll_shortly(Ready ready);
   [[nodiscard]] Status wait_asleep(Ready ready, Judge judge);
   [[nodiscard]] std::optional<Status> judge_finally(Ready ready, Judge judge);
   [[nodiscard]] bool sleep_briefly(Ready ready, std::uint32_t seen);
@@ -148,9 +150,10 @@ class Engine {
   void note_polling();
   [[nodiscard]] bool is_polled();
   // Whether each task of this node has a core to wait on, and this one is on its own.
-  [[nodiscard]] bool may_spin() {
-    return !sleeps_at_once_ && ways_->tasks_here() <= cores_ && !ways_->shares_core();
+  [[nodiscard]] bool has_core() {
+    return ways_->tasks_here() <= cores_ && !ways_->shares_core();
   }
+  [[nodiscard]] bool may_spin() { return !sleeps_at_once_ && has_core(); }
 
   // Sending (operate.cpp).
   [[nodiscard]] Status check_target(int task);
@@ -220,6 +223,7 @@ class Engine {
   std::unique_ptr<Ways> ways_;
   // Each poll of a socket is a system call, and the sender may need this core.
   bool sleeps_at_once_;
+  ShortPoll short_poll_;
   int cores_;
   Bell& bell_;
   Handlers handlers_;

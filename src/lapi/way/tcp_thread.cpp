@@ -79,6 +79,7 @@ void TcpTransport::serve_sockets() {
 void TcpTransport::go_off_duty() {
   on_duty_.store(false, std::memory_order_seq_cst);
   seen_attendances_ = attendances_.load();
+  looked_at_duty_ = Clock::now();
   if (fabric_) wake_sleeper();  // what this thread has taken from a fabric wakes no other
 }
 
@@ -92,10 +93,14 @@ bool TcpTransport::is_attended() {
 }
 
 // Off duty, it returns once no thread has attended between two looks; it rests without a clock
-// while one attends all the time and does not poll, and look_at_bell() ends the rest.
+// while one attends all the time and does not poll, and look_at_bell() ends the rest. It looks no
+// sooner than after duty_us: a rest at once would have to be ended after every short wait.
 void TcpTransport::think_about_duty() {
   if (on_duty_) return;
   const bool is_called = is_called_.exchange(false);
+  const auto now = Clock::now();
+  if (!is_called && now - looked_at_duty_ < std::chrono::microseconds(duty_us)) return;
+  looked_at_duty_ = now;
   const std::uint64_t seen = std::exchange(seen_attendances_, attendances_.load());
   if (!is_attended()) {
     is_resting_ = false;

@@ -226,6 +226,7 @@ class TcpTransport : public Transport {
   std::atomic<bool> is_called_{false};
   std::atomic<std::uint64_t> attendances_{0};
   std::uint64_t seen_attendances_ = 0;
+  Clock::time_point looked_at_duty_;  // the thread's
   std::atomic<bool> awaits_answers_{false};
   Clock::time_point next_check_of_answers_;  // the thread's
   std::atomic<bool> has_clock_{false};       // some stream needs a clock
