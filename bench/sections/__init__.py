@@ -28,9 +28,10 @@ from sections.strided_read import StridedRead
 from sections.striped import Subfiles
 from sections.subarrays import Subarray3d, Subarray4d
 from sections.waitall import Waitall
+from sections.watched import Watched
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(), Subarray3d(), Subarray4d(), Random(), TwoHosts(),
             HostPieces(), SlowWire(), ListIo(), SmallCosts(), SmallestCall(), Waitall(),
             Overlap(), Subfiles(), OneSpace(), Disks(), NodeDisks(), DaemonDisks(), PffList(), StridedRead(), Mounted(),
-            IodColumns(), IodSmallPieces(), IodIrregular(), IodSmall(),
+            IodColumns(), IodSmallPieces(), IodIrregular(), IodSmall(), Watched(),
             Delegation(), DelegatedNet(), Dsm(), LapiHosts(), NetPipe(), Spaces(), Scale(), Subgroup()]

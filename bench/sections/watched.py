@@ -1,0 +1,104 @@
+"""What `shima top` and a trace cost a job.
+
+The array by columns by each way, open to close: many small calls by one rank after the other (UT), and few large
+ones (COL). Beside a job under `shima top` runs the view with its usual interval, on a terminal of its own; it takes
+its processor time from the job's cores. Each rank has a core. Starting a job is not timed, nor is writing the
+trace at its end.
+"""
+
+import contextlib
+import os
+import pty
+import subprocess
+import threading
+
+from lib.places import TOOL
+from lib.programs import binary
+from lib.results import HIGHER, Verdict
+from lib.section import OPS, Job, Section, rate
+
+RANKS = 2
+WAYS = ("UT", "COL")
+ALONE, TOP, TRACE = "alone", "shima top", "--trace"
+LEAST = 1 / 1.02
+
+
+@contextlib.contextmanager
+def view():
+    """`shima top` of the only job of this machine, again and again until the end: it ends with the job."""
+    ours, terminal = pty.openpty()
+    ended = threading.Event()
+
+    def keep_watching():
+        while not ended.is_set():
+            with subprocess.Popen([str(TOOL), "top", "--here"], stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL,
+                                  env=os.environ | {"TERM": "xterm"}) as top:
+                while top.poll() is None and not ended.wait(0.05):
+                    pass
+                top.kill()
+
+    def drop_text():
+        with contextlib.suppress(OSError):
+            while os.read(ours, 65536):
+                pass
+
+    threads = [threading.Thread(target=keep_watching), threading.Thread(target=drop_text)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        threads[0].join()
+        os.close(terminal)
+        threads[1].join()
+        os.close(ours)
+
+
+class Watched(Section):
+    name = "watched"
+    title = f"An array by columns, {RANKS} ranks, watched and traced"
+    lead = "MiB/s from open to close under Shima; a read reads the file just written"
+    limit = False
+
+    def ways(self, context):
+        return [(subject, how) for subject in context.subjects if subject.shima for how in (ALONE, TOP, TRACE)]
+
+    def column(self, subject, how):
+        return f"{subject.name}, {how}"
+
+    def columns(self, context):
+        return [self.column(*each) for each in self.ways(context)]
+
+    def row_names(self, context):
+        return [f"{way} {op}" for way in WAYS for op in OPS]
+
+    def jobs(self, context):
+        for way in WAYS:
+            for subject, how in self.ways(context):
+                yield Job(f"{way} {subject.name}", self.column(subject, how),
+                          lambda w=way, s=subject, h=how: self.measure(context, s, w, h))
+
+    def measure(self, context, subject, way, how):
+        path, trace = (context.directory / name for name in ("columns.dat", "trace.json"))
+        samples = []
+        for op in OPS:
+            command = [str(TOOL), "run", *(["--trace", str(trace)] if how == TRACE else []), "--mpiexec", subject.flavour.mpiexec,
+                       "-n", str(RANKS), str(binary("columns", subject.flavour)), "--way", way, "--op", op, "--size-mib",
+                       str(context.size_mib(1024)), "--file", str(path), "--json"]
+            with view() if how == TOP else contextlib.nullcontext():
+                outcome = context.measure(command, subject.flavour.environment())
+            sample = rate(f"{way} {op}", outcome, subject)
+            if how == TRACE and not sample.problem and not trace.exists():
+                sample.problem = "no trace was written"
+            samples.append(sample)
+        path.unlink(missing_ok=True)
+        trace.unlink(missing_ok=True)
+        return samples
+
+    def targets(self, results, context):
+        for row in results.samples:
+            for subject, how in self.ways(context):
+                mine, alone = (results.median(row, self.column(subject, each)) for each in (how, ALONE))
+                if how != ALONE and mine and alone:
+                    results.verdicts.append(Verdict(row, self.column(subject, how), "the job alone", mine / alone, LEAST, HIGHER))
