@@ -1,9 +1,9 @@
 // Whether a wait looks at its sockets for a moment before it sleeps.
 //
 // A reply over TCP comes within tens of microseconds, and a core that sleeps takes longer than that
-// to run again. But a task that looks in vain takes the core from the one that it waits for, if they
-// share it. So a moment in vain lets the next waits sleep at once: 1 of them, and twice as many
-// after each further moment in vain, at most `most_left_out`.
+// to run again. But a task that looks in vain takes the core from the one that it waits for, if
+// they share it. So a moment in vain lets the next waits sleep at once: 1 of them, and twice as
+// many after each further moment in vain, at most `most_left_out`.
 #pragma once
 
 #include <algorithm>

@@ -28,8 +28,8 @@ int main(int argc, char** argv) {
   REQUIRE(MPI_File_open(MPI_COMM_WORLD, "absent", MPI_MODE_RDONLY, MPI_INFO_NULL, &file) ==
           MPI_ERR_OTHER);
   REQUIRE(received == MPI_ERR_NO_SUCH_FILE);
-  CHECK(MPI_File_open(MPI_COMM_WORLD, "file", MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL,
-                      &file));
+  CHECK(
+      MPI_File_open(MPI_COMM_WORLD, "file", MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file));
   read_beyond(file);
   CHECK(MPI_File_set_errhandler(file, MPI_ERRORS_RETURN));
   CHECK(MPI_Errhandler_free(&handler));
