@@ -8,8 +8,10 @@ trace at its end.
 
 import contextlib
 import os
+import pathlib
 import pty
 import subprocess
+import tempfile
 import threading
 
 from lib.places import TOOL
@@ -65,7 +67,7 @@ class Watched(Section):
         return [(subject, how) for subject in context.subjects if subject.shima for how in (ALONE, TOP, TRACE)]
 
     def column(self, subject, how):
-        return f"{subject.name}, {how}"
+        return f"{subject.flavour.label()}, {how}"
 
     def columns(self, context):
         return [self.column(*each) for each in self.ways(context)]
@@ -80,21 +82,23 @@ class Watched(Section):
                           lambda w=way, s=subject, h=how: self.measure(context, s, w, h))
 
     def measure(self, context, subject, way, how):
-        path, trace = (context.directory / name for name in ("columns.dat", "trace.json"))
-        samples = []
-        for op in OPS:
-            command = [str(TOOL), "run", *(["--trace", str(trace)] if how == TRACE else []), "--mpiexec", subject.flavour.mpiexec,
-                       "-n", str(RANKS), str(binary("columns", subject.flavour)), "--way", way, "--op", op, "--size-mib",
-                       str(context.size_mib(1024)), "--file", str(path), "--json"]
-            with view() if how == TOP else contextlib.nullcontext():
-                outcome = context.measure(command, subject.flavour.environment())
-            sample = rate(f"{way} {op}", outcome, subject)
-            if how == TRACE and not sample.problem and not trace.exists():
-                sample.problem = "no trace was written"
-            samples.append(sample)
+        """The trace is elsewhere: context.measure() takes the first new file in the directory for the job's."""
+        path = context.directory / "columns.dat"
+        with tempfile.TemporaryDirectory() as elsewhere:
+            samples = [self.measure_op(context, subject, way, how, op, path, pathlib.Path(elsewhere, "trace.json")) for op in OPS]
         path.unlink(missing_ok=True)
-        trace.unlink(missing_ok=True)
         return samples
+
+    def measure_op(self, context, subject, way, how, op, path, trace):
+        command = [str(TOOL), "run", *(["--trace", str(trace)] if how == TRACE else []), "--mpiexec", subject.flavour.mpiexec,
+                   "-n", str(RANKS), str(binary("columns", subject.flavour)), "--way", way, "--op", op, "--size-mib",
+                   str(context.size_mib(1024)), "--file", str(path), "--json"]
+        with view() if how == TOP else contextlib.nullcontext():
+            outcome = context.measure(command, subject.flavour.environment())
+        sample = rate(f"{way} {op}", outcome, subject)
+        if how == TRACE and not sample.problem and not trace.exists():
+            sample.problem = "no trace was written"
+        return sample
 
     def targets(self, results, context):
         for row in results.samples:
