@@ -237,8 +237,10 @@ std::uint64_t AgentServer::most_memory_bytes(const DirectedCall& call) {
   const std::uint64_t sides = side_count * (call.window_bytes + runs);
   if (call.writes != 0)
     return sides + (Guests::most_granted + side_count * most_kept) * (window + 2 * runs);
-  const std::uint64_t wanted = std::uint64_t{call.participants} * side_count * runs;
-  return sides + Guests::most_granted * runs + wanted + most_copies_bytes(call);
+  const std::uint64_t replies = std::uint64_t{call.participants} * side_count;
+  // Of a reply that is sent from its place.
+  const std::uint64_t pieces = window / large_run_bytes * sizeof(iovec);
+  return sides + Guests::most_granted * runs + replies * (runs + pieces) + most_copies_bytes(call);
 }
 
 }  // namespace shima
