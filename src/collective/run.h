@@ -52,7 +52,9 @@ struct CollectiveResult {
 
 class CollectiveTransfer {
  public:
+  // The call must live as long.
   explicit CollectiveTransfer(const CollectiveCall& call) : call_(call) {}
+  explicit CollectiveTransfer(CollectiveCall&&) = delete;
 
   // Joins the members' digests. Collective. An error is the same on all members and ends the
   // transfer; an error in place of an access makes every member fail with that code, and no bytes

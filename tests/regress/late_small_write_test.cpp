@@ -11,6 +11,7 @@
 
 #include "collective/run.h"
 #include "collective/small_write.h"
+#include "unit/member_call.h"
 #include "unit/members.h"
 
 namespace {
@@ -52,22 +53,10 @@ class LateSmallWrite : public testing::Test {
     std::vector<std::byte> left;
     pack_small_write({pieces, 8 * channel.rank(), 0, 16}, {Pattern::contiguous(16), address, 0, 16},
                      left);
-    Counters counters;
-    const Tuning tuning;
-    Aside disk{[] {}};
-    KnownPosts posts;
-    History history;
-    const CollectiveCall call{.direction = Direction::write,
-                              .channel = channel,
-                              .file = *file,
-                              .counters = counters,
-                              .tuning = tuning,
-                              .posts = posts,
-                              .caches = Caches::one,
-                              .has_moved_own = true,
-                              .left = left,
-                              .disk = disk,
-                              .history = history};
+    MemberCall mine(Tuning{});
+    CollectiveCall call = mine.on(*file, channel, Direction::write);
+    call.has_moved_own = true;
+    call.left = left;
     return CollectiveTransfer(call).start(MemberAccess{});
   }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "collective/run.h"
+#include "unit/member_call.h"
 #include "unit/members.h"
 
 namespace shima {
@@ -30,21 +31,9 @@ class LostNearMember : public testing::Test {
     const auto begin = static_cast<std::int64_t>(len_bytes) * channel.rank();
     const Pattern block = Pattern::contiguous(len_bytes);
     const Post post = make_post({block, begin, 0, len_bytes}, {block, address, 0, len_bytes});
-    Counters counters;
-    const Tuning tuning{.strategy = Strategy::subgroup, .path = Path::pack, .max_agents = 1};
-    Aside disk{[] {}};
-    KnownPosts posts;
-    History history;
-    const CollectiveCall call{.direction = Direction::write,
-                              .channel = channel,
-                              .file = *file,
-                              .counters = counters,
-                              .tuning = tuning,
-                              .posts = posts,
-                              .caches = Caches::coherent,
-                              .has_moved_own = false,
-                              .disk = disk,
-                              .history = history};
+    MemberCall mine({.strategy = Strategy::subgroup, .path = Path::pack, .max_agents = 1});
+    CollectiveCall call = mine.on(*file, channel, Direction::write);
+    call.caches = Caches::coherent;
     CollectiveTransfer transfer(call);
     SHIMA_TRY(transfer.start(MemberAccess{post, digest_of(post)}));
     if (channel.rank() != lost) return status_of(transfer.finish(0));

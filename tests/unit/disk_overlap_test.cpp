@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "collective/run.h"
+#include "member_call.h"
 #include "members.h"
 
 namespace shima {
@@ -18,6 +19,7 @@ using test::PostOffice;
 constexpr std::uint64_t window_bytes = 64 * 1024;
 constexpr std::uint64_t windows = 4;
 constexpr std::uint64_t len_bytes = windows * window_bytes;
+const Tuning tuning{.path = Path::message, .max_agents = 1, .window_bytes = window_bytes};
 
 // Returns whether it became true.
 bool wait_for(const std::function<bool()>& ready) {
@@ -52,27 +54,14 @@ class DiskOverlap : public testing::Test {
                                 std::vector<std::byte>& buffer, bool may_write,
                                 const std::function<void()>& hold_back) {
     auto file = LogicalFile::open({.path = path_, .read = true, .write = may_write});
-    Counters counters;
-    const Tuning tuning{.path = Path::message, .max_agents = 1, .window_bytes = window_bytes};
-    Aside disk{hold_back};
-    KnownPosts posts;
-    History history;
-    const CollectiveCall call{.direction = direction,
-                              .channel = channel,
-                              .file = *file,
-                              .counters = counters,
-                              .tuning = tuning,
-                              .posts = posts,
-                              .caches = Caches::one,
-                              .has_moved_own = false,
-                              .disk = disk,
-                              .history = history};
+    MemberCall mine(tuning, hold_back);
+    const CollectiveCall call = mine.on(*file, channel, direction);
     CollectiveTransfer transfer(call);
     SHIMA_TRY(transfer.start(access_to(buffer)));
     auto moved = transfer.finish(0);
-    EXPECT_TRUE(disk.ended());
+    EXPECT_TRUE(mine.disk.ended());
     if (moved) {
-      EXPECT_EQ(counters.windows, channel.rank() == 0 ? windows : 0);
+      EXPECT_EQ(mine.counters.windows, channel.rank() == 0 ? windows : 0);
     }
     return moved;
   }
@@ -154,21 +143,8 @@ TEST_F(DiskOverlap, ErrorIsKeptIfTheTransferIsQuit) {
       return;
     }
     auto file = LogicalFile::open({.path = path_, .read = true});
-    Counters counters;
-    const Tuning tuning{.path = Path::message, .max_agents = 1, .window_bytes = window_bytes};
-    Aside disk{[] {}};
-    KnownPosts posts;
-    History history;
-    const CollectiveCall call{.direction = Direction::write,
-                              .channel = channel,
-                              .file = *file,
-                              .counters = counters,
-                              .tuning = tuning,
-                              .posts = posts,
-                              .caches = Caches::one,
-                              .has_moved_own = false,
-                              .disk = disk,
-                              .history = history};
+    MemberCall mine(tuning);
+    const CollectiveCall call = mine.on(*file, channel, Direction::write);
     CollectiveTransfer transfer(call);
     ASSERT_TRUE(transfer.start(access_to(none)).has_value());
     EXPECT_TRUE(wait_for([&] { return at_disk.load(); }));

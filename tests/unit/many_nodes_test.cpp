@@ -19,6 +19,7 @@
 
 #include "collective/run.h"
 #include "many_nodes.h"
+#include "member_call.h"
 #include "members.h"
 
 namespace {
@@ -103,21 +104,8 @@ class ManyNodes : public testing::Test {
     if (direction == Direction::write) buffer = expected;
     PostWriter writer;
     cost.planning_bytes += writer.message_of(post).size() + writer.len_bytes() + sizeof(Digest);
-    Counters counters;
-    const Tuning tuning{.strategy = Strategy::subgroup, .window_bytes = window_bytes};
-    Aside disk{[] {}};
-    KnownPosts posts;
-    History history;
-    const CollectiveCall call{.direction = direction,
-                              .channel = channel,
-                              .file = *file_,
-                              .counters = counters,
-                              .tuning = tuning,
-                              .posts = posts,
-                              .caches = Caches::one,
-                              .has_moved_own = false,
-                              .disk = disk,
-                              .history = history};
+    MemberCall mine({.strategy = Strategy::subgroup, .window_bytes = window_bytes});
+    const CollectiveCall call = mine.on(*file_, channel, direction);
     const Heap before = heap;
     CollectiveTransfer transfer(call);
     ASSERT_TRUE(transfer.start(MemberAccess{post, digest_of(post)}).has_value());
