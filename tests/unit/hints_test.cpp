@@ -116,6 +116,13 @@ TEST(HintSources, Files) {
   EXPECT_EQ(parse_hint_file("# all\n\ncb_nodes 4 # four\r\n  romio_cb_read\tenable\n"), expected);
 }
 
+// ROMIO skips later lines; its test syshints.c requires that.
+TEST(HintSources, TheFirstLineOfAKeyCounts) {
+  const std::vector<HintSetting> expected = {{"ind_rd_buffer_size", "49"}, {"cb_nodes", "4"}};
+  EXPECT_EQ(parse_hint_file("ind_rd_buffer_size 49\ncb_nodes 4\nind_rd_buffer_size 60\n"),
+            expected);
+}
+
 TEST(HintSources, TheStrongerSourceWins) {
   const std::vector<HintSetting> program = {
       {"cb_nodes", "2"}, {"cb_buffer_size", "1M"}, {"romio_cb_read", "maybe"}};

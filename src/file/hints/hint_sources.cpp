@@ -1,9 +1,12 @@
 #include "file/hints/hint_sources.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/log.h"
 
@@ -29,14 +32,13 @@ void for_each_part(std::string_view text, char separator, Visit visit) {
   }
 }
 
-void add_setting(std::vector<HintSetting>& settings, std::string_view part,
-                 std::string_view separators) {
+std::optional<HintSetting> parse_setting(std::string_view part, std::string_view separators) {
   const std::string_view text = trim(part);
-  if (text.empty()) return;
+  if (text.empty()) return std::nullopt;
   const std::size_t end = text.find_first_of(separators);
   const std::string_view value =
       end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-  settings.emplace_back(trim(text.substr(0, end)), trim(value));
+  return HintSetting{trim(text.substr(0, end)), trim(value)};
 }
 
 std::vector<HintSetting> read_environment() {
@@ -69,14 +71,20 @@ void apply_each(Hints& hints, std::span<const HintSetting> settings, std::string
 
 std::vector<HintSetting> parse_hint_list(std::string_view text) {
   std::vector<HintSetting> settings;
-  for_each_part(text, ';', [&](std::string_view part) { add_setting(settings, part, "="); });
+  for_each_part(text, ';', [&](std::string_view part) {
+    if (auto setting = parse_setting(part, "=")) settings.push_back(*std::move(setting));
+  });
   return settings;
 }
 
 std::vector<HintSetting> parse_hint_file(std::string_view text) {
   std::vector<HintSetting> settings;
   for_each_part(text, '\n', [&](std::string_view line) {
-    add_setting(settings, line.substr(0, line.find('#')), blanks);
+    auto setting = parse_setting(line.substr(0, line.find('#')), blanks);
+    if (setting &&
+        std::ranges::find(settings, setting->first, &HintSetting::first) == settings.end()) {
+      settings.push_back(*std::move(setting));
+    }
   });
   return settings;
 }

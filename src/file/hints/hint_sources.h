@@ -17,7 +17,8 @@ namespace shima {
 // "key=value;key=value", with spaces around keys and values removed; the format of SHIMA_HINTS.
 [[nodiscard]] std::vector<HintSetting> parse_hint_list(std::string_view text);
 
-// Lines "key value", with # comments; the format of the file that ROMIO_HINTS names.
+// Lines "key value", with # comments; the format of the file that ROMIO_HINTS names. The first line
+// of a key counts, as in ROMIO.
 [[nodiscard]] std::vector<HintSetting> parse_hint_file(std::string_view text);
 
 // The hints from this process's environment, weakest first; read once.
