@@ -140,7 +140,7 @@ def mpi_job(machines):
 def dse_job(machines):
     """Its tasks know the hosts from the beginning."""
     sanitizer = os.environ.get("SHIMA_SANITIZE")
-    flags = [f"-fsanitize={sanitizer}"] if sanitizer else []
+    flags = [f"-fsanitize={sanitizer.replace('+', ',')}"] if sanitizer else []
     subprocess.run(["cc", *flags, "-o", "tasks", SOURCE / "tests/tool/top_tasks.c", f"-I{SOURCE}/include", f"-L{LIBRARIES}",
                     "-lshima-dsm", "-llapi", f"-Wl,-rpath,{LIBRARIES}"], check=True)
     pathlib.Path("hosts").write_text(f"{HERE} slots=1\n{THERE} slots=1\n")

@@ -44,7 +44,7 @@ def counters(task):
 
 def check_tasks():
     sanitizer = os.environ.get("SHIMA_SANITIZE")
-    flags = [f"-fsanitize={sanitizer}"] if sanitizer else []
+    flags = [f"-fsanitize={sanitizer.replace('+', ',')}"] if sanitizer else []
     subprocess.run(["cc", *flags, "-o", "tasks", SOURCE / "tests/tool/top_tasks.c", f"-I{SOURCE}/include", f"-L{LIBRARIES}",
                     "-lshima-dsm", "-llapi", f"-Wl,-rpath,{LIBRARIES}"], check=True)
     with subprocess.Popen([SHIMA, "run", "--lapi", "-n", "2", "./tasks", "."]) as job:

@@ -25,7 +25,7 @@ def check(condition, what):
 
 
 def compile_program():
-    flags = [f"-fsanitize={SANITIZER}"] if SANITIZER else []
+    flags = [f"-fsanitize={SANITIZER.replace('+', ',')}"] if SANITIZER else []
     subprocess.run(["cc", "-g", "-O1", *flags, "-o", "tasks", SOURCE / "tests/tool/trace_tasks.c", f"-I{SOURCE}/include",
                     f"-L{LIBRARIES}", "-lshima-dsm", "-llapi", f"-Wl,-rpath,{LIBRARIES}"], check=True)
 
