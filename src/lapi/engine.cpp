@@ -227,12 +227,12 @@ Status Engine::wait(Ready ready, Judge judge) {
   return wait_asleep(ready, judge);
 }
 
-// Looks at the sockets for a moment; returns whether it is ready.
+// Looks at the sockets until nothing has come for a moment; returns whether it is ready.
 bool Engine::poll_shortly(Ready ready) {
   if (!has_core() || !short_poll_.begin()) return false;
-  const Clock::time_point end = Clock::now() + ShortPoll::moment;
+  Clock::time_point end = Clock::now() + ShortPoll::moment;
   do {
-    std::ignore = poll();
+    if (poll()) end = Clock::now() + ShortPoll::moment;
     if (ready()) {
       short_poll_.note_success();
       return true;
