@@ -173,8 +173,7 @@ Result<std::span<const std::byte>> NodeChannel::combine(const Result<Contributio
     SHIMA_TRY(status_of(mine));
     SHIMA_TRY(put_message(mine->message));
     SHIMA_TRY(put_lasting(mine->lasting));
-    std::memcpy(value_of(near_index(), mine->value.size()).data(), mine->value.data(),
-                mine->value.size());
+    std::ranges::copy(mine->value, value_of(near_index(), mine->value.size()).begin());
     return {};
   });
   fault_point(FaultPhase::exchange);
