@@ -218,7 +218,8 @@ static void errors(void) {
   FAILS(LAPI_ERR_QUERY_TYPE, "cannot be set", LAPI_Senv(hndl, TASK_ID, 1));
   FAILS(LAPI_ERR_SET_VAL, "neither 0 nor 1", LAPI_Senv(hndl, INTERRUPT_SET, 2));
   FAILS(LAPI_ERR_ADDR_TBL_NULL, "NULL", LAPI_Address_init(hndl, big, NULL));
-  CHECK(LAPI_Msg_string(4711, table) == LAPI_ERR_CODE_UNKNOWN, "an unknown code");
+  char text[LAPI_MAX_ERR_STRING];
+  CHECK(LAPI_Msg_string(4711, text) == LAPI_ERR_CODE_UNKNOWN, "an unknown code");
 }
 
 int main(void) {
