@@ -19,7 +19,7 @@ SOURCES = os.environ["SHIMA_SOURCE_DIR"]
 LIBRARIES = os.path.join(os.environ["SHIMA_BUILD_DIR"], "lib")
 SILENT = 10_000
 AT_ONCE = 500
-GROWTH_KIB = 2048
+GROWTH_KIB = 65536 if os.environ.get("SHIMA_SANITIZE") else 2048  # AddressSanitizer keeps what has been freed
 STRANGERS = 100
 
 
