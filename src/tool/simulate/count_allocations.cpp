@@ -11,9 +11,10 @@ namespace {
 
 thread_local shima::simulate::Allocations counted;
 
-void* allocate(std::size_t bytes) {
+// Null without memory.
+void* allocate(std::size_t bytes) noexcept {
   void* const memory = std::malloc(bytes);
-  if (memory == nullptr) throw std::bad_alloc();
+  if (memory == nullptr) return nullptr;
   ++counted.count;
   counted.bytes += ::malloc_usable_size(memory);
   return memory;
@@ -26,7 +27,15 @@ void release(void* memory) noexcept {
 
 }  // namespace
 
-[[gnu::noinline]] void* operator new(std::size_t bytes) { return allocate(bytes); }
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  void* const memory = allocate(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+// The library's would call the one above, but that of a sanitizer does not.
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return allocate(bytes);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { release(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { release(memory); }
 
