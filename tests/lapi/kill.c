@@ -12,12 +12,12 @@
 
 enum { rounds = 6, burst = 60, large = 8 << 20, guard_s = 40 };
 static const char* step = "";
-static volatile int lost_task = -1;
-static volatile int handler_calls;
+static _Atomic int lost_task = -1;
+static _Atomic int handler_calls;
 static double handler_at, failed_at;
 static unsigned char *landing, *origin;
 static int words[64];
-static volatile int came;
+static _Atomic int came;
 
 static double now(void) {
   struct timespec at;
@@ -59,11 +59,11 @@ static void* on_survivor(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulon
   (void)handle, (void)user_info;
   CHECK(*uhdr_len == 4 && memcmp(uhdr, "live", 4) == 0 && *msg_len == 0, "a survivor's message");
   *completion = NULL;
-  __atomic_add_fetch(&came, 1, __ATOMIC_SEQ_CST);
+  ++came;
   return NULL;
 }
 
-static volatile int is_partner_ready;
+static _Atomic int is_partner_ready;
 static void* on_ready(lapi_handle_t* handle, void* uhdr, uint* uhdr_len, ulong* msg_len,
                       compl_hndlr_t** completion, void** user_info) {
   (void)handle, (void)uhdr, (void)uhdr_len, (void)msg_len, (void)user_info;

@@ -8,7 +8,7 @@
 #include "check.h"
 
 enum { large = 32 << 10, many = 2000 };
-static volatile int lost_task = -1;
+static _Atomic int lost_task = -1;
 
 static void on_error(lapi_handle_t* handle, int* code, lapi_err_t* type, int* own, int* source) {
   CHECK(*handle == hndl && *code == LAPI_ERR_TASK_LOST && *type == COM_ERR && *own == task_id,

@@ -35,7 +35,7 @@ static void note_descriptors(char* before) {
 
 static lapi_handle_t second;
 static lapi_cntr_t held;
-static volatile int is_inside, has_returned;
+static _Atomic int is_inside, has_returned;
 
 static void on_complete(lapi_handle_t* handle, void* info) {
   (void)handle, (void)info;
