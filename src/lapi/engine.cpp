@@ -113,6 +113,7 @@ Status Engine::finish() {
 }
 
 void Engine::leave_now() {
+  has_left_ = true;
   for (int task = 0; task < tasks_; ++task) {
     if (peers_[static_cast<std::size_t>(task)].outbox.length() == 0) send_owed(task);
     send_last(task);

@@ -79,7 +79,7 @@ class Engine {
   ~Engine();
   // Completes what this task has sent and leaves the job.
   [[nodiscard]] Status finish();
-  // Only shows that the task leaves: for the end of the process.
+  // Only shows that the task leaves: for the end of the process. No loss is reported afterwards.
   void leave_now();
 
   // Whether the calling thread is one of this engine.
@@ -247,6 +247,7 @@ class Engine {
 
   std::atomic<std::uint32_t> polls_{0};  // of the program's loops
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> has_left_{false};
   std::thread helper_;
 };
 
