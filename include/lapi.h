@@ -116,6 +116,10 @@ typedef struct {
 #define LAPI_ERR_SHM_KE_NOT_LOADED   478
 #define LAPI_ERR_DGSP                479
 #define LAPI_ERR_DGSP_FREE           480
+#define LAPI_ERR_NO_RDMA_RESOURCE    481
+/* Of older versions of LAPI. A program that tests whether it is defined learns that LAPI_Putv and
+ * LAPI_Getv exist. */
+#define LAPI_ERR_BAD_NINTH_PARM 490
 
 typedef enum { INT_ERR = 0, COM_ERR, USER_ERR } lapi_err_t;
 
@@ -319,7 +323,7 @@ typedef enum {
   LAPI_GETV_XFER,
   LAPI_PUTV_XFER,
   LAPI_AMV_XFER,
-  LAPI_RDMA_XFER_UNUSED,
+  LAPI_RDMA_XFER,
   LAPI_DGSP_XFER, /* not supported: LAPI_ERR_XFER_CMD */
   LAPI_AM_LW_XFER /* header and data may be reused at once */
 } lapi_xfer_type_t;
@@ -448,6 +452,28 @@ typedef struct {
   lapi_cntr_t* org_cntr;
 } lapi_rmw_t;
 
+/* A transfer between memory that both sides have translated: see lapi_get_pvo_t. */
+typedef enum { LAPI_RDMA_PUT = 1, LAPI_RDMA_GET = 2 } lapi_rdma_op_t;
+typedef unsigned short lapi_rdma_tag_t;
+typedef uint lapi_user_cxt_t;
+typedef lapi_long_t lapi_user_pvo_t;
+
+typedef struct {
+  lapi_xfer_type_t Xfer_type;
+  uint tgt;
+  uint op;                  /* one of lapi_rdma_op_t */
+  lapi_rdma_tag_t rdma_tag; /* not used */
+  lapi_user_cxt_t remote_cxt;
+  lapi_user_pvo_t src_pvo; /* of the caller's memory, also for a get */
+  lapi_user_pvo_t tgt_pvo;
+  lapi_long_t src_offset;
+  lapi_long_t tgt_offset;
+  ulong len;
+  scompl_hndlr_t* shdlr; /* a get: called when the data has arrived */
+  void* sinfo;
+  lapi_cntr_t* org_cntr; /* grows when the data is at its destination */
+} lapi_hwxfer_t;
+
 typedef union {
   lapi_xfer_type_t Xfer_type;
   lapi_get_t Get;
@@ -458,10 +484,47 @@ typedef union {
   lapi_putv_t Putv;
   lapi_amv_t Amv;
   lapi_amdgsp_t Dgsp;
+  lapi_hwxfer_t HwXfer;
 } lapi_xfer_t;
 
 /* Any of the transfers above; with a send completion handler, if shdlr is not NULL. */
 int LAPI_Xfer(lapi_handle_t hndl, lapi_xfer_t* xfer_cmd) LAPI_NOEXCEPT;
+
+/* ---- Utilities ------------------------------------------------------------------------------- */
+
+typedef enum {
+  LAPI_REMOTE_RCXT = 1, /* lapi_remote_cxt_t */
+  LAPI_XLATE_ADDRESS    /* lapi_get_pvo_t */
+} lapi_util_type_t;
+
+typedef enum { LAPI_RDMA_ACQUIRE = 1, LAPI_RDMA_RELEASE = 2 } lapi_rdma_request_t;
+
+/* Acquires usr_rcxt, the permission for LAPI_RDMA_XFER to task `dest`, or releases it. */
+typedef struct {
+  lapi_util_type_t Util_type;
+  lapi_rdma_request_t operation;
+  uint dest;
+  lapi_user_cxt_t usr_rcxt;
+} lapi_remote_cxt_t;
+
+/* Acquires usr_pvo, which names the memory at `address` for LAPI_RDMA_XFER of any task, or releases
+ * it. */
+typedef struct {
+  lapi_util_type_t Util_type;
+  uint length;
+  lapi_user_pvo_t usr_pvo;
+  void* address;
+  lapi_rdma_request_t operation;
+} lapi_get_pvo_t;
+
+typedef union {
+  lapi_util_type_t Util_type;
+  lapi_remote_cxt_t RemoteCxt;
+  lapi_get_pvo_t Pvo;
+} lapi_util_t;
+
+/* LAPI_ERR_UTIL_CMD for any other command. */
+int LAPI_Util(lapi_handle_t hndl, lapi_util_t* util_cmd) LAPI_NOEXCEPT;
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -51,6 +51,7 @@ constexpr std::array texts{
     Text{LAPI_ERR_ADDR_TBL_NULL, "the table for addresses is NULL"},
     Text{LAPI_ERR_MSG_INFO_NULL, "the message information is NULL"},
     Text{LAPI_ERR_XFER_CMD, "no such transfer"},
+    Text{LAPI_ERR_UTIL_CMD, "no such utility command"},
     Text{LAPI_ERR_CODE_UNKNOWN, "no such code"},
     Text{LAPI_ERR_ORG_VEC_NULL, "the origin vector, its info or its len is NULL"},
     Text{LAPI_ERR_TGT_VEC_NULL, "the target vector, its info or its len is NULL"},

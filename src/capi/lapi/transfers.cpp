@@ -201,6 +201,34 @@ LapiStatus rmw(LapiContext& context, const lapi_rmw_t& command, const CallPlace&
       });
 }
 
+// A pvo is an address (LAPI_Util). Ends as a Get or a Put that is complete at its target.
+LapiStatus rdma(LapiContext& context, const lapi_hwxfer_t& command, const void* site) {
+  const bool is_put = command.op == LAPI_RDMA_PUT;
+  if (!is_put && command.op != LAPI_RDMA_GET)
+    return refuse(LAPI_ERR_XFER_CMD,
+                  fmt::format("op {} of LAPI_RDMA_XFER is neither LAPI_RDMA_PUT nor LAPI_RDMA_GET",
+                              command.op));
+  const std::uint64_t there = command.tgt_pvo + command.tgt_offset;
+  void* const here = reinterpret_cast<void*>(command.src_pvo + command.src_offset);
+  if (context.checks) LAPI_TRY(check_range(context, command.tgt, command.len, there, here));
+  count(is_put ? Counted::put : Counted::get, command.len);
+  const CallPlace place{shima::call::lapi_access(is_put ? Lapi::put : Lapi::get, true), site};
+  return traced_transfer(
+      context, [&] { return moving(place, command.tgt, command.len); },
+      [&] {
+        const int task = static_cast<int>(command.tgt);
+        const Pieces far(there, command.len);
+        const Pieces near(here, command.len);
+        if (is_put)
+          return translated(context.engine->put(
+              task, far, near, 0,
+              {.complete = command.org_cntr, .sent = command.shdlr, .sent_info = command.sinfo}));
+        return translated(context.engine->get(
+            task, far, near, 0,
+            {.origin = command.org_cntr, .sent = command.shdlr, .sent_info = command.sinfo}));
+      });
+}
+
 LapiStatus transfer(LapiContext& context, const lapi_xfer_t& command, const void* site) {
   const auto place = [site](Lapi kind) {
     return CallPlace{shima::call::lapi_access(kind, true), site};
@@ -221,6 +249,8 @@ LapiStatus transfer(LapiContext& context, const lapi_xfer_t& command, const void
       return putv(context, command.Putv, place(Lapi::putv));
     case LAPI_AMV_XFER:
       return amv(context, command.Amv, place(Lapi::amsendv));
+    case LAPI_RDMA_XFER:
+      return rdma(context, command.HwXfer, site);
     default:
       return refuse(LAPI_ERR_XFER_CMD, fmt::format("transfer type {} is not supported",
                                                    static_cast<int>(command.Xfer_type)));
