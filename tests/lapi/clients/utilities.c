@@ -1,6 +1,7 @@
+// RANKS: none
 // LAPI_Util and LAPI_RDMA_XFER as runtimes use them: each task names its window, all exchange the
 // names, then each writes to its right neighbor's window and reads it back, in parts.
-#include "../check.h"
+#include "check.h"
 
 enum { len = 200000, part = 70001, tag = 22 };
 static unsigned char window[len], source[len], back[len];
