@@ -494,7 +494,8 @@ int LAPI_Xfer(lapi_handle_t hndl, lapi_xfer_t* xfer_cmd) LAPI_NOEXCEPT;
 
 typedef enum {
   LAPI_REMOTE_RCXT = 1, /* lapi_remote_cxt_t */
-  LAPI_XLATE_ADDRESS    /* lapi_get_pvo_t */
+  LAPI_XLATE_ADDRESS,   /* lapi_get_pvo_t */
+  LAPI_GET_THREAD_FUNC  /* lapi_thread_func_t */
 } lapi_util_type_t;
 
 typedef enum { LAPI_RDMA_ACQUIRE = 1, LAPI_RDMA_RELEASE = 2 } lapi_rdma_request_t;
@@ -517,10 +518,20 @@ typedef struct {
   lapi_rdma_request_t operation;
 } lapi_get_pvo_t;
 
+/* Returns the functions of the context's lock, which its owner may lock again. The owner may call
+ * everything; no other thread serves messages or runs header handlers meanwhile. */
+typedef struct {
+  lapi_util_type_t Util_type;
+  int (*mutex_lock)(lapi_handle_t hndl);
+  int (*mutex_unlock)(lapi_handle_t hndl);  /* LAPI_ERR_BAD_PARAMETER for all but the owner */
+  int (*mutex_trylock)(lapi_handle_t hndl); /* EBUSY if another thread has it */
+} lapi_thread_func_t;
+
 typedef union {
   lapi_util_type_t Util_type;
   lapi_remote_cxt_t RemoteCxt;
   lapi_get_pvo_t Pvo;
+  lapi_thread_func_t ThreadFunc;
 } lapi_util_t;
 
 /* LAPI_ERR_UTIL_CMD for any other command. */

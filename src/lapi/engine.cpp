@@ -167,6 +167,26 @@ bool Engine::run_round(bool program_goes_on) {
   return moved;
 }
 
+void Engine::lock_dispatcher() {
+  dispatcher_.lock();
+  program_owner_ = std::this_thread::get_id();
+  ++program_locks_;
+}
+
+bool Engine::try_lock_dispatcher() {
+  if (!dispatcher_.try_lock()) return false;
+  program_owner_ = std::this_thread::get_id();
+  ++program_locks_;
+  return true;
+}
+
+bool Engine::unlock_dispatcher() {
+  if (program_owner_.load() != std::this_thread::get_id()) return false;
+  if (--program_locks_ == 0) program_owner_ = std::thread::id();
+  dispatcher_.unlock();
+  return true;
+}
+
 void Engine::serve_as_helper() {
   const std::lock_guard hold(dispatcher_);
   while (run_round() && !stopping_) {

@@ -105,6 +105,12 @@ class Engine {
   void probe(lapi_cntr_t* counter = nullptr);
   // Polls up to `rounds` times; returns LAPI_*_COMPLETE flags.
   [[nodiscard]] uint poll_messages(uint rounds);
+  // The lock that the program shares with the dispatcher. Its owner may call everything; no other
+  // thread runs a header handler.
+  void lock_dispatcher();
+  [[nodiscard]] bool try_lock_dispatcher();
+  // False if the caller does not own it.
+  [[nodiscard]] bool unlock_dispatcher();
   void set_interrupts(bool on);
   [[nodiscard]] bool interrupts();
 
@@ -229,8 +235,10 @@ class Engine {
   Completions completions_;
   std::vector<Peer> peers_;
 
-  std::mutex dispatcher_;
-  OwnMemory memory_;  // these four: the dispatcher's
+  std::recursive_mutex dispatcher_;
+  std::atomic<std::thread::id> program_owner_{};  // changed under dispatcher_
+  int program_locks_ = 0;                         // of its owner
+  OwnMemory memory_;                              // these four: the dispatcher's
   bool program_goes_on_ = false;
   bool has_told_program_ = false;
   bool has_left_messages_ = false;

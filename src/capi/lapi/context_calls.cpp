@@ -190,6 +190,8 @@ int LAPI_Term(lapi_handle_t hndl) noexcept {
     if (!finished && finished.error().code == LAPI_ERR_IN_HANDLER)
       return report_lapi(finished.error());
     if (!close_context(hndl)) return report_lapi(no_context(hndl));
+    while (held.get()->engine->unlock_dispatcher()) {  // the context's helper may wait for it
+    }
     held.get()->engine->leave_now();
     return LAPI_SUCCESS;
   } catch (const std::exception& exception) {
