@@ -28,7 +28,11 @@ Result<void*> Handlers::find(std::uint64_t named) {
                 fmt::format("header handler {:#x} is not code of this task; exchange the addresses "
                             "of handlers with LAPI_Address_init",
                             named));
-  return reinterpret_cast<void*>(named);
+  for (const auto& [address, own] : recent_)
+    if (address == named) return own;
+  void* const own = reinterpret_cast<void*>(own_code_at(named));
+  recent_[oldest_++ % recent_.size()] = {named, own};
+  return own;
 }
 
 }  // namespace shima::lapi

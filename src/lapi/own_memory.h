@@ -48,4 +48,8 @@ class OwnMemory {
   std::vector<Range> ranges_;  // in order; neighbours of one kind are joined
 };
 
+// The code of this task that an address names: the address itself, unless it is in a file that this
+// task has loaded elsewhere (own_code.cpp).
+[[nodiscard]] std::uint64_t own_code_at(std::uint64_t address);
+
 }  // namespace shima::lapi
