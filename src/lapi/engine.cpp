@@ -113,9 +113,12 @@ Status Engine::finish() {
 }
 
 void Engine::leave_now() {
-  has_left_ = true;
   for (int task = 0; task < tasks_; ++task) {
-    if (peers_[static_cast<std::size_t>(task)].outbox.length() == 0) send_owed(task);
+    Peer& peer = peers_[static_cast<std::size_t>(task)];
+    // The meeting place tells this task no more whether an end is a loss. What is known already
+    // may have failed a message, which only the report of the loss says.
+    peer.is_needed_no_more = !peer.is_gone;
+    if (peer.outbox.length() == 0) send_owed(task);
     send_last(task);
   }
   ways_->show_left();

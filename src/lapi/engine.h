@@ -79,7 +79,7 @@ class Engine {
   ~Engine();
   // Completes what this task has sent and leaves the job.
   [[nodiscard]] Status finish();
-  // Only shows that the task leaves: for the end of the process. No loss is reported afterwards.
+  // Only shows that the task leaves: for the end of the process. No later loss is reported.
   void leave_now();
 
   // Whether the calling thread is one of this engine.
@@ -129,8 +129,9 @@ class Engine {
     std::atomic<bool> is_answered_late{false};  // the last one was owed in vain
     std::atomic<Clock::rep> told_at{0};         // then: when the last one was told
     std::deque<std::uint64_t> gathered;
-    std::atomic<bool> is_gone{false};       // and its operations have failed
-    std::atomic<bool> is_malformed{false};  // it has sent what no task sends
+    std::atomic<bool> is_gone{false};            // and its operations have failed
+    std::atomic<bool> is_malformed{false};       // it has sent what no task sends
+    std::atomic<bool> is_needed_no_more{false};  // this task has left the job before it
   };
   class Attendance;
   using Ready = FunctionRef<bool()>;
@@ -255,7 +256,6 @@ class Engine {
 
   std::atomic<std::uint32_t> polls_{0};  // of the program's loops
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> has_left_{false};
   std::thread helper_;
 };
 

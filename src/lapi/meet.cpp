@@ -189,9 +189,9 @@ void Engine::task_lost(int task) {
     std::ignore = run_round();
   }
   ways_->ring_all();
-  // The meeting place tells a task that has left no more: an end may be that of one that has left.
-  if (has_left_) return;
-  if (peers_[static_cast<std::size_t>(task)].is_malformed) return call_error_handler(task, COM_ERR);
+  const Peer& peer = peers_[static_cast<std::size_t>(task)];
+  if (peer.is_needed_no_more) return;
+  if (peer.is_malformed) return call_error_handler(task, COM_ERR);
   const Error error{
       Code::peer_lost, 0,
       fmt::format("task {} has ended without LAPI_Term; calls that need it fail", task)};
