@@ -140,6 +140,7 @@ class Section:
 
     limit = True
     lead = ""  # a line above the table
+    is_warmed = True  # not for short calls: what releases the warm memory takes a core from their first milliseconds
 
     def skip_reason(self):
         return None

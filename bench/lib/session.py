@@ -68,9 +68,10 @@ class Session:
 
     def jobs(self, section, repetition):
         """In the same order each time."""
+        context = self.context if section.is_warmed else dataclasses.replace(self.context, warm_mib=0)
         numbered = [Numbered(f"{section.name} {repetition} {i}", job, f"{section.name} {repetition + 1}/"
                              f"{self.repetitions}  {job.group}  {job.subject}")
-                    for i, job in enumerate(section.jobs(self.context)) if job.subject != "limit" or section.limit]
+                    for i, job in enumerate(section.jobs(context)) if job.subject != "limit" or section.limit]
         groups = {}
         for each in numbered:
             groups.setdefault(each.job.group, []).append(each)

@@ -23,6 +23,7 @@ class LapiHosts(Section):
     lead = ("us; stream: a write, their completion included, median of 7 rounds of 20 000; get: median of 20 loops in "
             "which the target computes for 2 s")
     limit = False
+    is_warmed = False
 
     def skip_reason(self):
         return two_hosts.why_unavailable()

@@ -43,6 +43,7 @@ class NetPipe(Section):
     title = "NetPIPE's ping-pong: LAPI beside MPI and TCP"
     lead = "us one way of the smallest message; MiB/s of large ones. MPI: the stock MPIs' own messages"
     limit = False
+    is_warmed = False
 
     def skip_reason(self):
         self.sources, reason = fetch()

@@ -18,6 +18,7 @@ class SmallCosts(Section):
     title = "Small operations, one at a time"
     lead = "nanoseconds a call on a cached file, the slowest rank's; median of 15 rounds in each job"
     limit = False
+    is_warmed = False
 
     def row(self, np, thing):
         return f"np {np} {thing}"

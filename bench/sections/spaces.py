@@ -22,6 +22,7 @@ class Spaces(Section):
             "cores, 'new': written again before each; many programs: median of all starts, and the memory "
             "of each on average when all run")
     limit = False
+    is_warmed = False
 
     def skip_reason(self):
         return places.why_no_spaces()

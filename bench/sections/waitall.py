@@ -14,6 +14,7 @@ class Waitall(Section):
     title = "MPI_Waitall, 2 ranks"
     lead = "microseconds, medians in each job: an exchange of 8 bytes; and how late a call returns"
     limit = False
+    is_warmed = False
 
     def row_names(self, context):
         return [MESSAGES, *MIXED.values()]
