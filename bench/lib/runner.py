@@ -217,10 +217,16 @@ def processor():
     return names[0] if names else platform.machine()
 
 
+def congestion_control():
+    """What limits the speed of TCP between two_hosts.py's hosts, too: BBR paces what it sends."""
+    path = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control")
+    return path.read_text().strip() if path.exists() else "unknown"
+
+
 def machine_facts(directory, flavours):
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {"cores": len(os.sched_getaffinity(0)), "processor": processor(),
             "memory_gib": round(memory / 2**30, 1), "kernel": platform.release(),
-            "file_system": file_system_of(directory),
+            "file_system": file_system_of(directory), "tcp": congestion_control(),
             "mpi": {flavour.label(): flavour.version for flavour in flavours},
             "date": time.strftime("%Y-%m-%d %H:%M")}

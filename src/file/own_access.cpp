@@ -132,8 +132,9 @@ Result<std::uint64_t> OwnAccess::move_locked(Direction direction, const Transfer
   return moved;
 }
 
-Result<std::uint64_t> OwnAccess::move_pieces(Direction direction, const Transfer& transfer,
-                                             Counters& counters) {
+[[gnu::always_inline]] inline Result<std::uint64_t> OwnAccess::move_pieces(Direction direction,
+                                                                           const Transfer& transfer,
+                                                                           Counters& counters) {
   return transfer.device ? move_staged(direction, transfer, counters)
                          : move_piece(direction, transfer, counters);
 }

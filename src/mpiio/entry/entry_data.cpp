@@ -6,7 +6,9 @@
 namespace shima {
 namespace {
 
-int transfer(MPI_File fh, const Access& access, const Buffer& buffer, MPI_Status* status) {
+// Part of its callers: see file/own_access.cpp.
+[[gnu::always_inline]] inline int transfer(MPI_File fh, const Access& access, const Buffer& buffer,
+                                           MPI_Status* status) {
   return on_file(fh, [&](OpenFile& file) -> Status {
     if (access.scope == Access::Scope::together) SHIMA_TRY(file.settle());
     SHIMA_TRY_ASSIGN(const std::uint64_t moved, carry_out(file, access, buffer));
