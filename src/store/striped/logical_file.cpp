@@ -41,7 +41,7 @@ template <class Move>
 }
 
 // The same, without an allocation if all are in one subfile. Part of its callers: see
-// file/own_access.cpp.
+// subfile/posix_subfile.cpp.
 template <class Move>
 [[gnu::always_inline]] inline Result<std::uint64_t> move_by_extent(const Layout& layout,
                                                                    FileOffset offset,
