@@ -10,6 +10,7 @@
 #include "store/striped/belonging.h"
 #include "store/striped/intents.h"
 #include "store/striped/parts.h"
+#include "store/target/directory_lock.h"
 #include "store/target/paths.h"
 #include "store/target/target.h"
 #include "store/target/text_file.h"
@@ -159,14 +160,27 @@ Status truncate_striped(const std::string& path, std::uint64_t size_bytes, const
   return carry_out(path, TruncateIntent{size_bytes}, only);
 }
 
+namespace {
+
+// Whether this is the name of a striped file, and no second one. A damaged master file is an error:
+// removing it alone would hide its subfiles from fsck.
+Result<bool> is_name_of_striped(const std::string& path) {
+  SHIMA_TRY_ASSIGN(const auto master, read_master(path));
+  return master && !is_second_master(*master, path);
+}
+
+}  // namespace
+
 Status remove_file(const std::string& path) {
   const auto facts = tree_at(path).examine(path, FileTree::Links::keep);
   if (facts && S_ISLNK(facts->st_mode)) return tree_at(path).remove(path);
-  const auto master = read_master(path);
-  // Removing a damaged master file alone would hide its subfiles from fsck.
-  if (!master) return std::unexpected(master.error());
-  if (*master && !is_second_master(**master, path)) return carry_out(path, RemoveIntent{});
-  return tree_at(path).remove(path);
+  while (true) {
+    SHIMA_TRY_ASSIGN(const bool is_striped, is_name_of_striped(path));
+    if (is_striped) return carry_out(path, RemoveIntent{});
+    SHIMA_TRY_ASSIGN(const auto lock, DirectoryLock::take_for_plain(path));
+    SHIMA_TRY_ASSIGN(const bool has_become_striped, is_name_of_striped(path));
+    if (!has_become_striped) return tree_at(path).remove(path);
+  }
 }
 
 }  // namespace shima

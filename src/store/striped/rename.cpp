@@ -135,6 +135,14 @@ Status rename_over_striped(const std::string& from, const std::string& to, Maste
   return moved;
 }
 
+// A lock for two plain files must not leave a lock file in their directories.
+Result<DirectoryLock> lock_names(const std::string& from, const std::string& to) {
+  SHIMA_TRY_ASSIGN(const auto source, read_master_by_name(from));
+  SHIMA_TRY_ASSIGN(const auto goal, read_master_by_name(to));
+  if (source || goal) return DirectoryLock::take_both(from, to);
+  return DirectoryLock::take_both_for_plain(from, to);
+}
+
 Status set_part_modes(const std::vector<Part>& parts, mode_t mode, bool only_less) {
   for (const Part& part : parts) {
     const auto facts = part.target->files().examine(part.name);
@@ -157,11 +165,7 @@ Status rename_file(const std::string& from_link, const std::string& to_link) {
   if (S_ISDIR(source->st_mode)) return system_rename(from_link, to_link);
   SHIMA_TRY_ASSIGN(const std::string from, real_name_of(from_link));
   SHIMA_TRY_ASSIGN(const std::string to, real_name_of(to_link));
-  // Two plain files need no lock, and a lock would leave a file in their directories.
-  SHIMA_TRY_ASSIGN(const auto source_now, read_master_by_name(from));
-  SHIMA_TRY_ASSIGN(const auto goal_now, read_master_by_name(to));
-  if (!source_now && !goal_now) return system_rename(from, to);
-  SHIMA_TRY_ASSIGN(const DirectoryLock lock, DirectoryLock::take_both(from, to));
+  SHIMA_TRY_ASSIGN(const DirectoryLock lock, lock_names(from, to));
   SHIMA_TRY_ASSIGN(auto master, master_by_name(from));
   SHIMA_TRY_ASSIGN(auto replaced, master_by_name(to));
   // Two names of one file, or the same name twice: rename(2) does nothing then.

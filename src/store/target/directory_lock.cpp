@@ -226,7 +226,23 @@ Result<DirectoryLock> DirectoryLock::try_take(const std::string& path, IfUnused 
   return taken;
 }
 
+Result<DirectoryLock> DirectoryLock::take_for_plain(const std::string& path) {
+  auto taken = take(path, IfUnused::leave);
+  if (!taken && taken.error().code != Code::timed_out) return DirectoryLock();
+  return taken;
+}
+
 Result<DirectoryLock> DirectoryLock::take_both(const std::string& a, const std::string& b) {
+  return take_both_by([](const std::string& path) { return take(path); }, a, b);
+}
+
+Result<DirectoryLock> DirectoryLock::take_both_for_plain(const std::string& a,
+                                                         const std::string& b) {
+  return take_both_by(take_for_plain, a, b);
+}
+
+Result<DirectoryLock> DirectoryLock::take_both_by(Take take_one, const std::string& a,
+                                                  const std::string& b) {
   const auto key = [](const std::string& path) -> Result<std::pair<dev_t, ino_t>> {
     const std::string directory = directory_of_path(path);
     SHIMA_TRY_ASSIGN(const struct stat facts,
@@ -236,9 +252,9 @@ Result<DirectoryLock> DirectoryLock::take_both(const std::string& a, const std::
   SHIMA_TRY_ASSIGN(const auto key_a, key(a));
   SHIMA_TRY_ASSIGN(const auto key_b, key(b));
   const bool swapped = key_b < key_a;
-  SHIMA_TRY_ASSIGN(DirectoryLock taken, take(swapped ? b : a));
+  SHIMA_TRY_ASSIGN(DirectoryLock taken, take_one(swapped ? b : a));
   if (key_a == key_b) return taken;
-  SHIMA_TRY_ASSIGN(DirectoryLock other, take(swapped ? a : b));
+  SHIMA_TRY_ASSIGN(DirectoryLock other, take_one(swapped ? a : b));
   taken.second_ = std::move(other.hold_);
   return taken;
 }

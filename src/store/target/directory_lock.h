@@ -37,11 +37,21 @@ class DirectoryLock {
   // processes that lock the same two do not deadlock.
   [[nodiscard]] static Result<DirectoryLock> take_both(const std::string& a, const std::string& b);
 
+  // For a change of plain files, which needs the lock only so that no striped file gets one of the
+  // names meanwhile: no lock where there is none to take, or where this user may not take it.
+  [[nodiscard]] static Result<DirectoryLock> take_for_plain(const std::string& path);
+  [[nodiscard]] static Result<DirectoryLock> take_both_for_plain(const std::string& a,
+                                                                 const std::string& b);
+
   // Permits users who may write the file at `path` to take the lock from then on, as far as we may.
   void admit_writers_of(const std::string& path) const;
 
  private:
   DirectoryLock() = default;
+  using Take = Result<DirectoryLock> (*)(const std::string& path);
+  [[nodiscard]] static Result<DirectoryLock> take_both_by(Take take_one, const std::string& a,
+                                                          const std::string& b);
+
   std::unique_ptr<DirectoryHold> hold_;
   std::unique_ptr<DirectoryHold> second_;
 };
