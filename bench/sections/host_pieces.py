@@ -66,7 +66,10 @@ class SmallestCall(Section):
     limit = False
     is_warmed = False
     call = "write_at_all of 8 B"
-    rows = {"8 ranks, one host": (8, False), "32 ranks, two hosts": (32, True)}
+    on_one_host, over_hosts, by_messages = "8 ranks, one host", "32 ranks, two hosts", "32 ranks, two hosts, messages"
+    # Ranks, hints over hosts. Without any, each rank writes its own bytes before it meets the others, as where the
+    # nodes' caches are coherent; the messages are those of nodes with separate caches.
+    rows = {on_one_host: (8, None), over_hosts: (32, ""), by_messages: (32, MESSAGES)}
 
     def row_names(self, context):
         return list(self.rows)
@@ -77,13 +80,15 @@ class SmallestCall(Section):
     def jobs(self, context):
         for row in self.rows:
             for subject in context.subjects:
-                yield Job(row, subject.name, lambda r=row, s=subject: self.measure(context, s, r))
+                if subject.shima or row != self.by_messages:  # a stock has no such hint
+                    yield Job(row, subject.name, lambda r=row, s=subject: self.measure(context, s, r))
 
     def measure(self, context, subject, row):
-        np, over_hosts = self.rows[row]
-        arguments = [context.directory / "small.dat", "--calls", 10 if over_hosts else 300, self.call]
-        if over_hosts:
-            outcome, _ = context.start_over_hosts(subject, np, "small_costs", arguments, {"SHIMA_STATS": ""})
+        np, hints = self.rows[row]
+        arguments = [context.directory / "small.dat", "--calls", 300 if hints is None else 10, self.call]
+        if hints is not None:
+            outcome, _ = context.start_over_hosts(subject, np, "small_costs", arguments,
+                                                  {"SHIMA_STATS": "", "SHIMA_HINTS": hints})
         else:
             outcome = context.measure(subject.command(np, "small_costs", arguments),
                                       subject.flavour.environment() | {"SHIMA_STATS": ""})
@@ -91,8 +96,9 @@ class SmallestCall(Section):
         return [Sample(row, ns, "ns", LOWER, outcome.problem or ("" if ns else "no result"))]
 
     def targets(self, results, context):
-        one_host, two = self.rows
         for row in self.rows:
-            results.require(row, 1.0, "the better stock", [row], results.stock())
+            of_stock = self.over_hosts if row == self.by_messages else row
+            results.require(row, 1.0, "the better stock", [of_stock], results.stock())
         for name in results.shima():
-            results.require(two, 4.0, "the call of 8 ranks", [one_host], [name], only=name)
+            for row in (self.over_hosts, self.by_messages):
+                results.require(row, 4.0, "the call of 8 ranks", [self.on_one_host], [name], only=name)

@@ -21,7 +21,7 @@ WaitHooks hooks_with(const WaitHooks& hooks, NodeLink* link) {
                 link->poll();
               },
           .peers = hooks.peers,
-          .may_spin = hooks.may_spin};
+          .tasks_per_core = hooks.tasks_per_core};
 }
 
 // Only the leader tells other nodes how a meeting ended on its own, so members near it leave it to

@@ -48,7 +48,8 @@ void take_segment(NodeGround& ground, std::shared_ptr<NodeSegment> segment) {
   ground.segment = std::move(segment);
   ground.one_space = ground.segment->one_space();
   ground.topology.set_cores(ground.segment->usable_cores());
-  ground.hooks.may_spin = ground.segment->member_count() <= ground.segment->usable_cores();
+  ground.hooks.tasks_per_core =
+      tasks_per_core(ground.segment->member_count(), ground.segment->usable_cores());
 }
 
 Status meet_in(Channel& channel) {

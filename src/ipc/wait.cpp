@@ -13,6 +13,12 @@ Status check_alive(const ProcessIdentity& process) {
   return fail(Code::peer_lost, fmt::format("waiting for process {}: it has ended", process.pid));
 }
 
+std::uint32_t Sleeper::first_slice_us(const WaitHooks& hooks) {
+  constexpr std::uint32_t slice_us_per_task = 50;
+  const auto tasks = static_cast<std::uint32_t>(std::max(hooks.tasks_per_core, 1));
+  return std::min(slice_us_per_task * tasks, longest_slice_us);
+}
+
 Status Sleeper::slice(Event& event, std::uint32_t seen) {
   event.sleepers.fetch_add(1, std::memory_order_seq_cst);
   {
@@ -21,7 +27,7 @@ Status Sleeper::slice(Event& event, std::uint32_t seen) {
   }
   event.sleepers.fetch_sub(1, std::memory_order_seq_cst);
   if (event.word.load(std::memory_order_seq_cst) != seen) {
-    slice_us_ = shortest_slice_us;
+    slice_us_ = first_slice_us_;
     return {};
   }
   slice_us_ = std::min(slice_us_ * 2, longest_slice_us);
@@ -31,7 +37,7 @@ Status Sleeper::slice(Event& event, std::uint32_t seen) {
 
 Status Sleeper::change(Event& event, std::uint32_t seen) {
   const auto changed = [&] { return event.word.load(std::memory_order_seq_cst) != seen; };
-  if (slice_us_ == shortest_slice_us && spin_until(hooks_, changed)) return {};
+  if (slice_us_ == first_slice_us_ && spin_until(hooks_, changed)) return {};
   return slice(event, seen);
 }
 

@@ -1,9 +1,11 @@
 // Waits for another task without taking the core that it needs.
 //
 // A wait spins briefly if every task can have its own core; then it yields a few times; then it
-// sleeps on a futex in slices that grow from 50 us to 2 ms. Between slices it calls the progress
-// hook, because a rank asleep in Shima would otherwise stall the messages of the MPI library, and
-// periodically it checks that the peers live.
+// sleeps on a futex in slices that grow to 2 ms. Between slices it calls the progress hook, because
+// a rank asleep in Shima would otherwise stall the messages of the MPI library, and periodically it
+// checks that the peers live. The first slice is 50 us for each task that shares the core: what all
+// tasks of a core have to do before the wait ends takes so much longer, and each of them that wakes
+// to look takes the core from those that have something to do.
 #pragma once
 
 #include <sched.h>
@@ -21,8 +23,15 @@ namespace shima {
 struct WaitHooks {
   std::function<void()> progress;  // lets the MPI library handle messages; may be empty
   std::function<Status()> peers;   // an error once a peer has died; may be empty
-  bool may_spin = false;           // no more tasks than cores
+  int tasks_per_core = 2;          // rounded up
+
+  [[nodiscard]] bool may_spin() const { return tasks_per_core <= 1; }
 };
+
+// Of WaitHooks.
+[[nodiscard]] constexpr int tasks_per_core(int tasks, int cores) {
+  return (tasks + cores - 1) / cores;
+}
 
 // An error once a process has exited.
 [[nodiscard]] Status check_alive(const ProcessIdentity& process);
@@ -60,7 +69,7 @@ template <class Ready>
 [[nodiscard]] bool spin_until(const WaitHooks& hooks, Ready ready) {
   constexpr int spins = 2000;
   constexpr int yields = 3;
-  for (int i = 0; hooks.may_spin && i < spins; ++i) {
+  for (int i = 0; hooks.may_spin() && i < spins; ++i) {
     if (ready()) return true;
     relax_core();
   }
@@ -74,7 +83,8 @@ template <class Ready>
 // The sleeping phase of a wait: slices of growing length.
 class Sleeper {
  public:
-  explicit Sleeper(const WaitHooks& hooks) : hooks_(hooks) {}
+  explicit Sleeper(const WaitHooks& hooks)
+      : hooks_(hooks), first_slice_us_(first_slice_us(hooks)), slice_us_(first_slice_us_) {}
 
   // Sleeps one slice while `event` still holds `seen`.
   [[nodiscard]] Status slice(Event& event, std::uint32_t seen);
@@ -85,10 +95,12 @@ class Sleeper {
   [[nodiscard]] Status check_peers();
 
  private:
-  static constexpr std::uint32_t shortest_slice_us = 50;
   static constexpr std::uint32_t longest_slice_us = 2000;
+  [[nodiscard]] static std::uint32_t first_slice_us(const WaitHooks& hooks);
+
   const WaitHooks& hooks_;
-  std::uint32_t slice_us_ = shortest_slice_us;
+  std::uint32_t first_slice_us_;
+  std::uint32_t slice_us_;
   Clock::time_point next_peer_check_ = Clock::now() + std::chrono::milliseconds(100);
 };
 

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/process/exact_sleeps.h"
 #include "base/process/quiet_thread.h"
 #include "base/result.h"
 
@@ -56,6 +57,7 @@ class Aside {
   }
   // Sleeps this long, or until work ends; not at all if the end of work was not yet waited for.
   void sleep(std::chrono::nanoseconds longest) {
+    const ExactSleeps exact;
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, longest, [&] { return started_ && !work_; });
   }

@@ -5,6 +5,8 @@
 #include <thread>
 #include <tuple>
 
+#include "base/process/exact_sleeps.h"
+
 namespace shima {
 namespace {
 
@@ -27,6 +29,7 @@ void MeshRest::rest() {
   if (pause.count() == 0) {
     std::this_thread::yield();
   } else {
+    const ExactSleeps exact;
     std::this_thread::sleep_for(pause);
   }
 }

@@ -239,17 +239,13 @@ WaitHooks first_hooks(const NodeSegment* segment) {
   return {.progress = progress_mpi, .peers = [segment] { return segment->check_peers(); }};
 }
 
-WaitHooks hooks_for(const std::weak_ptr<NodeSegment>& segment, bool may_spin) {
+WaitHooks hooks_for(const std::weak_ptr<NodeSegment>& segment, int tasks_per_core) {
   return {.progress = progress_mpi,
           .peers = [segment]() -> Status {
             const auto alive = segment.lock();
             return alive ? alive->check_peers() : Status{};
           },
-          .may_spin = may_spin};
-}
-
-bool spares_cores(const NodeSegment& segment) {
-  return segment.member_count() <= segment.usable_cores();
+          .tasks_per_core = tasks_per_core};
 }
 
 // `members`: of all nodes.
@@ -263,7 +259,8 @@ std::shared_ptr<NodeGround> ground_on(const CommState& state, const Neighbourhoo
   ground->topology = Topology(members);
   ground->node = ground->topology.node_of(around.rank);
   ground->one_space = state.segment->one_space();
-  ground->hooks = hooks_for(state.segment, spares_cores(*state.segment));
+  ground->hooks = hooks_for(
+      state.segment, tasks_per_core(state.segment->member_count(), state.segment->usable_cores()));
   return ground;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/process/exact_sleeps.h"
 #include "mpiio/mpi/real_mpi.h"
 #include "observe/board.h"
 
@@ -17,7 +18,7 @@ std::chrono::nanoseconds Rest::next() {
   constexpr int looks_per_doubling = 10;  // a step of a collective call waits for a poll
   constexpr int longest_doubling = 5;
   constexpr microseconds shortest_sleep(20);
-  constexpr microseconds prompt_sleep(10);  // the kernel adds up to 50 us
+  constexpr microseconds prompt_sleep(50);
   if (looks_++ < yields) return {};
   if (pace_ == Pace::prompt) return prompt_sleep;
   const int doublings = (looks_ - yields) / looks_per_doubling;
@@ -31,6 +32,7 @@ void Rest::rest() {
     sched_yield();
   } else {
     const Asleep asleep;
+    const ExactSleeps exact;
     nanosleep(&sleep, nullptr);
   }
 }
