@@ -10,6 +10,7 @@
 #include <functional>
 #include <utility>
 
+#include "store/target/directory_lock.h"
 #include "striped_world.h"
 
 namespace {
@@ -79,6 +80,15 @@ TEST_F(PlainNameTaken, ByOneThatIsCreatedWhereAFileIsToBeMoved) {
   EXPECT_FALSE(before_change);
   EXPECT_EQ(findings(false), "");
   expect_tidy();
+}
+
+TEST_F(PlainNameTaken, IsNotRemovedOrRenamedWhileAnotherHoldsTheLock) {
+  make_plain("d/f");
+  const auto held = DirectoryLock::take(path("d/striped"));
+  ASSERT_TRUE(held.has_value());
+  EXPECT_FALSE(remove_file(path("d/f")).has_value());
+  EXPECT_FALSE(rename_file(path("d/f"), path("d/g")).has_value());
+  EXPECT_TRUE(std::filesystem::exists(path("d/f")));
 }
 
 TEST_F(PlainNameTaken, DoesNotLeaveALockFileWhereAreNoStripedFiles) {

@@ -228,8 +228,10 @@ Result<DirectoryLock> DirectoryLock::try_take(const std::string& path, IfUnused 
 
 Result<DirectoryLock> DirectoryLock::take_for_plain(const std::string& path) {
   auto taken = take(path, IfUnused::leave);
-  if (!taken && taken.error().code != Code::timed_out) return DirectoryLock();
-  return taken;
+  if (taken) return taken;
+  const Code why = taken.error().code;
+  const bool is_held = why == Code::timed_out || why == Code::file_in_use;
+  return is_held ? std::move(taken) : DirectoryLock();
 }
 
 Result<DirectoryLock> DirectoryLock::take_both(const std::string& a, const std::string& b) {

@@ -38,7 +38,8 @@ class DirectoryLock {
   [[nodiscard]] static Result<DirectoryLock> take_both(const std::string& a, const std::string& b);
 
   // For a change of plain files, which needs the lock only so that no striped file gets one of the
-  // names meanwhile: no lock where there is none to take, or where this user may not take it.
+  // names meanwhile: no lock where there is none to take, or where this user may not take it. An
+  // error while another process holds it.
   [[nodiscard]] static Result<DirectoryLock> take_for_plain(const std::string& path);
   [[nodiscard]] static Result<DirectoryLock> take_both_for_plain(const std::string& a,
                                                                  const std::string& b);
