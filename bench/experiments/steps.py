@@ -3,6 +3,7 @@
 import filecmp
 import statistics
 
+from lib.fresh_directory import fresh_directory
 from lib.results import LOWER, Sample
 from lib.section import Job, Section, problem_of
 
@@ -12,6 +13,13 @@ MOST_PAIRS, ENOUGH_SECONDS = 5, 10  # the seconds of the whole experiment, in pr
 def middle(values):
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
+
+
+def difference(mpi_files, naive_files):
+    for path in sorted(mpi_files.glob("step*.mpi")):
+        if not filecmp.cmp(path, naive_files / path.with_suffix(".naive").name, shallow=False):
+            return f"WRONG DATA in {path.name}"
+    return ""
 
 
 class Steps(Section):
@@ -51,31 +59,26 @@ class Steps(Section):
                 for label, key, unit in self.figures]
 
     def pair(self, context, subject, np):
-        halves = [self.half(context, subject, np, half) for half in ("mpi", "naive")]
-        problem = next((problem for _, problem, _ in halves if problem), "") or self.difference(context)
-        for left in context.directory.glob("step*"):
-            left.unlink()
+        with fresh_directory(context.directory) as mpi_files, fresh_directory(context.directory) as naive_files:
+            halves = [self.half(context, subject, np, *half)
+                      for half in (("mpi", mpi_files), ("naive", naive_files))]
+            problem = (next((problem for _, problem, _ in halves if problem), "")
+                       or difference(mpi_files, naive_files))
         (mpi, _, one), (naive, _, other) = halves
         pair = {"problem": problem, "seconds": one + other}
         if mpi and naive:
             pair |= mpi | {"naive_s": naive["naive_s"], "ratio": mpi["mpi_s"] / naive["naive_s"]}
         return pair
 
-    def half(self, context, subject, np, half):
+    def half(self, context, subject, np, half, directory):
         """The record, what is wrong with it, and the seconds of the job."""
         steps = context.scaled(100, 2)
         # No statistics: they would add a meeting and a line of text to each step's close.
         environment = subject.flavour.environment() | {"SHIMA_STATS": ""}
         outcome = context.measure(subject.command(np, "steps", [
-            "--steps", steps, "--dir", context.directory, "--half", half, "--sync-first", "--json"]), environment)
+            "--steps", steps, "--dir", directory, "--half", half, "--sync-first", "--json"]), environment)
         record = outcome.records[0] if outcome.records else None
         return record, problem_of(outcome, record, subject, frozenset()), outcome.seconds
-
-    def difference(self, context):
-        for path in sorted(context.directory.glob("step*.mpi")):
-            if not filecmp.cmp(path, path.with_suffix(".naive"), shallow=False):
-                return f"WRONG DATA in {path.name}"
-        return ""
 
     def targets(self, results, context):
         for np in self.measured_nps(context):
