@@ -4,7 +4,8 @@
 //
 // and each rank's `shima exec` sets LD_AUDIT (src/audit) and becomes the program.  No process of
 // Shima stays in between, so stdin, signals and exit codes are the launcher's own. Only --stats
-// keeps the command alive, to print the report when the job has ended.
+// keeps the command alive, to print the report when the job has ended. A launcher that the user
+// names, `shima run mpirun -n 8 prog`, is started as it is, with LD_AUDIT in its environment.
 #include "tool/run.h"
 
 #include <fmt/format.h>
@@ -108,6 +109,14 @@ Outcome<UsedMpi> used_mpi(const ProcessOptions& options) {
   return options.mpi.empty() ? detect_mpi(options.program) : mpi_from_user(options.mpi);
 }
 
+// A launcher must not become a task of the address space that its ranks share.
+Outcome<void> tasks_need_program(const ProcessOptions& options) {
+  if (!options.one_space || !is_launcher(options.program)) return {};
+  const std::string& launcher = options.program.front();
+  return refuse("--one-space " + launcher, "each rank must become a task by itself",
+                fmt::format("write `{} ... shima exec --one-space prog`", launcher));
+}
+
 Outcome<std::string> make_stats_file() {
   const std::string directory = environment_value("TMPDIR");
   std::string name = (directory.empty() ? "/tmp" : directory) + "/shima-stats-XXXXXX";
@@ -130,10 +139,35 @@ Command rank_command(const UsedMpi& mpi, const ProcessOptions& process) {
   return command;
 }
 
+// `mpirun -n 4 shima run prog` would start four jobs of one rank each.
+Outcome<void> must_not_be_rank(const JobOptions& options) {
+  const int size = launcher_number().size;
+  if (options.ranks != 0 || size <= 1) return {};
+  return refuse("shima run " + options.process.program.front(),
+                fmt::format("a launcher has started this command as one of {} ranks", size),
+                "write `shima exec` instead, or start another job in each rank with -n");
+}
+
+// The ranks that the user's launcher starts inherit the audit library.
+Outcome<Command> users_command(const JobOptions& options) {
+  const Command& command = options.process.program;
+  if (options.ranks != 0 || !options.mpiexec.empty() || !options.mpiexec_arguments.empty())
+    return refuse(
+        "shima run " + command.front(),
+        "this launcher starts the ranks, so -n, --mpiexec and --mpi-arg do not go with it",
+        "give these options to the launcher, or name the program alone");
+  if (auto status = export_audit(); !status) return std::unexpected(status.error());
+  return with_forwarded_settings(command);
+}
+
 Outcome<Command> job_command(const JobOptions& options) {
+  auto status = must_not_be_rank(options);
+  if (status) status = tasks_need_program(options.process);
+  if (!status) return std::unexpected(status.error());
   auto mpi = used_mpi(options.process);
   if (!mpi) return std::unexpected(mpi.error());
   if (auto status = must_be_installed(*mpi); !status) return std::unexpected(status.error());
+  if (is_launcher(options.process.program)) return users_command(options);
   auto mpiexec = find_mpiexec(*mpi, options.mpiexec);
   if (!mpiexec) return std::unexpected(mpiexec.error());
   Command command =
@@ -195,6 +229,7 @@ Outcome<int> run_job(const JobOptions& options) {
 }
 
 Outcome<int> exec_process(const ProcessOptions& options) {
+  if (auto status = tasks_need_program(options); !status) return std::unexpected(status.error());
   if (auto status = export_settings(options); !status) return std::unexpected(status.error());
   name_job(true);
   if (options.whole_job) setenv("SHIMA_WHOLE_JOB", "1", 1);

@@ -45,6 +45,21 @@ done
 expect_status 0 'inside a launcher' "$MPIEXEC" -n 1 "$SHIMA" exec ./rank
 expect_output "rank 0 has libshima-$MPI_FAMILY" 'inside a launcher'
 
+# The launcher may also come after `shima run`, as behind other tools.
+expect_status 7 'before a launcher' "$SHIMA" run --stats --log warn "$MPIEXEC" -n 1 ./rank exit 7
+expect_output "rank 0 has libshima-$MPI_FAMILY" 'before a launcher'
+expect_output 'shima: statistics' 'before a launcher'
+expect_refusal 'this launcher starts the ranks' 'two numbers of ranks' "$SHIMA" run -n 2 "$MPIEXEC" -n 1 ./rank
+for starter in run exec; do
+  expect_refusal 'each rank must become a task by itself' 'a launcher as task' \
+    "$SHIMA" $starter --one-space "$MPIEXEC" -n 1 ./rank
+done
+for wrong in run 'run --stats'; do
+  # shellcheck disable=SC2086
+  "$MPIEXEC" -n 2 "$SHIMA" $wrong ./rank >out 2>&1 && fail "$wrong in a rank: status"
+  expect_output 'one of 2 ranks; write `shima exec`' "$wrong in a rank"
+done
+
 # Other tools keep their place, and Shima's library appears once.
 echo 'int other_tool;' >other.c
 cc -shared -fPIC -o libother.so other.c

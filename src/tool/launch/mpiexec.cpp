@@ -95,10 +95,10 @@ bool has_any(const std::vector<std::string>& words, std::initializer_list<const 
 }
 
 // Ranks on this node inherit the settings; for other nodes Open MPI must export them.
-void forward_settings(Command& command) {
+void forward_settings(Command& command, std::string_view also = "SHIMA_") {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string setting = *entry;
-    if (!setting.starts_with("SHIMA_")) continue;
+    if (!setting.starts_with("SHIMA_") && !setting.starts_with(also)) continue;
     command.emplace_back("-x");
     command.push_back(setting.substr(0, setting.find('=')));
   }
@@ -182,16 +182,20 @@ Command launcher_command(const Mpiexec& mpiexec, int ranks, const std::vector<st
   return command;
 }
 
-Command with_forwarded_settings(const Command& command) {
+bool is_launcher(const Command& command) {
+  static const std::set<std::string, std::less<>> others{"srun", "prun", "aprun", "jsrun"};
   const std::string name = fs::path(command.front()).filename().string();
   const auto starts_with = [&](const char* word) { return name.starts_with(word); };
+  return starts_with("mpiexec") || starts_with("mpirun") || starts_with("orterun") ||
+         starts_with("prterun") || others.contains(name);
+}
+
+Command with_forwarded_settings(const Command& command) {
   const auto path = find_program(command.front());
-  if (!path || !(starts_with("mpiexec") || starts_with("mpirun") || starts_with("orterun") ||
-                 starts_with("prterun")))
-    return command;
+  if (!path || !is_launcher(command)) return command;
   if (identify_mpiexec(*path).family != MpiFamily::openmpi) return command;
   Command with{command.front()};
-  forward_settings(with);
+  forward_settings(with, "LD_AUDIT=");
   with.insert(with.end(), command.begin() + 1, command.end());
   return with;
 }

@@ -28,6 +28,9 @@ struct Mpiexec {
 [[nodiscard]] Command launcher_command(const Mpiexec& mpiexec, int ranks,
                                        const std::vector<std::string>& extra);
 
+// Whether a command of the user's starts ranks by itself: "mpirun -n 4 prog", "srun prog".
+[[nodiscard]] bool is_launcher(const Command& command);
+
 // A command that the user has written. If it is Open MPI's launcher, options are added that let it
 // export Shima's settings to other nodes; their values are not in its arguments.
 [[nodiscard]] Command with_forwarded_settings(const Command& command);
