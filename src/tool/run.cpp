@@ -166,7 +166,8 @@ Outcome<Command> job_command(const JobOptions& options) {
   if (!status) return std::unexpected(status.error());
   auto mpi = used_mpi(options.process);
   if (!mpi) return std::unexpected(mpi.error());
-  if (auto status = must_be_installed(*mpi); !status) return std::unexpected(status.error());
+  status = must_be_installed(*mpi);
+  if (!status) return std::unexpected(status.error());
   if (is_launcher(options.process.program)) return users_command(options);
   auto mpiexec = find_mpiexec(*mpi, options.mpiexec);
   if (!mpiexec) return std::unexpected(mpiexec.error());
