@@ -121,7 +121,14 @@ typedef struct {
  * LAPI_Getv exist. */
 #define LAPI_ERR_BAD_NINTH_PARM 490
 
-typedef enum { INT_ERR = 0, COM_ERR, USER_ERR } lapi_err_t;
+/* In C any int may arrive in such a type, and is refused; C++ has to be told that it may. */
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define LAPI_ANY_INT : int
+#else
+#define LAPI_ANY_INT
+#endif
+
+typedef enum LAPI_ANY_INT { INT_ERR = 0, COM_ERR, USER_ERR } lapi_err_t;
 
 /* Called once for each task that is lost, on a thread of LAPI: `src` is that task. */
 typedef void(LAPI_err_hndlr)(lapi_handle_t* hndl, int* error_code, lapi_err_t* err_type,
@@ -129,8 +136,15 @@ typedef void(LAPI_err_hndlr)(lapi_handle_t* hndl, int* error_code, lapi_err_t* e
 
 /* ---- A context ------------------------------------------------------------------------------- */
 
-typedef enum { NULL_DEV = 0, TB2_DEV, TB3_DEV, VIRTUAL_DEV, CLONE_DEV, UDP_DEV } lapi_dev_t;
-typedef enum { L1_LIB = 0, L2_LIB, LAST_LIB } lapi_lib_t;
+typedef enum LAPI_ANY_INT {
+  NULL_DEV = 0,
+  TB2_DEV,
+  TB3_DEV,
+  VIRTUAL_DEV,
+  CLONE_DEV,
+  UDP_DEV
+} lapi_dev_t;
+typedef enum LAPI_ANY_INT { L1_LIB = 0, L2_LIB, LAST_LIB } lapi_lib_t;
 
 typedef struct lapi_extend lapi_extend_t;
 typedef struct com_thread_info com_thread_info_t;
@@ -156,7 +170,7 @@ int LAPI_Term(lapi_handle_t hndl) LAPI_NOEXCEPT;
 /* `buf` has LAPI_MAX_ERR_STRING bytes. Describes the thread's last error in detail. */
 int LAPI_Msg_string(int error_code, void* buf) LAPI_NOEXCEPT;
 
-typedef enum {
+typedef enum LAPI_ANY_INT {
   TASK_ID = 0,
   NUM_TASKS,
   MAX_UHDR_SZ,
@@ -238,13 +252,13 @@ typedef int lapi_dg_handle_t;
 typedef int lapi_status_t;
 
 /* How the completion handler of a message runs. */
-typedef enum {
+typedef enum LAPI_ANY_INT {
   LAPI_NORMAL = 0,  /* on the completion thread; it may communicate and wait */
   LAPI_SEND_REPLY,  /* at once, by the dispatcher; it may send, but not wait */
   LAPI_LOCAL_STATE, /* at once, by the dispatcher; it may not communicate */
   LAPI_DGSP_UNUSED
 } lapi_ret_flags_t;
-typedef enum {
+typedef enum LAPI_ANY_INT {
   LAPI_DELIVER_MSG = 0,
   LAPI_BURY_MSG /* the data is dropped, or the handler has used udata_one_pkt_ptr */
 } lapi_ctl_flags_t;
@@ -267,7 +281,11 @@ typedef void(compl_hndlr_t)(lapi_handle_t* hndl, void* user_info);
 typedef void*(hdr_hndlr_t)(lapi_handle_t* hndl, void* uhdr, uint* uhdr_len, ulong* msg_len,
                            compl_hndlr_t** comp_h, void** user_info);
 
-typedef enum { LAPI_GEN_GENERIC = 1, LAPI_GEN_IOVECTOR, LAPI_GEN_STRIDED_XFER } lapi_vectype_t;
+typedef enum LAPI_ANY_INT {
+  LAPI_GEN_GENERIC = 1,
+  LAPI_GEN_IOVECTOR,
+  LAPI_GEN_STRIDED_XFER
+} lapi_vectype_t;
 
 /* LAPI_GEN_IOVECTOR: piece i has len[i] bytes at info[i]. LAPI_GEN_STRIDED_XFER: num_vecs blocks
  * of info[1] bytes, the first at info[0], at distances of info[2] bytes. LAPI_GEN_GENERIC: as
@@ -292,7 +310,7 @@ typedef lapi_vec_t*(vhdr_hndlr_t)(lapi_handle_t* hndl, void* uhdr, uint* uhdr_le
 
 /* ---- Transfers ------------------------------------------------------------------------------- */
 
-typedef enum { FETCH_AND_ADD = 0, FETCH_AND_OR, SWAP, COMPARE_AND_SWAP } RMW_ops_t;
+typedef enum LAPI_ANY_INT { FETCH_AND_ADD = 0, FETCH_AND_OR, SWAP, COMPARE_AND_SWAP } RMW_ops_t;
 typedef RMW_ops_t Rmw_ops_t;
 
 int LAPI_Put(lapi_handle_t hndl, uint tgt, ulong len, void* tgt_addr, void* org_addr,
@@ -315,7 +333,7 @@ int LAPI_Rmw(lapi_handle_t hndl, RMW_ops_t op, uint tgt, int* tgt_var, int* in_v
 int LAPI_Rmw64(lapi_handle_t hndl, RMW_ops_t op, uint tgt, long long* tgt_var, long long* in_val,
                long long* prev_tgt_val, lapi_cntr_t* org_cntr) LAPI_NOEXCEPT;
 
-typedef enum {
+typedef enum LAPI_ANY_INT {
   LAPI_GET_XFER = 0,
   LAPI_AM_XFER,
   LAPI_RMW_XFER,
@@ -453,7 +471,7 @@ typedef struct {
 } lapi_rmw_t;
 
 /* A transfer between memory that both sides have translated: see lapi_get_pvo_t. */
-typedef enum { LAPI_RDMA_PUT = 1, LAPI_RDMA_GET = 2 } lapi_rdma_op_t;
+typedef enum LAPI_ANY_INT { LAPI_RDMA_PUT = 1, LAPI_RDMA_GET = 2 } lapi_rdma_op_t;
 typedef unsigned short lapi_rdma_tag_t;
 typedef uint lapi_user_cxt_t;
 typedef lapi_long_t lapi_user_pvo_t;
@@ -492,13 +510,13 @@ int LAPI_Xfer(lapi_handle_t hndl, lapi_xfer_t* xfer_cmd) LAPI_NOEXCEPT;
 
 /* ---- Utilities ------------------------------------------------------------------------------- */
 
-typedef enum {
+typedef enum LAPI_ANY_INT {
   LAPI_REMOTE_RCXT = 1, /* lapi_remote_cxt_t */
   LAPI_XLATE_ADDRESS,   /* lapi_get_pvo_t */
   LAPI_GET_THREAD_FUNC  /* lapi_thread_func_t */
 } lapi_util_type_t;
 
-typedef enum { LAPI_RDMA_ACQUIRE = 1, LAPI_RDMA_RELEASE = 2 } lapi_rdma_request_t;
+typedef enum LAPI_ANY_INT { LAPI_RDMA_ACQUIRE = 1, LAPI_RDMA_RELEASE = 2 } lapi_rdma_request_t;
 
 /* Acquires usr_rcxt, the permission for LAPI_RDMA_XFER to task `dest`, or releases it. */
 typedef struct {
