@@ -147,7 +147,7 @@ start() {
   shift
   case $way in
     plain) before=("$SHIMA" run --stats) ;;
-    striped) before=("$SHIMA" run --stats --stripe unit=64K,targets=3) ;;
+    striped) before=("$SHIMA" run --stats --stripe "unit=64K,targets=3") ;;
   esac
   (cd "$way" && timeout 600 "${before[@]}" "$MPIEXEC" --oversubscribe -n "$ranks" "$@" >"$1.log" 2>&1 </dev/null) && return
   tail -n 40 "$way/$1.log"

@@ -57,7 +57,7 @@ done
 for wrong in run 'run --stats'; do
   # shellcheck disable=SC2086
   "$MPIEXEC" -n 2 "$SHIMA" $wrong ./rank >out 2>&1 && fail "$wrong in a rank: status"
-  expect_output 'one of 2 ranks; write `shima exec`' "$wrong in a rank"
+  expect_output 'one of 2 ranks; write .shima exec. instead' "$wrong in a rank"
 done
 
 # Other tools keep their place, and Shima's library appears once.
