@@ -4,8 +4,8 @@
 # PROCESSORS: 2
 # Applications that nobody here wrote, as Debian packages them: the molecular dynamics of LAMMPS (dumps and restart files by MPI-IO),
 # the electronic structure programs ABINIT (wave functions, densities) and CP2K (cubes). Each writes its files by its MPI alone and
-# under Shima, plain and striped, and the files are compared; LAMMPS goes on from the restart file. The packages and those that they
-# need are unpacked here and not installed.
+# under Shima, plain, striped, and by ranks that are tasks of one space, and the files are compared; LAMMPS goes on from the restart
+# file. The packages and those that they need are unpacked here and not installed.
 set -euo pipefail
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
 export SHIMA_TARGETS=a=$PWD/a:b=$PWD/b:c=$PWD/c
@@ -143,13 +143,14 @@ END
 
 # start WAY PROGRAM ARGUMENTS...: in a directory WAY.
 start() {
-  local way=$1 before=()
+  local way=$1 command=("$MPIEXEC" --oversubscribe -n "$ranks")
   shift
   case $way in
-    plain) before=("$SHIMA" run --stats) ;;
-    striped) before=("$SHIMA" run --stats --stripe "unit=64K,targets=3") ;;
+    plain) command=("$SHIMA" run --stats "${command[@]}") ;;
+    striped) command=("$SHIMA" run --stats --stripe "unit=64K,targets=3" "${command[@]}") ;;
+    space) command=(env SHIMA_ONE_SPACE=required "$SHIMA" run --stats --one-space --mpiexec "$MPIEXEC" -n "$ranks") ;;
   esac
-  (cd "$way" && timeout 600 "${before[@]}" "$MPIEXEC" --oversubscribe -n "$ranks" "$@" >"$1.log" 2>&1 </dev/null) && return
+  (cd "$way" && timeout 600 "${command[@]}" "$@" >"$1.log" 2>&1 </dev/null) && return
   tail -n 40 "$way/$1.log"
   echo "FAIL: $1, $ranks ranks, $way"
   exit 1
@@ -159,7 +160,7 @@ start() {
 compare() {
   local program=$1 way file
   shift
-  for way in plain striped; do
+  for way in plain striped space; do
     grep -q "comm_size $ranks" "$way/$program.log" || { echo "FAIL: Shima served no file of $program, $way"; exit 1; }
     for file in "$@"; do
       "$SHIMA" cat "$way/$file" | cmp - "stock/$file" || { echo "FAIL: $program, $ranks ranks, $way: $file differs"; exit 1; }
@@ -171,10 +172,10 @@ compare() {
 files() { (cd stock && ls -d "$@"); }
 
 for ranks in 2 4; do
-  rm -rf stock plain striped
-  mkdir stock plain striped
+  rm -rf stock plain striped space
+  mkdir stock plain striped space
   write_inputs
-  for way in stock plain striped; do
+  for way in stock plain striped space; do
     start $way lmp -in ../lammps.in -log none
     start $way lmp -in ../lammps_on.in -log none
     start $way abinit ../abinit.in
