@@ -6,6 +6,7 @@
 #include <ctime>
 #include <limits>
 
+#include "base/thread_object.h"
 #include "observe/board.h"
 
 namespace shima::trace {
@@ -29,22 +30,25 @@ struct Run {
 
 constexpr std::size_t runs_of_a_set = 4;
 using RunSet = std::array<Run, runs_of_a_set>;
-constinit thread_local std::array<RunSet, 8> run_sets{};
+using RunSets = std::array<RunSet, 8>;
 
-RunSet& set_of(const MemoryCall& call) {
+RunSet& set_of(RunSets& sets, const MemoryCall& call) {
   constexpr std::uint64_t mixer = 0x9e3779b97f4a7c15;
   std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(call.place.site) * mixer;
   mixed = (mixed ^ call.place.code) * mixer;
   mixed = (mixed ^ static_cast<std::uint64_t>(call.task)) * mixer;
   mixed = (mixed ^ static_cast<std::uint64_t>(size_bits_of(call))) * mixer;
-  return run_sets[(mixed >> 32U) % run_sets.size()];
+  return sets[(mixed >> 32U) % sets.size()];
 }
 
 // The place of a call's run. If it has none, another run may be there: the one that ends first.
-Run& run_of(const MemoryCall& call) {
-  RunSet& set = set_of(call);
+// Null if there is no memory for the thread's runs.
+Run* run_of(const MemoryCall& call) {
+  auto* const sets = thread_object<RunSets>();
+  if (sets == nullptr) return nullptr;
+  RunSet& set = set_of(*sets, call);
   const auto found = std::ranges::find_if(set, [&](const Run& run) { return run.takes(call); });
-  return found != set.end() ? *found : *std::ranges::min_element(set, {}, &Run::until_ns);
+  return found != set.end() ? &*found : &*std::ranges::min_element(set, {}, &Run::until_ns);
 }
 
 // Which calls are short, and how long a run lasts.
@@ -139,8 +143,9 @@ std::uint64_t now_ns() noexcept {
 
 std::uint64_t begin(const MemoryCall& call) noexcept {
   if (call.is_tiny) {
-    const Run& run = run_of(call);
-    if (run.takes(call) && !is_measured(run.event->calls) && tick_ns() < run.until_ns)
+    const Run* const run = run_of(call);
+    if (run != nullptr && run->takes(call) && !is_measured(run->event->calls) &&
+        tick_ns() < run->until_ns)
       return not_measured;
   }
   return now_ns();
@@ -150,13 +155,13 @@ void end(const MemoryCall& call, std::uint64_t begin_ns, bool failed) noexcept {
   const std::uint64_t end_ns = begin_ns == not_measured ? not_measured : now_ns();
   const Grain grain = grain_now();
   const bool is_short = !failed && end_ns - begin_ns < grain.short_ns;
-  Run& run = run_of(call);
-  if (is_short && begin_ns < run.until_ns && run.takes(call))
-    return extend(*run.event, call, begin_ns, end_ns);
+  Run* const run = run_of(call);
+  if (is_short && run != nullptr && begin_ns < run->until_ns && run->takes(call))
+    return extend(*run->event, call, begin_ns, end_ns);
   const std::uint64_t begun_ns = begin_ns == not_measured ? now_ns() : begin_ns;
   TraceEvent* const event = add_event(call, begun_ns, time_of(call, begin_ns, end_ns), failed);
-  if (is_short && event != nullptr)
-    run = {call.place, call.task, size_bits_of(call), event, begun_ns + grain.run_ns};
+  if (is_short && run != nullptr && event != nullptr)
+    *run = {call.place, call.task, size_bits_of(call), event, begun_ns + grain.run_ns};
 }
 
 }  // namespace shima::trace

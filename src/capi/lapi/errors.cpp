@@ -2,14 +2,17 @@
 #include <array>
 #include <cstring>
 
+#include "base/thread_object.h"
 #include "capi/lapi/contexts.h"
 #include "capi/last_message.h"
 
 namespace shima::capi {
 namespace {
 
-thread_local LastMessage last_message{};
-thread_local int last_code = LAPI_SUCCESS;
+struct LastError {
+  int code = LAPI_SUCCESS;
+  LastMessage message{};
+};
 
 struct Text {
   int code;
@@ -98,18 +101,26 @@ int code_of(Code code) {
 LapiError translate(const Error& error) { return {code_of(error.code), describe(error)}; }
 
 int report_lapi(const LapiError& error) noexcept {
-  std::strncpy(last_message.data(), error.what.c_str(), last_message.size() - 1);
-  return last_code = error.code;
+  if (auto* const last = thread_object<LastError>()) {
+    std::strncpy(last->message.data(), error.what.c_str(), last->message.size() - 1);
+    last->code = error.code;
+  }
+  return error.code;
 }
 
 int report_lapi(const Error& error) noexcept {
-  remember(last_message, error);
-  return last_code = code_of(error.code);
+  const int code = code_of(error.code);
+  if (auto* const last = thread_object<LastError>()) {
+    remember(last->message, error);
+    last->code = code;
+  }
+  return code;
 }
 
 const char* text_of_lapi(int code) noexcept {
-  if (code != LAPI_SUCCESS && code == last_code && last_message[0] != '\0')
-    return last_message.data();
+  const auto* const last = thread_object<LastError>();
+  if (last != nullptr && code != LAPI_SUCCESS && code == last->code && last->message[0] != '\0')
+    return last->message.data();
   for (const Text& known : texts)
     if (known.code == code) return known.text;
   return nullptr;
