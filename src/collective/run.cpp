@@ -140,7 +140,8 @@ Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine
         .message = leaves ? writer.message_with(call_.left) : writer.message_of(mine->post),
         .lasting = &writer,
         .work = work,
-        .needs_work = leaves};
+        .needs_work = leaves,
+        .wait = mine->digest.len_bytes == 0 ? WaitLength::brief : WaitLength::unknown};
   });
   SHIMA_TRY_ASSIGN(const auto joined, call_.channel.combine(brought, join_bytes<join_two, Digest>));
   call_.counters.exchange_ns -= call_.counters.disk_ns - disk_ns;  // of write_left()

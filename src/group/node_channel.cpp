@@ -75,7 +75,7 @@ Result<Rendezvous::Maxima> NodeChannel::meet(Rendezvous::Maxima mine, Joining va
   const auto near = static_cast<std::uint32_t>(near_count());
   if (link_ == nullptr) {
     // One member joins the values for all.
-    return slot_->rendezvous.arrive(mine, near, hooks_, [&](auto& worst) {
+    return slot_->rendezvous.arrive(mine, near, hooks_, values.wait, [&](auto& worst) {
       if (worst.first != 0) return;
       join_values(values);
       if (values.work) (*values.work)(worst);
@@ -186,9 +186,10 @@ Result<std::span<const std::byte>> NodeChannel::combine(const Result<Contributio
   // All members that have a value have one of the same length.
   const std::size_t len_bytes = mine ? mine->value.size() : 0;
   const std::uint64_t needs_work = mine && mine->needs_work ? 1 : 0;
+  const WaitLength wait = mine ? mine->wait : WaitLength::unknown;
   SHIMA_TRY_ASSIGN(
       const Rendezvous::Maxima all,
-      meet({words_of(outcome_of(*this, put)).first, needs_work}, {join, len_bytes, work}));
+      meet({words_of(outcome_of(*this, put)).first, needs_work}, {join, len_bytes, work, wait}));
   SHIMA_TRY(settled(*this, outcome_of({all.first, 0}), worked ? put : worked, "a collective call"));
   return std::span<const std::byte>(value_of(0, len_bytes));
 }

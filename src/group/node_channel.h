@@ -88,6 +88,7 @@ class NodeChannel final : public Channel {
     JoinValues join = nullptr;
     std::size_t len_bytes = 0;
     std::optional<FunctionRef<void(Rendezvous::Maxima&)>> work{};
+    WaitLength wait = WaitLength::unknown;
   };
   [[nodiscard]] std::span<std::byte> value_of(int index, std::size_t len_bytes) const {
     return std::span(ground_->segment->member(slot_, index).values[turn_]).first(len_bytes);

@@ -6,6 +6,11 @@
 // checks that the peers live. The first slice is 50 us for each task that shares the core: what all
 // tasks of a core have to do before the wait ends takes so much longer, and each of them that wakes
 // to look takes the core from those that have something to do.
+//
+// A sleep and its wake cost several times as much as the turn of a task that yields, and where each
+// task has a scheduler group of its own (autogroup, after setsid), a few yields do not let all
+// others have theirs. So a wait that is expected to be brief yields for 25 us for each task of the
+// core. In other waits that would take the core from a task that moves bytes.
 #pragma once
 
 #include <sched.h>
@@ -27,6 +32,9 @@ struct WaitHooks {
 
   [[nodiscard]] bool may_spin() const { return tasks_per_core <= 1; }
 };
+
+// What is known of a wait when it begins.
+enum class WaitLength : std::uint8_t { unknown, brief };
 
 // Of WaitHooks.
 [[nodiscard]] constexpr int tasks_per_core(int tasks, int cores) {
@@ -66,9 +74,11 @@ inline void relax_core() {
 
 // The phase of a wait before it sleeps; returns whether `ready()` became true in it.
 template <class Ready>
-[[nodiscard]] bool spin_until(const WaitHooks& hooks, Ready ready) {
+[[nodiscard]] bool spin_until(const WaitHooks& hooks, Ready ready,
+                              WaitLength length = WaitLength::unknown) {
   constexpr int spins = 2000;
   constexpr int yields = 3;
+  constexpr auto brief_per_task = std::chrono::microseconds(25);
   for (int i = 0; hooks.may_spin() && i < spins; ++i) {
     if (ready()) return true;
     relax_core();
@@ -77,6 +87,12 @@ template <class Ready>
     if (ready()) return true;
     sched_yield();
   }
+  if (length != WaitLength::brief) return false;
+  const auto end = Clock::now() + brief_per_task * hooks.tasks_per_core;
+  do {
+    if (ready()) return true;
+    sched_yield();
+  } while (Clock::now() < end);
   return false;
 }
 
@@ -106,8 +122,9 @@ class Sleeper {
 
 // Waits until `ready()` is true; the process that makes it true posts `event`.
 template <class Ready>
-[[nodiscard]] Status wait_until(Event& event, const WaitHooks& hooks, Ready ready) {
-  if (spin_until(hooks, ready)) return {};
+[[nodiscard]] Status wait_until(Event& event, const WaitHooks& hooks, Ready ready,
+                                WaitLength length = WaitLength::unknown) {
+  if (spin_until(hooks, ready, length)) return {};
   Sleeper sleeper(hooks);
   while (true) {
     const std::uint32_t seen = event.word.load(std::memory_order_seq_cst);

@@ -9,6 +9,7 @@
 
 #include "base/function_ref.h"
 #include "base/result.h"
+#include "ipc/wait.h"
 
 namespace shima {
 
@@ -33,6 +34,7 @@ struct Contribution {
   // the near messages. Only if all members are on one node; then all bring the same work.
   std::optional<FunctionRef<Status()>> work{};
   bool needs_work = false;
+  WaitLength wait = WaitLength::brief;  // for the others; used if all members are on one node
 };
 
 // A near member's message.

@@ -42,7 +42,7 @@ std::unexpected<Error> given_up() {
 }  // namespace
 
 Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_count,
-                                              const WaitHooks& hooks,
+                                              const WaitHooks& hooks, WaitLength length,
                                               FunctionRef<void(Maxima&)> before_release) {
   const std::uint64_t before = generation.load(std::memory_order_acquire);
   if ((before & broken) != 0) return given_up();
@@ -62,7 +62,7 @@ Result<Rendezvous::Maxima> Rendezvous::arrive(Maxima mine, std::uint32_t member_
   }
   if (here + 1 == member_count) gathered.post();
   fault_point(FaultPhase::arrive);
-  SHIMA_TRY(wait_or_break(event, before, hooks,
+  SHIMA_TRY(wait_or_break(event, before, hooks, length,
                           [&] { return generation.load(std::memory_order_acquire) != before; }));
   // This meeting took place even if the next one is already broken.
   if (generation.load(std::memory_order_acquire) == (before | broken)) return given_up();
@@ -77,7 +77,7 @@ Result<Rendezvous::Maxima> Rendezvous::gather(Maxima mine, std::uint32_t member_
   raise_to(second, mine.second);
   arrived.fetch_add(1, std::memory_order_acq_rel);
   fault_point(FaultPhase::arrive);
-  SHIMA_TRY(wait_or_break(gathered, before, hooks, [&] {
+  SHIMA_TRY(wait_or_break(gathered, before, hooks, WaitLength::unknown, [&] {
     return arrived.load(std::memory_order_acquire) == member_count ||
            generation.load(std::memory_order_acquire) != before;
   }));
@@ -87,8 +87,8 @@ Result<Rendezvous::Maxima> Rendezvous::gather(Maxima mine, std::uint32_t member_
 
 // Breaks the barrier if the wait fails; an error unless the meeting has ended otherwise meanwhile.
 Status Rendezvous::wait_or_break(Event& on, std::uint64_t before, const WaitHooks& hooks,
-                                 FunctionRef<bool()> ready) {
-  const Status waited = caught([&] { return wait_until(on, hooks, ready); });
+                                 WaitLength length, FunctionRef<bool()> ready) {
+  const Status waited = caught([&] { return wait_until(on, hooks, ready, length); });
   std::uint64_t now = before;
   if (waited || !generation.compare_exchange_strong(now, before | broken)) return {};
   event.post();

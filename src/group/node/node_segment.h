@@ -54,6 +54,7 @@ struct Rendezvous {
   // the maxima.
   [[nodiscard]] Result<Maxima> arrive(
       Maxima mine, std::uint32_t member_count, const WaitHooks& hooks,
+      WaitLength length = WaitLength::unknown,
       FunctionRef<void(Maxima&)> before_release = [](Maxima&) {});
   // For one member, the leader, that arrives a second time, as the last: the others wait for
   // `member_count` + 1 arrivals. Waits until all of them have arrived; returns the maxima so far.
@@ -62,7 +63,7 @@ struct Rendezvous {
 
  private:
   [[nodiscard]] Status wait_or_break(Event& on, std::uint64_t before, const WaitHooks& hooks,
-                                     FunctionRef<bool()> ready);
+                                     WaitLength length, FunctionRef<bool()> ready);
 };
 
 // One member's message to all others; a long message is in a SharedBuffer of the sender.
