@@ -37,6 +37,12 @@ FileRange file_range_of(std::span<const Domain> domains, const Layout& layout) {
   return range;
 }
 
+// Moving so few bytes takes about as long as sleeping until others have moved theirs.
+WaitLength wait_for(std::uint64_t len_bytes, std::uint64_t members) {
+  constexpr std::uint64_t brief_bytes = std::uint64_t{64} << 10;  // of a member
+  return len_bytes <= brief_bytes * members ? WaitLength::brief : WaitLength::unknown;
+}
+
 Result<FileOffset> run_path(PathContext& context) {
   switch (context.plan.path) {
     case Path::single_copy:
@@ -141,7 +147,7 @@ Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine
         .lasting = &writer,
         .work = work,
         .needs_work = leaves,
-        .wait = mine->digest.len_bytes == 0 ? WaitLength::brief : WaitLength::unknown};
+        .wait = wait_for(mine->digest.len_bytes, 1)};
   });
   SHIMA_TRY_ASSIGN(const auto joined, call_.channel.combine(brought, join_bytes<join_two, Digest>));
   call_.counters.exchange_ns -= call_.counters.disk_ns - disk_ns;  // of write_left()
@@ -254,7 +260,10 @@ Status CollectiveTransfer::agree(Part& part) {
   fault_point(FaultPhase::agree);
   Outcome mine = outcome_of(call_.channel, part.status);
   mine.end_of_file = part.end_of_file.value;
-  const Outcome all = call_.channel.agree(mine);
+  const WaitLength wait =
+      prepared_ ? wait_for(prepared_->digest.len_bytes, prepared_->digest.member_count)
+                : WaitLength::unknown;
+  const Outcome all = call_.channel.agree(mine, wait);
   part.end_of_file = FileOffset{all.end_of_file};
   return settled(call_.channel, all, part.status,
                  call_.direction == Direction::write ? "a collective write" : "a collective read");

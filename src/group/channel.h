@@ -74,8 +74,11 @@ class Channel {
   // The message of a near member in the last combine(), valid until the next meeting but agree().
   // A lasting part is read only between a combine() and the agreement that ends the transfer.
   [[nodiscard]] virtual Result<NearMessage> near_message(int index) = 0;
-  // Waits for all members and returns the worst of their outcomes. Collective.
-  [[nodiscard]] virtual Outcome agree(const Outcome& mine) noexcept = 0;
+  // Waits for all members and returns the worst of their outcomes. Collective. `wait`: for the
+  // others; used if all members are on one node.
+  [[nodiscard]] Outcome agree(const Outcome& mine, WaitLength wait = WaitLength::unknown) noexcept {
+    return agree_after(mine, wait);
+  }
 
   // Between begin_transfer() and end_transfer(), members may access each other's memory.
   virtual void begin_transfer() noexcept {}
@@ -104,6 +107,10 @@ class Channel {
   [[nodiscard]] virtual SharedPointer* shared_pointer() = 0;
   // Messages between members; null if all are on one node.
   [[nodiscard]] virtual Messenger* messenger() = 0;
+
+ private:
+  // agree().
+  [[nodiscard]] virtual Outcome agree_after(const Outcome& mine, WaitLength wait) noexcept = 0;
 };
 
 }  // namespace shima

@@ -233,8 +233,8 @@ void NodeChannel::wait_for_transfers() noexcept {
   }
 }
 
-Outcome NodeChannel::agree(const Outcome& mine) noexcept {
-  const auto met = meet(words_of(mine), {});
+Outcome NodeChannel::agree_after(const Outcome& mine, WaitLength wait) noexcept {
+  const auto met = meet(words_of(mine), {.wait = wait});
   if (!met) return {.code = met.error().code, .sys_errno = met.error().sys_errno, .rank = rank()};
   return outcome_of(*met);
 }

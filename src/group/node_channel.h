@@ -60,7 +60,7 @@ class NodeChannel final : public Channel {
   [[nodiscard]] Result<SumInOrder> sum_in_order(
       const Result<std::uint64_t>& mine) noexcept override;
   [[nodiscard]] Result<NearMessage> near_message(int index) override;
-  [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override;
+  [[nodiscard]] Outcome agree_after(const Outcome& mine, WaitLength wait) noexcept override;
   void begin_transfer() noexcept override;
   void end_transfer() noexcept override;
   void quit_transfer() noexcept override;

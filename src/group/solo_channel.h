@@ -38,7 +38,9 @@ class SoloChannel final : public Channel {
   [[nodiscard]] Result<NearMessage> near_message(int) override {
     return NearMessage{message_, lasting_serial_, lasting_};
   }
-  [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override { return mine; }
+  [[nodiscard]] Outcome agree_after(const Outcome& mine, WaitLength /*wait*/) noexcept override {
+    return mine;
+  }
   [[nodiscard]] StagingPool& staging() override { return staging_; }
   [[nodiscard]] bool can_pull() const override { return false; }
   [[nodiscard]] bool one_space() const override { return false; }

@@ -87,7 +87,9 @@ class SeveralNodesChannel final : public Channel {
     return sum;
   }
   Result<NearMessage> near_message(int index) override { return near_->near_message(index); }
-  Outcome agree(const Outcome& mine) noexcept override { return near_->agree(mine); }
+  Outcome agree_after(const Outcome& mine, WaitLength wait) noexcept override {
+    return near_->agree(mine, wait);
+  }
 
   void begin_transfer() noexcept override {
     ++transfers_;

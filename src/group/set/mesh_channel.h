@@ -54,7 +54,9 @@ class MeshChannel final : public Channel {
   [[nodiscard]] Result<NearMessage> near_message(int index) override {
     return near_->near_message(index);
   }
-  [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override { return near_->agree(mine); }
+  [[nodiscard]] Outcome agree_after(const Outcome& mine, WaitLength wait) noexcept override {
+    return near_->agree(mine, wait);
+  }
   void begin_transfer() noexcept override { near_->begin_transfer(); }
   void end_transfer() noexcept override { near_->end_transfer(); }
   void quit_transfer() noexcept override;

@@ -62,8 +62,8 @@ class MessageChannel final : public Channel {
   [[nodiscard]] Result<NearMessage> near_message(int index) override {
     return near_->near_message(index);
   }
-  [[nodiscard]] Outcome agree(const Outcome& mine) noexcept override {
-    const Outcome all = near_->agree(mine);
+  [[nodiscard]] Outcome agree_after(const Outcome& mine, WaitLength wait) noexcept override {
+    const Outcome all = near_->agree(mine, wait);
     note(all.code);
     return all;
   }
