@@ -19,6 +19,7 @@ import signal
 import sys
 
 from lib import picture, places, programs, runner, subjects
+from lib.fresh_directory import fresh_directory
 from lib.places import ROOT
 from lib.table import format_table, number
 
@@ -70,15 +71,18 @@ def run_columns(subject, options, directory, figures):
 
 
 def run_steps(subject, options, directory, figures):
-    """Runs each half as its own job, so that the first does not slow down the second."""
+    """Runs each half as its own job, so that the first does not slow down the second; returns the sums of their files."""
+    sums = []
     for half in ("mpi", "naive"):
-        record = start(subject, options, directory, "steps", [
-            "--steps", options.steps, "--count", DOUBLES, "--dir", directory, "--half", half, "--sync-first", "--json"])
-        figures["steps", half][subject.name] = record[f"{half}_s"]
+        with fresh_directory(directory) as made:
+            record = start(subject, options, directory, "steps", [
+                "--steps", options.steps, "--count", DOUBLES, "--dir", made, "--half", half, "--sync-first", "--json"])
+            figures["steps", half][subject.name] = record[f"{half}_s"]
+            sums.append(hash_and_remove(sorted(made.glob("step*")), f"steps, {half}"))
     figures["steps", "drawing"][subject.name] = record["drawing_s"]
     runner.say(f"  {subject.label():22} steps: MPI-IO {figures['steps', 'mpi'][subject.name]:.2f} s, "
                f"naive {figures['steps', 'naive'][subject.name]:.2f} s")
-    return sorted(directory.glob("step*"))
+    return sums
 
 
 def run_limit(options, directory):
@@ -135,13 +139,9 @@ def measure(options, chosen, directory):
         files = run_columns(subject, options, directory, figures)
         columns_sums += hash_and_remove(files, "columns")
         expect_same(columns_sums, f"columns, up to {subject.label()}")
-        files = run_steps(subject, options, directory, figures)
-        sums = hash_and_remove(files, "steps")
-        steps_sums += [sums[0::2], sums[1::2]]  # of the MPI and the naive half
+        steps_sums += run_steps(subject, options, directory, figures)
         if any(other != steps_sums[0] for other in steps_sums):
             raise Differ(f"steps: {subject.label()} wrote other files than {chosen[0].label()}")
-        for left in directory.glob("step*"):
-            left.unlink()
     return figures, columns_sums[0]
 
 
