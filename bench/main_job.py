@@ -71,11 +71,14 @@ def run_columns(subject, options, directory, figures):
 
 
 def run_steps(subject, options, directory, figures):
-    """Runs each half as its own job, so that the first does not slow down the second; returns the sums of their files."""
+    """Runs each half as its own job, so that the first does not slow down the second.
+
+    Returns the sums of each half's files.
+    """
     sums = []
     for half in ("mpi", "naive"):
         with fresh_directory(directory) as made:
-            record = start(subject, options, directory, "steps", [
+            record = start(subject, options, made, "steps", [
                 "--steps", options.steps, "--count", DOUBLES, "--dir", made, "--half", half, "--sync-first", "--json"])
             figures["steps", half][subject.name] = record[f"{half}_s"]
             sums.append(hash_and_remove(sorted(made.glob("step*")), f"steps, {half}"))

@@ -75,7 +75,7 @@ class Steps(Section):
         steps = context.scaled(100, 2)
         # No statistics: they would add a meeting and a line of text to each step's close.
         environment = subject.flavour.environment() | {"SHIMA_STATS": ""}
-        outcome = context.measure(subject.command(np, "steps", [
+        outcome = context.inside(directory).measure(subject.command(np, "steps", [
             "--steps", steps, "--dir", directory, "--half", half, "--sync-first", "--json"]), environment)
         record = outcome.records[0] if outcome.records else None
         return record, problem_of(outcome, record, subject, frozenset()), outcome.seconds

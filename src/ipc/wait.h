@@ -10,11 +10,12 @@
 // A sleep and its wake cost several times as much as the turn of a task that yields, and where each
 // task has a scheduler group of its own (autogroup, after setsid), a few yields do not let all
 // others have theirs. So a wait that is expected to be brief yields for 25 us for each task of the
-// core. In other waits that would take the core from a task that moves bytes.
+// core, 2 ms at most. In other waits that would take the core from a task that moves bytes.
 #pragma once
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 
@@ -79,6 +80,7 @@ template <class Ready>
   constexpr int spins = 2000;
   constexpr int yields = 3;
   constexpr auto brief_per_task = std::chrono::microseconds(25);
+  constexpr Clock::duration longest_brief = std::chrono::milliseconds(2);
   for (int i = 0; hooks.may_spin() && i < spins; ++i) {
     if (ready()) return true;
     relax_core();
@@ -88,7 +90,8 @@ template <class Ready>
     sched_yield();
   }
   if (length != WaitLength::brief) return false;
-  const auto end = Clock::now() + brief_per_task * hooks.tasks_per_core;
+  const auto end = Clock::now() +
+                   std::min<Clock::duration>(brief_per_task * hooks.tasks_per_core, longest_brief);
   do {
     if (ready()) return true;
     sched_yield();
