@@ -47,10 +47,10 @@ def parse():
 
 # --- running ----------------------------------------------------------------------------------
 
-def start(subject, options, directory, program, arguments):
+def start(subject, options, directory, program, arguments, warm_mib=runner.WARM_MIB):
     outcome = runner.measure(programs.binary("warm_memory"), directory,
                              subject.command(options.ranks, program, arguments),
-                             subject.flavour.environment(), options.timeout)
+                             subject.flavour.environment(), options.timeout, warm_mib)
     if outcome.problem:
         raise Differ(f"{subject.label()}: {program} failed: {outcome.problem}")
     return outcome.records[0]
@@ -79,7 +79,8 @@ def run_steps(subject, options, directory, figures):
     for half in ("mpi", "naive"):
         with fresh_directory(directory) as made:
             record = start(subject, options, made, "steps", [
-                "--steps", options.steps, "--count", DOUBLES, "--dir", made, "--half", half, "--sync-first", "--json"])
+                "--steps", options.steps, "--count", DOUBLES, "--dir", made, "--half", half, "--sync-first", "--json"],
+                warm_mib=0)  # as in experiments/steps.py
             figures["steps", half][subject.name] = record[f"{half}_s"]
             sums.append(hash_and_remove(sorted(made.glob("step*")), f"steps, {half}"))
     figures["steps", "drawing"][subject.name] = record["drawing_s"]
