@@ -37,8 +37,8 @@ FileRange file_range_of(std::span<const Domain> domains, const Layout& layout) {
   return range;
 }
 
-// The wait for members that move as many bytes as this one, or in the mean: moving so few in memory
-// takes about as long as a sleep and its wake.
+// Of a wait for members that move so many bytes together. Moving a few in memory takes about as
+// long as a sleep and its wake.
 WaitLength wait_for(std::uint64_t len_bytes, std::uint64_t members) {
   constexpr std::uint64_t brief_bytes = std::uint64_t{64} << 10;  // of a member
   return len_bytes <= brief_bytes * members ? WaitLength::brief : WaitLength::unknown;

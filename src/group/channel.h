@@ -109,7 +109,7 @@ class Channel {
   [[nodiscard]] virtual Messenger* messenger() = 0;
 
  private:
-  // agree().
+  // What agree() does.
   [[nodiscard]] virtual Outcome agree_after(const Outcome& mine, WaitLength wait) noexcept = 0;
 };
 
