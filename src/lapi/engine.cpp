@@ -25,6 +25,7 @@ struct ThreadState {
   };
   std::array<Looked, 4> looked{};  // counters, and what it has seen of them
   unsigned oldest = 0;
+  unsigned crowded_waits = 0;  // on a core that another task uses, though there are enough
   bool has_skipped = false;  // a round, because the counter had changed
 };
 constinit thread_local ThreadState own_state{};
@@ -243,12 +244,20 @@ Status Engine::wait(Ready ready, Judge judge) {
     relax_core();
   }
   if (sleeps_at_once_ && poll_shortly(ready)) return {};
-  for (int i = 0; i < yields; ++i) {
+  for (int i = 0; i < yields && !seeks_core(); ++i) {
     std::ignore = poll();
     if (ready()) return {};
     sched_yield();
   }
   return wait_asleep(ready, judge);
+}
+
+// Whether the thread sleeps without yielding first. Tasks that only yield to each other stay on one
+// core for many milliseconds; one that is woken runs on an idle core, if there is one.
+bool Engine::seeks_core() {
+  constexpr unsigned between = 64;
+  if (ways_->tasks_here() > cores_ || !ways_->shares_core()) return false;
+  return ++own_state.crowded_waits % between == 0;
 }
 
 // Looks at the sockets until nothing has come for a moment; returns whether it is ready.
@@ -369,8 +378,9 @@ void Engine::probe(lapi_cntr_t* counter) {
   note_loop();
   const unsigned patience = may_spin() ? 2000 : 0;
   const unsigned yields = sleeps_at_once_ ? 100 : 1000;
-  if (own.idle_rounds < patience + yields) {
-    if (++own.idle_rounds <= patience) return;
+  if (own.idle_rounds < patience + yields) ++own.idle_rounds;
+  if (own.idle_rounds <= patience) return;
+  if (own.idle_rounds < patience + yields && !seeks_core()) {
     sched_yield();
     if (bell_.polling.load(std::memory_order_relaxed) == 0)
       own.last_probe = Clock::now().time_since_epoch().count();

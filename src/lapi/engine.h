@@ -30,6 +30,7 @@
 
 #include "base/clock.h"
 #include "base/function_ref.h"
+#include "base/process/biased_mutex.h"
 #include "base/result.h"
 #include "lapi/arrival.h"
 #include "lapi/completions.h"
@@ -158,6 +159,7 @@ class Engine {
   [[nodiscard]] bool is_polled();
   // Whether each task of this node has a core to wait on, and this one is on its own.
   [[nodiscard]] bool has_core() { return ways_->tasks_here() <= cores_ && !ways_->shares_core(); }
+  [[nodiscard]] bool seeks_core();
   [[nodiscard]] bool may_spin() { return !sleeps_at_once_ && has_core(); }
 
   // Sending (operate.cpp).
@@ -236,7 +238,7 @@ class Engine {
   Completions completions_;
   std::vector<Peer> peers_;
 
-  std::recursive_mutex dispatcher_;
+  RecursiveBiasedMutex dispatcher_;
   std::atomic<std::thread::id> program_owner_{};  // changed under dispatcher_
   int program_locks_ = 0;                         // of its owner
   OwnMemory memory_;                              // these four: the dispatcher's

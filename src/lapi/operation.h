@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "base/process/biased_mutex.h"
 #include "lapi/way/pieces.h"
 
 namespace shima::lapi {
@@ -87,7 +88,7 @@ class Operations {
   [[nodiscard]] Place* find(std::uint64_t ticket, int task);
   [[nodiscard]] Operation take_from(Place& place);
 
-  std::mutex mutex_;
+  BiasedMutex mutex_;
   std::deque<Place> places_;
   std::uint32_t first_free_ = none;
   std::size_t pending_ = 0;

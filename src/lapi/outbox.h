@@ -7,10 +7,10 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/process/biased_mutex.h"
 #include "lapi/operation.h"
 #include "lapi/way/message.h"
 #include "lapi/way/transport.h"
@@ -63,7 +63,7 @@ class Outbox {
   };
   void keep(Sending sending, const Pieces& data, bool copy_data, const Sent& sent);
 
-  std::mutex mutex_;
+  BiasedMutex mutex_;
   std::deque<Waiting> waiting_;
   std::atomic<std::size_t> length_{0};
   std::atomic<std::uint64_t> to_fence_{0};  // grows under mutex_

@@ -1,9 +1,5 @@
 #include "capi/lapi/held_context.h"
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -12,6 +8,7 @@
 #include <vector>
 
 #include "base/process/quiet_thread.h"
+#include "base/process/thread_order.h"
 #include "lapi/own_thread.h"
 
 namespace shima::capi {
@@ -49,14 +46,6 @@ Registry& registry() {
 }
 constinit std::atomic<int> retired_contexts{0};
 
-int membarrier(int command) { return static_cast<int>(::syscall(SYS_membarrier, command, 0, 0)); }
-
-bool can_order_threads() {
-  const int known = membarrier(MEMBARRIER_CMD_QUERY);
-  return known > 0 && (known & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
-         membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
-         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
-}
 // Whether calls order their own accesses. They do until it is known that LAPI_Term can.
 constinit std::atomic<bool> calls_order{true};
 
@@ -64,14 +53,7 @@ void order() {
   if (calls_order.load(std::memory_order_relaxed))
     std::atomic_thread_fence(std::memory_order_seq_cst);
   else
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-}
-
-// Orders the accesses of all threads: those that have not counted a call yet will see the table.
-void order_threads() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (calls_order) return;
-  membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    order_for_others();
 }
 
 // Gives the thread's counts to another thread when it ends.
