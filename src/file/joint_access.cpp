@@ -40,16 +40,20 @@ Counted kind_of(CallCode code) {
   return write ? Counted::write : Counted::read;
 }
 
-// What the counters of one call tell about it.
-void describe_call(TraceEvent& event, const Counters& counters) {
+// What has decided how the members of a call move its bytes.
+void describe_choice(TraceEvent& event, const Counters& counters) {
   constexpr std::array<std::uint64_t Counters::*, strategy_count> by_strategy{
       &Counters::strategy_disk_directed, &Counters::strategy_two_phase,
       &Counters::strategy_subgroup, &Counters::strategy_independent, &Counters::strategy_io_node};
-  const auto us = [](std::uint64_t ns) { return static_cast<std::uint32_t>(ns / 1000); };
   for (std::size_t i = 0; i < by_strategy.size(); ++i)
     if (counters.*by_strategy[i] != 0) event.strategy = static_cast<std::uint8_t>(i);
   for (std::size_t i = 0; i < counters.decided.size(); ++i)
     if (counters.decided[i] != 0) event.reason = static_cast<std::uint8_t>(i);
+}
+
+// What the counters of one call tell about it.
+void describe_call(TraceEvent& event, const Counters& counters) {
+  const auto us = [](std::uint64_t ns) { return static_cast<std::uint32_t>(ns / 1000); };
   event.pieces = static_cast<std::uint32_t>(counters.file_pieces);
   event.wait_us = us(counters.wait_ns);
   event.disk_us = us(counters.disk_ns);
@@ -94,6 +98,7 @@ void set_range(TraceEvent& event, const Slice& file) {
   event.bytes = moved.value_or(0);
   event.failed = moved ? 0 : 1;
   const bool together = counters.collective_writes + counters.collective_reads > 0;
+  if (together) describe_choice(event, counters);
   traced.end(place_of(direction, together, transfer), event);
 }
 
@@ -211,7 +216,7 @@ bool JointFile::needs_no_plan(Direction direction, const Slice& file) const {
   const Tuning& tuning = tuning_for(direction);
   if (caches_ == Caches::apart || (!tuning.owners_move() && !tuning.is_open())) return false;
   if (file.len_bytes == 0 || !are_few(file.len_bytes, 1)) return false;
-  if (file.pattern.is_contiguous() || estimate_pieces(file) <= 1) return true;
+  if (estimate_pieces(file) <= 1) return true;
   return direction == Direction::read && caches_ == Caches::one && !request_.hints.direct_read &&
          are_close(bounds_of(file));
 }

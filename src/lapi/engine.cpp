@@ -26,7 +26,7 @@ struct ThreadState {
   std::array<Looked, 4> looked{};  // counters, and what it has seen of them
   unsigned oldest = 0;
   unsigned crowded_waits = 0;  // on a core that another task uses, though there are enough
-  bool has_skipped = false;  // a round, because the counter had changed
+  bool has_skipped = false;    // a round, because the counter had changed
 };
 constinit thread_local ThreadState own_state{};
 

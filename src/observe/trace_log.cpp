@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,7 +25,8 @@
 namespace shima {
 namespace {
 
-constexpr std::size_t step_bytes = std::size_t{1} << 20U;
+constexpr std::size_t most_step_bytes = std::size_t{1} << 20U;
+constexpr std::size_t first_step_bytes = std::size_t{64} << 10U;  // in the program's first call
 constexpr std::size_t usual_limit_bytes = std::size_t{16} << 20U;
 constexpr std::size_t least_limit_bytes = std::size_t{64} << 10U;
 
@@ -142,13 +144,36 @@ void open_log(const std::string& directory) {
   trace::on.store(true, std::memory_order_release);
 }
 
+// Stores zeros into allocated disk space, so that pages are made many at a time and none is made at
+// an event. False if the file system has no room after all.
+bool fill_with_zeros(int file, std::size_t begin, std::size_t len_bytes) {
+  static constexpr std::array<std::byte, std::size_t{16} << 10U> zeros{};
+  std::array<iovec, most_step_bytes / zeros.size()> parts;
+  for (std::size_t done = 0; done < len_bytes;) {
+    std::size_t count = 0;
+    for (std::size_t told = done; told < len_bytes && count < parts.size(); ++count) {
+      parts[count] = {const_cast<std::byte*>(zeros.data()),
+                      std::min(zeros.size(), len_bytes - told)};
+      told += parts[count].iov_len;
+    }
+    const ssize_t moved =
+        ::pwritev(file, parts.data(), static_cast<int>(count), static_cast<off_t>(begin + done));
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved <= 0) return false;
+    done += static_cast<std::size_t>(moved);
+  }
+  return true;
+}
+
 // Room for an event at an offset.
 bool grow_to(Log& log, std::size_t end_bytes) {
   const std::lock_guard hold(log.growing);
   while (log.allocated_bytes < end_bytes) {
     const std::size_t begin = log.allocated_bytes;
-    const std::size_t len = std::min(step_bytes, log.limit_bytes.load() - begin);
-    if (len == 0 || !allocate(log.file, trace_head_bytes + begin, len)) {
+    const std::size_t step = std::clamp(begin, first_step_bytes, most_step_bytes);
+    const std::size_t len = std::min(step, log.limit_bytes.load() - begin);
+    if (len == 0 || !allocate(log.file, trace_head_bytes + begin, len) ||
+        !fill_with_zeros(log.file, trace_head_bytes + begin, len)) {
       log.limit_bytes = begin;
       return false;
     }

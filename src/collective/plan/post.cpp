@@ -11,6 +11,7 @@ namespace shima {
 
 std::uint64_t estimate_pieces(const Slice& slice) {
   if (slice.len_bytes == 0) return 0;
+  if (slice.pattern.is_contiguous()) return 1;
   const double share =
       static_cast<double>(slice.len_bytes) / static_cast<double>(slice.pattern.len_bytes());
   return std::max<std::uint64_t>(
