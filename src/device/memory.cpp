@@ -70,6 +70,8 @@ std::optional<std::uint64_t> first_byte_of(const PatternNode& node, std::size_t 
 
 }  // namespace
 
+bool may_be_device_memory() { return any_driver(); }
+
 std::optional<DevicePlace> device_place_of(const Slice& memory) {
   if (!any_driver() || memory.len_bytes == 0) return {};
   Cursor cursor(memory);

@@ -13,4 +13,7 @@ namespace shima {
 // Costs less than 0.1 us if no driver is loaded. Thread-safe.
 [[nodiscard]] std::optional<DevicePlace> device_place_of(const Slice& memory);
 
+// False: no memory is device memory, since no driver is loaded.
+[[nodiscard]] bool may_be_device_memory();
+
 }  // namespace shima

@@ -17,6 +17,7 @@
 #include "device/driver.h"
 #include "file/hints/hints.h"
 #include "group/channel.h"
+#include "independent/contiguous_piece.h"
 #include "layout/master_file.h"
 #include "observe/call.h"
 #include "observe/counters.h"
@@ -69,6 +70,11 @@ class File {
   // end of the file). Thread-safe against other calls on the same file.
   [[nodiscard]] virtual Result<std::uint64_t> write(const Transfer& transfer) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> read(const Transfer& transfer) = 0;
+
+  // The same for a piece of host memory; nothing if the call has more to do than to move its bytes:
+  // then the caller makes one of the calls above.
+  [[nodiscard]] virtual std::optional<Result<std::uint64_t>> move_contiguous(
+      const ContiguousPiece& piece, CallCode code) = 0;
 
   // The same with all members together. Collective; a member that holds an error takes part, and
   // every member returns the same code.

@@ -67,13 +67,14 @@ void set_range(TraceEvent& event, const Slice& file) {
   event.end = bounds.highest;
 }
 
+// Showing a call costs 3 % of one that moves 4 KiB.
+constexpr std::uint64_t shown_from_bytes = 32768;
+
 }  // namespace
 
 [[gnu::always_inline]] inline Result<std::uint64_t> JointFile::move(Direction direction,
                                                                     const Transfer& transfer) {
   const CallCode code = place_of(direction, false, &transfer).code;
-  // Showing a call costs 3 % of one that moves 4 KiB.
-  constexpr std::uint64_t shown_from_bytes = 32768;
   const Doing now(code, &shown_, transfer.file.len_bytes >= shown_from_bytes);
   const Traced traced;
   Counters counters;
@@ -108,6 +109,15 @@ Result<std::uint64_t> JointFile::write(const Transfer& transfer) {
 
 Result<std::uint64_t> JointFile::read(const Transfer& transfer) {
   return move(Direction::read, transfer);
+}
+
+std::optional<Result<std::uint64_t>> JointFile::move_contiguous(const ContiguousPiece& piece,
+                                                                CallCode code) {
+  if (is_traced()) return std::nullopt;
+  const Doing now(code, &shown_, piece.memory.size() >= shown_from_bytes);
+  const auto moved = own_.move_contiguous(piece);
+  if (moved) note_moved(kind_of(code), piece.direction, moved->value_or(0));
+  return moved;
 }
 
 Status JointFile::flush_together() {

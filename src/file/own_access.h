@@ -41,6 +41,13 @@ class OwnAccess {
   // An independent call of the program.
   Result<std::uint64_t> write(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> read(const Transfer& transfer, Counters& counters);
+  // The same for a contiguous piece of host memory, uncounted; nothing if there is more to do than
+  // to move its bytes.
+  [[gnu::always_inline]] std::optional<Result<std::uint64_t>> move_contiguous(
+      const ContiguousPiece& piece) {
+    if (parts_.caches == Caches::apart || atomic_ || parts_.counters.wanted()) return std::nullopt;
+    return shima::move_contiguous(piece, &read_ahead_, parts_.file);
+  }
   // Accesses the file at once.
   Result<std::uint64_t> move(Direction direction, const Transfer& transfer, Counters& counters);
 

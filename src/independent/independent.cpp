@@ -117,18 +117,12 @@ Result<std::uint64_t> move_batched(const IndependentRequest& request, LogicalFil
 // One contiguous piece of the file and of memory.
 Result<std::uint64_t> move_one_piece(const IndependentRequest& request, LogicalFile& file,
                                      Counters& counters) {
-  const FileOffset offset{bounds_of(request.file).lowest};
-  const auto memory = reinterpret_cast<void*>(bounds_of(request.memory).lowest);
-  const std::uint64_t len = request.file.len_bytes;
+  const auto memory = reinterpret_cast<std::byte*>(bounds_of(request.memory).lowest);
   ++counters.runs;
   const ScopedTimer timer(counters.disk_ns, request.options.timed);
-  fault_point(FaultPhase::disk);
-  if (request.direction == Direction::read) {
-    if (request.options.read_ahead != nullptr) request.options.read_ahead->before_read(offset, len);
-    return file.read(offset, memory, len);
-  }
-  SHIMA_TRY(file.write(offset, memory, len));
-  return len;
+  return move_contiguous(
+      {request.direction, {bounds_of(request.file).lowest}, {memory, request.file.len_bytes}},
+      request.options.read_ahead, file);
 }
 
 // A contiguous piece of `len_bytes` at `address`, as one side of a copy.

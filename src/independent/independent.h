@@ -3,8 +3,10 @@
 #pragma once
 
 #include "base/direction.h"
+#include "base/fault_point.h"
 #include "base/toggle.h"
 #include "collective/plan/plan.h"
+#include "independent/contiguous_piece.h"
 #include "independent/read_ahead.h"
 #include "observe/counters.h"
 #include "pattern/pattern.h"
@@ -34,5 +36,19 @@ struct IndependentRequest {
 // Blocks; returns the data bytes moved. A read stops at the end of the file.
 [[nodiscard]] Result<std::uint64_t> move_independently(const IndependentRequest& request,
                                                        LogicalFile& file, Counters& counters);
+
+// The same for a contiguous piece, with nothing counted or measured. Part of its callers: see
+// file/own_access.cpp.
+[[nodiscard, gnu::always_inline]] inline Result<std::uint64_t> move_contiguous(
+    const ContiguousPiece& piece, ReadAhead* read_ahead, LogicalFile& file) {
+  const std::uint64_t len_bytes = piece.memory.size();
+  fault_point(FaultPhase::disk);
+  if (piece.direction == Direction::read) {
+    if (read_ahead != nullptr) read_ahead->before_read(piece.begin, len_bytes);
+    return file.read(piece.begin, piece.memory.data(), len_bytes);
+  }
+  SHIMA_TRY(file.write(piece.begin, piece.memory.data(), len_bytes));
+  return len_bytes;
+}
 
 }  // namespace shima

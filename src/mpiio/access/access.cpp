@@ -105,6 +105,28 @@ std::function<Outcome64(const Outcome64&)> conclusion_of(const Access& access,
   return write ? file.write(*transfer) : file.read(*transfer);
 }
 
+// Nothing if the access has to be described, or is an error. Most small accesses move bytes that
+// lie together in memory and in the file: describing those takes a fifth of the time of reading 8
+// bytes. Part of its callers: see file/own_access.cpp.
+[[gnu::always_inline]] inline std::optional<Outcome64> move_contiguous(OpenFile& file,
+                                                                       const Access& access,
+                                                                       const Buffer& buffer) {
+  if (access.scope != Access::Scope::alone || access.pointer != Access::Pointer::explicit_offset ||
+      buffer.count <= 0 || file.converts() || may_be_device_memory() ||
+      !check_access(file.mode(), access, buffer.count))
+    return std::nullopt;
+  const auto map = type_map_of(buffer.type);
+  std::uint64_t len_bytes = 0;
+  if (!map || !(*map)->is_dense() ||
+      __builtin_mul_overflow(as_unsigned(buffer.count), (*map)->size(), &len_bytes))
+    return std::nullopt;
+  const auto begin = file.contiguous_at(access.offset, len_bytes);
+  if (!begin) return std::nullopt;
+  auto* const memory = static_cast<std::byte*>(const_cast<void*>(buffer.address));
+  return file.file().move_contiguous({access.direction, *begin, {memory, len_bytes}},
+                                     access.call().code);
+}
+
 // In rank order at the shared pointer: a member's place follows from the lengths that all bring.
 PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffer& buffer) {
   Arranged arranged = arrange(file, access, buffer);
@@ -152,6 +174,7 @@ Outcome64 carry_out(OpenFile& file, const Access& access, const Buffer& buffer) 
     file.take_part_with_error(prepared.error().code, true, false);
     return std::unexpected(prepared.error());
   }
+  if (auto moved = move_contiguous(file, access, buffer)) return *std::move(moved);
   const Arranged arranged = arrange(file, access, buffer);
   Outcome64 outcome = run(file.file(), access, arranged.transfer);
   if (arranged.conversion == nullptr) return outcome;

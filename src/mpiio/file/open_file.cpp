@@ -146,4 +146,11 @@ Result<Slice> OpenFile::at(MPI_Offset offset, std::uint64_t len) const {
   return view_->slice(start, len);
 }
 
+std::optional<FileOffset> OpenFile::contiguous_at(MPI_Offset offset, std::uint64_t len) const {
+  const std::lock_guard hold(view_lock_);
+  const auto start = view_->etype_start(offset);
+  if (!start) return std::nullopt;
+  return view_->contiguous(*start, len);
+}
+
 }  // namespace shima

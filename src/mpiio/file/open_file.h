@@ -94,6 +94,8 @@ class OpenFile {
   [[nodiscard]] Result<Slice> take(std::uint64_t len);
   // The place of `len` view bytes at an offset in etypes.
   [[nodiscard]] Result<Slice> at(MPI_Offset offset, std::uint64_t len) const;
+  // The same if it is one piece of the file, and cheaper; else, or if it is an error, nothing.
+  [[nodiscard]] std::optional<FileOffset> contiguous_at(MPI_Offset offset, std::uint64_t len) const;
 
  private:
   ProgressHold progress_;

@@ -85,6 +85,13 @@ Result<Slice> View::slice(ViewOffset first, std::uint64_t len) const {
       .pattern = map_->tiled, .base = displacement_, .first_byte = first_byte, .len_bytes = len};
 }
 
+std::optional<FileOffset> View::contiguous(ViewOffset first, std::uint64_t len) const {
+  const std::uint64_t all = map_->tiled.len_bytes();
+  const std::uint64_t first_byte = as_unsigned(first.value);
+  if (!map_->is_dense() || first_byte > all || len > all - first_byte) return std::nullopt;
+  return FileOffset{displacement_ + first.value};
+}
+
 // If tiles interleave or overlap, the bounds of the unbounded pattern tell nothing about those of a
 // request, so only the tiles that the request touches are repeated.
 Slice View::exact_slice(std::uint64_t first, std::uint64_t len) const {
