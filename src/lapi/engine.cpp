@@ -13,6 +13,9 @@
 namespace shima::lapi {
 namespace {
 
+constexpr unsigned least_rounds_to_move = 64;
+constexpr unsigned most_rounds_to_move = 4096;
+
 // What the calling thread does.
 struct ThreadState {
   const Engine* dispatching = nullptr;  // whose dispatcher it is
@@ -25,8 +28,9 @@ struct ThreadState {
   };
   std::array<Looked, 4> looked{};  // counters, and what it has seen of them
   unsigned oldest = 0;
-  unsigned crowded_waits = 0;  // on a core that another task uses, though there are enough
-  bool has_skipped = false;    // a round, because the counter had changed
+  unsigned shared_rounds = 0;  // in vain on a core that another task uses, though there are enough
+  unsigned rounds_to_move = least_rounds_to_move;  // so many let the thread sleep, to be moved
+  bool has_skipped = false;                        // a round, because the counter had changed
 };
 constinit thread_local ThreadState own_state{};
 
@@ -74,6 +78,7 @@ Engine::Engine(std::unique_ptr<Ways> ways, const EngineOptions& options)
 Result<std::unique_ptr<Engine>> Engine::start(std::unique_ptr<Ways> ways,
                                               const EngineOptions& options) {
   fault_point(FaultPhase::lapi_shown);
+  std::ignore = can_order_threads();  // asked first, while the process may have one thread
   std::unique_ptr<Engine> engine(new Engine(std::move(ways), options));
   Engine* const own = engine.get();
   SHIMA_TRY(own->ways_->watch({.on_lost = [own](int task) { own->task_lost(task); },
@@ -244,20 +249,28 @@ Status Engine::wait(Ready ready, Judge judge) {
     relax_core();
   }
   if (sleeps_at_once_ && poll_shortly(ready)) return {};
-  for (int i = 0; i < yields && !seeks_core(); ++i) {
+  const bool moves = sleeps_to_move();
+  for (int i = 0; i < yields && !moves; ++i) {
     std::ignore = poll();
     if (ready()) return {};
     sched_yield();
   }
-  return wait_asleep(ready, judge);
+  Status waited = wait_asleep(ready, judge);
+  if (moves) note_sleep_to_move();
+  return waited;
 }
 
-// Whether the thread sleeps without yielding first. Tasks that only yield to each other stay on one
-// core for many milliseconds; one that is woken runs on an idle core, if there is one.
-bool Engine::seeks_core() {
-  constexpr unsigned between = 64;
+// Whether the thread sleeps instead of yielding, so that the kernel moves it. Tasks that only yield
+// to each other stay on one core for many milliseconds; one that is woken runs on an idle core, if
+// there is one. A sleep in vain lets the next one come later.
+bool Engine::sleeps_to_move() {
   if (ways_->tasks_here() > cores_ || !ways_->shares_core()) return false;
-  return ++own_state.crowded_waits % between == 0;
+  return ++own_state.shared_rounds % own_state.rounds_to_move == 0;
+}
+
+void Engine::note_sleep_to_move() {
+  unsigned& rounds = own_state.rounds_to_move;
+  rounds = ways_->shares_core() ? std::min(2 * rounds, most_rounds_to_move) : least_rounds_to_move;
 }
 
 // Looks at the sockets until nothing has come for a moment; returns whether it is ready.
@@ -380,15 +393,17 @@ void Engine::probe(lapi_cntr_t* counter) {
   const unsigned yields = sleeps_at_once_ ? 100 : 1000;
   if (own.idle_rounds < patience + yields) ++own.idle_rounds;
   if (own.idle_rounds <= patience) return;
-  if (own.idle_rounds < patience + yields && !seeks_core()) {
+  const bool moves = sleeps_to_move();
+  if (own.idle_rounds < patience + yields && !moves) {
     sched_yield();
-    if (bell_.polling.load(std::memory_order_relaxed) == 0)
-      own.last_probe = Clock::now().time_since_epoch().count();
   } else {
     const Attendance here(*this);
-    constexpr std::uint32_t nap_us = 200;
+    const std::uint32_t nap_us = moves ? 50 : 200;
     ways_->sleep(seen, nap_us, [&] { return !has_work() && !has_changed(own, counter); });
+    if (moves) note_sleep_to_move();
   }
+  if (bell_.polling.load(std::memory_order_relaxed) == 0)
+    own.last_probe = Clock::now().time_since_epoch().count();
   if (has_changed(own, counter)) own.idle_rounds = 0;
 }
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@ namespace shima {
 namespace {
 
 constexpr std::size_t most_step_bytes = std::size_t{1} << 20U;
-constexpr std::size_t first_step_bytes = std::size_t{64} << 10U;  // in the program's first call
+constexpr std::size_t first_step_bytes = std::size_t{64}
+                                         << 10U;  // the first traced call waits for it
 constexpr std::size_t usual_limit_bytes = std::size_t{16} << 20U;
 constexpr std::size_t least_limit_bytes = std::size_t{64} << 10U;
 
@@ -36,6 +38,7 @@ struct Log {
   std::byte* events = nullptr;
   std::atomic<std::size_t> limit_bytes{0};  // lower, once no disk space can be allocated
   int file = -1;
+  struct stat identity{};
   std::mutex growing;
   std::atomic<std::size_t> allocated_bytes{0};  // for events
   std::mutex naming;
@@ -133,6 +136,7 @@ void open_log(const std::string& directory) {
   void* const memory = ::mmap(nullptr, trace_head_bytes + log.limit_bytes, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   if (memory == MAP_FAILED) return give_up(path, errno);
+  ::fstat(file.get(), &log.identity);
   // Low numbers are the program's.
   constexpr int lowest = 200;
   const int high = ::fcntl(file.get(), F_DUPFD_CLOEXEC, lowest);
@@ -144,17 +148,36 @@ void open_log(const std::string& directory) {
   trace::on.store(true, std::memory_order_release);
 }
 
-// Stores zeros into allocated disk space, so that pages are made many at a time and none is made at
-// an event. False if the file system has no room after all.
+// A program may close all descriptors, and open a file of its own under the number.
+bool is_still(int file, const struct stat& identity) {
+  struct stat now{};
+  return ::fstat(file, &now) == 0 && now.st_dev == identity.st_dev && now.st_ino == identity.st_ino;
+}
+
+// The end of a thread that another one has cancelled waits: the thread is in a function that has
+// no exceptions.
+class NotCancelled {
+ public:
+  NotCancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  NotCancelled(const NotCancelled&) = delete;
+  NotCancelled& operator=(const NotCancelled&) = delete;
+  ~NotCancelled() { ::pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_ = 0;
+};
+
+// Stores zeros into allocated disk space, so that the kernel allocates many pages a call and an
+// event causes no page fault. False if the file system has no room after all.
 bool fill_with_zeros(int file, std::size_t begin, std::size_t len_bytes) {
   static constexpr std::array<std::byte, std::size_t{16} << 10U> zeros{};
   std::array<iovec, most_step_bytes / zeros.size()> parts;
   for (std::size_t done = 0; done < len_bytes;) {
     std::size_t count = 0;
-    for (std::size_t told = done; told < len_bytes && count < parts.size(); ++count) {
+    for (std::size_t described = done; described < len_bytes && count < parts.size(); ++count) {
       parts[count] = {const_cast<std::byte*>(zeros.data()),
-                      std::min(zeros.size(), len_bytes - told)};
-      told += parts[count].iov_len;
+                      std::min(zeros.size(), len_bytes - described)};
+      described += parts[count].iov_len;
     }
     const ssize_t moved =
         ::pwritev(file, parts.data(), static_cast<int>(count), static_cast<off_t>(begin + done));
@@ -167,7 +190,12 @@ bool fill_with_zeros(int file, std::size_t begin, std::size_t len_bytes) {
 
 // Room for an event at an offset.
 bool grow_to(Log& log, std::size_t end_bytes) {
+  const NotCancelled here;
   const std::lock_guard hold(log.growing);
+  if (!is_still(log.file, log.identity)) {
+    log.limit_bytes = log.allocated_bytes.load();
+    return false;
+  }
   while (log.allocated_bytes < end_bytes) {
     const std::size_t begin = log.allocated_bytes;
     const std::size_t step = std::clamp(begin, first_step_bytes, most_step_bytes);
@@ -177,7 +205,7 @@ bool grow_to(Log& log, std::size_t end_bytes) {
       log.limit_bytes = begin;
       return false;
     }
-    // Costs less than a page fault each; without it (before Linux 5.14) these come.
+    // Maps them at once; without it (before Linux 5.14) the page faults remain.
     ::madvise(log.events + begin, len, MADV_POPULATE_WRITE);
     log.allocated_bytes.store(begin + len, std::memory_order_release);
   }

@@ -1,4 +1,4 @@
-// A mutex that favours its maker excludes all others, whoever takes it and however often.
+// A mutex that is biased to its creator excludes all others, whoever takes it and however often.
 #include "base/process/biased_mutex.h"
 
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 namespace shima {
 namespace {
 
-constexpr int enough_to_be_favoured = 200;
+constexpr int enough_to_be_biased = 200;
 
-// What two threads inside at the same time would spoil.
+// Its members become different if two threads change it at the same time.
 struct Guarded {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
@@ -31,7 +31,7 @@ void count_turns(Mutex& mutex, int turns) {
   }
 }
 
-// Three ways to take it, with pauses, so that the maker is favoured again and again.
+// With pauses, so that the mutex is biased again and again.
 template <class Mutex>
 void take_turns(Mutex& mutex, Guarded& guarded, bool tries, int turns, int pause) {
   for (int i = 0; i < turns; ++i) {
@@ -49,18 +49,18 @@ void take_turns(Mutex& mutex, Guarded& guarded, bool tries, int turns, int pause
 template <class Mutex>
 void exclude_others() {
   constexpr int rounds = 100;
-  constexpr int turns_of_maker = 5000;
+  constexpr int turns_of_creator = 5000;
   constexpr int turns_of_others = 50;
   for (int round = 0; round < rounds; ++round) {
     Mutex mutex;
     Guarded guarded;
-    count_turns(mutex, enough_to_be_favoured);
+    count_turns(mutex, enough_to_be_biased);
     std::vector<std::thread> others;
     for (const bool tries : {false, true, false})
       others.emplace_back([&, tries] { take_turns(mutex, guarded, tries, turns_of_others, 1); });
-    take_turns(mutex, guarded, round % 2 == 0, turns_of_maker, 0);
+    take_turns(mutex, guarded, round % 2 == 0, turns_of_creator, 0);
     for (std::thread& other : others) other.join();
-    const std::uint64_t expected = turns_of_maker + 3 * turns_of_others;
+    const std::uint64_t expected = turns_of_creator + 3 * turns_of_others;
     ASSERT_EQ(guarded.first, expected);
     ASSERT_EQ(guarded.second, expected);
   }
@@ -70,7 +70,7 @@ TEST(BiasedMutex, excludes_others) { exclude_others<BiasedMutex>(); }
 
 TEST(BiasedMutex, excludes_others_if_it_is_recursive) { exclude_others<RecursiveBiasedMutex>(); }
 
-// Whether another thread gets it at once; it gives it back.
+// Whether another thread can take it at once; that thread unlocks it.
 template <class Mutex>
 bool is_free_for_another(Mutex& mutex) {
   bool is_free = false;
@@ -81,8 +81,8 @@ bool is_free_for_another(Mutex& mutex) {
   return is_free;
 }
 
-// Each round ends the favour of a new mutex once, at another moment of the maker's turns.
-TEST(BiasedMutex, excludes_another_at_the_moment_the_favour_ends) {
+// Each round revokes the bias of a new mutex once, at another moment of the creator's turns.
+TEST(BiasedMutex, excludes_another_at_the_moment_of_the_revocation) {
   constexpr int rounds = 10'000;
   struct Round {
     BiasedMutex mutex;
@@ -107,10 +107,11 @@ TEST(BiasedMutex, excludes_another_at_the_moment_the_favour_ends) {
   int spoilt = 0;
   for (int i = 0; i < rounds; ++i) {
     Round round;
-    count_turns(round.mutex, enough_to_be_favoured);
+    count_turns(round.mutex, enough_to_be_biased);
+    EXPECT_EQ(round.mutex.is_biased(), can_order_threads());
     open = &round;
     std::uint64_t turns = 0;
-    for (; round.mutex.favours_maker() && turns < 20'000; ++turns) {
+    for (; round.mutex.is_biased() && turns < 20'000; ++turns) {
       round.mutex.lock();
       round.guarded.grow();
       round.mutex.unlock();
@@ -123,34 +124,34 @@ TEST(BiasedMutex, excludes_another_at_the_moment_the_favour_ends) {
   EXPECT_EQ(spoilt, 0);
 }
 
-TEST(BiasedMutex, favours_its_maker_until_another_takes_it) {
+TEST(BiasedMutex, is_biased_until_another_takes_it) {
   if (!can_order_threads()) GTEST_SKIP() << "no membarrier(2)";
   BiasedMutex mutex;
-  EXPECT_FALSE(mutex.favours_maker());
-  count_turns(mutex, enough_to_be_favoured);
-  EXPECT_TRUE(mutex.favours_maker());
-  std::thread([&] { count_turns(mutex, enough_to_be_favoured); }).join();
-  EXPECT_FALSE(mutex.favours_maker());
-  count_turns(mutex, enough_to_be_favoured);
-  EXPECT_TRUE(mutex.favours_maker());
+  EXPECT_FALSE(mutex.is_biased());
+  count_turns(mutex, enough_to_be_biased);
+  EXPECT_TRUE(mutex.is_biased());
+  std::thread([&] { count_turns(mutex, enough_to_be_biased); }).join();
+  EXPECT_FALSE(mutex.is_biased());
+  count_turns(mutex, enough_to_be_biased);
+  EXPECT_TRUE(mutex.is_biased());
 }
 
-TEST(BiasedMutex, is_not_given_to_another_while_the_favoured_maker_has_it) {
+TEST(BiasedMutex, is_not_given_to_another_while_the_creator_holds_it_by_the_bias) {
   BiasedMutex mutex;
   for (int again = 0; again < 10; ++again) {
-    count_turns(mutex, enough_to_be_favoured << again);
+    count_turns(mutex, enough_to_be_biased << again);
     mutex.lock();
     EXPECT_FALSE(is_free_for_another(mutex));
-    EXPECT_FALSE(is_free_for_another(mutex));  // the favour has ended
+    EXPECT_FALSE(is_free_for_another(mutex));  // the bias is revoked
     mutex.unlock();
     EXPECT_TRUE(is_free_for_another(mutex));
   }
 }
 
-TEST(BiasedMutex, wakes_who_waits_for_the_favoured_maker) {
+TEST(BiasedMutex, wakes_a_thread_that_waits_for_the_creator) {
   BiasedMutex mutex;
   for (int again = 0; again < 5; ++again) {
-    count_turns(mutex, enough_to_be_favoured << again);
+    count_turns(mutex, enough_to_be_biased << again);
     mutex.lock();
     std::atomic<bool> has_got_it{false};
     std::thread other([&] {
@@ -177,7 +178,7 @@ TEST(BiasedMutex, may_be_locked_again_by_its_owner_if_it_is_recursive) {
       mutex.unlock();
     }
     EXPECT_TRUE(is_free_for_another(mutex));
-    count_turns(mutex, enough_to_be_favoured << again);
+    count_turns(mutex, enough_to_be_biased << again);
   }
 }
 

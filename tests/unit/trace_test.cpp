@@ -38,12 +38,13 @@ TEST(TraceLog, WritesWhatIsReadBackAndCountsWhatIsDropped) {
   std::string directory = "trace-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
   ::setenv(trace_variable, directory.c_str(), 1);
-  ::setenv("SHIMA_TRACE_LIMIT", "64K", 1);
+  ::setenv("SHIMA_TRACE_LIMIT", "200K", 1);  // the file grows while two threads write
   start_trace(2, 4);
   ASSERT_TRUE(is_traced());
   const std::uint16_t file = trace::file_number("/a/file");
   EXPECT_EQ(trace::file_number("/a/file"), file);
-  constexpr std::size_t room = 65536 / sizeof(TraceEvent);
+  constexpr std::size_t room = 200 * 1024 / sizeof(TraceEvent);
+  constexpr std::size_t of_each = 1000;
   const auto call_often = [file](std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       const Traced traced;
@@ -52,8 +53,8 @@ TEST(TraceLog, WritesWhatIsReadBackAndCountsWhatIsDropped) {
       traced.end({write_at, __builtin_return_address(0)}, event);
     }
   };
-  std::thread other(call_often, 100);
-  call_often(100);
+  std::thread other(call_often, of_each);
+  call_often(of_each);
   other.join();
   call_often(room);
   auto set = tool::read_traces(directory);
@@ -73,8 +74,8 @@ TEST(TraceLog, WritesWhatIsReadBackAndCountsWhatIsDropped) {
     ASSERT_NE(process.site_of(event), nullptr);
   });
   EXPECT_EQ(events, room);
-  EXPECT_EQ(process.dropped, 200U);
-  EXPECT_EQ(bytes + process.dropped_bytes, 10U * (room + 200));
+  EXPECT_EQ(process.dropped, 2 * of_each);
+  EXPECT_EQ(bytes + process.dropped_bytes, 10U * (room + 2 * of_each));
   std::filesystem::remove_all(directory);
 }
 

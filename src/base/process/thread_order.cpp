@@ -4,18 +4,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 namespace shima {
 namespace {
 
 bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
+bool enter() { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
+
 bool find_out() {
 #ifdef __SANITIZE_THREAD__
-  return false;  // it does not see this order
+  return false;  // ThreadSanitizer does not know membarrier
 #else
   const long known = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-  return known > 0 && (known & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
-         membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+  return known > 0 && (known & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 && enter() &&
          membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 #endif
 }
@@ -27,9 +31,13 @@ bool can_order_threads() {
   return can;
 }
 
+// A process that has been restored from a checkpoint may have lost its registration, and the kernel
+// may lack memory. A processor keeps no store to itself for as long as a millisecond.
 void order_threads() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (can_order_threads()) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  if (!can_order_threads() || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
+  if (enter() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 }  // namespace shima
