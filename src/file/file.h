@@ -71,8 +71,8 @@ class File {
   [[nodiscard]] virtual Result<std::uint64_t> write(const Transfer& transfer) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> read(const Transfer& transfer) = 0;
 
-  // The same for a piece of host memory; nothing if the call has more to do than to move its bytes:
-  // then the caller makes one of the calls above.
+  // The same for one contiguous piece of host memory. Returns nothing, without effect, if the call
+  // needs more (a trace, statistics, atomic mode, separate caches): then call write() or read().
   [[nodiscard]] virtual std::optional<Result<std::uint64_t>> move_contiguous(
       const ContiguousPiece& piece, CallCode code) = 0;
 

@@ -113,10 +113,10 @@ Result<std::uint64_t> JointFile::read(const Transfer& transfer) {
 
 std::optional<Result<std::uint64_t>> JointFile::move_contiguous(const ContiguousPiece& piece,
                                                                 CallCode code) {
-  if (is_traced()) return std::nullopt;
+  if (is_traced() || !own_.moves_at_once()) return std::nullopt;
   const Doing now(code, &shown_, piece.memory.size() >= shown_from_bytes);
-  const auto moved = own_.move_contiguous(piece);
-  if (moved) note_moved(kind_of(code), piece.direction, moved->value_or(0));
+  auto moved = own_.move_contiguous(piece);
+  note_moved(kind_of(code), piece.direction, moved.value_or(0));
   return moved;
 }
 

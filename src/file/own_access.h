@@ -41,11 +41,12 @@ class OwnAccess {
   // An independent call of the program.
   Result<std::uint64_t> write(const Transfer& transfer, Counters& counters);
   Result<std::uint64_t> read(const Transfer& transfer, Counters& counters);
-  // The same for a contiguous piece of host memory, uncounted; nothing if there is more to do than
-  // to move its bytes.
-  [[gnu::always_inline]] std::optional<Result<std::uint64_t>> move_contiguous(
-      const ContiguousPiece& piece) {
-    if (parts_.caches == Caches::apart || atomic_ || parts_.counters.wanted()) return std::nullopt;
+  // Whether such a call has nothing to do but to move its bytes, if these are contiguous.
+  [[nodiscard]] bool moves_at_once() const {
+    return parts_.caches != Caches::apart && !atomic_ && !parts_.counters.wanted();
+  }
+  // Then: the whole of it, for host memory.
+  [[gnu::always_inline]] Result<std::uint64_t> move_contiguous(const ContiguousPiece& piece) {
     return shima::move_contiguous(piece, &read_ahead_, parts_.file);
   }
   // Accesses the file at once.

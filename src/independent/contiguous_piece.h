@@ -1,4 +1,4 @@
-// Bytes that lie together in the file and in memory: the access that needs no pattern.
+// Bytes that are contiguous in the file and in memory: the access that needs no pattern.
 #pragma once
 
 #include <cstddef>

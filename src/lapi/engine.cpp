@@ -29,7 +29,7 @@ struct ThreadState {
   std::array<Looked, 4> looked{};  // counters, and what it has seen of them
   unsigned oldest = 0;
   unsigned shared_rounds = 0;  // in vain on a core that another task uses, though there are enough
-  unsigned rounds_to_move = least_rounds_to_move;  // so many let the thread sleep, to be moved
+  unsigned rounds_to_move = least_rounds_to_move;  // between sleeps that let the kernel move it
   bool has_skipped = false;                        // a round, because the counter had changed
 };
 constinit thread_local ThreadState own_state{};
@@ -255,9 +255,7 @@ Status Engine::wait(Ready ready, Judge judge) {
     if (ready()) return {};
     sched_yield();
   }
-  Status waited = wait_asleep(ready, judge);
-  if (moves) note_sleep_to_move();
-  return waited;
+  return wait_asleep(ready, judge);
 }
 
 // Whether the thread sleeps instead of yielding, so that the kernel moves it. Tasks that only yield
@@ -268,7 +266,9 @@ bool Engine::sleeps_to_move() {
   return ++own_state.shared_rounds % own_state.rounds_to_move == 0;
 }
 
-void Engine::note_sleep_to_move() {
+// After a sleep.
+void Engine::note_sleep() {
+  if (ways_->tasks_here() > cores_) return;
   unsigned& rounds = own_state.rounds_to_move;
   rounds = ways_->shares_core() ? std::min(2 * rounds, most_rounds_to_move) : least_rounds_to_move;
 }
@@ -327,6 +327,7 @@ bool Engine::sleep_briefly(Ready ready, std::uint32_t seen) {
       return !is_ready && !has_work();
     });
   }
+  if (!is_ready) note_sleep();
   // Another thread may be the dispatcher, and take long.
   if (!is_ready && has_work()) sched_yield();
   return is_ready;
@@ -400,9 +401,10 @@ void Engine::probe(lapi_cntr_t* counter) {
     const Attendance here(*this);
     const std::uint32_t nap_us = moves ? 50 : 200;
     ways_->sleep(seen, nap_us, [&] { return !has_work() && !has_changed(own, counter); });
-    if (moves) note_sleep_to_move();
+    note_sleep();
   }
-  if (bell_.polling.load(std::memory_order_relaxed) == 0)
+  // So the time until the next call does not include this one. (A long sleep ends a loop.)
+  if (moves || bell_.polling.load(std::memory_order_relaxed) == 0)
     own.last_probe = Clock::now().time_since_epoch().count();
   if (has_changed(own, counter)) own.idle_rounds = 0;
 }

@@ -136,7 +136,7 @@ void open_log(const std::string& directory) {
   void* const memory = ::mmap(nullptr, trace_head_bytes + log.limit_bytes, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   if (memory == MAP_FAILED) return give_up(path, errno);
-  ::fstat(file.get(), &log.identity);
+  if (::fstat(file.get(), &log.identity) != 0) return give_up(path, errno);
   // Low numbers are the program's.
   constexpr int lowest = 200;
   const int high = ::fcntl(file.get(), F_DUPFD_CLOEXEC, lowest);
@@ -148,14 +148,15 @@ void open_log(const std::string& directory) {
   trace::on.store(true, std::memory_order_release);
 }
 
-// A program may close all descriptors, and open a file of its own under the number.
-bool is_still(int file, const struct stat& identity) {
+// A program may close all descriptors and open a file of its own, which gets the same number. (What
+// it does so between this look and the use of the descriptor is not seen.)
+bool is_same_file(int file, const struct stat& identity) {
   struct stat now{};
   return ::fstat(file, &now) == 0 && now.st_dev == identity.st_dev && now.st_ino == identity.st_ino;
 }
 
-// The end of a thread that another one has cancelled waits: the thread is in a function that has
-// no exceptions.
+// Defers pthread_cancel: pwritev is a cancellation point, and a cancellation must not unwind a
+// noexcept function.
 class NotCancelled {
  public:
   NotCancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -192,7 +193,8 @@ bool fill_with_zeros(int file, std::size_t begin, std::size_t len_bytes) {
 bool grow_to(Log& log, std::size_t end_bytes) {
   const NotCancelled here;
   const std::lock_guard hold(log.growing);
-  if (!is_still(log.file, log.identity)) {
+  if (log.allocated_bytes >= end_bytes) return true;  // another thread has seen to it
+  if (!is_same_file(log.file, log.identity)) {
     log.limit_bytes = log.allocated_bytes.load();
     return false;
   }

@@ -124,6 +124,11 @@ Result<SharedMap> type_map_of(MPI_Datatype type) {
   return lend(*known);
 }
 
+const TypeMap* recent_type_map(MPI_Datatype type) {
+  const Predefined* const known = recent_slot(type).load(std::memory_order_acquire);
+  return known != nullptr && known->type == type ? &known->uncounted : nullptr;
+}
+
 Result<SharedMap> type_map_in_file(MPI_Datatype type, const Representation* representation) {
   SHIMA_TRY_ASSIGN(SharedMap in_memory, type_map_of(type));
   if (representation == nullptr) return in_memory;

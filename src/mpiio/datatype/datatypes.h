@@ -19,6 +19,10 @@ namespace shima {
 // The TypeMap of a committed datatype; bad_type if the handle is null, not committed or too large.
 [[nodiscard]] Result<std::shared_ptr<const TypeMap>> type_map_of(MPI_Datatype type);
 
+// The same for a predefined datatype that has been asked for lately, at the cost of a load; null
+// for others. Stays as long as MPI.
+[[nodiscard]] const TypeMap* recent_type_map(MPI_Datatype type);
+
 // The same for a type in a file with another data representation; null: native. Not cached.
 [[nodiscard]] Result<std::shared_ptr<const TypeMap>> type_map_in_file(
     MPI_Datatype type, const Representation* representation);

@@ -47,6 +47,7 @@ void OpenFile::set_view(std::shared_ptr<const View> view) {
   position_ = 0;
   etype_bytes_ = view_->etype_size();
   converts_ = view_->representation() != nullptr;
+  is_dense_ = view_->is_dense();
 }
 
 Result<Slice> OpenFile::take(std::uint64_t len) {

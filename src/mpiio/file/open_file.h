@@ -48,6 +48,9 @@ class OpenFile {
   // Whether the view's data representation is not the native one; cheaper than asking the view.
   [[nodiscard]] bool converts() const { return converts_.load(std::memory_order_relaxed); }
 
+  // Whether the view has no gaps.
+  [[nodiscard]] bool is_dense() const { return is_dense_.load(std::memory_order_relaxed); }
+
   // The individual file pointer; etype_position() counts in etypes.
   [[nodiscard]] ViewOffset position() const { return {position_.load(std::memory_order_relaxed)}; }
   [[nodiscard]] MPI_Offset etype_position() const {
@@ -94,7 +97,7 @@ class OpenFile {
   [[nodiscard]] Result<Slice> take(std::uint64_t len);
   // The place of `len` view bytes at an offset in etypes.
   [[nodiscard]] Result<Slice> at(MPI_Offset offset, std::uint64_t len) const;
-  // The same if it is one piece of the file, and cheaper; else, or if it is an error, nothing.
+  // The first of them in the file, if the view has no gaps; else, or on an error, nothing.
   [[nodiscard]] std::optional<FileOffset> contiguous_at(MPI_Offset offset, std::uint64_t len) const;
 
  private:
@@ -104,6 +107,7 @@ class OpenFile {
   AccessMode mode_;
   MPI_Group group_ = MPI_GROUP_NULL;
   std::atomic<bool> converts_{false};
+  std::atomic<bool> is_dense_{true};  // as the initial view
   std::atomic<std::int64_t> position_{0};  // in view bytes
   std::atomic<std::int64_t> etype_bytes_{1};
 

@@ -88,7 +88,7 @@ Result<Slice> View::slice(ViewOffset first, std::uint64_t len) const {
 std::optional<FileOffset> View::contiguous(ViewOffset first, std::uint64_t len) const {
   const std::uint64_t all = map_->tiled.len_bytes();
   const std::uint64_t first_byte = as_unsigned(first.value);
-  if (!map_->is_dense() || first_byte > all || len > all - first_byte) return std::nullopt;
+  if (!is_dense() || first_byte > all || len > all - first_byte) return std::nullopt;
   return FileOffset{displacement_ + first.value};
 }
 

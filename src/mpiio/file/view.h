@@ -60,7 +60,8 @@ class View {
 
   // The place of `len` view bytes in the file, from view byte `first` on.
   [[nodiscard]] Result<Slice> slice(ViewOffset first, std::uint64_t len) const;
-  // The same if it is one piece of the file, and cheaper; else nothing.
+  // Whether it has no gaps; then the first of `len` view bytes in the file, if the view has them.
+  [[nodiscard]] bool is_dense() const { return map_->is_dense(); }
   [[nodiscard]] std::optional<FileOffset> contiguous(ViewOffset first, std::uint64_t len) const;
   // The view byte at which an etype starts.
   [[nodiscard]] Result<ViewOffset> etype_start(MPI_Offset etypes) const;
