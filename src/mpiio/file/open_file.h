@@ -107,7 +107,7 @@ class OpenFile {
   AccessMode mode_;
   MPI_Group group_ = MPI_GROUP_NULL;
   std::atomic<bool> converts_{false};
-  std::atomic<bool> is_dense_{true};  // as the initial view
+  std::atomic<bool> is_dense_{true};       // as the initial view
   std::atomic<std::int64_t> position_{0};  // in view bytes
   std::atomic<std::int64_t> etype_bytes_{1};
 
