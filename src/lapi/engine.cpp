@@ -14,7 +14,7 @@ namespace shima::lapi {
 namespace {
 
 constexpr unsigned least_rounds_to_move = 64;
-constexpr unsigned most_rounds_to_move = 4096;
+constexpr unsigned most_rounds_to_move = 512;
 
 // What the calling thread does.
 struct ThreadState {
@@ -255,22 +255,24 @@ Status Engine::wait(Ready ready, Judge judge) {
     if (ready()) return {};
     sched_yield();
   }
-  return wait_asleep(ready, judge);
+  Status waited = wait_asleep(ready, judge);
+  if (moves) note_sleep_to_move();
+  return waited;
 }
 
 // Whether the thread sleeps instead of yielding, so that the kernel moves it. Tasks that only yield
 // to each other stay on one core for many milliseconds; one that is woken runs on an idle core, if
 // there is one. A sleep in vain lets the next one come later.
 bool Engine::sleeps_to_move() {
-  if (ways_->tasks_here() > cores_ || !ways_->shares_core()) return false;
-  return ++own_state.shared_rounds % own_state.rounds_to_move == 0;
+  if (ways_->tasks_here() > cores_) return false;
+  if (ways_->shares_core()) return ++own_state.shared_rounds % own_state.rounds_to_move == 0;
+  own_state.rounds_to_move = least_rounds_to_move;
+  return false;
 }
 
-// After a sleep.
-void Engine::note_sleep() {
-  if (ways_->tasks_here() > cores_) return;
+void Engine::note_sleep_to_move() {
   unsigned& rounds = own_state.rounds_to_move;
-  rounds = ways_->shares_core() ? std::min(2 * rounds, most_rounds_to_move) : least_rounds_to_move;
+  if (ways_->shares_core()) rounds = std::min(2 * rounds, most_rounds_to_move);
 }
 
 // Looks at the sockets until nothing has come for a moment; returns whether it is ready.
@@ -327,7 +329,6 @@ bool Engine::sleep_briefly(Ready ready, std::uint32_t seen) {
       return !is_ready && !has_work();
     });
   }
-  if (!is_ready) note_sleep();
   // Another thread may be the dispatcher, and take long.
   if (!is_ready && has_work()) sched_yield();
   return is_ready;
@@ -401,7 +402,7 @@ void Engine::probe(lapi_cntr_t* counter) {
     const Attendance here(*this);
     const std::uint32_t nap_us = moves ? 50 : 200;
     ways_->sleep(seen, nap_us, [&] { return !has_work() && !has_changed(own, counter); });
-    note_sleep();
+    if (moves) note_sleep_to_move();
   }
   // So the time until the next call does not include this one. (A long sleep ends a loop.)
   if (moves || bell_.polling.load(std::memory_order_relaxed) == 0)
