@@ -260,9 +260,9 @@ Status Engine::wait(Ready ready, Judge judge) {
   return waited;
 }
 
-// Whether the thread sleeps instead of yielding, so that the kernel moves it. Tasks that only yield
-// to each other stay on one core for many milliseconds; one that is woken runs on an idle core, if
-// there is one. A sleep in vain lets the next one come later.
+// Whether the thread sleeps instead of yielding, so that the kernel can move it. Tasks that only
+// yield to each other may stay on one core for many milliseconds; the kernel chooses a core for one
+// that it wakes. A sleep that does not help doubles the rounds until the next one.
 bool Engine::sleeps_to_move() {
   if (ways_->tasks_here() > cores_) return false;
   if (ways_->shares_core()) return ++own_state.shared_rounds % own_state.rounds_to_move == 0;
@@ -404,7 +404,7 @@ void Engine::probe(lapi_cntr_t* counter) {
     ways_->sleep(seen, nap_us, [&] { return !has_work() && !has_changed(own, counter); });
     if (moves) note_sleep_to_move();
   }
-  // So the time until the next call does not include this one. (A long sleep ends a loop.)
+  // Else note_loop() takes the yield or the short sleep for a pause in which the program computes.
   if (moves || bell_.polling.load(std::memory_order_relaxed) == 0)
     own.last_probe = Clock::now().time_since_epoch().count();
   if (has_changed(own, counter)) own.idle_rounds = 0;

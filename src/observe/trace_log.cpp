@@ -27,8 +27,8 @@ namespace shima {
 namespace {
 
 constexpr std::size_t most_step_bytes = std::size_t{1} << 20U;
-constexpr std::size_t first_step_bytes = std::size_t{64}
-                                         << 10U;  // the first traced call waits for it
+// The first traced call waits for it.
+constexpr std::size_t first_step_bytes = std::size_t{64} << 10U;
 constexpr std::size_t usual_limit_bytes = std::size_t{16} << 20U;
 constexpr std::size_t least_limit_bytes = std::size_t{64} << 10U;
 

@@ -1,4 +1,4 @@
-// A mutex that is biased to its creator excludes all others, whoever takes it and however often.
+// A biased mutex is held by one thread at a time, also at the moment in which its bias is revoked.
 #include "base/process/biased_mutex.h"
 
 #include <gtest/gtest.h>
