@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,27 @@ static inline void start_test(int* argc, char*** argv, unsigned seconds) {
   MPI_Init(argc, argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &here);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+}
+
+static inline void end_unanswered(int signal_number) {
+  static const char text[] =
+      "MPI_Init of a spawned process does not return (openpmix issue 2735); the test is repeated\n";
+  (void)!write(STDERR_FILENO, text, sizeof text - 1);
+  (void)signal_number;
+  _exit(75);
+}
+
+/* `start_test` in a spawned process. Open MPI 4 on PMIx 4 sometimes leaves the PMIx_Init of one
+ * unanswered, also without Shima; the test then ends with 75 and is repeated (in_scratch.sh). */
+static inline void start_spawned_test(int* argc, char*** argv, unsigned seconds) {
+#if defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION == 4
+  signal(SIGALRM, end_unanswered);
+  start_test(argc, argv, 20);
+  signal(SIGALRM, SIG_DFL);
+  alarm(seconds);
+#else
+  start_test(argc, argv, seconds);
+#endif
 }
 
 static inline int end_test(void) {

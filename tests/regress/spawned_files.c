@@ -106,7 +106,11 @@ static void spawn_by_name(const char* own_path) {
 
 int main(int argc, char** argv) {
   MPI_Comm parent;
-  start_test(&argc, &argv, 60);
+  if (argc > 1) {
+    start_spawned_test(&argc, &argv, 60);
+  } else {
+    start_test(&argc, &argv, 60);
+  }
   MPI_Comm_get_parent(&parent);
   if (parent != MPI_COMM_NULL) {
     be_child(parent, argv[1]);

@@ -31,7 +31,11 @@ static void open_with_spawned(char* program) {
 
 int main(int argc, char** argv) {
   MPI_Comm parent, merged;
-  start_test(&argc, &argv, 60);
+  if (argc > 1 && strcmp(argv[1], "child") == 0) {
+    start_spawned_test(&argc, &argv, 60);
+  } else {
+    start_test(&argc, &argv, 60);
+  }
   MPI_Comm_get_parent(&parent);
   if (parent != MPI_COMM_NULL) {
     MPI_Intercomm_merge(parent, 1, &merged);

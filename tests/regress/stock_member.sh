@@ -46,6 +46,7 @@ expect_output 'rank 1 of 2: open' "a late rank"
 
 status=0
 SHIMA_OPEN_TIMEOUT=2 run -n 1 "${under[@]}" spawn
+! grep -q 'the test is repeated' out || exit 75
 [ $status != 0 ] || fail "a stock process that was spawned: exit status 0"
 expect_output 'rank 0 of 1: refused' "a stock process that was spawned"
 expect_output 'rank 1 of the communicator (did not come within 2 s|does not run under Shima)' "a stock process that was spawned"
