@@ -71,10 +71,11 @@ class File {
   [[nodiscard]] virtual Result<std::uint64_t> write(const Transfer& transfer) = 0;
   [[nodiscard]] virtual Result<std::uint64_t> read(const Transfer& transfer) = 0;
 
-  // The same for one contiguous piece of host memory. Returns nothing, without effect, if the call
+  // The same for one contiguous piece of host memory, if moves_contiguous(); otherwise the call
   // needs more (a trace, statistics, atomic mode, separate caches): then call write() or read().
-  [[nodiscard]] virtual std::optional<Result<std::uint64_t>> move_contiguous(
-      const ContiguousPiece& piece, CallCode code) = 0;
+  [[nodiscard]] virtual bool moves_contiguous() const = 0;
+  [[nodiscard]] virtual Result<std::uint64_t> move_contiguous(const ContiguousPiece& piece,
+                                                              CallCode code) = 0;
 
   // The same with all members together. Collective; a member that holds an error takes part, and
   // every member returns the same code.

@@ -111,9 +111,7 @@ Result<std::uint64_t> JointFile::read(const Transfer& transfer) {
   return move(Direction::read, transfer);
 }
 
-std::optional<Result<std::uint64_t>> JointFile::move_contiguous(const ContiguousPiece& piece,
-                                                                CallCode code) {
-  if (is_traced() || !own_.moves_at_once()) return std::nullopt;
+Result<std::uint64_t> JointFile::move_contiguous(const ContiguousPiece& piece, CallCode code) {
   const Doing now(code, &shown_, piece.memory.size() >= shown_from_bytes);
   auto moved = own_.move_contiguous(piece);
   note_moved(kind_of(code), piece.direction, moved.value_or(0));

@@ -1,6 +1,7 @@
-/* Random contiguous accesses at explicit offsets against an array of bytes: predefined types, which
- * go to the file directly, and derived ones, which do not; views with displacements, larger etypes
- * and gaps; also in atomic mode, and at and behind the end of the file.
+/* Random contiguous accesses at explicit offsets and at the individual pointer against an array of
+ * bytes: predefined types, which go to the file directly, and derived ones, which do not; views
+ * with displacements, larger etypes and gaps; also in atomic mode, and at and behind the end of the
+ * file.
  *
  * RANKS: 1 2
  * VARIANTS: striped
@@ -33,12 +34,46 @@ static MPI_Offset place(MPI_Offset displacement, int gap, MPI_Offset byte) {
   return displacement + (gap == 0 ? byte : byte / 8 * (8 + gap) + byte % 8);
 }
 
+static void put_pointer(MPI_File fh, MPI_Offset first) {
+  MPI_Offset at = -1;
+  EXPECT_OK(MPI_File_get_position(fh, &at));
+  if (at != first) EXPECT_OK(MPI_File_seek(fh, first, MPI_SEEK_SET));
+}
+
+static void expect_pointer(MPI_File fh, MPI_Offset expected) {
+  MPI_Offset at = -1;
+  EXPECT_OK(MPI_File_get_position(fh, &at));
+  EXPECT_EQ(at, expected);
+}
+
+static void write_data(MPI_File fh, MPI_Offset first, const void* data, const struct Look* look,
+                       int count, int etype_bytes, MPI_Status* status) {
+  if (draw(2)) {
+    EXPECT_OK(MPI_File_write_at(fh, first, data, count, look->type, status));
+    return;
+  }
+  put_pointer(fh, first);
+  EXPECT_OK(MPI_File_write(fh, data, count, look->type, status));
+  expect_pointer(fh, first + count * look->size / etype_bytes);
+}
+
+static void read_data(MPI_File fh, MPI_Offset first, void* data, const struct Look* look, int count,
+                      int etype_bytes, MPI_Status* status) {
+  if (draw(2)) {
+    EXPECT_OK(MPI_File_read_at(fh, first, data, count, look->type, status));
+    return;
+  }
+  put_pointer(fh, first);
+  EXPECT_OK(MPI_File_read(fh, data, count, look->type, status));
+  expect_pointer(fh, first + count * look->size / etype_bytes);
+}
+
 static void write_some(MPI_File fh, struct Model* model, MPI_Offset displacement, int gap,
                        MPI_Offset first, const struct Look* look, int count, int etype_bytes) {
   static unsigned char data[most_bytes + 16];
   MPI_Status status;
   for (int i = 0; i < count * look->size; ++i) data[i] = (unsigned char)draw(256);
-  EXPECT_OK(MPI_File_write_at(fh, first, data, count, look->type, &status));
+  write_data(fh, first, data, look, count, etype_bytes, &status);
   expect_items(&status, look->type, count);
   for (int i = 0; i < count * look->size; ++i) {
     const MPI_Offset at = place(displacement, gap, first * etype_bytes + i);
@@ -57,7 +92,7 @@ static void read_some(MPI_File fh, const struct Model* model, MPI_Offset displac
   while (got < count * look->size &&
          place(displacement, gap, first * etype_bytes + got) < model->end)
     ++got;
-  EXPECT_OK(MPI_File_read_at(fh, first, data, count, look->type, &status));
+  read_data(fh, first, data, look, count, etype_bytes, &status);
   MPI_Get_count(&status, MPI_BYTE, &bytes);
   EXPECT_EQ(bytes, got);
   for (int i = 0; i < got; ++i)
@@ -88,7 +123,11 @@ static void access_at_random(MPI_File fh, struct Model* model, const struct Look
     if (draw(100) == 0) set_random_view(fh, &displacement, &gap, &etype_bytes);
     const struct Look* look = &looks[draw(5)];
     const int count = 1 + draw((draw(4) == 0 ? most_bytes : 40) / look->size);
-    const MPI_Offset first = draw(file_bytes / (gap == 0 ? 1 : 3)) / etype_bytes;
+    MPI_Offset first = draw(file_bytes / (gap == 0 ? 1 : 3)) / etype_bytes;
+    MPI_Offset pointer = 0;
+    EXPECT_OK(MPI_File_get_position(fh, &pointer));
+    if (draw(2) && pointer * etype_bytes < file_bytes / 3)
+      first = pointer; /* one after the other */
     if (draw(300) == 0) EXPECT_OK(MPI_File_set_atomicity(fh, draw(2)));
     if (count * look->size % etype_bytes != 0) continue; /* whole etypes only */
     if (draw(2))

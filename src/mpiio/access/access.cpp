@@ -111,9 +111,9 @@ std::function<Outcome64(const Outcome64&)> conclusion_of(const Access& access,
 [[gnu::always_inline]] inline std::optional<Outcome64> move_contiguous(OpenFile& file,
                                                                        const Access& access,
                                                                        const Buffer& buffer) {
-  if (access.scope != Access::Scope::alone || access.pointer != Access::Pointer::explicit_offset ||
+  if (access.scope != Access::Scope::alone || access.pointer == Access::Pointer::shared ||
       buffer.count <= 0 || !file.is_dense() || file.converts() || may_be_device_memory() ||
-      !check_access(file.mode(), access, buffer.count))
+      !file.file().moves_contiguous() || !check_access(file.mode(), access, buffer.count))
     return std::nullopt;
   const TypeMap* const map = recent_type_map(buffer.type);
   std::uint64_t len_bytes = 0;
@@ -121,7 +121,9 @@ std::function<Outcome64(const Outcome64&)> conclusion_of(const Access& access,
       __builtin_mul_overflow(as_unsigned(buffer.count), map->size(), &len_bytes) ||
       len_bytes > map->tiled.len_bytes())
     return std::nullopt;
-  const auto begin = file.contiguous_at(access.offset, len_bytes);
+  const auto begin = access.pointer == Access::Pointer::individual
+                         ? file.take_contiguous(len_bytes)
+                         : file.contiguous_at(access.offset, len_bytes);
   if (!begin) return std::nullopt;
   auto* const memory = static_cast<std::byte*>(const_cast<void*>(buffer.address));
   return file.file().move_contiguous({access.direction, *begin, {memory, len_bytes}},

@@ -147,6 +147,15 @@ Result<Slice> OpenFile::at(MPI_Offset offset, std::uint64_t len) const {
   return view_->slice(start, len);
 }
 
+std::optional<FileOffset> OpenFile::take_contiguous(std::uint64_t len) {
+  const std::lock_guard hold(view_lock_);
+  std::int64_t begin = position_.load();
+  while (true) {  // a seek takes no lock
+    const auto place = view_->contiguous(ViewOffset{begin}, len);
+    if (!place || position_.compare_exchange_weak(begin, begin + as_signed(len))) return place;
+  }
+}
+
 std::optional<FileOffset> OpenFile::contiguous_at(MPI_Offset offset, std::uint64_t len) const {
   const std::lock_guard hold(view_lock_);
   const auto start = view_->etype_start(offset);

@@ -97,7 +97,9 @@ class OpenFile {
   [[nodiscard]] Result<Slice> take(std::uint64_t len);
   // The place of `len` view bytes at an offset in etypes.
   [[nodiscard]] Result<Slice> at(MPI_Offset offset, std::uint64_t len) const;
-  // The first of them in the file, if the view has no gaps; else, or on an error, nothing.
+  // The same two, the first of these bytes in the file, if the view has no gaps; else, or on an
+  // error, nothing, and the pointer stays.
+  [[nodiscard]] std::optional<FileOffset> take_contiguous(std::uint64_t len);
   [[nodiscard]] std::optional<FileOffset> contiguous_at(MPI_Offset offset, std::uint64_t len) const;
 
  private:
