@@ -19,7 +19,11 @@ struct state {
   int rank;
   MPI_File file;
   MPI_Datatype column;
+  MPI_File strided;  // the ranks' doubles in turn
 };
+
+enum { many = 1024, some = 16 };
+static double numbers[many];
 
 static void open_file(struct state* s) {
   check(MPI_File_open(MPI_COMM_WORLD, s->path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
@@ -74,6 +78,21 @@ static void write_at_all(struct state* s) {
         "write_at_all");
 }
 
+static void write_strided(struct state* s, int count) {
+  check(MPI_File_write_at(s->strided, 0, numbers, count, MPI_DOUBLE, MPI_STATUS_IGNORE),
+        "strided write_at");
+}
+
+static void read_strided(struct state* s, int count) {
+  check(MPI_File_read_at(s->strided, 0, numbers, count, MPI_DOUBLE, MPI_STATUS_IGNORE),
+        "strided read_at");
+}
+
+static void write_some(struct state* s) { write_strided(s, some); }
+static void read_some(struct state* s) { read_strided(s, some); }
+static void write_many(struct state* s) { write_strided(s, many); }
+static void read_many(struct state* s) { read_strided(s, many); }
+
 static const struct {
   const char* name;
   void (*call)(struct state*);
@@ -88,7 +107,32 @@ static const struct {
     {"write_shared of 8 B", write_shared, 300},
     {"iwrite_at of 8 B + wait", iwrite_and_wait, 1000},
     {"write_at_all of 8 B", write_at_all, 300},
+    {"strided write_at of 16 doubles", write_some, 1000},
+    {"strided read_at of 16 doubles", read_some, 1000},
+    {"strided write_at of 1024 doubles", write_many, 100},
+    {"strided read_at of 1024 doubles", read_many, 100},
 };
+
+// Interleaved with the other ranks', in a file of its own.
+static void open_strided(struct state* s) {
+  char path[4096];
+  int ranks;
+  MPI_Datatype numbers_of_one;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  snprintf(path, sizeof path, "%s.strided", s->path);
+  check(MPI_File_open(MPI_COMM_WORLD, path,
+                      MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                      &s->strided),
+        "open");
+  MPI_Type_vector(many, 1, ranks, MPI_DOUBLE, &numbers_of_one);
+  MPI_Type_commit(&numbers_of_one);
+  check(MPI_File_set_view(s->strided, 8 * s->rank, MPI_DOUBLE, numbers_of_one, "native",
+                          MPI_INFO_NULL),
+        "set_view");
+  MPI_Type_free(&numbers_of_one);
+  write_many(s);
+  meet();
+}
 
 static int by_value(const void* a, const void* b) {
   const double x = *(const double*)a, y = *(const double*)b;
@@ -136,6 +180,7 @@ int main(int argc, char** argv) {
   MPI_Type_vector(4, 8, 64, MPI_BYTE, &s.column);
   MPI_Type_commit(&s.column);
   open_file(&s);
+  open_strided(&s);
   for (size_t i = 0; i < sizeof things / sizeof things[0]; ++i) {
     if (!wanted(things[i].name, names)) continue;
     if (strcmp(things[i].name, "set_view") != 0)
@@ -145,6 +190,7 @@ int main(int argc, char** argv) {
     if (s.rank == 0)
       printf("{\"program\":\"small_costs\",\"thing\":\"%s\",\"ns\":%.1f}\n", things[i].name, ns);
   }
+  check(MPI_File_close(&s.strided), "close");
   check(MPI_File_close(&s.file), "close");
   if (s.rank == 0) unlink(s.path);
   MPI_Type_free(&s.column);

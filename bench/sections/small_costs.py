@@ -8,7 +8,8 @@ from lib.section import Job, Section
 THINGS = {
     2: {"open+close": 1.2, "set_view": 1.2, "write_at of 8 B": 1.2, "read_at of 8 B": 1.1, "seek": 1.1,
         "seek + get_position": 1.1, "write_shared of 8 B": 1.2, "iwrite_at of 8 B + wait": 1.2,
-        "write_at_all of 8 B": 1.1},
+        "write_at_all of 8 B": 1.1, "strided write_at of 16 doubles": 1.1, "strided read_at of 16 doubles": 1.1,
+        "strided write_at of 1024 doubles": 1.1, "strided read_at of 1024 doubles": 1.1},
     8: {"write_at_all of 8 B": 1.0},
 }
 

@@ -98,6 +98,7 @@ void JointFile::tune() {
   write_tuning_ = tuning_of(hints, hints.romio_cb_write, atomic_);
   read_tuning_ = tuning_of(hints, hints.romio_cb_read, atomic_);
   own_.tune(atomic_);
+  file_.allow_mapping(hints.shima_map_writes != Toggle::disable && caches_ != Caches::apart);
 }
 
 // A view rarely brings new hints: then the members join only the values to compare.

@@ -8,6 +8,7 @@
 #include "collective/plan/plan.h"
 #include "file/transfer_pieces.h"
 #include "independent/combine.h"
+#include "independent/scattered.h"
 #include "store/striped/range_lock.h"
 
 namespace shima {
@@ -99,6 +100,9 @@ Result<bool> OwnAccess::combine(const Transfer& transfer, Counters& counters) {
   if (atomic_ || parts_.caches == Caches::apart || transfer.device ||
       transfer.file.pattern.is_contiguous() || parts_.channel.write_requests() == nullptr ||
       parts_.hints.shima_combine == Toggle::disable)
+    return false;
+  const IndependentRequest own{Direction::write, transfer.file, transfer.memory, {}};
+  if (parts_.hints.shima_combine == Toggle::automatic && goes_through_mapping(own, parts_.file))
     return false;
   const Post post = make_post(transfer.file, transfer.memory);
   const std::unique_lock alone(

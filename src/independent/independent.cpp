@@ -33,6 +33,8 @@ constexpr std::int64_t sieve_pitch_bytes = 4096;  // pieces closer than this are
 constexpr std::int64_t cached_gap_bytes = sieve_pitch_bytes;
 constexpr std::int64_t stored_gap_bytes = 64 * 1024;
 constexpr std::uint64_t cached_sieve_bytes = 256 * 1024;  // stays in a core's own cache
+// Reading fewer bytes costs less than a look at whether they are cached.
+constexpr std::uint64_t whole_read_bytes = 8 * 1024;
 constexpr std::uint64_t few_dense_pieces = 4;
 constexpr std::uint64_t dense_piece_bytes = 8192;  // a further copy of larger ones costs more
 
@@ -134,7 +136,8 @@ Cursor contiguous_at(const std::byte* address, std::uint64_t len_bytes) {
 // Moves data through a buffer, one chunk at a time, for memory in tiny pieces.
 Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFile& file,
                                    Counters& counters) {
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(bounce_bytes);
+  const auto buffer =
+      std::make_unique_for_overwrite<std::byte[]>(std::min(bounce_bytes, request.file.len_bytes));
   Cursor in_memory(request.memory);
   std::uint64_t moved = 0;
   while (moved < request.file.len_bytes) {
@@ -146,11 +149,13 @@ Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFil
                        static_cast<std::int64_t>(address_of(buffer.get())), 0, len};
     Cursor packed(bounce);
     if (request.direction == Direction::write) copy_between(0, packed, 0, in_memory);
-    SHIMA_TRY_ASSIGN(const std::uint64_t n, move_batched({.direction = request.direction,
-                                                          .file = chunk,
-                                                          .memory = bounce,
-                                                          .options = request.options},
-                                                         file, counters));
+    const IndependentRequest part{.direction = request.direction,
+                                  .file = chunk,
+                                  .memory = bounce,
+                                  .options = request.options};
+    const bool scattered = request.direction == Direction::write && worth_scattering(part, file);
+    SHIMA_TRY_ASSIGN(const std::uint64_t n, scattered ? move_scattered(part, file, counters)
+                                                      : move_batched(part, file, counters));
     if (request.direction == Direction::read) {
       Cursor arrived = contiguous_at(buffer.get(), n);
       copy_between(0, in_memory, 0, arrived);
@@ -196,8 +201,7 @@ class SievedWindow {
   std::vector<FileRange> ranges_;
 };
 
-bool is_cached(const Slice& in_file, LogicalFile& file) {
-  const Bounds bounds = bounds_of(in_file);
+bool is_cached(const Bounds& bounds, LogicalFile& file) {
   return file.cached(FileOffset{bounds.lowest}) && file.cached(FileOffset{bounds.highest - 1});
 }
 
@@ -219,12 +223,12 @@ void copy_out(Cursor& in_memory, std::uintptr_t from, const Strip& strip) {
 // Reads ranges with many pieces and copies the pieces out.
 Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile& file,
                                   Counters& counters) {
-  const auto [lowest, highest] = bounds_of(request.file);
-  const bool cached = is_cached(request.file, file);
+  const Bounds bounds = bounds_of(request.file);
+  const std::uint64_t span_bytes = as_unsigned(bounds.highest - bounds.lowest);
+  const bool cached = span_bytes > whole_read_bytes && is_cached(bounds, file);
   const std::uint64_t usual_bytes = cached ? cached_sieve_bytes : default_sieve_bytes;
-  const std::uint64_t window_bytes =
-      std::min(request.options.sieve_bytes != 0 ? request.options.sieve_bytes : usual_bytes,
-               as_unsigned(highest - lowest));
+  const std::uint64_t window_bytes = std::min(
+      request.options.sieve_bytes != 0 ? request.options.sieve_bytes : usual_bytes, span_bytes);
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(window_bytes);
   SievedWindow window(cached ? cached_gap_bytes : stored_gap_bytes);
   Cursor in_file(request.file);

@@ -10,6 +10,7 @@
 #include "base/fault_point.h"
 #include "base/process/aside.h"
 #include "pattern/copy.h"
+#include "store/subfile/close_runs.h"
 
 namespace shima {
 namespace {
@@ -28,10 +29,18 @@ struct Piece {
   [[nodiscard]] std::int64_t end() const { return offset + as_signed(len_bytes); }
 };
 
+double pieces_in(const Slice& slice) {
+  return static_cast<double>(slice.len_bytes) / static_cast<double>(slice.pattern.len_bytes()) *
+         static_cast<double>(slice.pattern.piece_count());
+}
+
 class Scatter {
  public:
   Scatter(const IndependentRequest& request, LogicalFile& file, Counters& counters)
-      : request_(request), file_(file), counters_(counters) {}
+      : request_(request), file_(file), counters_(counters) {
+    const double pieces = std::max(pieces_in(request.file), pieces_in(request.memory));
+    pieces_.reserve(std::min(static_cast<std::size_t>(pieces) + 1, portion_pieces));
+  }
 
   Status add(const Piece& piece) {
     if (pieces_.size() == portion_pieces) SHIMA_TRY(flush());
@@ -49,12 +58,22 @@ class Scatter {
     const bool by_ring = request_.options.ring == Toggle::automatic
                              ? !writes || file_.is_far()
                              : request_.options.ring == Toggle::enable;
-    if (!by_ring || !by_two(writes)) SHIMA_TRY(one_by_one());
+    const bool moved = (writes && by_mapping()) || (by_ring && by_two(writes));
+    if (!moved) SHIMA_TRY(one_by_one());
     pieces_.clear();
     return {};
   }
 
  private:
+  bool by_mapping() {
+    if (runs_.empty()) return true;
+    const LogicalRun& last = runs_.back();
+    const std::int64_t end = last.begin.value + as_signed(last.len_bytes);
+    return end > runs_.front().begin.value &&
+           lie_close(runs_.size(), as_unsigned(end - runs_.front().begin.value)) &&
+           file_.write_mapped(runs_);
+  }
+
   // Both halves in parallel if a core is idle: reading from the cache is copying, which scales.
   bool by_two(bool writes) {
     const bool shares = request_.options.may_share && !writes && runs_.size() >= few_pieces;
@@ -89,6 +108,7 @@ class Scatter {
     memory_.clear();
     runs_.clear();
     memory_.reserve(pieces_.size());  // runs point into it
+    runs_.reserve(pieces_.size());
     for (const Piece& piece : pieces_) {
       memory_.push_back({reinterpret_cast<void*>(piece.address), piece.len_bytes});
       if (!runs_.empty() && continues(piece)) {
@@ -130,17 +150,21 @@ class Scatter {
   Aside helper_{[] {}};  // starts its thread on first use
 };
 
-double pieces_in(const Slice& slice) {
-  return static_cast<double>(slice.len_bytes) / static_cast<double>(slice.pattern.len_bytes()) *
-         static_cast<double>(slice.pattern.piece_count());
-}
-
 }  // namespace
+
+bool goes_through_mapping(const IndependentRequest& request, LogicalFile& file) {
+  if (request.direction == Direction::read) return false;
+  const Bounds bounds = bounds_of(request.file);
+  return lie_close(static_cast<std::uint64_t>(pieces_in(request.file)),
+                   as_unsigned(bounds.highest - bounds.lowest)) &&
+         file.maps_writes();
+}
 
 bool worth_scattering(const IndependentRequest& request, LogicalFile& file) {
   const double pieces = pieces_in(request.file);
   const double memory_pieces = pieces_in(request.memory);
   const auto bytes = static_cast<double>(request.file.len_bytes);
+  if (goes_through_mapping(request, file)) return true;
   if (file.is_far() && request.options.ring != Toggle::disable)
     return pieces >= 2 && bytes / pieces <= large_far_piece_bytes;
   if (pieces < few_pieces || bytes / pieces > large_piece_bytes) return false;

@@ -66,10 +66,47 @@ static void run(const char* key, const char* value) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Many small pieces with gaps, each rank in its own part of the file.
+static void fill_with_gaps(void) {
+  enum { small = 8, distance = 64, count = 1024, part = 8 << 20, most = part / (count * distance) };
+  MPI_File file;
+  MPI_Datatype piece, pieces;
+  int calls = 0, code = MPI_SUCCESS;
+  CHECK(MPI_File_open(MPI_COMM_WORLD, "full.bin", MPI_MODE_WRONLY | MPI_MODE_CREATE, MPI_INFO_NULL,
+                      &file));
+  MPI_Type_contiguous(small, MPI_BYTE, &piece);
+  MPI_Type_create_resized(piece, 0, distance, &pieces);
+  MPI_Type_commit(&pieces);
+  CHECK(
+      MPI_File_set_view(file, (MPI_Offset)here * part, MPI_BYTE, pieces, "native", MPI_INFO_NULL));
+  while (code == MPI_SUCCESS && calls < most) {
+    memset(data, value_of(here, calls), count * small);
+    code = MPI_File_write_at(file, (MPI_Offset)calls * count * small, data, count * small, MPI_BYTE,
+                             MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS) ++calls;
+  }
+  REQUIRE(class_of(code) == MPI_ERR_NO_SPACE);
+  MPI_Type_free(&piece);
+  MPI_Type_free(&pieces);
+  CHECK(MPI_File_close(&file));
+  long long size = 0;
+  unsigned char* found = contents_of("full.bin", &size);
+  for (long long i = 0; i < (long long)calls * count; ++i)
+    for (int k = 0; k < distance; ++k) {
+      const long long at = (long long)here * part + i * distance + k;
+      const int expected = k < small ? value_of(here, (int)(i / count)) : 0;
+      REQUIRE(k < small ? at < size && found[at] == expected : at >= size || found[at] == 0);
+    }
+  free(found);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (here == 0) unlink("full.bin");
+}
+
 int main(int argc, char** argv) {
   start_test(&argc, &argv, 60);
   run("shima_reach", "pull");
   run("shima_reach", "pack");
   run("romio_cb_write", "disable");
+  fill_with_gaps();
   return end_test();
 }

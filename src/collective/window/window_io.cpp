@@ -1,7 +1,11 @@
 #include "collective/window/window_io.h"
 
+#include <tuple>
+#include <vector>
+
 #include "base/clock.h"
 #include "base/fault_point.h"
+#include "store/subfile/close_runs.h"
 #include "store/subfile/pieces.h"
 
 namespace shima {
@@ -44,9 +48,42 @@ Status WindowIo::write(TargetOffset begin, std::span<const iovec> run) {
   return context_.file.write_in(window_.subfile, begin, run);
 }
 
+// False if the first runs do not lie close together, or if all must be written in the usual way.
+bool WindowIo::write_mapped(const std::byte* data) {
+  if (!context_.file.maps_writes()) return false;
+  constexpr std::size_t most_runs = 16 * 1024;  // at once
+  std::vector<iovec> runs;                      // in the window's buffer
+  std::vector<ApartRun> apart;
+  std::uint64_t written = 0;
+  std::uint64_t len_bytes = 0;
+  const auto write_them = [&] {
+    apart.clear();
+    for (const iovec& run : runs) {
+      const auto at = static_cast<const std::byte*>(run.iov_base) - data;
+      apart.push_back({window_.range.begin + at, std::span(&run, 1), run.iov_len});
+    }
+    if (written == 0 && !lie_close(apart)) return false;
+    written += runs.size();
+    len_bytes += bytes_in(runs);
+    runs.clear();
+    return apart.empty() || context_.file.write_mapped_in(window_.subfile, apart);
+  };
+  const Status all = coverage_.for_each_run(0, [&](TargetRange run) -> Status {
+    runs.push_back(
+        {const_cast<std::byte*>(data) + (run.begin - window_.range.begin), run.len_bytes()});
+    if (runs.size() < most_runs || write_them()) return {};
+    return fail(Code::io, Words());
+  });
+  if (!all || !write_them()) return false;
+  context_.counters.runs += written;
+  context_.counters.disk_bytes_written += len_bytes;
+  return true;
+}
+
 Status WindowIo::write_marked(const std::byte* data) {
   const ScopedTimer timer(context_.counters.disk_ns);
   begin_write();
+  if (write_mapped(data)) return {};
   return coverage_.for_each_run(0, [&](TargetRange run) -> Status {
     const iovec piece{const_cast<std::byte*>(data) + (run.begin - window_.range.begin),
                       run.len_bytes()};

@@ -36,6 +36,8 @@ class WindowIo {
   [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
 
  private:
+  [[nodiscard]] bool write_mapped(const std::byte* data);
+
   const PathContext& context_;
   Window window_;
   FileOffset end_of_file_ = no_end_of_file;

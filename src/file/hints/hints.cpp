@@ -227,6 +227,8 @@ constexpr std::array rules{
          get_flag<&Hints::direct_write>},
     Rule{"shima_ring", toggle_rule, "automatic", set_word<toggles, &Hints::shima_ring>,
          get_word<toggles, &Hints::shima_ring>},
+    Rule{"shima_map_writes", toggle_rule, "disable", set_word<toggles, &Hints::shima_map_writes>,
+         get_word<toggles, &Hints::shima_map_writes>},
     Rule{"shima_read_ahead", toggle_rule, "automatic", set_word<toggles, &Hints::shima_read_ahead>,
          get_word<toggles, &Hints::shima_read_ahead>},
     Rule{"shima_combine", toggle_rule, "automatic", set_word<toggles, &Hints::shima_combine>,

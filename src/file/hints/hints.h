@@ -35,6 +35,7 @@ struct Hints {
   bool direct_write = false;
   Toggle shima_combine = Toggle::automatic;
   Toggle shima_ring = Toggle::automatic;
+  Toggle shima_map_writes = Toggle::automatic;
   Toggle shima_read_ahead = Toggle::automatic;
   Toggle shima_close_to_open = Toggle::automatic;
   std::optional<Strategy> shima_collective;  // of collective calls; nothing: Shima chooses

@@ -59,6 +59,31 @@ std::uint64_t sum_of(std::span<const ApartRun> runs) {
   return sum;
 }
 
+// Runs of the logical file, for each subfile.
+struct Dealt {
+  std::vector<std::vector<ApartRun>> runs_of;
+  std::deque<std::vector<iovec>> cut;  // the pieces of runs that span several subfiles
+};
+
+Dealt deal(std::span<const LogicalRun> runs, const Layout& layout, std::size_t subfiles) {
+  Dealt dealt;
+  dealt.runs_of.resize(subfiles);
+  if (subfiles == 1) dealt.runs_of.front().reserve(runs.size());
+  for (const LogicalRun& run : runs) {
+    PieceCursor cursor(run.pieces);
+    for (std::uint64_t done = 0; done < run.len_bytes;) {
+      const Extent extent = layout.locate(run.begin + as_signed(done), run.len_bytes - done);
+      const bool whole = extent.len_bytes == run.len_bytes;
+      if (!whole) dealt.cut.push_back(cursor.take(extent.len_bytes));
+      dealt.runs_of[static_cast<std::size_t>(extent.subfile)].push_back(
+          {extent.begin, whole ? run.pieces : std::span<const iovec>(dealt.cut.back()),
+           extent.len_bytes});
+      done += extent.len_bytes;
+    }
+  }
+  return dealt;
+}
+
 }  // namespace
 
 Result<LogicalFile> LogicalFile::open_parts(const MasterFile& master, const LogicalOpen& request,
@@ -166,21 +191,29 @@ bool LogicalFile::move_together(FileOffset offset, std::span<const iovec> pieces
   return move_apart(std::span(&all, 1), writing);
 }
 
+bool LogicalFile::maps_writes() {
+  return may_map_ &&
+         std::ranges::all_of(subfiles_, [](const auto& each) { return each->maps_writes(); });
+}
+
+bool LogicalFile::write_mapped(std::span<const LogicalRun> runs) {
+  if (!may_map_) return false;
+  const Dealt dealt = deal(runs, layout_, subfiles_.size());
+  for (std::size_t i = 0; i < dealt.runs_of.size(); ++i)
+    if (!dealt.runs_of[i].empty() && !subfiles_[i]->write_mapped(dealt.runs_of[i])) return false;
+  for (std::size_t i = 0; i < dealt.runs_of.size(); ++i) tally(i, dealt.runs_of[i], true);
+  return true;
+}
+
+bool LogicalFile::write_mapped_in(int index, std::span<const ApartRun> runs) {
+  if (!may_map_ || !subfile(index).write_mapped(runs)) return false;
+  tally(static_cast<std::size_t>(index), runs, true);
+  return true;
+}
+
 bool LogicalFile::move_apart(std::span<const LogicalRun> runs, bool writing) {
-  std::vector<std::vector<ApartRun>> runs_of(subfiles_.size());
-  std::deque<std::vector<iovec>> cut;  // the pieces of runs that span several subfiles
-  for (const LogicalRun& run : runs) {
-    PieceCursor cursor(run.pieces);
-    for (std::uint64_t done = 0; done < run.len_bytes;) {
-      const Extent extent = layout_.locate(run.begin + as_signed(done), run.len_bytes - done);
-      const bool whole = extent.len_bytes == run.len_bytes;
-      if (!whole) cut.push_back(cursor.take(extent.len_bytes));
-      runs_of[static_cast<std::size_t>(extent.subfile)].push_back(
-          {extent.begin, whole ? run.pieces : std::span<const iovec>(cut.back()),
-           extent.len_bytes});
-      done += extent.len_bytes;
-    }
-  }
+  const Dealt dealt = deal(runs, layout_, subfiles_.size());
+  const auto& runs_of = dealt.runs_of;
   const auto far = ask_together(subfiles_.size(), [&](std::size_t i) {
     return runs_of[i].empty() ? nullptr : subfiles_[i]->begin_move(runs_of[i], writing);
   });

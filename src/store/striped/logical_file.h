@@ -85,11 +85,16 @@ class LogicalFile {
 
   // See Subfile::move_apart. Far subfiles are asked together, others one after the other.
   [[nodiscard]] bool move_apart(std::span<const LogicalRun> runs, bool writing);
+  // See Subfile::write_mapped.
+  void allow_mapping(bool allowed) { may_map_ = allowed; }
+  [[nodiscard]] bool maps_writes();
+  [[nodiscard]] bool write_mapped(std::span<const LogicalRun> runs);
 
   // --- by place in a subfile
   [[nodiscard]] Status write_in(int subfile, TargetOffset offset, std::span<const iovec> pieces);
   [[nodiscard]] Status write_in(int subfile, TargetOffset offset, const void* data,
                                 std::uint64_t len_bytes);
+  [[nodiscard]] bool write_mapped_in(int subfile, std::span<const ApartRun> runs);
   // Stops after the last byte of the subfile that belongs to the logical file; bytes below that
   // were never written read as zeros.
   [[nodiscard]] Result<std::uint64_t> read_in(int subfile, TargetOffset offset,
@@ -157,6 +162,7 @@ class LogicalFile {
   Layout layout_;
   std::optional<MasterFile> master_;
   bool master_synced_ = false;
+  bool may_map_ = true;
   std::vector<std::unique_ptr<Subfile>> subfiles_;
   SubfileTallies tallies_;
 };

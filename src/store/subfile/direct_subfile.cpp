@@ -118,6 +118,10 @@ class DirectSubfile final : public Subfile {
     return std::ranges::all_of(runs, [this](const ApartRun& run) { return is_whole(run); }) &&
            direct_->move_apart(runs, writing);
   }
+  bool maps_writes() override { return !transfers_.write && buffered_->maps_writes(); }
+  bool write_mapped(std::span<const ApartRun> runs) override {
+    return !transfers_.write && buffered_->write_mapped(runs);
+  }
   // Bytes that always come from the disk are not looked up in the page cache.
   bool cached(TargetOffset offset) override {
     return !transfers_.read && buffered_->cached(offset);

@@ -42,6 +42,12 @@ class FaultyCalls final : public FileSystemCalls {
         count);
   }
   bool move_apart(int, std::span<const ApartRun>, bool) override { return false; }
+  bool maps_writes(MappedWriter& writer, int fd) override {
+    return faults_.empty() && FileSystemCalls::maps_writes(writer, fd);
+  }
+  bool write_mapped(MappedWriter& writer, int fd, std::span<const ApartRun> runs) override {
+    return faults_.empty() && FileSystemCalls::write_mapped(writer, fd, runs);
+  }
   int fsync(int fd) override { return fails(Fault::Call::sync) ? -1 : FileSystemCalls::fsync(fd); }
   int lock(int fd, struct flock& range) override {
     return fails(Fault::Call::lock) ? -1 : FileSystemCalls::lock(fd, range);

@@ -43,6 +43,10 @@ ssize_t FileSystemCalls::preadv(int fd, const iovec* pieces, int count, off_t of
 bool FileSystemCalls::move_apart(int fd, std::span<const ApartRun> runs, bool writing) {
   return move_through_ring(fd, runs, writing);
 }
+bool FileSystemCalls::maps_writes(MappedWriter& writer, int fd) { return writer.is_able(fd); }
+bool FileSystemCalls::write_mapped(MappedWriter& writer, int fd, std::span<const ApartRun> runs) {
+  return writer.write(fd, runs);
+}
 int FileSystemCalls::fsync(int fd) { return ::fsync(fd); }
 
 int FileSystemCalls::lock(int fd, struct flock& range) { return ::fcntl(fd, F_OFD_SETLKW, &range); }
@@ -68,6 +72,7 @@ class PosixSubfile final : public Subfile {
         close_to_open_(request.close_to_open.value_or(is_close_to_open(fd))),
         on_nfs_(close_to_open_ && is_nfs(fd)),
         stale_(close_to_open_),
+        mapped_(flags, request.path),
         far_lock_(*calls_, flags_, on_nfs_, path_) {}
   PosixSubfile(const PosixSubfile&) = delete;
   PosixSubfile& operator=(const PosixSubfile&) = delete;
@@ -96,6 +101,11 @@ class PosixSubfile final : public Subfile {
     const bool moved = calls_->move_apart(fd_, runs, true);
     note_written();
     return moved;
+  }
+
+  bool maps_writes() override { return !close_to_open_ && calls_->maps_writes(mapped_, fd_); }
+  bool write_mapped(std::span<const ApartRun> runs) override {
+    return !close_to_open_ && calls_->write_mapped(mapped_, fd_, runs);
   }
 
   bool cached(TargetOffset offset) override {
@@ -201,6 +211,7 @@ class PosixSubfile final : public Subfile {
   bool locks_stay_on_node() const override { return shima::locks_stay_on_node(fd_); }
 
   Status close() override {
+    mapped_.close();
     locking_ = {};
     const int fd = std::exchange(fd_, -1);
     if (::close(fd) != 0 && errno != EINTR) return failure(errno, "closing");
@@ -373,6 +384,7 @@ class PosixSubfile final : public Subfile {
   std::atomic<bool> unpublished_ = false;
   std::atomic<TargetOffset> last_end_ = TargetOffset{0};  // of the last write
   std::atomic<bool> stale_;  // the descriptor must be renewed before a read
+  MappedWriter mapped_;
   FarLock far_lock_;
   std::shared_mutex guarding_;  // shared: writes; exclusive: changes of lock and descriptor
 };

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "store/subfile/mapped_write.h"
 #include "store/subfile/subfile.h"
 
 namespace shima {
@@ -17,6 +18,8 @@ class FileSystemCalls {
   virtual ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset);
   // Moves runs in another way, if nothing prevents it (see move_through_ring).
   virtual bool move_apart(int fd, std::span<const ApartRun> runs, bool writing);
+  virtual bool maps_writes(MappedWriter& writer, int fd);
+  virtual bool write_mapped(MappedWriter& writer, int fd, std::span<const ApartRun> runs);
   virtual int fsync(int fd);
   // fcntl(F_OFD_SETLKW).
   virtual int lock(int fd, struct flock& range);

@@ -51,6 +51,10 @@ class Subfile {
   // was not moved completely; then some may have been moved, and the caller must move each run
   // again.
   [[nodiscard]] virtual bool move_apart(std::span<const ApartRun> runs, bool writing) = 0;
+  // Writes many small runs, in the order of the file, that lie close together (mapped_write.h).
+  // False as above; maps_writes() tells whether it is expected to succeed.
+  [[nodiscard]] virtual bool maps_writes() { return false; }
+  [[nodiscard]] virtual bool write_mapped(std::span<const ApartRun> /*runs*/) { return false; }
   // Whether a byte at `offset` can be read without waiting for a disk; false where unknown.
   [[nodiscard]] virtual bool cached(TargetOffset offset) = 0;
   // Whether each call is a round trip to another machine, so that many runs are to be moved at
