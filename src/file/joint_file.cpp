@@ -86,7 +86,7 @@ Status JointFile::sync() {
   const Doing now(call::file_sync, &shown_);
   count(Counted::sync);
   const Status flushed = flush_together();
-  const Status synced = flushed ? caught([&] { return file_.sync(); }) : flushed;
+  const Status synced = flushed ? caught([&] { return file_.sync_own(); }) : flushed;
   fault_point(FaultPhase::sync);
   SHIMA_TRY(agree_on(*channel_, synced, "syncing", request_.path));
   file_.look_again();

@@ -10,6 +10,8 @@
 #include <bit>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
+#include <initializer_list>
 #include <random>
 #include <span>
 #include <vector>
@@ -117,6 +119,38 @@ TEST_F(StoreTest, WhereNodesCacheApartWhatWasWrittenIsPublishedOnce) {
     EXPECT_TRUE(file->publish().has_value());
     EXPECT_EQ(syncs, apart ? 1 : 0);
   }
+}
+
+// MPI_File_sync of a rank that has written nothing costs no fsync.
+TEST_F(StoreTest, ASubfileKnowsWhetherItHasChangedSinceItsLastSync) {
+  int syncs = 0;
+  Bytes bytes = counting(100);
+  EXPECT_FALSE(open()->is_synced()) << "it has made the file";
+  const auto file = open_posix_subfile({.path = path_, .read = true, .write = true},
+                                       std::make_unique<Counting>(syncs))
+                        .value();
+  EXPECT_TRUE(file->is_synced());
+  const iovec piece{bytes.data(), bytes.size()};
+  const ApartRun run{TargetOffset{5000}, std::span(&piece, 1), bytes.size()};
+  using Change = std::function<bool()>;
+  for (const Change& change : std::initializer_list<Change>{
+           [&] { return file->write(TargetOffset{0}, bytes.data(), bytes.size()).has_value(); },
+           [&] { return file->truncate(50).has_value(); },
+           [&] { return file->preallocate(10000).has_value(); },
+           [&] { return file->write_mapped(std::span(&run, 1)); },
+       }) {
+    EXPECT_TRUE(change());
+    EXPECT_FALSE(file->is_synced());
+    EXPECT_TRUE(file->sync());
+    EXPECT_TRUE(file->is_synced());
+  }
+  EXPECT_EQ(syncs, 4);
+}
+
+TEST_F(StoreTest, ASyncThatFailsIsNoSync) {
+  const auto file = faulty("sync:EIO");
+  EXPECT_FALSE(file->sync());
+  EXPECT_FALSE(file->is_synced());
 }
 
 TEST_F(StoreTest, ALockOutlivesALookAgain) {

@@ -125,6 +125,8 @@ class LogicalFile {
   [[nodiscard]] Status truncate_unnamed(FileOffset size);
   [[nodiscard]] Status preallocate(FileOffset size);
   [[nodiscard]] Status sync();
+  // The same, but only for subfiles that this object has changed since its last sync.
+  [[nodiscard]] Status sync_own();
   // See Subfile.
   [[nodiscard]] Status publish();
   void look_again();
@@ -155,6 +157,7 @@ class LogicalFile {
   [[nodiscard]] Status write_pieces_in(int subfile, TargetOffset offset,
                                        std::span<const iovec> pieces, std::uint64_t len_bytes);
   [[nodiscard]] bool move_together(FileOffset offset, std::span<const iovec> pieces, bool writing);
+  [[nodiscard]] Status sync_master_once();
   void tally(std::size_t subfile, std::span<const ApartRun> runs, bool writing);
   [[nodiscard]] Status append_timed_out();
 

@@ -71,6 +71,7 @@ class PosixSubfile final : public Subfile {
         calls_(std::move(calls)),
         close_to_open_(request.close_to_open.value_or(is_close_to_open(fd))),
         on_nfs_(close_to_open_ && is_nfs(fd)),
+        unsynced_(request.create),
         stale_(close_to_open_),
         mapped_(flags, request.path),
         far_lock_(*calls_, flags_, on_nfs_, path_) {}
@@ -105,7 +106,9 @@ class PosixSubfile final : public Subfile {
 
   bool maps_writes() override { return !close_to_open_ && calls_->maps_writes(mapped_, fd_); }
   bool write_mapped(std::span<const ApartRun> runs) override {
-    return !close_to_open_ && calls_->write_mapped(mapped_, fd_, runs);
+    if (close_to_open_) return false;
+    note_written();
+    return calls_->write_mapped(mapped_, fd_, runs);
   }
 
   bool cached(TargetOffset offset) override {
@@ -136,6 +139,7 @@ class PosixSubfile final : public Subfile {
   }
 
   Status truncate(std::uint64_t size_bytes) override {
+    note_written();
     if (::ftruncate(fd_, as_signed(size_bytes)) != 0) return failure(errno, "setting the size of");
     return {};
   }
@@ -199,10 +203,14 @@ class PosixSubfile final : public Subfile {
 
   Status sync() override {
     unpublished_ = false;
-    SHIMA_TRY(flush());
+    unsynced_ = false;  // what is written meanwhile is for the next one
+    const Status flushed = flush();
+    if (!flushed) unsynced_ = true;
+    SHIMA_TRY(flushed);
     release_guard();
     return {};
   }
+  bool is_synced() const override { return !close_to_open_ && !unsynced_; }
 
   Status publish() override { return unpublished_ ? sync() : Status{}; }
   void look_again() override { stale_ = close_to_open_; }
@@ -252,8 +260,9 @@ class PosixSubfile final : public Subfile {
     return fail_errno(sys_errno, fmt::format("{} {}", doing, path_));
   }
 
-  // An atomic store costs as much as the rest of a small write's bookkeeping.
+  // An ordered atomic store costs as much as the rest of a small write's bookkeeping.
   void note_written() {
+    unsynced_.store(true, std::memory_order_relaxed);
     if (close_to_open_) unpublished_ = true;
   }
 
@@ -382,6 +391,7 @@ class PosixSubfile final : public Subfile {
   bool close_to_open_;
   bool on_nfs_;
   std::atomic<bool> unpublished_ = false;
+  std::atomic<bool> unsynced_;
   std::atomic<TargetOffset> last_end_ = TargetOffset{0};  // of the last write
   std::atomic<bool> stale_;  // the descriptor must be renewed before a read
   MappedWriter mapped_;

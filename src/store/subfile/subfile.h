@@ -85,6 +85,8 @@ class Subfile {
   // Reserves storage up to `size_bytes`; never shrinks, never changes data.
   [[nodiscard]] virtual Status preallocate(std::uint64_t size_bytes) = 0;
   [[nodiscard]] virtual Status sync() = 0;
+  // Whether this open subfile has changed nothing since its last sync; false where unknown.
+  [[nodiscard]] virtual bool is_synced() const { return false; }
   // On file systems where nodes cache separately (see close_to_open.h): sends written bytes to the
   // server, and makes later reads and sizes fetch those of other nodes. Elsewhere both do nothing.
   [[nodiscard]] virtual Status publish() = 0;
