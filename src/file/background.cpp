@@ -120,6 +120,11 @@ void Worker::drain(const Progress& progress) {
                     [&] { return queue_.empty() && !busy_; });
 }
 
+bool Worker::is_idle() {
+  const std::lock_guard hold(mutex_);
+  return queue_.empty() && !busy_;
+}
+
 void Worker::run() {
   is_worker = true;
   std::unique_lock lock(mutex_);

@@ -92,6 +92,7 @@ class Worker {
   void make_reserve();
   // Sleeps until no task is queued or running.
   void drain(const Progress& progress = {});
+  [[nodiscard]] bool is_idle();
 
  private:
   void run();

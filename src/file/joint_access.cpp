@@ -141,6 +141,14 @@ bool JointFile::seems_cached(const Bounds& bounds) {
   return file_.cached(FileOffset{bounds.lowest}) && file_.cached(FileOffset{bounds.highest - 1});
 }
 
+bool JointFile::reads_at_once(const Transfer& transfer) {
+  constexpr std::int64_t most_bytes = 64 * 1024;
+  if (transfer.file.len_bytes == 0 || transfer.device || atomic_ || caches_ == Caches::apart)
+    return false;
+  const Bounds bounds = bounds_of(transfer.file);
+  return bounds.highest - bounds.lowest <= most_bytes && seems_cached(bounds);
+}
+
 Result<std::uint64_t> JointFile::move_all(Direction direction, const Result<Transfer>& transfer) {
   const Transfer* const known = transfer ? &*transfer : nullptr;
   const CallCode code = place_of(direction, true, known).code;

@@ -111,8 +111,10 @@ Result<bool> OwnAccess::combine(const Transfer& transfer, Counters& counters) {
   const CombinedWrite write{parts_.channel, parts_.file, counters, parts_.hints.cb_buffer_size,
                             options()};
   SHIMA_TRY_ASSIGN(const bool combined, write_combined(write, post));
-  if (combined) ++counters.combined_writes;
-  return combined;
+  if (!combined) return false;
+  ++counters.combined_writes;
+  parts_.file.note_changed();  // the leader may have been inside a sync
+  return true;
 }
 
 Result<std::uint64_t> OwnAccess::move(Direction direction, const Transfer& transfer,

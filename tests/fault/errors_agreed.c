@@ -75,11 +75,7 @@ static MPI_File open_on(const Way* way, const char* fault) {
 }
 
 static int act(MPI_File file, int operation) {
-  if (operation == do_sync) {
-    fill();
-    CHECK(MPI_File_write_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
-    return MPI_File_sync(file);
-  }
+  if (operation == do_sync) return MPI_File_sync(file);
   if (operation == do_write)
     return MPI_File_write_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
   memset(data, 0, bytes);

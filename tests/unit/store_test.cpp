@@ -121,7 +121,7 @@ TEST_F(StoreTest, WhereNodesCacheApartWhatWasWrittenIsPublishedOnce) {
   }
 }
 
-// MPI_File_sync of a rank that has written nothing costs no fsync.
+// A sync of a rank that has written nothing costs no fsync.
 TEST_F(StoreTest, ASubfileKnowsWhetherItHasChangedSinceItsLastSync) {
   int syncs = 0;
   Bytes bytes = counting(100);

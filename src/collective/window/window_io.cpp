@@ -63,10 +63,11 @@ bool WindowIo::write_mapped(const std::byte* data) {
       apart.push_back({window_.range.begin + at, std::span(&run, 1), run.iov_len});
     }
     if (written == 0 && !lie_close(apart)) return false;
+    const bool well = apart.empty() || context_.file.write_mapped_in(window_.subfile, apart);
     written += runs.size();
     len_bytes += bytes_in(runs);
     runs.clear();
-    return apart.empty() || context_.file.write_mapped_in(window_.subfile, apart);
+    return well;
   };
   const Status all = coverage_.for_each_run(0, [&](TargetRange run) -> Status {
     runs.push_back(

@@ -340,6 +340,7 @@ Result<std::optional<FileOffset>> LogicalFile::next_data(FileOffset from) {
 
 Status LogicalFile::truncate(FileOffset size) {
   if (!master_) return subfile(0).truncate(as_unsigned(size.value));
+  master_synced_ = false;  // the new size is to be made durable, too
   const Status status = truncate_striped(path_, as_unsigned(size.value), &master_->id);
   const bool has_lost_name = !status && (status.error().code == Code::no_such_file ||
                                          status.error().code == Code::file_in_use);
@@ -378,11 +379,15 @@ Status LogicalFile::sync() {
 }
 
 Status LogicalFile::sync_own() {
-  if (is_far()) return sync();
-  SHIMA_TRY(sync_master_once());
+  // A striped file's subfiles are created and truncated through other descriptors.
+  if (is_far() || (master_ && !master_synced_)) return sync();
   for (const auto& each : subfiles_)
     if (!each->is_synced()) SHIMA_TRY(each->sync());
   return {};
+}
+
+void LogicalFile::note_changed() {
+  for (const auto& each : subfiles_) each->note_changed();
 }
 
 Status LogicalFile::publish() {

@@ -127,6 +127,8 @@ class LogicalFile {
   [[nodiscard]] Status sync();
   // The same, but only for subfiles that this object has changed since its last sync.
   [[nodiscard]] Status sync_own();
+  // Another process has written for this one.
+  void note_changed();
   // See Subfile.
   [[nodiscard]] Status publish();
   void look_again();

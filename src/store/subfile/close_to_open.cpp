@@ -20,6 +20,7 @@ namespace shima {
 namespace {
 
 constexpr std::uint32_t nfs_magic = 0x6969;
+constexpr std::uint32_t zfs_magic = 0x2fc12fc1;
 
 std::uint32_t file_system_type(int fd) {
   struct statfs facts{};
@@ -68,13 +69,15 @@ bool is_local(int fd) {
       0x9123683e,  // btrfs
       0x01021994,  // tmpfs
       0xf2f52010,  // F2FS
-      0x2fc12fc1,  // ZFS
+      zfs_magic,
       0xca451a4e,  // bcachefs
       0x794c7630,  // overlayfs
       0x858458f6,  // ramfs
   };
   return std::ranges::find(types, file_system_type(fd)) != types.end();
 }
+
+bool reserves_mapped_pages(int fd) { return is_local(fd) && file_system_type(fd) != zfs_magic; }
 
 // Not the kernel's boot_id: containers may have another one each.
 std::uint64_t local_identity(int fd) {

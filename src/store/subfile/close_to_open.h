@@ -20,6 +20,10 @@ namespace shima {
 // kernel knows of it. False if unknown.
 [[nodiscard]] bool is_local(int fd);
 
+// Whether a local file system reserves the space of a page when it is first written through a
+// mapping, so that a full disk is noticed then.
+[[nodiscard]] bool reserves_mapped_pages(int fd);
+
 // A number by which nodes find out that they access one file through one kernel; 0 if the file
 // system is not local.
 [[nodiscard]] std::uint64_t local_identity(int fd);

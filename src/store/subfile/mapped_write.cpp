@@ -124,7 +124,7 @@ MappedWriter::~MappedWriter() = default;
 int MappedWriter::mappable(int fd) {
   std::call_once(looked_, [&] {
     const int access = flags_ & O_ACCMODE;
-    impossible_ = access == O_RDONLY || !is_regular(fd) || !is_local(fd);
+    impossible_ = access == O_RDONLY || !is_regular(fd) || !reserves_mapped_pages(fd);
     if (impossible_ || access == O_RDWR) return;
     own_ = UniqueFd(open_anew(fd, O_RDWR, path_).value_or(-1));
     impossible_ = !own_;

@@ -107,8 +107,9 @@ class PosixSubfile final : public Subfile {
   bool maps_writes() override { return !close_to_open_ && calls_->maps_writes(mapped_, fd_); }
   bool write_mapped(std::span<const ApartRun> runs) override {
     if (close_to_open_) return false;
+    const bool written = calls_->write_mapped(mapped_, fd_, runs);
     note_written();
-    return calls_->write_mapped(mapped_, fd_, runs);
+    return written;
   }
 
   bool cached(TargetOffset offset) override {
@@ -139,8 +140,10 @@ class PosixSubfile final : public Subfile {
   }
 
   Status truncate(std::uint64_t size_bytes) override {
+    const bool well = ::ftruncate(fd_, as_signed(size_bytes)) == 0;
+    const int sys_errno = errno;
     note_written();
-    if (::ftruncate(fd_, as_signed(size_bytes)) != 0) return failure(errno, "setting the size of");
+    if (!well) return failure(sys_errno, "setting the size of");
     return {};
   }
 
@@ -203,7 +206,7 @@ class PosixSubfile final : public Subfile {
 
   Status sync() override {
     unpublished_ = false;
-    unsynced_ = false;  // what is written meanwhile is for the next one
+    unsynced_.exchange(false, std::memory_order_acq_rel);
     const Status flushed = flush();
     if (!flushed) unsynced_ = true;
     SHIMA_TRY(flushed);
@@ -211,6 +214,7 @@ class PosixSubfile final : public Subfile {
     return {};
   }
   bool is_synced() const override { return !close_to_open_ && !unsynced_; }
+  void note_changed() override { note_written(); }
 
   Status publish() override { return unpublished_ ? sync() : Status{}; }
   void look_again() override { stale_ = close_to_open_; }
@@ -260,9 +264,10 @@ class PosixSubfile final : public Subfile {
     return fail_errno(sys_errno, fmt::format("{} {}", doing, path_));
   }
 
-  // An ordered atomic store costs as much as the rest of a small write's bookkeeping.
+  // To be called after a change, so that a sync meanwhile does not count for it. A sequentially
+  // consistent store costs as much as the rest of a small write's bookkeeping.
   void note_written() {
-    unsynced_.store(true, std::memory_order_relaxed);
+    unsynced_.store(true, std::memory_order_release);
     if (close_to_open_) unpublished_ = true;
   }
 

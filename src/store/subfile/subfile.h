@@ -87,6 +87,7 @@ class Subfile {
   [[nodiscard]] virtual Status sync() = 0;
   // Whether this open subfile has changed nothing since its last sync; false where unknown.
   [[nodiscard]] virtual bool is_synced() const { return false; }
+  virtual void note_changed() {}
   // On file systems where nodes cache separately (see close_to_open.h): sends written bytes to the
   // server, and makes later reads and sizes fetch those of other nodes. Elsewhere both do nothing.
   [[nodiscard]] virtual Status publish() = 0;
