@@ -58,22 +58,14 @@ class Scatter {
     const bool by_ring = request_.options.ring == Toggle::automatic
                              ? !writes || file_.is_far()
                              : request_.options.ring == Toggle::enable;
-    const bool moved = (writes && by_mapping()) || (by_ring && by_two(writes));
+    const bool moved =
+        (writes && lie_close(runs_) && file_.write_mapped(runs_)) || (by_ring && by_two(writes));
     if (!moved) SHIMA_TRY(one_by_one());
     pieces_.clear();
     return {};
   }
 
  private:
-  bool by_mapping() {
-    if (runs_.empty()) return true;
-    const LogicalRun& last = runs_.back();
-    const std::int64_t end = last.begin.value + as_signed(last.len_bytes);
-    return end > runs_.front().begin.value &&
-           lie_close(runs_.size(), as_unsigned(end - runs_.front().begin.value)) &&
-           file_.write_mapped(runs_);
-  }
-
   // Both halves in parallel if a core is idle: reading from the cache is copying, which scales.
   bool by_two(bool writes) {
     const bool shares = request_.options.may_share && !writes && runs_.size() >= few_pieces;

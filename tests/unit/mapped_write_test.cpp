@@ -231,7 +231,7 @@ TEST_F(MappedWriteTest, MemoryThatIsNoneIsAnError) {
 }
 
 // The kernel changes the time of modification when a page is first written, and not afterwards, and
-// tells nobody of it.
+// reports no event (inotify(7)).
 TEST_F(MappedWriteTest, AnyWriteIsSeenByThoseWhoWatchTheFile) {
   const auto file = open();
   const UniqueFd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
@@ -257,7 +257,7 @@ TEST(CloseRuns, ManySmallRunsLieClose) {
   EXPECT_TRUE(lie_close(8, 8 * 1024));
   EXPECT_FALSE(lie_close(7, 56)) << "few";
   EXPECT_FALSE(lie_close(8, 8 * 2048)) << "far";
-  EXPECT_FALSE(lie_close(std::span<const ApartRun>()));
+  EXPECT_FALSE(lie_close(std::vector<ApartRun>()));
 }
 
 }  // namespace

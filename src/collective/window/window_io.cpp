@@ -1,6 +1,5 @@
 #include "collective/window/window_io.h"
 
-#include <tuple>
 #include <vector>
 
 #include "base/clock.h"

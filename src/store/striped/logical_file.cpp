@@ -359,18 +359,13 @@ Status LogicalFile::preallocate(FileOffset size) {
   return {};
 }
 
-Status LogicalFile::sync_master_once() {
+Status LogicalFile::sync() {
   if (master_ && !master_synced_) {
     // A name that the file has lost meanwhile need not be synced.
     const Status synced = sync_master(*master_, path_);
     if (!synced && synced.error().code != Code::no_such_file) return synced;
   }
   master_synced_ = true;
-  return {};
-}
-
-Status LogicalFile::sync() {
-  SHIMA_TRY(sync_master_once());
   const auto far = ask_together(
       subfiles_.size(), [&](std::size_t i) { return subfiles_[i]->begin(Subfile::FarOp::sync); });
   for (std::size_t i = 0; i < subfiles_.size(); ++i)

@@ -159,7 +159,6 @@ class LogicalFile {
   [[nodiscard]] Status write_pieces_in(int subfile, TargetOffset offset,
                                        std::span<const iovec> pieces, std::uint64_t len_bytes);
   [[nodiscard]] bool move_together(FileOffset offset, std::span<const iovec> pieces, bool writing);
-  [[nodiscard]] Status sync_master_once();
   void tally(std::size_t subfile, std::span<const ApartRun> runs, bool writing);
   [[nodiscard]] Status append_timed_out();
 

@@ -3,14 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <vector>
 
 #include "base/units.h"
-#include "store/subfile/subfile.h"
 
 namespace shima {
 
-[[nodiscard]] inline TargetOffset end_of(const ApartRun& run) {
+// `Run`: of a subfile or of a logical file.
+template <class Run>
+[[nodiscard]] auto end_of(const Run& run) {
   return run.begin + as_signed(run.len_bytes);
 }
 
@@ -21,8 +22,9 @@ namespace shima {
   return run_count >= few_runs && span_bytes / run_count <= close_pitch_bytes;
 }
 
-// Of runs in the order of the file.
-[[nodiscard]] inline bool lie_close(std::span<const ApartRun> runs) {
+// Of runs in the order of the file; false for others.
+template <class Run>
+[[nodiscard]] bool lie_close(const std::vector<Run>& runs) {
   return !runs.empty() &&
          lie_close(runs.size(), as_unsigned(end_of(runs.back()) - runs.front().begin));
 }
