@@ -16,8 +16,8 @@ namespace shima {
 
 enum class FaultPhase : std::uint8_t {
   open_enter,       // in MPI_File_open, before the ranks know each other
-  open_introduced,  // the ranks know each other; the node's memory is not created
-  open_made,        // created by the node's first rank; the others do not know where
+  open_introduced,  // the ranks know each other; the node's memory is not mapped
+  open_made,        // in the rank that has made that memory, before it is mapped
   open_joined,      // the node's memory is mapped
   open_agree,       // the file is open here; the others do not know
   view,             // the new view is ready here; before the meeting

@@ -147,6 +147,11 @@ class NodeSegment {
   // Publishes this process to the others and determines which of them it can access. Collective
   // over the node; call once.
   [[nodiscard]] Status introduce(const WaitHooks& hooks);
+  // One more meeting of all members, after `introduce`: the maxima of what they bring. Allocates
+  // nothing. Collective over the node.
+  [[nodiscard]] Result<Rendezvous::Maxima> meet(Rendezvous::Maxima mine, const WaitHooks& hooks) {
+    return header().introduction.arrive(mine, static_cast<std::uint32_t>(member_count_), hooks);
+  }
 
   [[nodiscard]] int member_count() const { return member_count_; }
   [[nodiscard]] int index() const { return index_; }

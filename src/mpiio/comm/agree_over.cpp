@@ -28,13 +28,26 @@ Place& take_place() {
 
 }  // namespace
 
+std::uint64_t verdict_word(const Status& mine, int rank) {
+  if (mine) return 0;
+  return static_cast<std::uint64_t>(mine.error().code) << 56 | static_cast<std::uint32_t>(rank);
+}
+
+Status verdict_of(std::uint64_t all, const Status& mine, const char* doing) {
+  const auto worst = static_cast<Code>(all >> 56);
+  if (worst == Code::ok) return {};
+  if (!mine && worst == mine.error().code) return mine;
+  return fail_settled(worst, 0, [&] {
+    return std::string(doing) + ": rank " + std::to_string(all & 0xffffffff) + " failed";
+  });
+}
+
 Status agree_over(MPI_Comm comm, const Status& mine, const char* doing,
                   const Peers& peers) noexcept {
   Place& place = take_place();
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
-  const auto code = mine ? Code::ok : mine.error().code;
-  place.mine = mine ? 0 : static_cast<std::uint64_t>(code) << 56 | static_cast<std::uint32_t>(rank);
+  place.mine = verdict_word(mine, rank);
   const Status met = caught([&]() -> Status {
     MPI_Request request = MPI_REQUEST_NULL;
     SHIMA_TRY(checked(
@@ -44,12 +57,7 @@ Status agree_over(MPI_Comm comm, const Status& mine, const char* doing,
   if (!met) return met;
   const std::uint64_t all = place.all;
   place.taken = false;
-  const auto worst = static_cast<Code>(all >> 56);
-  if (worst == Code::ok) return {};
-  if (worst == code) return mine;
-  return fail_settled(worst, 0, [&] {
-    return std::string(doing) + ": rank " + std::to_string(all & 0xffffffff) + " failed";
-  });
+  return verdict_of(all, mine, doing);
 }
 
 }  // namespace shima

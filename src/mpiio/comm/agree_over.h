@@ -3,10 +3,18 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+
 #include "base/result.h"
 #include "mpiio/mpi/await.h"
 
 namespace shima {
+
+// A rank's status as a word: the largest word of all ranks is the worst status. 0: no error.
+[[nodiscard]] std::uint64_t verdict_word(const Status& mine, int rank);
+// The status of all ranks, `all` being the largest word; with this rank's own text if its error is
+// the worst.
+[[nodiscard]] Status verdict_of(std::uint64_t all, const Status& mine, const char* doing);
 
 // The worst status of all ranks, with this rank's own text if its error is the worst. Allocates
 // nothing. Collective over `comm`.

@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <new>
-#include <span>
 #include <string>
 #include <tuple>
 
@@ -16,6 +12,7 @@
 #include "base/log.h"
 #include "base/process/launcher.h"
 #include "group/job_processes.h"
+#include "mpiio/comm/answer_memory.h"
 #include "mpiio/comm/private_comm.h"
 #include "mpiio/mpi/await.h"
 
@@ -29,45 +26,6 @@ constexpr const char* doing = "meeting the members of a communicator";
 constexpr std::uint64_t arrival_mark = 0x5348494d41434152;
 constexpr std::uint64_t verdict_all_came = arrival_mark + 1;
 constexpr std::uint64_t verdict_gave_up = arrival_mark + 2;
-
-// Memory of an exchange. A rank that is out of memory must still answer the others, so there is a
-// reserve, enough for two exchanges of 1 000 ranks.
-class ExchangeMemory {
- public:
-  explicit ExchangeMemory(std::size_t len_bytes)
-      : heap_(static_cast<std::byte*>(::operator new(len_bytes, std::nothrow))) {
-    for (std::size_t i = 0; heap_ == nullptr && slot_ < 0 && i < reserves.size(); ++i)
-      if (len_bytes <= reserve_bytes && !reserves[i].taken.test_and_set())
-        slot_ = static_cast<int>(i);
-  }
-  ExchangeMemory(const ExchangeMemory&) = delete;
-  ExchangeMemory& operator=(const ExchangeMemory&) = delete;
-  ~ExchangeMemory() {
-    ::operator delete(heap_);
-    if (slot_ >= 0) reserves[static_cast<std::size_t>(slot_)].taken.clear();
-  }
-
-  // Null: there is none.
-  [[nodiscard]] std::byte* data() const {
-    return slot_ < 0 ? heap_ : reserves[static_cast<std::size_t>(slot_)].bytes.data();
-  }
-  // Never frees it: an MPI may still write there.
-  void keep() {
-    heap_ = nullptr;
-    slot_ = -1;
-  }
-
- private:
-  static constexpr std::size_t reserve_bytes = 32 << 10;
-  struct Reserve {
-    std::atomic_flag taken;
-    alignas(8) std::array<std::byte, reserve_bytes> bytes;
-  };
-  static inline std::array<Reserve, 2> reserves{};
-
-  std::byte* heap_;
-  int slot_ = -1;
-};
 
 // Sends one word to every member and receives one from each. It is not an allgather, in which a
 // missing rank would delay what others sent.
@@ -112,7 +70,7 @@ class Exchange {
 
  private:
   std::size_t size_;
-  ExchangeMemory memory_;
+  AnswerMemory memory_;
   std::uint64_t* words_ = nullptr;
   MPI_Request request_ = MPI_REQUEST_NULL;
 };

@@ -1,20 +1,12 @@
 #include "mpiio/comm/communicator.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
-#include <fstream>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <new>
-#include <numeric>
 #include <ranges>
 #include <set>
 #include <string>
@@ -29,6 +21,7 @@
 #include "mpiio/comm/attendance.h"
 #include "mpiio/comm/first_meetings.h"
 #include "mpiio/comm/message_channel.h"
+#include "mpiio/comm/neighbourhood.h"
 #include "mpiio/comm/node_services.h"
 #include "mpiio/comm/private_comm.h"
 #include "mpiio/comm/progress.h"
@@ -92,23 +85,6 @@ int state_keyval() {
   return keyval;
 }
 
-// The identity of a node: processes that see the same kernel, host name and process IDs can share
-// memory. Time namespaces may differ (ProcessIdentity::clock).
-std::uint64_t node_identity() {
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat namespace_facts{};
-  ::stat("/proc/self/ns/pid", &namespace_facts);
-  return std::hash<std::string>{}(fmt::format("{}/{}/{}", host, boot, namespace_facts.st_ino));
-}
-
-struct Introduction {
-  std::uint64_t node = 0;
-  ProcessIdentity process;
-};
-
 struct Abilities {
   std::int32_t cores = 1;
   std::int32_t can_pull = 0;
@@ -131,100 +107,6 @@ void show_hosts_of(const Gathered<Abilities>& all) {
     if (!name.empty() && !names.contains(name)) names.emplace(name);
   }
   show_hosts(std::vector<std::string>(names.begin(), names.end()));
-}
-
-// Which ranks run on which node, before any memory is shared.
-struct Neighbourhood {
-  int rank = 0;
-  std::vector<Member> members;
-  std::vector<int> local_ranks;                  // the ranks of this rank's node
-  std::vector<ProcessIdentity> local_processes;  // the processes of local_ranks
-  int local_index = 0;
-  int node_count = 0;
-
-  // An error once a process of this rank's node has ended.
-  [[nodiscard]] Status check_local() const {
-    for (std::size_t i = 0; i < local_processes.size(); ++i)
-      if (static_cast<int>(i) != local_index) SHIMA_TRY(check_alive(local_processes[i]));
-    return {};
-  }
-};
-
-Result<Neighbourhood> neighbourhood_in(const Gathered<Introduction>& all, int rank) {
-  Neighbourhood around;
-  around.rank = rank;
-  std::map<std::uint64_t, int> nodes;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const int node = nodes.emplace(all[i].node, static_cast<int>(nodes.size())).first->second;
-    around.members.push_back({.node = node});
-  }
-  const int here = around.members[static_cast<std::size_t>(rank)].node;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (around.members[i].node != here) continue;
-    if (static_cast<int>(i) == rank)
-      around.local_index = static_cast<int>(around.local_ranks.size());
-    around.local_ranks.push_back(static_cast<int>(i));
-    around.local_processes.push_back(all[i].process);
-  }
-  around.node_count = static_cast<int>(nodes.size());
-  return around;
-}
-
-// The inner Result is local: whether this rank could decode the introductions of the others.
-Result<Result<Neighbourhood>> look_around(MPI_Comm comm, FirstMeetings& meetings) {
-  const auto mine = caught([]() -> Result<Introduction> {
-    return Introduction{node_identity(), ProcessIdentity::own()};
-  });
-  SHIMA_TRY_ASSIGN(const auto all, meetings.gather(mine, {}));
-  int rank = 0;
-  PMPI_Comm_rank(comm, &rank);
-  return caught([&] { return neighbourhood_in(all, rank); });
-}
-
-// The shared memory of this rank's node. Null, on all ranks, if any node cannot share memory.
-Result<std::shared_ptr<NodeSegment>> share_memory(FirstMeetings& meetings,
-                                                  const Result<Neighbourhood>& around) {
-  const int local_count = around ? static_cast<int>(around->local_ranks.size()) : 0;
-  const auto local = [&around] { return around ? around->check_local() : Status{}; };
-  SharedBuffer made;  // the first rank of each node makes it; open until all have mapped it
-  if (around && around->local_index == 0) {
-    auto buffer = caught([&]() -> Result<SharedBuffer> {
-      auto memory = NodeSegment::make(local_count);
-      if (!memory)
-        log(LogLevel::warn,
-            "opening a file: cannot create shared memory for the ranks of this node: {}",
-            describe(memory.error()));
-      return memory;
-    });
-    if (buffer) made = *std::move(buffer);
-    fault_point(FaultPhase::open_made);
-  }
-  const auto mine = around ? Result<SharedRef>(made.ref()) : std::unexpected(around.error());
-  SHIMA_TRY_ASSIGN(const auto refs, meetings.gather(mine, local));
-  const SharedRef ref = refs[static_cast<std::size_t>(around->local_ranks.front())];
-  auto attached =
-      caught([&] { return NodeSegment::attach(ref, local_count, around->local_index); });
-  fault_point(FaultPhase::open_joined);
-  const auto shared = caught([&]() -> Result<std::int32_t> {
-    if (attached) return 1;
-    log(LogLevel::warn, "opening a file: cannot attach the shared memory of this node: {}",
-        describe(attached.error()));
-    return 0;
-  });
-  SHIMA_TRY_ASSIGN(const auto all, meetings.gather(shared, local));
-  const bool everywhere = all.all_of([](std::int32_t yes) { return yes != 0; });
-  return everywhere ? *std::move(attached) : nullptr;
-}
-
-// Where a node's members cannot share memory, every rank is a node of its own.
-void settle_apart(Neighbourhood& around) {
-  int node = 0;
-  for (Member& member : around.members) member.node = node++;
-  around.node_count = node;
-  const ProcessIdentity own = around.local_processes[static_cast<std::size_t>(around.local_index)];
-  around.local_ranks = {around.rank};
-  around.local_processes = {own};
-  around.local_index = 0;
 }
 
 Result<std::shared_ptr<NodeSegment>> own_memory() {
@@ -346,22 +228,45 @@ void announce(const Neighbourhood& around, const CommState& state, bool shares_m
       shares_memory ? "shared memory on each node" : "no shared memory, messages only", reach());
 }
 
-// Introduces the ranks to each other. The result is the same on all ranks; `last` is the error of
-// this rank alone, found after the last meeting.
-Status fill_state(MPI_Comm comm, FirstMeetings& meetings, CommState& state, Status& last) {
-  SHIMA_TRY_ASSIGN(auto around, look_around(comm, meetings));
+// What remains after the last meeting that needs the MPI's messages.
+struct Introduced {
+  Status last;  // the error of this rank alone
+  bool one_node = false;
+};
+
+// Introduces the ranks to each other. The result is the same on all ranks, but for `last`.
+Result<Introduced> fill_state(MPI_Comm comm, FirstMeetings& meetings, const Status& ready,
+                              CommState* state) {
+  SHIMA_TRY_ASSIGN(Acquaintance met, look_around(comm, meetings, ready));
   fault_point(FaultPhase::open_introduced);
-  SHIMA_TRY_ASSIGN(state.segment, share_memory(meetings, around));
-  if (state.segment) SHIMA_TRY(state.segment->introduce(first_hooks(state.segment.get())));
-  const bool shares_memory = state.segment != nullptr;
-  const bool one_node = shares_memory && around->node_count == 1;
-  if (!one_node) SHIMA_TRY(settle_on_several_nodes(meetings, state, *around, last));
-  if (last)
-    last = caught([&]() -> Status {
-      announce(*around, state, shares_memory);
-      return one_node ? settle_on_one_node(state, *around) : Status{};
+  SHIMA_TRY_ASSIGN(state->segment, share_memory(meetings, met));
+  Neighbourhood& around = *met.around;
+  if (state->segment) SHIMA_TRY(state->segment->introduce(first_hooks(state->segment.get())));
+  const bool shares_memory = state->segment != nullptr;
+  Introduced result{.last = {}, .one_node = shares_memory && around.node_count == 1};
+  if (!result.one_node) SHIMA_TRY(settle_on_several_nodes(meetings, *state, around, result.last));
+  if (result.last)
+    result.last = caught([&]() -> Status {
+      announce(around, *state, shares_memory);
+      return result.one_node ? settle_on_one_node(*state, around) : Status{};
     });
-  return {};
+  return result;
+}
+
+// Over the node's memory, where that reaches all ranks: a meeting of the MPI takes several times as
+// long.
+Status agree_at_the_end(MPI_Comm comm, const CommState& state, const Introduced& introduced) {
+  constexpr const char* doing = "introducing ranks to each other";
+  Peers peers;
+  if (state.segment) peers = first_hooks(state.segment.get()).peers;
+  if (state.message) peers = state.message->peers();
+  if (!introduced.one_node) return agree_over(comm, introduced.last, doing, peers);
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  const std::uint64_t mine = verdict_word(introduced.last, rank);
+  SHIMA_TRY_ASSIGN(const auto all,
+                   state.segment->meet({mine, 0}, first_hooks(state.segment.get())));
+  return verdict_of(all.first, introduced.last, doing);
 }
 
 Result<CommState*> make_state(MPI_Comm comm) {
@@ -369,18 +274,15 @@ Result<CommState*> make_state(MPI_Comm comm) {
   SHIMA_TRY(caught([comm] { return check_attendance(comm); }));
   auto made =
       caught([]() -> Result<std::unique_ptr<CommState>> { return std::make_unique<CommState>(); });
-  SHIMA_TRY_ASSIGN(FirstMeetings meetings, FirstMeetings::begin(comm, status_of(made)));
-  CommState* const state = made->get();
-  Status last;
-  SHIMA_TRY(fill_state(comm, meetings, *state, last));
+  SHIMA_TRY_ASSIGN(FirstMeetings meetings, FirstMeetings::begin(comm));
+  CommState* const state = made ? made->get() : nullptr;
+  SHIMA_TRY_ASSIGN(Introduced introduced, fill_state(comm, meetings, status_of(made), state));
+  Status& last = introduced.last;
   if (last)
     last = checked(PMPI_Comm_set_attr(comm, state_keyval(), state),
                    "attaching Shima's state to a communicator");
   if (last) std::ignore = made->release();
-  Peers peers;
-  if (state->segment) peers = first_hooks(state->segment.get()).peers;
-  if (state->message) peers = state->message->peers();
-  const Status all = agree_over(comm, last, "introducing ranks to each other", peers);
+  const Status all = agree_at_the_end(comm, *state, introduced);
   if (all) return state;
   if (last) PMPI_Comm_delete_attr(comm, state_keyval());
   return std::unexpected(all.error());

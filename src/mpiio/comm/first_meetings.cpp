@@ -1,7 +1,10 @@
 #include "mpiio/comm/first_meetings.h"
 
+#include <sched.h>
+
 #include <algorithm>
-#include <tuple>
+
+#include "mpiio/comm/agree_over.h"
 
 namespace shima {
 namespace {
@@ -10,40 +13,45 @@ constexpr const char* doing = "introducing ranks to each other";
 
 }  // namespace
 
-Result<FirstMeetings> FirstMeetings::begin(MPI_Comm comm, const Status& ready) {
-  int size = 0;
-  PMPI_Comm_size(comm, &size);
-  FirstMeetings meetings(comm, static_cast<std::size_t>(size));
-  const Status mine = !ready ? ready : caught([&]() -> Status {
-    meetings.memory_ = std::make_unique<Memory>();
-    meetings.memory_->values.resize(meetings.size_ * meetings.memory_->mine.size());
-    return {};
-  });
-  SHIMA_TRY(agree_over(comm, mine, doing));
+Result<FirstMeetings> FirstMeetings::begin(MPI_Comm comm) {
+  static_assert(memory_bytes(few_ranks) <= AnswerMemory::reserve_bytes);
+  int ranks = 0;
+  PMPI_Comm_size(comm, &ranks);
+  const auto size = static_cast<std::size_t>(ranks);
+  FirstMeetings meetings(comm, size);
+  if (size > few_ranks) {
+    const Status mine =
+        meetings.memory_.data() != nullptr ? Status{} : fail(Code::no_memory, doing);
+    SHIMA_TRY(agree_over(comm, mine, doing));
+  }
+  // Other threads have the reserve.
+  while (meetings.memory_.data() == nullptr) {
+    sched_yield();
+    meetings.memory_.take();
+  }
+  std::memset(meetings.memory_.data(), 0, memory_bytes(size));
   return meetings;
 }
 
 Status FirstMeetings::finish(Status started, MPI_Request request, const Peers& peers) {
   if (started) started = await(request, doing, peers);
-  if (!started) std::ignore = memory_.release();  // the MPI may still write to it
+  if (!started) memory_.keep();  // the MPI may still write to it
   return started;
 }
 
 Status FirstMeetings::gather_entries(const Status& mine, std::size_t entry_bytes,
                                      const Peers& peers) {
   const std::uint64_t code = mine ? 0 : static_cast<std::uint64_t>(mine.error().code);
-  std::memcpy(memory_->mine.data(), &code, sizeof code);
+  std::memcpy(own(), &code, sizeof code);
   const int len = static_cast<int>(entry_bytes);
   MPI_Request request = MPI_REQUEST_NULL;
-  const Status started =
-      checked(PMPI_Iallgather(memory_->mine.data(), len, MPI_BYTE, memory_->values.data(), len,
-                              MPI_BYTE, comm_, &request),
-              doing);
+  const Status started = checked(
+      PMPI_Iallgather(own(), len, MPI_BYTE, values(), len, MPI_BYTE, comm_, &request), doing);
   SHIMA_TRY(finish(started, request, peers));
   std::uint64_t worst = 0;
   for (std::size_t i = 0; i < size_; ++i) {
     std::uint64_t other = 0;
-    std::memcpy(&other, memory_->values.data() + i * entry_bytes, sizeof other);
+    std::memcpy(&other, values() + i * entry_bytes, sizeof other);
     worst = std::max(worst, other);
   }
   if (worst == 0) return {};
@@ -53,9 +61,8 @@ Status FirstMeetings::gather_entries(const Status& mine, std::size_t entry_bytes
 
 Status FirstMeetings::broadcast_bytes(std::size_t len_bytes, const Peers& peers) {
   MPI_Request request = MPI_REQUEST_NULL;
-  const Status started = checked(PMPI_Ibcast(memory_->broadcast.data(), static_cast<int>(len_bytes),
-                                             MPI_BYTE, 0, comm_, &request),
-                                 doing);
+  const Status started = checked(
+      PMPI_Ibcast(told(), static_cast<int>(len_bytes), MPI_BYTE, 0, comm_, &request), doing);
   return finish(started, request, peers);
 }
 

@@ -1,0 +1,61 @@
+// Memory of the messages by which a rank answers the others before there is a channel.
+//
+// A rank that is out of memory must still answer, or the others wait for it. So there is a reserve,
+// enough for four meetings of 1 000 ranks that each send a word, or of 64 that introduce
+// themselves.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace shima {
+
+class AnswerMemory {
+ public:
+  static constexpr std::size_t reserve_bytes = 32 << 10;
+
+  explicit AnswerMemory(std::size_t len_bytes) : len_bytes_(len_bytes) { take(); }
+  AnswerMemory(AnswerMemory&& other) noexcept
+      : len_bytes_(other.len_bytes_),
+        heap_(std::exchange(other.heap_, nullptr)),
+        slot_(std::exchange(other.slot_, -1)) {}
+  AnswerMemory& operator=(AnswerMemory&&) = delete;
+  ~AnswerMemory() {
+    ::operator delete(heap_);
+    if (slot_ >= 0) reserves[static_cast<std::size_t>(slot_)].taken.clear();
+  }
+
+  // Tries once more, if there is none.
+  void take() {
+    if (data() != nullptr) return;
+    heap_ = static_cast<std::byte*>(::operator new(len_bytes_, std::nothrow));
+    for (std::size_t i = 0; data() == nullptr && i < reserves.size(); ++i)
+      if (len_bytes_ <= reserve_bytes && !reserves[i].taken.test_and_set())
+        slot_ = static_cast<int>(i);
+  }
+  // Null: there is none.
+  [[nodiscard]] std::byte* data() const {
+    return slot_ < 0 ? heap_ : reserves[static_cast<std::size_t>(slot_)].bytes.data();
+  }
+  // Never frees it: an MPI may still write there.
+  void keep() {
+    heap_ = nullptr;
+    slot_ = -1;
+  }
+
+ private:
+  struct Reserve {
+    std::atomic_flag taken;
+    alignas(8) std::array<std::byte, reserve_bytes> bytes;
+  };
+  static inline std::array<Reserve, 4> reserves{};
+
+  std::size_t len_bytes_;
+  std::byte* heap_ = nullptr;
+  int slot_ = -1;
+};
+
+}  // namespace shima
