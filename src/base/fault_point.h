@@ -17,8 +17,9 @@ namespace shima {
 enum class FaultPhase : std::uint8_t {
   open_enter,       // in MPI_File_open, before the ranks know each other
   open_introduced,  // the ranks know each other; the node's memory is not mapped
-  open_made,        // in the rank that has made that memory, before it is mapped
-  open_joined,      // the node's memory is mapped
+  open_made,        // in the rank that has made that memory; the others have not mapped it
+  open_joined,      // the node's memory is mapped here; the others do not know
+  open_shared,      // all know that; this rank is not introduced in that memory
   open_agree,       // the file is open here; the others do not know
   view,             // the new view is ready here; before the meeting
   size,             // set_size and similar calls: all have met, the first rank has not acted
@@ -61,28 +62,29 @@ enum class FaultPhase : std::uint8_t {
 };
 
 // Their names in SHIMA_FAULT, in the order of the enumeration.
-inline constexpr std::array<std::string_view, 42> fault_phase_names{
+inline constexpr std::array<std::string_view, 43> fault_phase_names{
     "open.enter",    "open.introduced",
     "open.made",     "open.joined",
-    "open.agree",    "view",
-    "size",          "sync",
-    "close",         "post",
-    "exchange",      "plan",
-    "request",       "gather",
-    "disk",          "wait",
-    "agree",         "arrive",
-    "release",       "lock",
-    "claim",         "pointer.ask",
-    "pointer.serve", "write_request",
-    "lead",          "work",
-    "split",         "lapi.join",
-    "lapi.meet",     "lapi.shown",
-    "lapi.part",     "lapi.fence",
-    "lapi.barrier",  "lapi.gather",
-    "lapi.term",     "iod.received",
-    "iod.write",     "iod.executed",
-    "iod.joined",    "iod.begun",
-    "iod.window",    "iod.moved"};
+    "open.shared",   "open.agree",
+    "view",          "size",
+    "sync",          "close",
+    "post",          "exchange",
+    "plan",          "request",
+    "gather",        "disk",
+    "wait",          "agree",
+    "arrive",        "release",
+    "lock",          "claim",
+    "pointer.ask",   "pointer.serve",
+    "write_request", "lead",
+    "work",          "split",
+    "lapi.join",     "lapi.meet",
+    "lapi.shown",    "lapi.part",
+    "lapi.fence",    "lapi.barrier",
+    "lapi.gather",   "lapi.term",
+    "iod.received",  "iod.write",
+    "iod.executed",  "iod.joined",
+    "iod.begun",     "iod.window",
+    "iod.moved"};
 
 // The parts of a SHIMA_FAULT, and of one fault in it.
 [[nodiscard]] std::vector<std::string_view> split_fault(std::string_view text, char separator);

@@ -76,7 +76,7 @@ CASES = [
       for moment in ("before", "during") for shielded in (SEEN, SHIELDED)),
     # Before the ranks know each other's processes, only a launcher can detect a missing rank.
     Case("blocking", PULL, f"open.enter:{OTHER}", SEEN),
-    *at("blocking", PULL, "open.introduced:1", "open.made:0", "open.joined:1", "open.agree:0", "open.agree:1",
+    *at("blocking", PULL, "open.introduced:1", "open.made:0", "open.joined:1", "open.shared:1", "open.shared:0", "open.agree:0", "open.agree:1",
         "lock:1", "lock:0", "arrive:1", "arrive:0:3", "view:1", "view:0"),
     *at("whole", PULL, "size:0", "size:1", "sync:0", "sync:1", "close:0", "close:1", "open.agree:1:3", "lock:1:6",
         "lock:0:7", "arrive:1:20", "release:1:4"),

@@ -55,7 +55,7 @@ class Exchange {
   }
   // Waits until all words have arrived, or until `check` fails.
   Status finish(const Peers& check) {
-    Status done = await(request_, doing, check);
+    Status done = caught([&] { return await(request_, doing, check); });
     if (!done) memory_.keep();
     return done;
   }

@@ -241,7 +241,12 @@ Result<Introduced> fill_state(MPI_Comm comm, FirstMeetings& meetings, const Stat
   fault_point(FaultPhase::open_introduced);
   SHIMA_TRY_ASSIGN(state->segment, share_memory(meetings, met));
   Neighbourhood& around = *met.around;
-  if (state->segment) SHIMA_TRY(state->segment->introduce(first_hooks(state->segment.get())));
+  if (state->segment) {
+    fault_point(FaultPhase::open_shared);
+    // The segment does not know its processes yet.
+    SHIMA_TRY(state->segment->introduce(
+        {.progress = progress_mpi, .peers = [&around] { return around.check_local(); }}));
+  }
   const bool shares_memory = state->segment != nullptr;
   Introduced result{.last = {}, .one_node = shares_memory && around.node_count == 1};
   if (!result.one_node) SHIMA_TRY(settle_on_several_nodes(meetings, *state, around, result.last));

@@ -2,8 +2,10 @@
 
 #include <sched.h>
 
-#include <algorithm>
+#include <chrono>
+#include <string>
 
+#include "base/clock.h"
 #include "mpiio/comm/agree_over.h"
 
 namespace shima {
@@ -24,8 +26,11 @@ Result<FirstMeetings> FirstMeetings::begin(MPI_Comm comm) {
         meetings.memory_.data() != nullptr ? Status{} : fail(Code::no_memory, doing);
     SHIMA_TRY(agree_over(comm, mine, doing));
   }
-  // Other threads have the reserve.
+  // Without memory, the reserve is for a few threads at once. A rank that takes no part leaves the
+  // others waiting, so it fails only if none becomes free.
+  const auto until = Clock::now() + std::chrono::seconds(10);
   while (meetings.memory_.data() == nullptr) {
+    if (Clock::now() > until) return fail(Code::no_memory, doing);
     sched_yield();
     meetings.memory_.take();
   }
@@ -34,7 +39,7 @@ Result<FirstMeetings> FirstMeetings::begin(MPI_Comm comm) {
 }
 
 Status FirstMeetings::finish(Status started, MPI_Request request, const Peers& peers) {
-  if (started) started = await(request, doing, peers);
+  if (started) started = caught([&] { return await(request, doing, peers); });
   if (!started) memory_.keep();  // the MPI may still write to it
   return started;
 }
@@ -49,14 +54,19 @@ Status FirstMeetings::gather_entries(const Status& mine, std::size_t entry_bytes
       PMPI_Iallgather(own(), len, MPI_BYTE, values(), len, MPI_BYTE, comm_, &request), doing);
   SHIMA_TRY(finish(started, request, peers));
   std::uint64_t worst = 0;
+  std::size_t where = 0;
   for (std::size_t i = 0; i < size_; ++i) {
     std::uint64_t other = 0;
     std::memcpy(&other, values() + i * entry_bytes, sizeof other);
-    worst = std::max(worst, other);
+    if (other <= worst) continue;
+    worst = other;
+    where = i;
   }
   if (worst == 0) return {};
   if (worst == code) return mine;
-  return fail(static_cast<Code>(worst), "introducing ranks to each other: another rank failed");
+  return fail_settled(static_cast<Code>(worst), 0, [&] {
+    return std::string(doing) + ": rank " + std::to_string(where) + " failed";
+  });
 }
 
 Status FirstMeetings::broadcast_bytes(std::size_t len_bytes, const Peers& peers) {

@@ -55,15 +55,9 @@ Result<Neighbourhood> neighbourhood_in(const Gathered<Introduction>& all, int ra
 }
 
 OfferedMemory make_memory(int member_count) {
-  auto buffer = caught([&]() -> Result<SharedBuffer> {
-    auto memory = NodeSegment::make(member_count);
-    if (!memory)
-      log(LogLevel::warn,
-          "opening a file: cannot create shared memory for the ranks of this node: {}",
-          describe(memory.error()));
-    return memory;
-  });
+  auto buffer = caught([&] { return NodeSegment::make(member_count); });
   OfferedMemory offered;
+  offered.making = status_of(buffer);
   if (buffer) offered.made = *std::move(buffer);
   offered.ref = offered.made.ref();
   return offered;
@@ -115,6 +109,7 @@ Result<std::shared_ptr<NodeSegment>> share_memory(FirstMeetings& meetings, Acqua
   const Result<Neighbourhood>& around = met.around;
   const auto local = [&around] { return around ? around->check_local() : Status{}; };
   if (!met.few_on_one_node) {
+    met.memory = {};
     SHIMA_TRY_ASSIGN(met.memory, ask_for_memory(meetings, around, local));
   }
   if (!met.memory.made.bytes().empty()) fault_point(FaultPhase::open_made);
@@ -123,8 +118,9 @@ Result<std::shared_ptr<NodeSegment>> share_memory(FirstMeetings& meetings, Acqua
   const auto shared = caught([&]() -> Result<std::int32_t> {
     SHIMA_TRY(status_of(around));
     if (attached) return 1;
-    log(LogLevel::warn, "opening a file: cannot attach the shared memory of this node: {}",
-        describe(attached.error()));
+    log(LogLevel::warn, "opening a file: cannot {} the shared memory of this node: {}",
+        met.memory.making ? "attach" : "create",
+        describe(met.memory.making ? attached.error() : met.memory.making.error()));
     return 0;
   });
   SHIMA_TRY_ASSIGN(const auto all, meetings.gather(shared, local));

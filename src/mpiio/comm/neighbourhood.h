@@ -39,6 +39,7 @@ struct Neighbourhood {
 // Memory that the ranks of a node may share.
 struct OfferedMemory {
   SharedBuffer made;  // by this rank; open until all have mapped it
+  Status making;      // whether this rank, if it had to, could make it
   SharedRef ref;      // kind none: not known, or could not be made
 };
 

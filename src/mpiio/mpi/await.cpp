@@ -37,12 +37,14 @@ void Rest::rest() {
   }
 }
 
-Status checked(int mpi_code, const char* doing) {
+Status checked(int mpi_code, const char* doing) noexcept {
   if (mpi_code == MPI_SUCCESS) return {};
   char text[MPI_MAX_ERROR_STRING] = "";
   int len = 0;
   PMPI_Error_string(mpi_code, text, &len);
-  return fail(Code::internal, fmt::format("{}: MPI says: {}", doing, text));
+  return caught([&]() -> Status {
+    return fail(Code::internal, fmt::format("{}: MPI says: {}", doing, text));
+  });
 }
 
 Status PeerWatch::check() {

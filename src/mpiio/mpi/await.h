@@ -64,6 +64,6 @@ class PeerWatch {
 [[nodiscard]] Status await(MPI_Request& request, const char* doing, const Peers& peers = {});
 
 // An MPI return code as a Status.
-[[nodiscard]] Status checked(int mpi_code, const char* doing);
+[[nodiscard]] Status checked(int mpi_code, const char* doing) noexcept;
 
 }  // namespace shima
