@@ -114,9 +114,9 @@ def problem_of(outcome, record, subject, expected):
     return runner.wrong_path(outcome.stats, expected) if subject.shima else ""
 
 
-def rate(row, outcome, subject, expected=frozenset()):
+def rate(row, outcome, subject, expected=frozenset(), figure="open_close_mib_s"):
     record = outcome.records[0] if outcome.records else None
-    value = record["open_close_mib_s"] if record and not outcome.problem else None
+    value = record[figure] if record and not outcome.problem else None
     return Sample(row, value, problem=problem_of(outcome, record, subject, expected))
 
 
