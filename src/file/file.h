@@ -77,8 +77,9 @@ class File {
   [[nodiscard]] virtual Result<std::uint64_t> move_contiguous(const ContiguousPiece& piece,
                                                               CallCode code) = 0;
 
-  // Whether read() is expected to return before another thread would have begun to execute it.
-  [[nodiscard]] virtual bool reads_at_once(const Transfer& transfer) = 0;
+  // Whether write() or read() is expected to return before another thread would have begun to
+  // execute it.
+  [[nodiscard]] virtual bool moves_at_once(Direction direction, const Transfer& transfer) = 0;
 
   // write() and read() with all members together. Collective; a member that holds an error takes
   // part, and every member returns the same code.

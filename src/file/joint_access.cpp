@@ -141,12 +141,16 @@ bool JointFile::seems_cached(const Bounds& bounds) {
   return file_.cached(FileOffset{bounds.lowest}) && file_.cached(FileOffset{bounds.highest - 1});
 }
 
-bool JointFile::reads_at_once(const Transfer& transfer) {
+// A write to pages that are in the cache, or beyond the end of the file, reads nothing from the
+// disk. A file that may not be read cannot be asked, but is mostly new.
+bool JointFile::moves_at_once(Direction direction, const Transfer& transfer) {
   constexpr std::int64_t most_bytes = 64 * 1024;
   if (transfer.file.len_bytes == 0 || transfer.device || atomic_ || caches_ == Caches::apart)
     return false;
+  if (direction == Direction::write && !file_.writes_to_cache()) return false;
   const Bounds bounds = bounds_of(transfer.file);
-  return bounds.highest - bounds.lowest <= most_bytes && seems_cached(bounds);
+  return bounds.highest - bounds.lowest <= most_bytes &&
+         (!request_.mode.read || seems_cached(bounds));
 }
 
 Result<std::uint64_t> JointFile::move_all(Direction direction, const Result<Transfer>& transfer) {

@@ -42,7 +42,7 @@ class JointFile final : public File {
   Result<std::uint64_t> read(const Transfer& transfer) override;
   bool moves_contiguous() const override { return !is_traced() && own_.moves_at_once(); }
   Result<std::uint64_t> move_contiguous(const ContiguousPiece& piece, CallCode code) override;
-  bool reads_at_once(const Transfer& transfer) override;
+  bool moves_at_once(Direction direction, const Transfer& transfer) override;
   Result<std::uint64_t> write_all(const Result<Transfer>& transfer) override {
     return move_all(Direction::write, transfer);
   }

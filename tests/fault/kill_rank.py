@@ -111,6 +111,10 @@ CASES = [
 ]
 
 
+if os.environ.get("SHIMA_SANITIZE"):  # programs with sanitizers cannot be tasks
+    CASES = [case for case in CASES if not case.one_space]
+
+
 def chosen(cases, among=FLAVOURS):
     """The cases that have all words of the arguments in their names; without arguments, the share of this MPI `among` those
     that run these cases every day."""

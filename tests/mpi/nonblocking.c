@@ -5,6 +5,7 @@
  * VARIANTS: striped
  * ENV: SHIMA_LOG=error
  */
+#include <string.h>
 #include <unistd.h>
 
 #include "expect.h"
@@ -94,6 +95,35 @@ static void write_and_read(int together, int way) {
   EXPECT_OK(MPI_File_close(&fh));
 }
 
+/* Small writes are done at once, large ones by a thread; here they alternate, in a file that may
+ * not be read, too. */
+static void test_mixed_sizes(int amode) {
+  enum { small = 100, large = 300000, sizes = 2 * pieces, most = pieces * (small + large) };
+  static unsigned char out[most], in[most];
+  MPI_Request requests[sizes];
+  const MPI_Offset begin = (MPI_Offset)here * most;
+  for (int i = 0; i < most; ++i) out[i] = (unsigned char)value_of(here, i / 7, i);
+  EXPECT_OK(
+      MPI_File_open(MPI_COMM_WORLD, "mixed.out", MPI_MODE_CREATE | amode, MPI_INFO_NULL, &fh));
+  for (int p = 0, at = 0, len; p < sizes; ++p, at += len) {
+    len = p % 2 == 0 ? large : small;
+    EXPECT_OK(MPI_File_iwrite_at(fh, begin + at, out + at, len, MPI_BYTE, &requests[p]));
+  }
+  EXPECT_OK(MPI_Waitall(sizes, requests, MPI_STATUSES_IGNORE));
+  MPI_Request request;
+  for (int at = 0; at < most; at += 50021) {
+    out[at] ^= 0xff;
+    EXPECT_OK(MPI_File_iwrite_at(fh, begin + at, out + at, 1, MPI_BYTE, &request));
+    EXPECT_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  }
+  EXPECT_OK(MPI_File_close(&fh));
+  EXPECT_OK(MPI_File_open(MPI_COMM_WORLD, "mixed.out", MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE,
+                          MPI_INFO_NULL, &fh));
+  EXPECT_OK(MPI_File_read_at(fh, begin, in, most, MPI_BYTE, MPI_STATUS_IGNORE));
+  EXPECT(memcmp(in, out, most) == 0);
+  EXPECT_OK(MPI_File_close(&fh));
+}
+
 /* The pointer has moved when the call returns; a collective in between is executed in order. */
 static void test_pointer_and_order(void) {
   int value = here, back = -1, all[8];
@@ -165,6 +195,8 @@ int main(int argc, char** argv) {
   start_test(&argc, &argv, 100);
   for (int way = 0; way < 6; ++way)
     for (int together = 0; together < 2; ++together) write_and_read(together, way);
+  test_mixed_sizes(MPI_MODE_RDWR);
+  test_mixed_sizes(MPI_MODE_WRONLY);
   test_pointer_and_order();
   test_beside_messages();
   test_errors();

@@ -163,9 +163,8 @@ PreparedAccess prepare(OpenFile& file, const Access& access, const Buffer& buffe
   Arranged arranged = arrange(file, access, buffer);
   const Status status = status_of(arranged.transfer);
   auto conclusion = conclusion_of(access, arranged);
-  const bool at_once = status && access.direction == Direction::read &&
-                       access.scope == Access::Scope::alone &&
-                       file.file().reads_at_once(*arranged.transfer);
+  const bool at_once = status && access.scope == Access::Scope::alone &&
+                       file.file().moves_at_once(access.direction, *arranged.transfer);
   auto work = [&file, access, transfer = std::move(arranged.transfer)] {
     return run(file.file(), access, transfer);
   };

@@ -289,6 +289,10 @@ bool LogicalFile::cached(FileOffset offset) {
   return subfile(extent.subfile).cached(extent.begin);
 }
 
+bool LogicalFile::writes_to_cache() const {
+  return std::ranges::all_of(subfiles_, [](const auto& each) { return each->writes_to_cache(); });
+}
+
 bool LogicalFile::is_far() const {
   return std::ranges::any_of(subfiles_, [](const auto& each) { return each->is_far(); });
 }

@@ -106,6 +106,7 @@ class LogicalFile {
 
   // --- the whole file
   [[nodiscard]] bool cached(FileOffset offset);
+  [[nodiscard]] bool writes_to_cache() const;
   // Whether any subfile is on another machine (see Subfile::is_far).
   [[nodiscard]] bool is_far() const;
   // See Subfile::node_identity; 0 unless I/O nodes own all subfiles.

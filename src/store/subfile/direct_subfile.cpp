@@ -126,6 +126,9 @@ class DirectSubfile final : public Subfile {
   bool cached(TargetOffset offset) override {
     return !transfers_.read && buffered_->cached(offset);
   }
+  bool writes_to_cache() const override {
+    return !transfers_.write && buffered_->writes_to_cache();
+  }
   void will_need(TargetRange range) override {
     if (!transfers_.read) buffered_->will_need(range);
   }

@@ -119,6 +119,8 @@ class PosixSubfile final : public Subfile {
     return ::preadv2(fd_, &piece, 1, offset.value, RWF_NOWAIT) >= 0;
   }
 
+  bool writes_to_cache() const override { return !close_to_open_; }
+
   void will_need(TargetRange range) override {
     ::posix_fadvise(fd_, range.begin.value, as_signed(range.len_bytes()), POSIX_FADV_WILLNEED);
   }

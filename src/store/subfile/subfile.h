@@ -57,6 +57,8 @@ class Subfile {
   [[nodiscard]] virtual bool write_mapped(std::span<const ApartRun> /*runs*/) { return false; }
   // Whether a byte at `offset` can be read without waiting for a disk; false where unknown.
   [[nodiscard]] virtual bool cached(TargetOffset offset) = 0;
+  // Whether write() leaves the bytes in this machine's page cache; false where unknown.
+  [[nodiscard]] virtual bool writes_to_cache() const { return false; }
   // Whether each call is a round trip to another machine, so that many runs are to be moved at
   // once.
   [[nodiscard]] virtual bool is_far() const { return false; }
