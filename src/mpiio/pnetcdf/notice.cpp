@@ -1,4 +1,5 @@
-// Finds PnetCDF in the process and puts Shima's functions into its slots.
+// Finds PnetCDF in the process, and what else calls MPI and removes files by name, and puts Shima's
+// functions into their slots.
 //
 // PnetCDF is in a library that imports MPI_File_open and the POSIX calls, or in the program if it
 // is linked statically. A library libpnetcdf.* is PnetCDF as a whole. Elsewhere the symbol table of
@@ -41,6 +42,7 @@ constexpr std::array<std::string_view, 7> functions_of_pnetcdf{
 struct Import {
   void** slot;
   void* ours;
+  PosixCall::Callers callers;
 };
 
 // A loaded program or library.
@@ -50,18 +52,23 @@ class Object {
 
   // False while another thread is loading the object: its slots would be set again, or moved.
   [[nodiscard]] bool serve_pnetcdf_in_it() const {
-    const std::vector<Import> imports = imports_if_it_uses_files();
+    const std::vector<Import> imports = served_imports();
     if (imports.empty()) return true;
     if (!std::ranges::all_of(imports, [&](const Import& one) { return is_bound(one); }))
       return false;
-    const std::vector<CodeRange> code = code_of_pnetcdf();
-    if (code.empty() || !std::ranges::all_of(code, add_code_of_pnetcdf)) return true;
+    const bool may_have_pnetcdf =
+        std::ranges::find(imports, PosixCall::Callers::pnetcdf, &Import::callers) != imports.end();
+    const std::vector<CodeRange> code =
+        may_have_pnetcdf ? code_of_pnetcdf() : std::vector<CodeRange>{};
+    const bool has_pnetcdf = !code.empty() && std::ranges::all_of(code, add_code_of_pnetcdf);
     for (const Import& import : imports) {
-      if (!put(import))
+      if ((has_pnetcdf || import.callers == PosixCall::Callers::any) && !put(import))
         log(LogLevel::warn,
-            "{}: its linkage table cannot be changed, so PnetCDF finds no striped files", file());
+            "{}: its linkage table cannot be changed, so its POSIX calls find no striped files",
+            file());
     }
-    log(LogLevel::debug, "{}: has PnetCDF, whose POSIX calls find striped files", file());
+    if (has_pnetcdf)
+      log(LogLevel::debug, "{}: has PnetCDF, whose POSIX calls find striped files", file());
     return true;
   }
 
@@ -100,22 +107,29 @@ class Object {
     return "";
   }
 
-  // Empty unless the object imports MPI_File_open, too.
-  [[nodiscard]] std::vector<Import> imports_if_it_uses_files() const {
+  // All if the object imports MPI_File_open, too; those that are served for any caller if it
+  // imports another call of MPI. Others, among them Shima's own libraries, are left alone.
+  [[nodiscard]] std::vector<Import> served_imports() const {
     const ElfSegment* const dynamic = segment(PT_DYNAMIC);
     if (dynamic == nullptr) return {};
     const auto linkage =
         Linkage::of(reinterpret_cast<const ElfW(Dyn)*>(begin_of(*dynamic)), facts_.dlpi_addr);
     std::vector<Import> imports;
     bool uses_files = false;
+    bool uses_mpi = false;
     const auto note = [&](std::string_view name, void** slot) {
       if (name == "MPI_File_open") uses_files = true;
-      for (const PosixCall& call : posix_calls_of_pnetcdf())
-        if (name == call.name) imports.push_back({slot, call.function});
+      if (name.starts_with("MPI_")) uses_mpi = true;
+      for (const PosixCall& call : served_posix_calls())
+        if (name == call.name) imports.push_back({slot, call.function, call.callers});
     };
     linkage.for_each_import(linkage.calls, note);
     linkage.for_each_import(linkage.data, note);
-    return uses_files ? imports : std::vector<Import>{};
+    if (uses_files) return imports;
+    std::erase_if(imports, [&](const Import& one) {
+      return !uses_mpi || one.callers != PosixCall::Callers::any;
+    });
+    return imports;
   }
 
   [[nodiscard]] std::vector<CodeRange> code_of_pnetcdf() const {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -137,26 +138,54 @@ int cut_file(const char* name, off_t size) {
       [&](const std::string& path) { return zero(truncate_file(path, size)); });
 }
 
+// Whether the name itself, and no link to it, is a striped file's. Where that cannot be found out,
+// the C library's call reports why.
+bool is_striped_file(const char* name) {
+  struct stat facts{};
+  if (::lstat(name, &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
+  const auto master = caught([&] { return read_openable_master(name); });
+  return master && *master;
+}
+
+// Many programs remove an old file by this call before they create it anew by MPI.
+template <class PassOn>
+int remove_by_program(const char* name, PassOn pass_on) {
+  if (!is_striped_file(name)) return pass_on();
+  const Status removed = caught([&] { return remove_file(name); });
+  return removed ? 0 : failed_with(removed.error());
+}
+
 int unlink_file(const char* name) {
-  return serve_or_pass_on(
-      __builtin_return_address(0), name, [&] { return ::unlink(name); },
-      [&](const std::string& path) { return zero(remove_file(path)); });
+  const void* const caller = __builtin_return_address(0);
+  const auto pass_on = [&] { return ::unlink(name); };
+  if (!is_in_pnetcdf(caller)) return remove_by_program(name, pass_on);
+  return serve_or_pass_on(caller, name, pass_on,
+                          [&](const std::string& path) { return zero(remove_file(path)); });
+}
+
+int remove_name(const char* name) {
+  return remove_by_program(name, [&] { return ::remove(name); });
 }
 
 template <class Function>
-PosixCall served_by(std::string_view name, Function* function) {
-  return {name, reinterpret_cast<void*>(function)};
+PosixCall served_by(std::string_view name, Function* function,
+                    PosixCall::Callers callers = PosixCall::Callers::pnetcdf) {
+  return {name, reinterpret_cast<void*>(function), callers};
 }
 
 }  // namespace
 
-std::span<const PosixCall> posix_calls_of_pnetcdf() {
+std::span<const PosixCall> served_posix_calls() {
   static_assert(sizeof(off_t) == 8);  // so the names with 64 are the same calls
-  static const std::array calls{
-      served_by("open", &open_file),       served_by("open64", &open_file),
-      served_by("access", &find_file),     served_by("lstat", &examine_file),
-      served_by("lstat64", &examine_file), served_by("truncate", &cut_file),
-      served_by("truncate64", &cut_file),  served_by("unlink", &unlink_file)};
+  static const std::array calls{served_by("open", &open_file),
+                                served_by("open64", &open_file),
+                                served_by("access", &find_file),
+                                served_by("lstat", &examine_file),
+                                served_by("lstat64", &examine_file),
+                                served_by("truncate", &cut_file),
+                                served_by("truncate64", &cut_file),
+                                served_by("unlink", &unlink_file, PosixCall::Callers::any),
+                                served_by("remove", &remove_name, PosixCall::Callers::any)};
   return calls;
 }
 
