@@ -142,15 +142,17 @@ bool JointFile::seems_cached(const Bounds& bounds) {
 }
 
 // A write to pages that are in the cache, or beyond the end of the file, reads nothing from the
-// disk. A file that may not be read cannot be asked, but is mostly new.
+// disk. One in pieces may be combined with other members' writes, and wait for them.
 bool JointFile::moves_at_once(Direction direction, const Transfer& transfer) {
   constexpr std::int64_t most_bytes = 64 * 1024;
   if (transfer.file.len_bytes == 0 || transfer.device || atomic_ || caches_ == Caches::apart)
     return false;
-  if (direction == Direction::write && !file_.writes_to_cache()) return false;
   const Bounds bounds = bounds_of(transfer.file);
-  return bounds.highest - bounds.lowest <= most_bytes &&
-         (!request_.mode.read || seems_cached(bounds));
+  const std::int64_t span_bytes = bounds.highest - bounds.lowest;
+  if (direction == Direction::write &&
+      (span_bytes != as_signed(transfer.file.len_bytes) || !file_.writes_to_cache()))
+    return false;
+  return span_bytes <= most_bytes && seems_cached(bounds);
 }
 
 Result<std::uint64_t> JointFile::move_all(Direction direction, const Result<Transfer>& transfer) {

@@ -48,9 +48,19 @@ int main(int argc, char** argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     write_file();
     MPI_Barrier(MPI_COMM_WORLD);
+    /* All ranks remove it: one does, the others find it gone. */
+    if (step == steps - 1) {
+      REQUIRE(unlink(name) == 0 || errno == ENOENT);
+      MPI_Barrier(MPI_COMM_WORLD);
+      REQUIRE(files_left() == 0);
+      continue;
+    }
     if (here != 0) continue;
     /* A link to the file is not the file. */
     REQUIRE(symlink("data", "out/link") == 0 && unlink("out/link") == 0);
+    expect_size((MPI_Offset)ranks * bytes);
+    /* Another name of the file keeps it. */
+    REQUIRE(link(name, "out/second") == 0 && unlink("out/second") == 0);
     expect_size((MPI_Offset)ranks * bytes);
     REQUIRE((step % 2 == 0 ? unlink(name) : remove(name)) == 0);
     REQUIRE(files_left() == 0);

@@ -6,6 +6,7 @@
 // the file says where PnetCDF's functions are, because the rest of that code may want the master
 // file's text. Slots that the loader has made read-only become writable for the moment of the
 // change.
+#include <dlfcn.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <mutex>
@@ -38,6 +40,15 @@ namespace {
 constexpr std::array<std::string_view, 7> functions_of_pnetcdf{
     "ncmpi_inq_file_format", "ncmpi_open",   "ncmpi_create",     "ncmpio_open",
     "ncmpio_create",         "ncmpi_delete", "PNCIO_File_delete"};
+
+// Not if a library of the program has a function of its own by this name. Found out before any
+// search, in which another thread may hold the lock of the loader.
+const bool removes_by_c_library = []() noexcept {
+  Dl_info facts{};
+  if (::dladdr(reinterpret_cast<const void*>(&::remove), &facts) == 0) return true;
+  const std::string_view path = facts.dli_fname;
+  return path.substr(path.rfind('/') + 1).starts_with("libc.");
+}();
 
 struct Import {
   void** slot;
@@ -121,7 +132,8 @@ class Object {
       if (name == "MPI_File_open") uses_files = true;
       if (name.starts_with("MPI_")) uses_mpi = true;
       for (const PosixCall& call : served_posix_calls())
-        if (name == call.name) imports.push_back({slot, call.function, call.callers});
+        if (name == call.name && (name != "remove" || removes_by_c_library))
+          imports.push_back({slot, call.function, call.callers});
     };
     linkage.for_each_import(linkage.calls, note);
     linkage.for_each_import(linkage.data, note);

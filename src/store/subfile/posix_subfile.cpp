@@ -71,6 +71,7 @@ class PosixSubfile final : public Subfile {
         calls_(std::move(calls)),
         close_to_open_(request.close_to_open.value_or(is_close_to_open(fd))),
         on_nfs_(close_to_open_ && is_nfs(fd)),
+        is_local_(!close_to_open_ && is_local(fd)),
         unsynced_(request.create),
         stale_(close_to_open_),
         mapped_(flags, request.path),
@@ -116,10 +117,12 @@ class PosixSubfile final : public Subfile {
     if (stale_) return false;
     std::byte probe{};
     const iovec piece{&probe, 1};
-    return ::preadv2(fd_, &piece, 1, offset.value, RWF_NOWAIT) >= 0;
+    if (::preadv2(fd_, &piece, 1, offset.value, RWF_NOWAIT) >= 0) return true;
+    struct stat facts{};  // a file that may not be read has nothing to read beyond its end
+    return errno == EBADF && ::fstat(fd_, &facts) == 0 && offset.value >= facts.st_size;
   }
 
-  bool writes_to_cache() const override { return !close_to_open_; }
+  bool writes_to_cache() const override { return is_local_; }
 
   void will_need(TargetRange range) override {
     ::posix_fadvise(fd_, range.begin.value, as_signed(range.len_bytes()), POSIX_FADV_WILLNEED);
@@ -397,6 +400,7 @@ class PosixSubfile final : public Subfile {
   std::unique_ptr<FileSystemCalls> calls_;
   bool close_to_open_;
   bool on_nfs_;
+  bool is_local_;
   std::atomic<bool> unpublished_ = false;
   std::atomic<bool> unsynced_;
   std::atomic<TargetOffset> last_end_ = TargetOffset{0};  // of the last write
