@@ -47,7 +47,7 @@ const bool removes_by_c_library = []() noexcept {
   Dl_info facts{};
   if (::dladdr(reinterpret_cast<const void*>(&::remove), &facts) == 0) return true;
   const std::string_view path = facts.dli_fname;
-  return path.substr(path.rfind('/') + 1).starts_with("libc.");
+  return path.starts_with("libc.") || path.find("/libc.") != std::string_view::npos;
 }();
 
 struct Import {

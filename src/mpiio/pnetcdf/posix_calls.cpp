@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "layout/master_file.h"
 #include "store/remote/place.h"
 #include "store/striped/logical_file.h"
 #include "store/striped/master_store.h"
@@ -143,24 +142,11 @@ int cut_file(const char* name, off_t size) {
       [&](const std::string& path) { return zero(truncate_file(path, size)); });
 }
 
-// Whether the name itself, and no link to it, is a striped file's, and its only one. Allocates
-// nothing, because unlink(2) may be called anywhere.
-bool is_striped_file(const char* name) {
-  struct stat facts{};
-  if (::lstat(name, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_nlink != 1 ||
-      facts.st_size > static_cast<off_t>(largest_master_bytes))
-    return false;
-  const UniqueFd file(::open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  std::array<char, master_magic.size()> beginning{};
-  const ssize_t found = file ? ::read(file.get(), beginning.data(), beginning.size()) : -1;
-  return found > 0 && looks_like_master({beginning.data(), static_cast<std::size_t>(found)});
-}
-
 // Many programs remove an old file by this call before they create it anew by MPI. A damaged master
 // file stays: without it, nothing would tell of its subfiles.
 template <class PassOn>
 int remove_by_program(const char* name, PassOn pass_on) {
-  if (!is_striped_file(name)) return pass_on();
+  if (!is_only_name_of_striped(name)) return pass_on();
   const Status removed = caught([&] { return remove_file(name); });
   return removed ? 0 : failed_with(removed.error());
 }

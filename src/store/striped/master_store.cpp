@@ -1,12 +1,17 @@
 #include "store/striped/master_store.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <span>
 
 #include "base/log.h"
+#include "base/unique_fd.h"
+#include "layout/master_file.h"
 #include "store/striped/belonging.h"
 #include "store/striped/intents.h"
 #include "store/striped/parts.h"
@@ -181,6 +186,17 @@ Status remove_file(const std::string& path) {
     SHIMA_TRY_ASSIGN(const bool has_become_striped, is_name_of_striped(path));
     if (!has_become_striped) return tree_at(path).remove(path);
   }
+}
+
+bool is_only_name_of_striped(const char* name) {
+  struct stat facts{};
+  if (::lstat(name, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_nlink != 1 ||
+      facts.st_size > static_cast<off_t>(largest_master_bytes))
+    return false;
+  const UniqueFd file(::open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  std::array<char, master_magic.size()> beginning{};
+  const ssize_t found = file ? ::read(file.get(), beginning.data(), beginning.size()) : -1;
+  return found > 0 && looks_like_master({beginning.data(), static_cast<std::size_t>(found)});
 }
 
 }  // namespace shima

@@ -67,6 +67,10 @@ struct SubfilesOpen {
 [[nodiscard]] Status truncate_striped(const std::string& path, std::uint64_t size_bytes,
                                       const FileId* only = nullptr);
 
+// Whether `name` itself, and no link to it, is the only name of a file that begins like a master
+// file. False where that cannot be found out. Allocates nothing.
+[[nodiscard]] bool is_only_name_of_striped(const char* name);
+
 // Removes a file of any kind by name: a striped one with its subfiles, unless the name is a second
 // name of it.
 [[nodiscard]] Status remove_file(const std::string& path);
