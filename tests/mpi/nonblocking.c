@@ -101,6 +101,7 @@ static void test_mixed_sizes(int amode) {
   enum { small = 100, large = 300000, sizes = 2 * pieces, most = pieces * (small + large) };
   static unsigned char out[most], in[most];
   MPI_Request requests[sizes];
+  MPI_Status statuses[sizes];
   const MPI_Offset begin = (MPI_Offset)here * most;
   for (int i = 0; i < most; ++i) out[i] = (unsigned char)value_of(here, i / 7, i);
   EXPECT_OK(
@@ -109,7 +110,7 @@ static void test_mixed_sizes(int amode) {
     len = p % 2 == 0 ? large : small;
     EXPECT_OK(MPI_File_iwrite_at(fh, begin + at, out + at, len, MPI_BYTE, &requests[p]));
   }
-  EXPECT_OK(MPI_Waitall(sizes, requests, MPI_STATUSES_IGNORE));
+  EXPECT_OK(MPI_Waitall(sizes, requests, statuses));
   MPI_Request request;
   for (int at = 0; at < most; at += 50021) {
     out[at] ^= 0xff;

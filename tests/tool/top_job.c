@@ -1,7 +1,7 @@
 /* Accesses files in known ways, and waits at known places for a file to appear: argv[1] is the
  * directory of those files. Prints nothing.
  *   1. all ranks: 3 independent write_at of 1000 bytes, 2 write_at_all of 5000, 1 read_at of 700,
- *      1 iwrite_at of 300, a sync
+ *      1 iwrite_at of 70000, which a thread does, a sync
  *   2. waits for "go-1": rank 1 computes, all others wait for it in write_at_all of 64 KiB
  *   3. waits for "go-2", then ends
  */
@@ -26,7 +26,7 @@ static void ready(const char* directory, const char* name, int rank) {
 }
 
 int main(int argc, char** argv) {
-  static char data[65536];
+  static char data[70000];
   const char* directory = argc > 1 ? argv[1] : ".";
   int rank = 0;
   MPI_File file;
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     MPI_File_write_at_all(file, rank * 100000 + 10000 + i * 5000, data, 5000, MPI_BYTE,
                           MPI_STATUS_IGNORE);
   MPI_File_read_at(file, rank * 100000, data, 700, MPI_BYTE, MPI_STATUS_IGNORE);
-  MPI_File_iwrite_at(file, rank * 100000 + 50000, data, 300, MPI_BYTE, &request);
+  MPI_File_iwrite_at(file, 500000 + rank * 100000, data, 70000, MPI_BYTE, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   MPI_File_sync(file);
   ready(directory, "ready", rank);

@@ -293,7 +293,7 @@ Status MpiMessenger::drop(int from, int tag) {
   if (PMPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, comm_,
                  &request) != MPI_SUCCESS)
     return {};
-  std::ignore = caught([&] { return await(request, "dropping a message", peers_); });
+  std::ignore = caught([&] { return await_end(request, peers_); });
   Status alive = watch_.check_now();
   // The request may be under way for ever.
   if (!alive) std::ignore = new (std::nothrow) MessageBuffer(std::move(buffer));

@@ -66,6 +66,17 @@ Status PeerWatch::explain(Status failed) const {
   return failed;
 }
 
+Status await_end(MPI_Request& request, const Peers& peers) {
+  Rest pause;
+  PeerWatch watch(peers);
+  int done = 0;
+  while (SHIMA_REAL(Test)(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
+    pause.rest();
+    SHIMA_TRY(watch.check());
+  }
+  return {};
+}
+
 Status await(MPI_Request& request, const char* doing, const Peers& peers) {
   Rest pause;
   PeerWatch watch(peers);

@@ -63,6 +63,10 @@ class PeerWatch {
 // memory that it moves, stay in use for ever.
 [[nodiscard]] Status await(MPI_Request& request, const char* doing, const Peers& peers = {});
 
+// Waits until `request` has ended in any way, an error of the MPI too; an error only if a rank was
+// lost.
+[[nodiscard]] Status await_end(MPI_Request& request, const Peers& peers);
+
 // An MPI return code as a Status.
 [[nodiscard]] Status checked(int mpi_code, const char* doing) noexcept;
 
