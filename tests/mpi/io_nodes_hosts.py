@@ -86,7 +86,7 @@ def check_columns(job):
     for piece in (64, 16384):
         # Stripes of half a host's part of a row: half of its bytes belong to the node of the other host.
         sums, served, crossed = job.run(8, ["./columns", "--way", "COL", "--size-mib", SIZE_MIB, "--piece", piece, "--file",
-                                            pathlib.Path("columns.dat").absolute()], HINTS.format(unit=2 * piece))
+                                            pathlib.Path(f"columns.{piece}").absolute()], HINTS.format(unit=2 * piece))
         print(f"pieces of {piece}: {served}, {crossed} bytes on the cable, {sums['strategy_io_node']} calls by I/O nodes")
         assert sums["strategy_io_node"] == sums["collective_writes"] + sums["collective_reads"], sums
         assert sums["agents"] == 0 and sums["windows"] > 0, sums

@@ -78,7 +78,7 @@ def check_numbers(tasks):
         check(task["bytes_written"] == 83000 and task["bytes_read"] == 700, f"sums: {task}")
         check(task["tasks"] == RANKS and task["kind"] == "mpi" and task["program"] == "job", f"names: {task}")
         files = [file for file in task["files"] if file["name"].endswith("top.data")]
-        check(len(files) == 1 and files[0]["written"] == {"calls": 6, "bytes": 13300}
+        check(len(files) == 1 and files[0]["written"] == {"calls": 6, "bytes": 83000}
               and files[0]["read"] == {"calls": 1, "bytes": 700}, f"its file: {task['files']}")
 
 
@@ -110,7 +110,7 @@ def check_job(directory):
 
         def shown():
             table = top(name, "--once")
-            return "waits for rank 1, which has not called" in table and "13300" in table
+            return "waits for rank 1, which has not called" in table and "83000" in table
         eventually(shown, "the table shows the wait and the bytes")
     (directory / "go-1").touch()
 
