@@ -11,6 +11,7 @@
 namespace shima {
 
 struct PosixCall {
+  // `pnetcdf`: code in the ranges of add_code_of_pnetcdf().
   enum class Callers : std::uint8_t { pnetcdf, any };
 
   std::string_view name;
@@ -18,8 +19,8 @@ struct PosixCall {
   Callers callers;
 };
 
-// Each passes the call on to the C library unless it names a striped file, or for PnetCDF a file on
-// an I/O node, and comes from a range of PnetCDF's code, if it is served for no other callers.
+// Each serves a call that names a striped file and comes from one of its callers, and passes every
+// other call on to the C library. PnetCDF may also name files on I/O nodes.
 [[nodiscard]] std::span<const PosixCall> served_posix_calls();
 
 // Makes calls from this range calls of PnetCDF; false if there are too many ranges.
