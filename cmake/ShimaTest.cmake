@@ -77,6 +77,8 @@ function(shima_unit_test name)
   set(target ${directory}.${name})
   add_executable(${target} ${ARG_SOURCE})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  # Compiling the tests was a third of a build's time.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Release>:-g1>)
   target_link_libraries(${target} PRIVATE ${rooms} GTest::gtest_main GTest::gmock)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${directory})
   shima_add_test(${target} LABEL ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ENV ${ARG_ENV} NEEDS $<TARGET_FILE:${target}>
