@@ -14,14 +14,13 @@ namespace shima {
 namespace {
 
 WaitHooks hooks_with(const WaitHooks& hooks, NodeLink* link) {
-  if (link == nullptr) return hooks;
-  return {.progress =
-              [progress = hooks.progress, link] {
-                if (progress) progress();
-                link->poll();
-              },
-          .peers = hooks.peers,
-          .tasks_per_core = hooks.tasks_per_core};
+  WaitHooks with = hooks;
+  if (link != nullptr)
+    with.progress = [progress = hooks.progress, link] {
+      if (progress) progress();
+      link->poll();
+    };
+  return with;
 }
 
 // Only the leader tells other nodes how a meeting ended on its own, so members near it leave it to
@@ -82,7 +81,13 @@ Result<Rendezvous::Maxima> NodeChannel::meet(Rendezvous::Maxima mine, Joining va
     });
   }
   if (near_index() == 0) return lead_meeting(mine, values);
-  return slot_->rendezvous.arrive(mine, near + 1, meeting_hooks_);
+  return slot_->rendezvous.arrive(mine, near + 1, meeting_hooks_, near_wait(values.wait));
+}
+
+// While the leader meets others, members of one scheduler group that yield do not keep the core
+// from it.
+WaitLength NodeChannel::near_wait(WaitLength length) const {
+  return hooks_.one_group ? length : WaitLength::unknown;
 }
 
 // If a near member has exited, the other nodes must learn it in this meeting.

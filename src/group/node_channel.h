@@ -93,6 +93,7 @@ class NodeChannel final : public Channel {
   [[nodiscard]] std::span<std::byte> value_of(int index, std::size_t len_bytes) const {
     return std::span(ground_->segment->member(slot_, index).values[turn_]).first(len_bytes);
   }
+  [[nodiscard]] WaitLength near_wait(WaitLength length) const;
   // Joins the values of this node into the first; returns it. All members must have one.
   std::span<std::byte> join_values(const Joining& values);
   [[nodiscard]] Status put_message(std::span<const std::byte> message);

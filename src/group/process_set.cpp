@@ -50,6 +50,7 @@ void take_segment(NodeGround& ground, std::shared_ptr<NodeSegment> segment) {
   ground.topology.set_cores(ground.segment->usable_cores());
   ground.hooks.tasks_per_core =
       tasks_per_core(ground.segment->member_count(), ground.segment->usable_cores());
+  ground.hooks.one_group = ground.segment->one_group();
 }
 
 Status meet_in(Channel& channel) {

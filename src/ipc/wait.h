@@ -10,7 +10,13 @@
 // A sleep and its wake cost several times as much as the turn of a task that yields, and where each
 // task has a scheduler group of its own (autogroup, after setsid), a few yields do not let all
 // others have theirs. So a wait that is expected to be brief yields for 25 us for each task of the
-// core, 2 ms at most. In other waits that would take the core from a task that moves bytes.
+// core, 2 ms at most. In other waits that would take the core from a task that moves bytes. With
+// more than ten tasks a core whose groups differ, it sleeps at once: yielding takes longer than a
+// wake.
+//
+// If every task can have its own core, each wait yields for 100 us: on a virtual machine a wake
+// takes 50 to 200 us, and the number of spins takes 20 or 100 us, as the processor's pause does. It
+// yields, because the task that it waits for may be on its core all the same.
 #pragma once
 
 #include <sched.h>
@@ -30,8 +36,12 @@ struct WaitHooks {
   std::function<void()> progress;  // lets the MPI library handle messages; may be empty
   std::function<Status()> peers;   // an error once a peer has died; may be empty
   int tasks_per_core = 2;          // rounded up
+  bool one_group = true;           // they share a scheduler group
 
   [[nodiscard]] bool may_spin() const { return tasks_per_core <= 1; }
+  // Whether a few yields let every other task have its turn, or at least do not cost more than
+  // a sleep and its wake.
+  [[nodiscard]] bool may_yield() const { return one_group || tasks_per_core <= 10; }
 };
 
 // What is known of a wait when it begins.
@@ -73,25 +83,33 @@ inline void relax_core() {
 #endif
 }
 
+// How long a wait yields before it sleeps.
+[[nodiscard]] inline Clock::duration yield_time(const WaitHooks& hooks, WaitLength length) {
+  constexpr auto on_own_core = std::chrono::microseconds(100);
+  constexpr auto brief_per_task = std::chrono::microseconds(25);
+  constexpr Clock::duration longest_brief = std::chrono::milliseconds(2);
+  if (hooks.may_spin()) return on_own_core;
+  if (length != WaitLength::brief || !hooks.may_yield()) return {};
+  return std::min<Clock::duration>(brief_per_task * hooks.tasks_per_core, longest_brief);
+}
+
 // The phase of a wait before it sleeps; returns whether `ready()` became true in it.
 template <class Ready>
 [[nodiscard]] bool spin_until(const WaitHooks& hooks, Ready ready,
                               WaitLength length = WaitLength::unknown) {
   constexpr int spins = 2000;
   constexpr int yields = 3;
-  constexpr auto brief_per_task = std::chrono::microseconds(25);
-  constexpr Clock::duration longest_brief = std::chrono::milliseconds(2);
   for (int i = 0; hooks.may_spin() && i < spins; ++i) {
     if (ready()) return true;
     relax_core();
   }
-  for (int i = 0; i < yields; ++i) {
+  for (int i = 0; hooks.may_yield() && i < yields; ++i) {
     if (ready()) return true;
     sched_yield();
   }
-  if (length != WaitLength::brief) return false;
-  const auto end = Clock::now() +
-                   std::min<Clock::duration>(brief_per_task * hooks.tasks_per_core, longest_brief);
+  const Clock::duration yielding = yield_time(hooks, length);
+  if (yielding == Clock::duration::zero()) return ready();
+  const auto end = Clock::now() + yielding;
   do {
     if (ready()) return true;
     sched_yield();

@@ -77,7 +77,7 @@ Meeting random_meeting(Random& random, int members) {
     const Value value{pick(random, 0, 1U << 20), random(), random()};
     meeting.joined = rank == 0 ? value : join(meeting.joined, value);
     meeting.values.push_back(value);
-    const std::uint64_t most_bytes = pick(random, 0, 9) == 0 ? 20000 : 200;
+    const std::uint64_t most_bytes = pick(random, 0, 9) == 0 ? 2 * Mailbox::inline_bytes : 200;
     meeting.messages.emplace_back(pick(random, 0, most_bytes), static_cast<std::byte>(random()));
     const bool fails = pick(random, 1, 100) <= failing;
     meeting.outcomes.push_back(random_outcome(random, rank, fails));

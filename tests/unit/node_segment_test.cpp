@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -203,8 +204,26 @@ void limit_file_sizes(rlim_t most_bytes) {
 TEST(NodeSegment, GrowsWithTheFilesThatAreOpen) {
   constexpr std::size_t mib = std::size_t{1} << 20;
   EXPECT_LT(NodeSegment::make(1).value().bytes().size(), mib / 2);
-  EXPECT_LT(NodeSegment::make(128).value().bytes().size(), 2 * mib);
-  EXPECT_LT(NodeSegment::make(512).value().bytes().size(), 8 * mib);
+  // Of each member's mailboxes only the pages that a message has used take memory.
+  EXPECT_LT(NodeSegment::make(128).value().bytes().size(), 6 * mib);
+  EXPECT_LT(NodeSegment::make(512).value().bytes().size(), 24 * mib);
+}
+
+// If the kernel has no automatic groups, all members are in one.
+TEST(NodeSegment, KnowsWhetherSessionsDiffer) {
+  for (const bool differ : {false, true}) {
+    const auto memory = NodeSegment::make(3).value();
+    std::ifstream setting("/proc/sys/kernel/sched_autogroup_enabled");
+    const bool has_groups = setting.get() == '1' && getsid(0) != 0;
+    EXPECT_EQ(failures_in_processes(3,
+                                    [&](int me) {
+                                      if (differ && me == 1) setsid();
+                                      const auto ground = ground_of(memory, 3, me);
+                                      return ground && ground->segment->one_group() ==
+                                                           !(differ && has_groups);
+                                    }),
+              0);
+  }
 }
 
 TEST(NodeSegment, HoldsManyMembersAndWorksUnderALimitOfFileSizes) {

@@ -6,6 +6,9 @@
 #include <cstring>
 #include <random>
 
+#include "collective/plan/post_message.h"
+#include "group/node/node_segment.h"
+
 namespace shima {
 namespace {
 
@@ -43,6 +46,20 @@ struct Member {
                       reinterpret_cast<std::int64_t>(memory.data()));
   }
 };
+
+// A message that does not fit must be mapped by the others, which takes longer than the call.
+TEST(SmallWrite, TheLargestFitsAMailbox) {
+  const Bytes memory(std::size_t{16} << 10);
+  const Slice file = whole(Pattern::strided(32, 1024, Pattern::contiguous(512)), 0);
+  ASSERT_TRUE(is_small_write(file));
+  ASSERT_FALSE(is_small_write(whole(Pattern::strided(32, 1024, Pattern::contiguous(513)), 0)));
+  Bytes packed;
+  pack_small_write(
+      file,
+      whole(Pattern::contiguous(memory.size()), reinterpret_cast<std::int64_t>(memory.data())),
+      packed);
+  EXPECT_LE(PostWriter().message_with(packed).size(), Mailbox::inline_bytes);
+}
 
 TEST(SmallWrite, RunsHoldTheBytesOfAllMembers) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {

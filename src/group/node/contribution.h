@@ -34,7 +34,7 @@ struct Contribution {
   // the near messages. Only if all members are on one node; then all bring the same work.
   std::optional<FunctionRef<Status()>> work{};
   bool needs_work = false;
-  WaitLength wait = WaitLength::unknown;  // for the others; used if all members are on one node
+  WaitLength wait = WaitLength::unknown;  // for the others
 };
 
 // A near member's message.

@@ -1,5 +1,6 @@
 #include "group/node/node_segment.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/random.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 
 #include "base/fault_point.h"
+#include "base/unique_fd.h"
 #include "group/liveness/liveness.h"
 #include "ipc/process_vm.h"
 
@@ -33,6 +35,15 @@ void raise_to(std::atomic<std::uint64_t>& word, std::uint64_t value) {
   std::uint64_t seen = word.load(std::memory_order_relaxed);
   while (seen < value && !word.compare_exchange_weak(seen, value)) {
   }
+}
+
+constexpr std::int32_t unknown_session = 0;  // its first process is in another namespace
+
+// sched(7), "The autogroup feature".
+bool sessions_have_groups() {
+  const UniqueFd setting(::open("/proc/sys/kernel/sched_autogroup_enabled", O_RDONLY | O_CLOEXEC));
+  char value = '0';
+  return setting && ::read(setting.get(), &value, 1) == 1 && value != '0';
 }
 
 std::unexpected<Error> given_up() {
@@ -157,11 +168,17 @@ Status NodeSegment::introduce(const WaitHooks& hooks) {
   me.nonce_address = reinterpret_cast<std::uintptr_t>(&nonce_);
   me.nonce.store(nonce);
   me.cores = CpuMask::own();
+  me.session = ::getsid(0);
 
   Rendezvous& meeting = header().introduction;
   const auto count = static_cast<std::uint32_t>(member_count_);
   SHIMA_TRY(meeting.arrive({}, count, hooks));
-  for (int i = 0; i < member_count_; ++i) cores_.add(peer(i).cores);
+  bool one_session = true;
+  for (int i = 0; i < member_count_; ++i) {
+    cores_.add(peer(i).cores);
+    if (peer(i).session != me.session || me.session == unknown_session) one_session = false;
+  }
+  one_group_ = one_session || !sessions_have_groups();
   const auto is_held = caught([&]() -> Result<bool> { return hold_all(); });
   SHIMA_TRY_ASSIGN(
       const Rendezvous::Maxima unreachable,

@@ -66,9 +66,11 @@ struct Rendezvous {
                                      WaitLength length, FunctionRef<bool()> ready);
 };
 
-// One member's message to all others; a long message is in a SharedBuffer of the sender.
+// One member's message to all others; a long message is in a SharedBuffer of the sender, which each
+// reader must map: that takes longer than the meeting. A small write (collective/small_write.h) has
+// room here.
 struct Mailbox {
-  static constexpr std::size_t inline_bytes = 3072;
+  static constexpr std::size_t inline_bytes = std::size_t{17} * 1024;
   std::uint64_t len_bytes;
   SharedRef spill;
   std::array<std::byte, inline_bytes> data;
@@ -109,8 +111,10 @@ struct ServerWindows {
 // A member's independent write that another member may execute (see independent/combine.h).
 struct WriteRequest {
   enum State : std::uint32_t { none, posted, taken, done, failed };
+  static constexpr std::size_t most_bytes = 3072;
   std::atomic<std::uint32_t> state;
-  Mailbox message;
+  std::uint64_t len_bytes;
+  std::array<std::byte, most_bytes> message;
 };
 
 struct alignas(64) SlotMember {
@@ -161,6 +165,9 @@ class NodeSegment {
   [[nodiscard]] bool one_space() const { return one_space_; }
   // Cores that the members together may use.
   [[nodiscard]] int usable_cores() const { return std::max(1, cores_.count()); }
+  // Whether a yield of one member may let every other have its turn: the kernel's automatic
+  // scheduler groups, if there are any, are those of sessions. Groups made by hand are not known.
+  [[nodiscard]] bool one_group() const { return one_group_; }
   // Lets the calling thread run on every core that a member may use. A rank may be bound to one
   // core; a thread that helps it should use the core of a sleeping rank.
   void use_all_cores() const;
@@ -189,6 +196,7 @@ class NodeSegment {
     ProcessIdentity process;
     SpacePlace place;
     CpuMask cores;
+    std::int32_t session;
     std::atomic<std::uint32_t> left;
   };
   static constexpr std::size_t slot_count = 1024;
@@ -240,6 +248,7 @@ class NodeSegment {
   std::array<Mapping, chunk_count> mapped_chunks_;
   bool can_pull_ = false;
   bool one_space_ = false;
+  bool one_group_ = true;
   HeldTasks held_;
   CpuMask cores_;  // of all members
   mutable std::atomic<unsigned> next_check_{0};

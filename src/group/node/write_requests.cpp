@@ -7,11 +7,11 @@
 namespace shima {
 
 bool WriteRequests::post(std::span<const std::byte> message) {
-  if (message.size() > Mailbox::inline_bytes || leader_lost_) return false;
+  if (message.size() > WriteRequest::most_bytes || leader_lost_) return false;
   if (!caught([this] { return segment_.open_members(slot_); })) return false;
   WriteRequest& mine = request(index());
-  std::ranges::copy(message, mine.message.data.data());
-  mine.message.len_bytes = message.size();
+  std::ranges::copy(message, mine.message.data());
+  mine.len_bytes = message.size();
   mine.state.store(WriteRequest::posted, std::memory_order_release);
   fault_point(FaultPhase::write_request);
   return true;
@@ -67,7 +67,7 @@ std::optional<std::span<const std::byte>> WriteRequests::take(int member) {
   std::uint32_t state = WriteRequest::posted;
   if (!asked.state.compare_exchange_strong(state, WriteRequest::taken, std::memory_order_acquire))
     return std::nullopt;
-  return std::span<const std::byte>(asked.message.data).first(asked.message.len_bytes);
+  return std::span<const std::byte>(asked.message).first(asked.len_bytes);
 }
 
 void WriteRequests::finish(int member, bool well) {

@@ -121,13 +121,15 @@ WaitHooks first_hooks(const NodeSegment* segment) {
   return {.progress = progress_mpi, .peers = [segment] { return segment->check_peers(); }};
 }
 
-WaitHooks hooks_for(const std::weak_ptr<NodeSegment>& segment, int tasks_per_core) {
+WaitHooks hooks_for(const std::shared_ptr<NodeSegment>& all) {
+  const std::weak_ptr<NodeSegment> segment = all;
   return {.progress = progress_mpi,
           .peers = [segment]() -> Status {
             const auto alive = segment.lock();
             return alive ? alive->check_peers() : Status{};
           },
-          .tasks_per_core = tasks_per_core};
+          .tasks_per_core = tasks_per_core(all->member_count(), all->usable_cores()),
+          .one_group = all->one_group()};
 }
 
 // `members`: of all nodes.
@@ -141,8 +143,7 @@ std::shared_ptr<NodeGround> ground_on(const CommState& state, const Neighbourhoo
   ground->topology = Topology(members);
   ground->node = ground->topology.node_of(around.rank);
   ground->one_space = state.segment->one_space();
-  ground->hooks = hooks_for(
-      state.segment, tasks_per_core(state.segment->member_count(), state.segment->usable_cores()));
+  ground->hooks = hooks_for(state.segment);
   return ground;
 }
 

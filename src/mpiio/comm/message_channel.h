@@ -31,8 +31,10 @@ struct MessageGround {
 
   // For waits: fails once a member was lost, on any node. Uses this ground.
   [[nodiscard]] Peers peers() const {
-    if (!liveness) return {};
-    return {[this] { return liveness->check(); }, &liveness->lost_word()};
+    Peers all;
+    if (liveness) all = {[this] { return liveness->check(); }, &liveness->lost_word()};
+    all.has_core = near && near->hooks.may_spin();
+    return all;
   }
 };
 

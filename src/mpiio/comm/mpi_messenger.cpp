@@ -18,6 +18,7 @@ MpiMessenger::MpiMessenger(MPI_Comm comm, const Topology& topology, const Peers&
       topology_(topology),
       peers_(peers),
       state_(std::make_unique<State>()),
+      pause_(Rest::Pace::growing, peers.has_core),
       watch_(peers) {
   PMPI_Comm_rank(comm_, &rank_);
   for (int node = 0; node < topology_.node_count(); ++node)

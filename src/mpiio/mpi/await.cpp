@@ -12,17 +12,25 @@
 
 namespace shima {
 
+bool Rest::may_yield() {
+  constexpr int least = 20;
+  constexpr std::chrono::microseconds least_time(100);
+  if (yields_ == 0 && has_core_) begin_ = Clock::now();
+  if (yields_ >= least && (!has_core_ || Clock::now() - begin_ >= least_time)) return false;
+  ++yields_;
+  return true;
+}
+
 std::chrono::nanoseconds Rest::next() {
   using std::chrono::microseconds;
-  constexpr int yields = 20;
-  constexpr int looks_per_doubling = 10;  // a step of a collective call waits for a poll
+  constexpr int sleeps_per_doubling = 10;  // a step of a collective call waits for a poll
   constexpr int longest_doubling = 5;
   constexpr microseconds shortest_sleep(20);
   constexpr microseconds prompt_sleep(50);
-  if (looks_++ < yields) return {};
+  if (sleeps_ == 0 && may_yield()) return {};
+  ++sleeps_;
   if (pace_ == Pace::prompt) return prompt_sleep;
-  const int doublings = (looks_ - yields) / looks_per_doubling;
-  return shortest_sleep * (1 << std::min(doublings, longest_doubling));
+  return shortest_sleep * (1 << std::min(sleeps_ / sleeps_per_doubling, longest_doubling));
 }
 
 void Rest::rest() {
@@ -67,7 +75,7 @@ Status PeerWatch::explain(Status failed) const {
 }
 
 Status await_end(MPI_Request& request, const Peers& peers) {
-  Rest pause;
+  Rest pause(Rest::Pace::growing, peers.has_core);
   PeerWatch watch(peers);
   int done = 0;
   while (SHIMA_REAL(Test)(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
@@ -78,7 +86,7 @@ Status await_end(MPI_Request& request, const Peers& peers) {
 }
 
 Status await(MPI_Request& request, const char* doing, const Peers& peers) {
-  Rest pause;
+  Rest pause(Rest::Pace::growing, peers.has_core);
   PeerWatch watch(peers);
   int done = 0;
   while (true) {

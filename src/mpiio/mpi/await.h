@@ -16,22 +16,31 @@
 namespace shima {
 
 // Backs off between polls: yields a few times, then sleeps. The sleeps of `growing` become longer;
-// those of `prompt` stay short, so that the end is seen within 100 us.
+// those of `prompt` stay short, so that the end is seen within 100 us. A rank with a core of its
+// own yields for at least 100 us: a sleep and its wake may take longer than a message between
+// nodes.
 class Rest {
  public:
   enum class Pace { growing, prompt };
-  explicit Rest(Pace pace = Pace::growing) : pace_(pace) {}
+  explicit Rest(Pace pace = Pace::growing, bool has_core = false)
+      : pace_(pace), has_core_(has_core) {}
   void rest();
   // How long the next rest is; 0: it only yields.
   [[nodiscard]] std::chrono::nanoseconds next();
-  void reset() { looks_ = 0; }
+  void reset() { yields_ = sleeps_ = 0; }
 
  private:
+  [[nodiscard]] bool may_yield();
+
   Pace pace_;
-  int looks_ = 0;
+  bool has_core_;
+  int yields_ = 0;
+  int sleeps_ = 0;
+  Clock::time_point begin_;  // of the yields
 };
 
-// How a wait learns that a rank was lost. MPI does not tell that, or ends in an error of its own.
+// What a wait knows of the ranks: how it learns that one was lost (MPI does not tell that, or ends
+// in an error of its own), and whether it has a core of its own.
 struct Peers {
   Peers() = default;
   template <class Check>
@@ -42,6 +51,7 @@ struct Peers {
   // If not null: not 0 as soon as `check` fails. A wait reads it at each poll, because an MPI that
   // goes on after a rank was lost may crash (MPICH 5.0, when it sends to that rank).
   const std::atomic<std::uint32_t>* lost = nullptr;
+  bool has_core = false;
 };
 
 // Calls `peers.check` at intervals, and as soon as a rank is lost; for loops that wait.
