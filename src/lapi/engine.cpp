@@ -275,19 +275,34 @@ void Engine::note_sleep_to_move() {
   if (ways_->shares_core()) rounds = std::min(2 * rounds, most_rounds_to_move);
 }
 
-// Looks at the sockets until nothing has come for a moment; returns whether it is ready.
+// Looks at the sockets for a moment; returns whether it is ready.
 bool Engine::poll_shortly(Ready ready) {
   if (!has_core() || !short_poll_.begin()) return false;
+  const bool is_ready = look_for_a_moment(ready) == Came::what_it_waits_for;
+  is_ready ? short_poll_.note_success() : short_poll_.note_vain();
+  return is_ready;
+}
+
+// The same after a message has come: who has sent it, may send the next as soon as it has a reply.
+bool Engine::serve_shortly(Ready ready) {
+  if (!has_core() || !serving_poll_.begin()) return false;
+  const Came came = look_for_a_moment(ready);
+  came == Came::nothing ? serving_poll_.note_vain() : serving_poll_.note_success();
+  return came == Came::what_it_waits_for;
+}
+
+// Receives until it is ready, or nothing has come for a moment.
+Engine::Came Engine::look_for_a_moment(Ready ready) {
+  Came came = Came::nothing;
   Clock::time_point end = Clock::now() + ShortPoll::moment;
   do {
-    if (poll()) end = Clock::now() + ShortPoll::moment;
-    if (ready()) {
-      short_poll_.note_success();
-      return true;
+    if (poll()) {
+      came = Came::messages;
+      end = Clock::now() + ShortPoll::moment;
     }
+    if (ready()) return Came::what_it_waits_for;
   } while (Clock::now() < end);
-  short_poll_.note_vain();
-  return false;
+  return came;
 }
 
 // An adverse judgement counts only if there is no message left that came before it.
@@ -296,12 +311,15 @@ Status Engine::wait_asleep(Ready ready, Judge judge) {
     // Before the judgement: what changes it afterwards wakes.
     const std::uint32_t seen = bell_.attendants.word.load(std::memory_order_seq_cst);
     const bool may_end = !judge();
+    bool has_served = false;
     while (poll()) {
       if (ready()) return {};
+      has_served = true;
     }
     if (ready()) return {};
     if (may_end)
       if (const auto verdict = judge_finally(ready, judge)) return *verdict;
+    if (has_served && serve_shortly(ready)) return {};
     if (sleep_briefly(ready, seen)) return {};
   }
 }

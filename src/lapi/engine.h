@@ -145,6 +145,9 @@ class Engine {
   [[nodiscard]] static Status check_may_wait();
   [[nodiscard]] Status wait(Ready ready, Judge judge);
   [[nodiscard]] bool poll_shortly(Ready ready);
+  [[nodiscard]] bool serve_shortly(Ready ready);
+  enum class Came : std::uint8_t { nothing, messages, what_it_waits_for };
+  [[nodiscard]] Came look_for_a_moment(Ready ready);
   [[nodiscard]] Status wait_asleep(Ready ready, Judge judge);
   [[nodiscard]] std::optional<Status> judge_finally(Ready ready, Judge judge);
   [[nodiscard]] bool sleep_briefly(Ready ready, std::uint32_t seen);
@@ -232,6 +235,7 @@ class Engine {
   // Each poll of a socket is a system call, and the sender may need this core.
   bool sleeps_at_once_;
   ShortPoll short_poll_;
+  ShortPoll serving_poll_;
   int cores_;
   Bell& bell_;
   Handlers handlers_;

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
+#include "lapi/stream/low_water.h"
 #include "lapi/stream/stream.h"
 
 namespace shima::lapi {
@@ -126,6 +127,7 @@ class Connection final : public Stream {
   bool wants_large_ = false;
   bool is_stream_ = false;
   bool after_large_ = false;
+  LowWater low_water_;
 
   Clock::time_point unanswered_since_;
 };

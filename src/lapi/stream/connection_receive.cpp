@@ -40,6 +40,7 @@ std::size_t Connection::pull(std::span<const iovec> pieces) {
     if (std::exchange(wants_large_, true) && !is_readable_) return taken;
     is_stream_ = false;
     taken += receive_direct(pieces, taken);
+    low_water_.expect(socket_.get(), wanted - taken);
     if (taken == wanted) wants_large_ = false, is_readable_ = false;
     return taken;
   }
