@@ -52,6 +52,7 @@ bool Engine::receive_step(int task, Arrival& arrival) {
   }
   if (!receive_data(task, arrival)) return !continues || arrival.left_bytes != left_bytes;
   finish_message(task, arrival);
+  served_.store(served_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   arrival.stage = Arrival::Stage::head;
   arrival.got_bytes = 0;
   return true;

@@ -278,49 +278,61 @@ void Engine::note_sleep_to_move() {
 // Looks at the sockets for a moment; returns whether it is ready.
 bool Engine::poll_shortly(Ready ready) {
   if (!has_core() || !short_poll_.begin()) return false;
-  const bool is_ready = look_for_a_moment(ready) == Came::what_it_waits_for;
+  const bool is_ready = look_for_a_moment(ready) == Look::is_ready;
   is_ready ? short_poll_.note_success() : short_poll_.note_vain();
   return is_ready;
 }
 
 // The same after a message has come: who has sent it, may send the next as soon as it has a reply.
-bool Engine::serve_shortly(Ready ready) {
-  if (!has_core() || !serving_poll_.begin()) return false;
-  const Came came = look_for_a_moment(ready);
-  came == Came::nothing ? serving_poll_.note_vain() : serving_poll_.note_success();
-  return came == Came::what_it_waits_for;
+Engine::Look Engine::serve_shortly(Ready ready) {
+  if (!has_core() || !serving_poll_.begin()) return Look::is_over;
+  ways_->send_replies();
+  const std::uint64_t served = served_.load(std::memory_order_relaxed);
+  const Look look = look_for_a_moment(ready);
+  const bool has_served = served_.load(std::memory_order_relaxed) != served;
+  if (look != Look::is_ready) has_served ? serving_poll_.note_success() : serving_poll_.note_vain();
+  return look;
 }
 
-// Receives until it is ready, or nothing has come for a moment.
-Engine::Came Engine::look_for_a_moment(Ready ready) {
-  Came came = Came::nothing;
-  Clock::time_point end = Clock::now() + ShortPoll::moment;
-  do {
-    if (poll()) {
-      came = Came::messages;
-      end = Clock::now() + ShortPoll::moment;
-    }
-    if (ready()) return Came::what_it_waits_for;
-  } while (Clock::now() < end);
-  return came;
+// Until it is ready, or no message has come for a moment. It yields, because the task that it waits
+// for may share its core, and it is interrupted from time to time, because a loss that ends the
+// wait is judged outside.
+Engine::Look Engine::look_for_a_moment(Ready ready) {
+  constexpr auto longest = 20 * ShortPoll::moment;
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point last = begin;
+  std::uint64_t served = served_.load(std::memory_order_relaxed);
+  for (auto now = begin; now - last < ShortPoll::moment;) {
+    if (now - begin >= longest) return Look::is_interrupted;
+    std::ignore = poll();
+    if (ready()) return Look::is_ready;
+    sched_yield();
+    now = Clock::now();
+    if (std::exchange(served, served_.load(std::memory_order_relaxed)) == served) continue;
+    last = now;
+    ways_->send_replies();
+  }
+  return Look::is_over;
 }
 
 // An adverse judgement counts only if there is no message left that came before it.
 Status Engine::wait_asleep(Ready ready, Judge judge) {
+  Look look = Look::is_over;
   while (true) {
     // Before the judgement: what changes it afterwards wakes.
     const std::uint32_t seen = bell_.attendants.word.load(std::memory_order_seq_cst);
+    const std::uint64_t served = served_.load(std::memory_order_relaxed);
     const bool may_end = !judge();
-    bool has_served = false;
     while (poll()) {
       if (ready()) return {};
-      has_served = true;
     }
     if (ready()) return {};
     if (may_end)
       if (const auto verdict = judge_finally(ready, judge)) return *verdict;
-    if (has_served && serve_shortly(ready)) return {};
-    if (sleep_briefly(ready, seen)) return {};
+    const bool has_served = served_.load(std::memory_order_relaxed) != served;
+    look = has_served || look == Look::is_interrupted ? serve_shortly(ready) : Look::is_over;
+    if (look == Look::is_ready) return {};
+    if (look == Look::is_over && sleep_briefly(ready, seen)) return {};
   }
 }
 

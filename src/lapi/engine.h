@@ -145,9 +145,9 @@ class Engine {
   [[nodiscard]] static Status check_may_wait();
   [[nodiscard]] Status wait(Ready ready, Judge judge);
   [[nodiscard]] bool poll_shortly(Ready ready);
-  [[nodiscard]] bool serve_shortly(Ready ready);
-  enum class Came : std::uint8_t { nothing, messages, what_it_waits_for };
-  [[nodiscard]] Came look_for_a_moment(Ready ready);
+  enum class Look : std::uint8_t { is_over, is_interrupted, is_ready };
+  [[nodiscard]] Look serve_shortly(Ready ready);
+  [[nodiscard]] Look look_for_a_moment(Ready ready);
   [[nodiscard]] Status wait_asleep(Ready ready, Judge judge);
   [[nodiscard]] std::optional<Status> judge_finally(Ready ready, Judge judge);
   [[nodiscard]] bool sleep_briefly(Ready ready, std::uint32_t seen);
@@ -253,6 +253,7 @@ class Engine {
   std::atomic<std::uint32_t> seen_changes_{0};
   std::atomic<std::uint64_t> losses_{0};       // of tasks, whose operations have failed
   std::atomic<std::uint64_t> told_losses_{0};  // of them, those that have ended a wait
+  std::atomic<std::uint64_t> served_{0};       // messages; changed by the dispatcher
   std::atomic<std::uint64_t> sends_completed_{0};
   std::atomic<std::uint64_t> receives_completed_{0};
 

@@ -1,9 +1,10 @@
 // Whether a wait looks at its sockets for a moment before it sleeps.
 //
-// A reply over TCP comes within tens of microseconds, and a core that sleeps takes longer than that
-// to run again. But a task that looks in vain takes the core from the one that it waits for, if
-// they share it. So a moment in vain lets the next waits sleep at once: 1 of them, and twice as
-// many after each further moment in vain, at most `most_left_out`.
+// Over TCP, a reply comes within tens of microseconds, and so does the next request of a task that
+// has got one; a core that sleeps takes longer than that to run again. But a task that looks in
+// vain takes the core from the one that it waits for, if they share it. So a moment in vain lets
+// the next sleeps begin at once: 1 of them, and twice as many after each further moment in vain, at
+// most `most_left_out`.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ class ShortPoll {
   static constexpr std::chrono::microseconds moment{50};
   static constexpr unsigned most_left_out = 256;
 
-  // Asked once by each wait: whether it may look for a moment.
+  // Asked once before each sleep: whether the wait may look for a moment.
   [[nodiscard]] bool begin() {
     const unsigned left = to_leave_out_.load(std::memory_order_relaxed);
     if (left == 0) return true;
@@ -35,7 +36,7 @@ class ShortPoll {
 
  private:
   std::atomic<unsigned> to_leave_out_{0};
-  std::atomic<unsigned> next_{1};  // how many waits the next moment in vain leaves out
+  std::atomic<unsigned> next_{1};  // how many sleeps the next moment in vain leaves out
 };
 
 }  // namespace shima::lapi

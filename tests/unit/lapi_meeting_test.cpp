@@ -1,8 +1,6 @@
-// How tasks of LAPI on several hosts meet, whom the meeting place refuses, and the end of a
-// connection between two of them.
+// How tasks of LAPI on several hosts meet, and whom the meeting place refuses.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <chrono>
@@ -10,7 +8,6 @@
 #include <thread>
 
 #include "lapi/engine.h"
-#include "lapi/stream/connection.h"
 #include "lapi/way/meeting_place.h"
 
 namespace shima::lapi {
@@ -90,33 +87,6 @@ TEST(LapiMeeting, TellsOfTasksThatEndBeforeTheyJoin) {
   for (Ways* ways : {first->get(), late->get()}) {
     EXPECT_TRUE(settles_at(*ways, 1, Standing::lost));
     EXPECT_TRUE(settles_at(*ways, 2, Standing::left));
-  }
-}
-
-TEST(LapiConnection, AResetAfterTheLastMessageCutsNothing) {
-  for (const bool has_last : {false, true}) {
-    UniqueFd listener(::socket(AF_INET, SOCK_STREAM, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t len = sizeof address;
-    auto* const name = reinterpret_cast<sockaddr*>(&address);
-    ASSERT_EQ(::bind(listener.get(), name, len), 0);
-    ASSERT_EQ(::listen(listener.get(), 1), 0);
-    ASSERT_EQ(::getsockname(listener.get(), name, &len), 0);
-    UniqueFd far(::socket(AF_INET, SOCK_STREAM, 0));
-    ASSERT_EQ(::connect(far.get(), name, len), 0);
-    const UniqueFd epoll(::epoll_create1(0));
-    Connection near(UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK)),
-                    epoll.get(), 1);
-    if (has_last) near.note_last();
-    const linger at_once{1, 0};
-    ASSERT_EQ(::setsockopt(far.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
-    far = {};
-    const auto until = Clock::now() + std::chrono::seconds(5);
-    while (!near.has_ended() && Clock::now() < until) near.look();
-    EXPECT_TRUE(near.has_ended());
-    EXPECT_EQ(near.is_cut(), !has_last);
   }
 }
 

@@ -1,22 +1,31 @@
 #include "lapi/stream/low_water.h"
 
 #include <sys/socket.h>
+#include <sys/utsname.h>
+
+#include <cstdio>
+#include <utility>
 
 namespace shima::lapi {
+namespace {
 
-// Before Linux 4.18 the kernel neither enlarged its buffer for a mark nor woke when it was full.
+// Since 5.7 the kernel wakes below the mark if its buffer is full, and since 5.12 if the window is
+// closed; before, a receiver might sleep for ever.
+bool is_safe() {
+  constexpr std::pair first_safe{5U, 12U};
+  utsname system{};
+  std::pair version{0U, 0U};
+  return ::uname(&system) == 0 &&
+         std::sscanf(system.release, "%u.%u", &version.first, &version.second) == 2 &&
+         version >= first_safe;
+}
+
+}  // namespace
+
 void LowWater::set(int socket, int mark) {
-  if (!is_usable_) return;
-  const auto ask_for = [&](int bytes) {
-    return ::setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes) == 0;
-  };
-  int buffer_bytes = 0;
-  socklen_t len = sizeof buffer_bytes;
-  is_usable_ = ask_for(mark) &&
-               ::getsockopt(socket, SOL_SOCKET, SO_RCVBUF, &buffer_bytes, &len) == 0 &&
-               (mark == none || buffer_bytes >= 2 * mark);
-  mark_ = is_usable_ ? mark : none;
-  if (!is_usable_) ask_for(none);
+  static const bool is_usable = is_safe();
+  mark_ = mark;
+  if (is_usable) ::setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof mark);
 }
 
 }  // namespace shima::lapi

@@ -169,7 +169,7 @@ int Ways::tasks_here() {
 }
 
 void Ways::sleep(std::uint32_t seen, std::uint32_t limit_us, FunctionRef<bool()> stays) {
-  if (far_) far_->flush();
+  send_replies();
   Event& word = bell().attendants;
   if (far_ && tasks_here() <= 1 && far_->begin_sleep()) {
     if (word.word.load(std::memory_order_seq_cst) == seen && stays()) far_->sleep(limit_us);

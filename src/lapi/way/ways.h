@@ -77,6 +77,10 @@ class Ways {
   void end_round(bool program_goes_on) {
     if (far_) far_->end_round(program_goes_on);
   }
+  // Also those that have waited for the program's next message.
+  void send_replies() {
+    if (far_) far_->flush();
+  }
   // Whether sent messages still wait for room in a socket.
   [[nodiscard]] bool has_unsent() { return far_ && far_->has_unsent(); }
   // Receives what has arrived at sockets.

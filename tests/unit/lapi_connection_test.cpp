@@ -1,15 +1,19 @@
-// The mark below which a receiver of large messages is not woken, and what wakes it all the same.
-#include "lapi/stream/low_water.h"
+// A connection between two tasks of LAPI: its end, and the mark below which a receiver of large
+// messages is not woken.
+#include "lapi/stream/connection.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/unique_fd.h"
+#include "lapi/stream/low_water.h"
 
 namespace shima::lapi {
 namespace {
@@ -50,6 +54,13 @@ bool wakes_within(const Ends& ends, int limit_ms) {
   return ::poll(&watched, 1, limit_ms) == 1;
 }
 
+std::size_t mark_of(int socket) {
+  int bytes = 0;
+  socklen_t len = sizeof bytes;
+  EXPECT_EQ(::getsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &bytes, &len), 0);
+  return static_cast<std::size_t>(bytes);
+}
+
 constexpr int soon_ms = 20'000;
 
 TEST(LowWater, WakesForSoMuchOfALargeMessage) {
@@ -69,6 +80,18 @@ TEST(LowWater, WakesForEachByteAfterTheEndOfTheMessage) {
   mark.expect(ends.receiver.get(), 0);
   send(ends, 1);
   EXPECT_TRUE(wakes_within(ends, soon_ms));
+}
+
+// The kernel neither lowers the mark of a new connection, nor forgets it.
+TEST(LowWater, IsInForceUntilTheEndOfTheMessage) {
+  const Ends ends = connected();
+  LowWater mark;
+  constexpr std::size_t rests[]{16 * 1024 * kib, 1024 * kib, 128 * kib, 100 * kib, 60 * kib, 0};
+  constexpr std::size_t marks[]{128 * kib, 128 * kib, 128 * kib, 64 * kib, 1, 1};
+  for (std::size_t i = 0; i < std::size(rests); ++i) {
+    mark.expect(ends.receiver.get(), rests[i]);
+    EXPECT_EQ(mark_of(ends.receiver.get()), marks[i]) << rests[i];
+  }
 }
 
 // What does not come completely must be seen, too.
@@ -98,6 +121,46 @@ TEST(LowWater, WakesBeforeTheMarkIfTheBufferIsFull) {
     if (got > 0) rest -= static_cast<std::size_t>(got);
   }
   sender.join();
+}
+
+TEST(LapiConnection, HasAMarkWhileMuchOfAMessageIsToCome) {
+  Ends ends = connected();
+  const int socket = ends.receiver.get();
+  const UniqueFd epoll(::epoll_create1(0));
+  Connection near(std::move(ends.receiver), epoll.get(), 1);
+  std::vector<std::byte> room(300 * kib);
+  std::size_t taken = 0;
+  const auto pull_until = [&](std::size_t len_bytes) {
+    const auto until = Clock::now() + std::chrono::milliseconds(soon_ms);
+    while (taken < len_bytes && Clock::now() < until) {
+      near.look();
+      const iovec rest{room.data() + taken, room.size() - taken};
+      taken += near.pull(std::span(&rest, 1));
+    }
+    return taken == len_bytes;
+  };
+  send(ends, 100 * kib);
+  EXPECT_TRUE(pull_until(100 * kib));
+  EXPECT_EQ(mark_of(socket), 128 * kib);
+  send(ends, 200 * kib);
+  EXPECT_TRUE(pull_until(300 * kib));
+  EXPECT_EQ(mark_of(socket), 1U);
+}
+
+TEST(LapiConnection, AResetAfterTheLastMessageCutsNothing) {
+  for (const bool has_last : {false, true}) {
+    Ends ends = connected();
+    const UniqueFd epoll(::epoll_create1(0));
+    Connection near(std::move(ends.receiver), epoll.get(), 1);
+    if (has_last) near.note_last();
+    const linger at_once{1, 0};
+    ASSERT_EQ(::setsockopt(ends.sender.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+    ends.sender = {};
+    const auto until = Clock::now() + std::chrono::seconds(5);
+    while (!near.has_ended() && Clock::now() < until) near.look();
+    EXPECT_TRUE(near.has_ended());
+    EXPECT_EQ(near.is_cut(), !has_last);
+  }
 }
 
 }  // namespace
