@@ -3,7 +3,8 @@
 #include <sys/socket.h>
 #include <sys/utsname.h>
 
-#include <cstdio>
+#include <charconv>
+#include <iterator>
 #include <utility>
 
 namespace shima::lapi {
@@ -14,10 +15,12 @@ namespace {
 bool is_safe() {
   constexpr std::pair first_safe{5U, 12U};
   utsname system{};
+  if (::uname(&system) != 0) return false;
+  const char* const end = std::end(system.release);
   std::pair version{0U, 0U};
-  return ::uname(&system) == 0 &&
-         std::sscanf(system.release, "%u.%u", &version.first, &version.second) == 2 &&
-         version >= first_safe;
+  const char* const dot = std::from_chars(std::begin(system.release), end, version.first).ptr;
+  if (dot != end) std::from_chars(dot + 1, end, version.second);
+  return version >= first_safe;
 }
 
 }  // namespace
