@@ -133,7 +133,9 @@ class Dsm(Section):
             self.require_ratio(results, large, "tcp", 5, "the speed by TCP")
             for size in SIZES:
                 self.require_ratio(results, row_of(op, size), "ucx", 1 / UCX_FACTOR, "the speed of UCX alone")
-                self.require_ratio(results, row_of(op, size, HOSTS), "ucx, sleeping", 1 / UCX_FACTOR, "the speed of UCX alone", BY_LAPI)
+                for column, waits in UCX.items():
+                    self.require_ratio(results, row_of(op, size, HOSTS), column, 1 / UCX_FACTOR,
+                                       f"the speed of UCX alone, whose target {waits}", BY_LAPI)
             for size, factor in zip((SIZES[0], SIZES[-1]), PAPER[op]):
                 if ratio := self.ratio(results, row_of(op, size), "tcp"):
                     results.add("dsm", [Sample(paper_row(op, size), ratio, "x")])
