@@ -42,6 +42,7 @@ SOURCES = {
     "dsm_calls": ["bench/dsm/dsm_calls.c", "bench/dsm/cells.h"],
     "dsm_mpi": ["bench/dsm/dsm_mpi.c", "bench/dsm/cells.h"],
     "dsm_ucx": ["bench/dsm/dsm_ucx.c", "bench/dsm/cells.h"],
+    "lapi_calls": ["bench/dsm/lapi_calls.c"],
     "between_hosts_lapi": ["bench/dsm/between_hosts_lapi.c", "bench/dsm/between_hosts.h"],
     "between_hosts_mpi": ["bench/dsm/between_hosts_mpi.c", "bench/dsm/between_hosts.h"],
 }
@@ -51,7 +52,8 @@ PLAIN = {  # programs without MPI: their libraries
     "limit": [], "warm_memory": [], "tcp_copy": [], "list_io": ["-luring"], "pff_list": ["-lshima-pff"],
     "iod_small": ["-lshima-pff"],
     "delegate": PVAS, "delegate_net_task": PVAS, "task_copy": PVAS, "many_tasks": PVAS,
-    "delegated_overlap": PVAS, "dsm_calls": ["-lshima-dsm"], "between_hosts_lapi": ["-llapi"],
+    "delegated_overlap": PVAS, "dsm_calls": ["-lshima-dsm"], "lapi_calls": ["-llapi"],
+    "between_hosts_lapi": ["-llapi"],
     "dsm_ucx": ["-lucp", "-lucs"],
 }
 HEADERS = {"dsm_ucx": "/usr/include/ucp/api/ucp.h"}  # without them, a program is left out

@@ -14,6 +14,7 @@ from sections.host_pieces import HostPieces, SmallestCall
 from sections.hosts import SlowWire, TwoHosts
 from sections.iod import IodColumns, IodIrregular, IodSmallPieces
 from sections.iod_small import IodSmall
+from sections.lapi_calls import LapiCalls
 from sections.lapi_hosts import LapiHosts
 from sections.list_io import ListIo
 from sections.mounted import Mounted
@@ -34,4 +35,4 @@ SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(), S
             HostPieces(), SlowWire(), ListIo(), SmallCosts(), SmallestCall(), Waitall(),
             Overlap(), Subfiles(), OneSpace(), Disks(), NodeDisks(), DaemonDisks(), PffList(), StridedRead(), Mounted(),
             IodColumns(), IodSmallPieces(), IodIrregular(), IodSmall(), Watched(),
-            Delegation(), DelegatedNet(), Dsm(), LapiHosts(), NetPipe(), Spaces(), Scale(), Subgroup()]
+            Delegation(), DelegatedNet(), Dsm(), LapiCalls(), LapiHosts(), NetPipe(), Spaces(), Scale(), Subgroup()]
