@@ -209,8 +209,8 @@ TEST(NodeSegment, GrowsWithTheFilesThatAreOpen) {
   EXPECT_LT(NodeSegment::make(512).value().bytes().size(), 24 * mib);
 }
 
-// If the kernel has no automatic groups, all members are in one. The session of whoever runs the
-// test may be unknown here (its first process in another namespace): the members begin one.
+// If the kernel has no automatic groups, all members are in one. The session of the test itself may
+// be unknown (its first process is in another namespace): the members begin one.
 TEST(NodeSegment, KnowsWhetherSessionsDiffer) {
   std::ifstream setting("/proc/sys/kernel/sched_autogroup_enabled");
   const bool has_groups = setting.get() == '1';
