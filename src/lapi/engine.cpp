@@ -13,14 +13,17 @@
 namespace shima::lapi {
 namespace {
 
-constexpr unsigned least_rounds_to_move = 64;
+constexpr unsigned least_rounds_to_move = 16;
 constexpr unsigned most_rounds_to_move = 512;
+constexpr unsigned rounds_between_looks = 8;  // at who uses this core: 10 ns of a round's 40
 
 // What the calling thread does.
 struct ThreadState {
   const Engine* dispatching = nullptr;  // whose dispatcher it is
   unsigned idle_rounds = 0;             // in vain since the last message
   unsigned loop_rounds = 0;             // in vain without a pause for computing
+  unsigned vain_rounds = 0;             // all of them
+  bool spins = false;                   // as the thread has found it when it looked last
   Clock::rep last_probe = 0;            // when it has ended, since the clock's epoch
   struct Looked {
     const lapi_cntr_t* counter = nullptr;
@@ -29,7 +32,7 @@ struct ThreadState {
   std::array<Looked, 4> looked{};  // counters, and what it has seen of them
   unsigned oldest = 0;
   unsigned shared_rounds = 0;  // in vain on a core that another task uses, though there are enough
-  unsigned rounds_to_move = least_rounds_to_move;  // between sleeps that let the kernel move it
+  unsigned rounds_to_move = least_rounds_to_move;  // between moves to another core
   bool has_skipped = false;                        // a round, because the counter had changed
 };
 constinit thread_local ThreadState own_state{};
@@ -249,30 +252,27 @@ Status Engine::wait(Ready ready, Judge judge) {
     relax_core();
   }
   if (sleeps_at_once_ && poll_shortly(ready)) return {};
-  const bool moves = sleeps_to_move();
-  for (int i = 0; i < yields && !moves; ++i) {
+  leave_shared_core();
+  for (int i = 0; i < yields; ++i) {
     std::ignore = poll();
     if (ready()) return {};
     sched_yield();
   }
-  Status waited = wait_asleep(ready, judge);
-  if (moves) note_sleep_to_move();
-  return waited;
+  return wait_asleep(ready, judge);
 }
 
-// Whether the thread sleeps instead of yielding, so that the kernel can move it. Tasks that only
-// yield to each other may stay on one core for many milliseconds; the kernel chooses a core for one
-// that it wakes. A sleep that does not help doubles the rounds until the next one.
-bool Engine::sleeps_to_move() {
-  if (ways_->tasks_here() > cores_) return false;
-  if (ways_->shares_core()) return ++own_state.shared_rounds % own_state.rounds_to_move == 0;
-  own_state.rounds_to_move = least_rounds_to_move;
-  return false;
-}
-
-void Engine::note_sleep_to_move() {
-  unsigned& rounds = own_state.rounds_to_move;
-  if (ways_->shares_core()) rounds = std::min(2 * rounds, most_rounds_to_move);
+// Tasks that only yield to each other may stay on one core for many milliseconds, though the node
+// has a core for each. Each move doubles the rounds until the next one, in case it does not help.
+void Engine::leave_shared_core() {
+  if (ways_->tasks_here() > cores_) return;
+  ThreadState& own = own_state;
+  if (!ways_->shares_core()) {
+    own.rounds_to_move = least_rounds_to_move;
+    return;
+  }
+  if (++own.shared_rounds % own.rounds_to_move != 0) return;
+  own.rounds_to_move = std::min(2 * own.rounds_to_move, most_rounds_to_move);
+  ways_->leave_shared_core();
 }
 
 // Looks at the sockets for a moment; returns whether it is ready.
@@ -421,21 +421,21 @@ void Engine::probe(lapi_cntr_t* counter) {
     return;
   }
   note_loop();
-  const unsigned patience = may_spin() ? 2000 : 0;
+  if (own.vain_rounds++ % rounds_between_looks == 0) own.spins = may_spin();
+  const unsigned patience = own.spins ? 2000 : 0;
   const unsigned yields = sleeps_at_once_ ? 100 : 1000;
   if (own.idle_rounds < patience + yields) ++own.idle_rounds;
   if (own.idle_rounds <= patience) return;
-  const bool moves = sleeps_to_move();
-  if (own.idle_rounds < patience + yields && !moves) {
+  leave_shared_core();
+  if (own.idle_rounds < patience + yields) {
     sched_yield();
   } else {
+    constexpr std::uint32_t nap_us = 200;
     const Attendance here(*this);
-    const std::uint32_t nap_us = moves ? 50 : 200;
     ways_->sleep(seen, nap_us, [&] { return !has_work() && !has_changed(own, counter); });
-    if (moves) note_sleep_to_move();
   }
   // Else note_loop() takes the yield or the short sleep for a pause in which the program computes.
-  if (moves || bell_.polling.load(std::memory_order_relaxed) == 0)
+  if (bell_.polling.load(std::memory_order_relaxed) == 0)
     own.last_probe = Clock::now().time_since_epoch().count();
   if (has_changed(own, counter)) own.idle_rounds = 0;
 }

@@ -162,8 +162,7 @@ class Engine {
   [[nodiscard]] bool is_polled();
   // Whether each task of this node has a core to wait on, and this one is on its own.
   [[nodiscard]] bool has_core() { return ways_->tasks_here() <= cores_ && !ways_->shares_core(); }
-  [[nodiscard]] bool sleeps_to_move();
-  void note_sleep_to_move();
+  void leave_shared_core();
   [[nodiscard]] bool may_spin() { return !sleeps_at_once_ && has_core(); }
 
   // Sending (operate.cpp).

@@ -33,6 +33,9 @@ struct CpuMask {
   void add(const CpuMask& other) {
     for (std::size_t i = 0; i < words.size(); ++i) words[i] |= other.words[i];
   }
+  void remove(int cpu) {
+    words[static_cast<std::size_t>(cpu / 64)] &= ~(std::uint64_t{1} << (cpu % 64));
+  }
   // Restricts the calling thread to these CPUs. An empty set changes nothing.
   void bind_thread() const {
     if (count() == 0) return;

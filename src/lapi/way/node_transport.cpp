@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "base/process/cpu_mask.h"
 #include "ipc/process_vm.h"
 
 namespace shima::lapi {
@@ -93,6 +94,23 @@ bool NodeTransport::shares_core() {
     return &other.mailbox->core != &shown &&
            other.mailbox->core.load(std::memory_order_relaxed) == own;
   });
+}
+
+// Only the task with the lowest number stays, so that two do not change places. The kernel moves
+// the thread at once, and where it may run is the same afterwards.
+void NodeTransport::leave_shared_core() {
+  const auto own = static_cast<std::uint32_t>(::sched_getcpu()) + 1;
+  const CpuMask allowed = CpuMask::own();
+  CpuMask free = allowed;
+  bool must_leave = false;
+  for (int task = 0; task < memory_.tasks(); ++task) {
+    const std::uint32_t core = peer(task).mailbox->core.load(std::memory_order_relaxed);
+    must_leave |= task < task_ && core == own;
+    if (core != 0 && core <= CpuMask::most_cpus) free.remove(static_cast<int>(core) - 1);
+  }
+  if (!must_leave || free.count() == 0) return;
+  free.bind_thread();
+  allowed.bind_thread();
 }
 
 Standing NodeTransport::standing(int task) {

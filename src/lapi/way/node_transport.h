@@ -47,6 +47,8 @@ class NodeTransport : public Transport {
   // Whether another task has polled last on the core of the calling thread, which polls. Then each
   // would take the core from the other until the kernel moves one.
   [[nodiscard]] bool shares_core();
+  // Moves the calling thread to a core that no task of the node has shown, if there is one.
+  void leave_shared_core();
   // Whether a task has appeared in the memory.
   [[nodiscard]] bool is_shown(int task) const {
     return peer(task).mailbox->standing.load(std::memory_order_seq_cst) != 0;

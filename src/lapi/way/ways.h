@@ -65,6 +65,7 @@ class Ways {
   [[nodiscard]] int tasks_here();
   // Whether another task of this node has polled last on the core of the calling thread.
   [[nodiscard]] bool shares_core() { return near_->shares_core(); }
+  void leave_shared_core() { near_->leave_shared_core(); }
   // Grows whenever a task appears or leaves.
   [[nodiscard]] std::uint32_t changes() const {
     return near_->changes() + (far_ ? far_->changes() : 0);
