@@ -1,7 +1,10 @@
 """NetPIPE's ping-pong by LAPI, beside its modules for MPI (stock) and TCP, on one host and over two.
 
 NetPIPE is an independent benchmark; its LAPI module is compiled unmodified against lapi.h. A line of its
-output has a message's bytes, the throughput in Mbit/s and the time of one way in seconds.
+output has a message's bytes, the throughput in Mbit/s and the time of one way in seconds. It chooses itself how
+often it repeats the message whose latency is judged (for a quarter of a second). The other sizes are repeated
+200 times; the latency of these few milliseconds is shown, too: in them the kernel keeps tasks that wake each
+other on one core.
 """
 
 import pathlib
@@ -16,7 +19,8 @@ PLACE = places.ROOT / "build/bench/netpipe"
 LIBRARIES = places.PREFIX / "lib"
 LARGE, MOST = 65536, 1 << 20
 WHERE = ("two cores", "one core", "two hosts")
-FIGURES = ("latency", "64 KiB", "1 MiB")
+FIGURES = ("latency", "64 KiB", "1 MiB")  # these are judged
+FIRST = "latency at first"
 LAPI, SPACE, TCP = "lapi", "lapi, one space", "tcp"
 
 
@@ -53,7 +57,7 @@ class NetPipe(Section):
         return [LAPI, SPACE, TCP, *(subject.name for subject in context.subjects if not subject.shima)]
 
     def row_names(self, context):
-        return [f"{where}, {figure}" for where in WHERE for figure in FIGURES]
+        return [f"{where}, {figure}" for where in WHERE for figure in (*FIGURES, FIRST)]
 
     def programs(self, context):
         source = self.sources
@@ -97,19 +101,21 @@ class NetPipe(Section):
         except two_hosts.Unavailable as reason:
             return [Sample(f"two hosts, {figure}", None, note=str(reason)) for figure in FIGURES]
 
-    def arguments(self, context, where):
+    def runs(self, context, where):
+        """The arguments of the run of the latency, and of that of all sizes."""
         # MPIs spin: on one core a message takes a time slice.
         repeats = 20 if where == "one core" else 200
-        return ["-u", str(MOST), "-n", str(repeats // 10 if context.quick else repeats), "-o", str(context.directory / "np.out")]
+        return ["-l", "1", "-u", "1"], ["-u", str(MOST), "-n", str(repeats // 10 if context.quick else repeats)]
 
     def measure(self, context, where, command, environment=None):
-        outcome = context.measure([*map(str, command), *self.arguments(context, where)], environment)
-        return self.samples(context, where, outcome.problem)
+        return self.samples(context, where, lambda arguments: context.measure([*map(str, command), *arguments], environment).problem)
 
     def measure_tcp(self, context, where, receiver, sender, program, address="127.0.0.1"):
-        """The receiver is the first host's, or this one's; both ends have the same arguments."""
-        arguments = self.arguments(context, where)
         place = two_hosts.ADDRESSES[0] if where == "two hosts" else address
+        return self.samples(context, where, lambda arguments: self.run_tcp(context, receiver, sender, program, place, arguments))
+
+    def run_tcp(self, context, receiver, sender, program, place, arguments):
+        """The receiver is the first host's, or this one's; both ends have the same arguments."""
         far = subprocess.Popen([*receiver, program, *arguments[:-1], "/dev/null"], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
@@ -117,19 +123,25 @@ class NetPipe(Section):
         finally:
             far.kill()
             far.wait()
-        return self.samples(context, where, outcome.problem)
+        return outcome.problem
 
-    def samples(self, context, where, problem):
+    def samples(self, context, where, run):
+        """`run` runs NetPIPE with arguments, and returns what has gone wrong."""
         path = context.directory / "np.out"
-        lines = [list(map(float, line.split())) for line in path.read_text().splitlines()] if path.exists() else []
-        path.unlink(missing_ok=True)
-        by_size = {int(line[0]): line for line in lines if len(line) >= 3}
-        if not by_size:
-            return [Sample(f"{where}, {figure}", None, problem=problem or "no result") for figure in FIGURES]
-        rates = {size: by_size[size][1] / 8 * 1e6 / 2**20 for size in (LARGE, MOST) if size in by_size}
-        return [Sample(f"{where}, latency", by_size[min(by_size)][2] * 1e6, "us", LOWER, problem),
+        problem, by_size = "", []
+        for arguments in self.runs(context, where):
+            problem = run([*arguments, "-o", str(path)]) or problem
+            lines = [list(map(float, line.split())) for line in path.read_text().splitlines()] if path.exists() else []
+            path.unlink(missing_ok=True)
+            by_size.append({int(line[0]): line for line in lines if len(line) >= 3})
+        if not all(by_size):
+            return [Sample(f"{where}, {figure}", None, problem=problem or "no result") for figure in (*FIGURES, FIRST)]
+        latency, first = (sizes[min(sizes)][2] * 1e6 for sizes in by_size)
+        rates = {size: line[1] / 8 * 1e6 / 2**20 for size, line in by_size[1].items() if size in (LARGE, MOST)}
+        return [Sample(f"{where}, latency", latency, "us", LOWER, problem),
                 Sample(f"{where}, 64 KiB", rates.get(LARGE), problem=problem),
-                Sample(f"{where}, 1 MiB", rates.get(MOST), problem=problem)]
+                Sample(f"{where}, 1 MiB", rates.get(MOST), problem=problem),
+                Sample(f"{where}, {FIRST}", first, "us", LOWER, problem)]
 
     def targets(self, results, context):
         stock = results.stock()

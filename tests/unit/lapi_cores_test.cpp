@@ -72,9 +72,7 @@ TEST_F(LapiCores, OneOfTwoLeaves) {
   EXPECT_GT(moves_of(1, all_), attempts / 2);
 }
 
-TEST_F(LapiCores, NoneLeavesIfThereIsNoOtherCore) {
-  EXPECT_EQ(moves_of(1, only(cpus_[0])), 0);
-}
+TEST_F(LapiCores, NoneLeavesIfThereIsNoOtherCore) { EXPECT_EQ(moves_of(1, only(cpus_[0])), 0); }
 
 }  // namespace
 }  // namespace shima::lapi
