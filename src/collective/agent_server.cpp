@@ -93,6 +93,24 @@ Status AgentServer::write(int index) {
   return at.io.write_marked(near_.image(index));
 }
 
+Status AgentServer::read(int index) {
+  Side& at = side(index);
+  at.end = at.window.range.end;
+  if (may_send_from_file(at)) at.view = at.io.view();
+  if (at.view) return {};
+  SHIMA_TRY_ASSIGN(at.end, at.io.read_marked(near_.image(index)));
+  return {};
+}
+
+// From the page cache, without a copy into the image, which would take as long as sending.
+bool AgentServer::may_send_from_file(const Side& at) const {
+  const auto is_sent_in_place = [&](const GuestMessage& message) {
+    return has_large_runs(message.runs);
+  };
+  return at.near.empty() && !context_.plan.direct && context_.messenger->sends_pieces() &&
+         std::ranges::all_of(at.to_answer, is_sent_in_place);
+}
+
 Result<bool> AgentServer::advance(int index) {
   Side& at = side(index);
   bool moved = false;
@@ -115,6 +133,7 @@ Result<bool> AgentServer::advance(int index) {
   const bool all_sent = at.to_answer.empty() && at.sending.empty();
   if (sent || !all_sent || !near_.is_done(index)) return moved || sent;
   at.state = State::idle;
+  at.view.reset();
   return true;
 }
 
@@ -167,10 +186,8 @@ void AgentServer::start_disk(int index) {
   side(index).state = State::moving;
   context_.disk.start(
       [this, index]() -> Status {
-        Side& at = side(index);
         if (context_.direction == Direction::write) return write(index);
-        SHIMA_TRY_ASSIGN(at.end, at.io.read_marked(near_.image(index)));
-        return {};
+        return read(index);
       },
       may_have_guests() && side(index).window.range.len_bytes() >= least_aside_bytes);
 }
@@ -217,7 +234,8 @@ Result<bool> AgentServer::send_replies(int index) {
   bool sent = false;
   while (is_first && !at.to_answer.empty() && at.copied_bytes < context_.plan.window_bytes) {
     SHIMA_TRY_ASSIGN(const Guests::Reply reply,
-                     guests_.reply(at.to_answer.front(), at.head, near_.image(index)));
+                     guests_.reply(at.to_answer.front(), at.head,
+                                   at.view ? at.view->data() : near_.image(index)));
     at.sending.push_back(reply.ticket);
     at.copied_bytes += reply.copied_bytes;
     at.to_answer.pop_front();

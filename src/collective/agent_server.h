@@ -10,6 +10,7 @@
 
 #include <array>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -65,6 +66,7 @@ class AgentServer {
     TargetOffset end;                        // a read: of what was found
     std::vector<MemberWalk> near;            // a read: where the near members are
     std::deque<GuestMessage> to_answer;      // a read
+    std::unique_ptr<FileView> view;          // a read: sent from here instead of the image
     ReplyHead head;                          // a read: of the replies
     std::vector<Messenger::Ticket> sending;  // a read: replies
     std::uint64_t copied_bytes = 0;          // for those, since there were none
@@ -74,6 +76,8 @@ class AgentServer {
   [[nodiscard]] Result<bool> take_messages();
   [[nodiscard]] Status take_bytes(int index, GuestMessage message);
   [[nodiscard]] Status write(int index);
+  [[nodiscard]] Status read(int index);
+  [[nodiscard]] bool may_send_from_file(const Side& at) const;
   [[nodiscard]] Result<bool> advance(int index);
   [[nodiscard]] bool can_move(int index);
   [[nodiscard]] Result<bool> open_next(int index);

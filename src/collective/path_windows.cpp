@@ -181,10 +181,7 @@ class Pause {
     } else {
       context_.disk.sleep(longest);
     }
-    // The other messenger is the MPI.
-    if (const auto& progress = context_.channel.windows()->hooks().progress;
-        progress && context_.plan.agents.are_io_nodes())
-      progress();
+    if (context_.plan.agents.are_io_nodes()) help_mpi();
     // No message may be under way: then the messenger does not notice that a member was lost.
     return sleeper_.check_peers();
   }
@@ -193,8 +190,19 @@ class Pause {
   }
 
  private:
+  // With I/O nodes the messenger is another one. Their messages wake this member often.
+  void help_mpi() {
+    constexpr auto interval = std::chrono::microseconds(200);
+    const auto& progress = context_.channel.windows()->hooks().progress;
+    const auto now = Clock::now();
+    if (!progress || now - last_help_ < interval) return;
+    last_help_ = now;
+    progress();
+  }
+
   PathContext& context_;
   Sleeper sleeper_;
+  Clock::time_point last_help_{};
 };
 
 Status repeat_rounds(PathContext& context, Roles& roles) {

@@ -3,6 +3,8 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +15,22 @@ namespace shima {
 namespace {
 
 constexpr std::size_t most_short_bytes = 64;  // of a message that may come without a buffer
-constexpr std::size_t most_unexpected = 8;    // of those, in each lane
+constexpr const char* unreadable =
+    "sending a message: the file has been truncated meanwhile, or its disk has failed";
+constexpr std::size_t most_unexpected = 8;  // of those, in each lane
+
+// By the kernel: the memory may be a part of a file, which may have been truncated. Where the
+// kernel may not copy, there is no such memory (FileView).
+Status copy_by_kernel(const iovec& from, std::byte* to) {
+  const iovec here{to, from.iov_len};
+  const ssize_t copied = ::process_vm_readv(::getpid(), &here, 1, &from, 1, 0);
+  if (copied == static_cast<ssize_t>(from.iov_len)) return {};
+  if (copied < 0 && (errno == EPERM || errno == ENOSYS)) {
+    std::copy_n(static_cast<const std::byte*>(from.iov_base), from.iov_len, to);
+    return {};
+  }
+  return fail(Code::no_memory, "completing a message", EFAULT);
+}
 
 bool would_block(ssize_t moved) { return moved < 0 && (errno == EAGAIN || errno == EINTR); }
 
@@ -84,7 +101,7 @@ std::size_t MessageStream::abandon_unsent(std::size_t most_copied_bytes) noexcep
   const Status copied = caught([&]() -> Status {
     if (copied_bytes > most_copied_bytes)
       return fail(Code::no_memory, "completing a message", ENOMEM);
-    MessageBuffer copy = copy_of_unsent(first);
+    SHIMA_TRY_ASSIGN(MessageBuffer copy, copy_of_unsent(first));
     first.bytes = std::move(copy);
     first.pieces.assign(1, {first.bytes.bytes().data(), first.bytes.bytes().size()});
     first.next = 0;
@@ -103,11 +120,11 @@ std::size_t MessageStream::unsent_bytes(const Outgoing& message) {
   return len_bytes;
 }
 
-MessageBuffer MessageStream::copy_of_unsent(const Outgoing& message) {
+Result<MessageBuffer> MessageStream::copy_of_unsent(const Outgoing& message) {
   MessageBuffer copy(unsent_bytes(message));
   std::span<std::byte> room = copy.bytes();
   for (const iovec& piece : std::span(message.pieces).subspan(message.next)) {
-    std::copy_n(static_cast<const std::byte*>(piece.iov_base), piece.iov_len, room.begin());
+    SHIMA_TRY(copy_by_kernel(piece, room.data()));
     room = room.subspan(piece.iov_len);
   }
   return copy;
@@ -127,7 +144,8 @@ bool MessageStream::send_some() {
   message.msg_iovlen = std::min<std::size_t>(first.pieces.size() - first.next, IOV_MAX);
   const ssize_t moved = ::sendmsg(socket_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (moved < 0) {
-    if (!would_block(moved)) status_ = fail(Code::io, "sending a message", errno);
+    if (!would_block(moved))
+      status_ = fail(Code::io, errno == EFAULT ? unreadable : "sending a message", errno);
     return false;
   }
   first.has_begun = true;

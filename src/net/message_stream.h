@@ -86,7 +86,7 @@ class MessageStream {
   };
   [[nodiscard]] bool send_some();
   [[nodiscard]] static std::size_t unsent_bytes(const Outgoing& message);
-  [[nodiscard]] static MessageBuffer copy_of_unsent(const Outgoing& message);
+  [[nodiscard]] static Result<MessageBuffer> copy_of_unsent(const Outgoing& message);
   static void skip(Outgoing& message, std::size_t len_bytes);
   [[nodiscard]] bool receive_some();
   [[nodiscard]] bool begin_message();

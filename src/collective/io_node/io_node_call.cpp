@@ -66,9 +66,8 @@ Status IoNodeCall::end(Part& part, const MessageBuffer& message) {
 
 // A node may wait for other members, however long.
 Status IoNodeCall::check_nodes() {
-  const auto longest_silence = std::chrono::milliseconds(node_timeout()) / 2;
   for (Part& part : parts_) {
-    if (part.has_ended || Clock::now() - part.last_moved < longest_silence) continue;
+    if (part.has_ended || Clock::now() - part.last_moved < longest_silence_) continue;
     if (!part.part->is_node_alive()) return part.part->lose(ETIMEDOUT);
     part.last_moved = Clock::now();
   }

@@ -12,6 +12,7 @@
 
 #include "collective/io_node/stream_messenger.h"
 #include "collective/window/path_context.h"
+#include "net/wire.h"
 
 namespace shima {
 
@@ -43,6 +44,7 @@ class IoNodeCall {
 
   PathContext& context_;
   int participants_;
+  std::chrono::milliseconds longest_silence_ = std::chrono::milliseconds(node_timeout()) / 2;
   StreamMessenger messenger_;
   std::vector<Part> parts_;
   std::size_t ended_ = 0;

@@ -91,6 +91,24 @@ Status WindowIo::write_marked(const std::byte* data) {
   });
 }
 
+std::unique_ptr<FileView> WindowIo::view() {
+  const ScopedTimer timer(context_.counters.disk_ns);
+  std::uint64_t runs = 0;
+  std::uint64_t wanted_bytes = 0;
+  std::ignore = coverage_.for_each_run(sieve_gap_bytes, [&](TargetRange run) -> Status {
+    ++runs;
+    wanted_bytes += run.len_bytes();
+    return {};
+  });
+  auto view = context_.file.view_in(window_.subfile, window_.range, {runs, wanted_bytes});
+  if (!view) return view;
+  fault_point(FaultPhase::disk);
+  ++context_.counters.windows;
+  context_.counters.runs += runs;
+  context_.counters.disk_bytes_read += wanted_bytes;
+  return view;
+}
+
 Result<TargetOffset> WindowIo::read_marked(std::byte* data) {
   const ScopedTimer timer(context_.counters.disk_ns);
   ++context_.counters.windows;

@@ -32,6 +32,8 @@ class WindowIo {
   // Reads the marked bytes, and small gaps between them; returns the end of the subfile, or the
   // window's end if the subfile continues beyond it.
   [[nodiscard]] Result<TargetOffset> read_marked(std::byte* data);
+  // The window in the page cache, if all of it can be sent from there (see Subfile::view).
+  [[nodiscard]] std::unique_ptr<FileView> view();
   // The end of the logical file that read_marked found.
   [[nodiscard]] FileOffset end_of_file() const { return end_of_file_; }
 

@@ -97,7 +97,8 @@ bool NodeTransport::shares_core() {
 }
 
 // Only the task with the lowest number stays, so that two do not change places. The kernel moves
-// the thread at once, and where it may run is the same afterwards.
+// the thread at once. Afterwards it may run where it could before; CPUs that are added later to all
+// processes of its group (cpuset) are not added for it.
 void NodeTransport::leave_shared_core() {
   const auto own = static_cast<std::uint32_t>(::sched_getcpu()) + 1;
   const CpuMask allowed = CpuMask::own();

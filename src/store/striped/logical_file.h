@@ -101,6 +101,13 @@ class LogicalFile {
                                               std::span<const iovec> pieces);
   [[nodiscard]] Result<std::uint64_t> read_in(int subfile, TargetOffset offset, void* data,
                                               std::uint64_t len_bytes);
+  // See Subfile::view; what is wanted of it counts as read.
+  struct Wanted {
+    std::uint64_t runs = 0;
+    std::uint64_t len_bytes = 0;
+  };
+  [[nodiscard]] std::unique_ptr<FileView> view_in(int subfile, TargetRange range,
+                                                  const Wanted& wanted);
   // The end of the logical file, after a read found nothing at `at` in a subfile.
   [[nodiscard]] Result<FileOffset> end_seen_at(int subfile, TargetOffset at);
 

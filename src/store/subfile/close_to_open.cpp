@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::uint32_t nfs_magic = 0x6969;
 constexpr std::uint32_t zfs_magic = 0x2fc12fc1;
+constexpr std::uint32_t overlay_magic = 0x794c7630;
 
 std::uint32_t file_system_type(int fd) {
   struct statfs facts{};
@@ -71,11 +72,13 @@ bool is_local(int fd) {
       0xf2f52010,  // F2FS
       zfs_magic,
       0xca451a4e,  // bcachefs
-      0x794c7630,  // overlayfs
+      overlay_magic,
       0x858458f6,  // ramfs
   };
   return std::ranges::find(types, file_system_type(fd)) != types.end();
 }
+
+bool maps_what_is_read(int fd) { return is_local(fd) && file_system_type(fd) != overlay_magic; }
 
 bool reserves_mapped_pages(int fd) { return is_local(fd) && file_system_type(fd) != zfs_magic; }
 

@@ -24,6 +24,10 @@ namespace shima {
 // mapping, so that a full disk is noticed then.
 [[nodiscard]] bool reserves_mapped_pages(int fd);
 
+// Whether a mapping of a local file shows the same pages as read(2). With overlayfs it may show a
+// lower file that another process has replaced by writing to it.
+[[nodiscard]] bool maps_what_is_read(int fd);
+
 // A number by which nodes find out that they access one file through one kernel; 0 if the file
 // system is not local.
 [[nodiscard]] std::uint64_t local_identity(int fd);

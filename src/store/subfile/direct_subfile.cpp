@@ -122,6 +122,9 @@ class DirectSubfile final : public Subfile {
   bool write_mapped(std::span<const ApartRun> runs) override {
     return !transfers_.write && buffered_->write_mapped(runs);
   }
+  std::unique_ptr<FileView> view(TargetRange range) override {
+    return transfers_.read ? nullptr : buffered_->view(range);
+  }
   // Bytes that always come from the disk are not looked up in the page cache.
   bool cached(TargetOffset offset) override {
     return !transfers_.read && buffered_->cached(offset);

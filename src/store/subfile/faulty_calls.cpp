@@ -42,6 +42,9 @@ class FaultyCalls final : public FileSystemCalls {
         count);
   }
   bool move_apart(int, std::span<const ApartRun>, bool) override { return false; }
+  std::unique_ptr<FileView> view(int fd, TargetRange range) override {
+    return faults_.empty() ? FileSystemCalls::view(fd, range) : nullptr;
+  }
   bool maps_writes(MappedWriter& writer, int fd) override {
     return faults_.empty() && FileSystemCalls::maps_writes(writer, fd);
   }

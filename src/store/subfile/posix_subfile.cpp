@@ -47,6 +47,9 @@ bool FileSystemCalls::maps_writes(MappedWriter& writer, int fd) { return writer.
 bool FileSystemCalls::write_mapped(MappedWriter& writer, int fd, std::span<const ApartRun> runs) {
   return writer.write(fd, runs);
 }
+std::unique_ptr<FileView> FileSystemCalls::view(int fd, TargetRange range) {
+  return FileView::of_cached(fd, range);
+}
 int FileSystemCalls::fsync(int fd) { return ::fsync(fd); }
 
 int FileSystemCalls::lock(int fd, struct flock& range) { return ::fcntl(fd, F_OFD_SETLKW, &range); }
@@ -72,6 +75,7 @@ class PosixSubfile final : public Subfile {
         close_to_open_(request.close_to_open.value_or(is_close_to_open(fd))),
         on_nfs_(close_to_open_ && is_nfs(fd)),
         is_local_(!close_to_open_ && is_local(fd)),
+        has_views_(is_local_ && maps_what_is_read(fd)),
         unsynced_(request.create),
         stale_(close_to_open_),
         mapped_(flags, request.path),
@@ -111,6 +115,10 @@ class PosixSubfile final : public Subfile {
     const bool written = calls_->write_mapped(mapped_, fd_, runs);
     note_written();
     return written;
+  }
+
+  std::unique_ptr<FileView> view(TargetRange range) override {
+    return has_views_ ? calls_->view(fd_, range) : nullptr;
   }
 
   bool cached(TargetOffset offset) override {
@@ -401,6 +409,7 @@ class PosixSubfile final : public Subfile {
   bool close_to_open_;
   bool on_nfs_;
   bool is_local_;
+  bool has_views_;
   std::atomic<bool> unpublished_ = false;
   std::atomic<bool> unsynced_;
   std::atomic<TargetOffset> last_end_ = TargetOffset{0};  // of the last write

@@ -19,6 +19,7 @@ class FileSystemCalls {
   // Moves runs in another way, if nothing prevents it (see move_through_ring).
   virtual bool move_apart(int fd, std::span<const ApartRun> runs, bool writing);
   virtual bool maps_writes(MappedWriter& writer, int fd);
+  virtual std::unique_ptr<FileView> view(int fd, TargetRange range);
   virtual bool write_mapped(MappedWriter& writer, int fd, std::span<const ApartRun> runs);
   virtual int fsync(int fd);
   // fcntl(F_OFD_SETLKW).

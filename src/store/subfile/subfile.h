@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "store/subfile/directed_call.h"
 #include "store/subfile/far_request.h"
+#include "store/subfile/file_view.h"
 
 namespace shima {
 
@@ -55,6 +56,8 @@ class Subfile {
   // False as above; maps_writes() tells whether it is expected to succeed.
   [[nodiscard]] virtual bool maps_writes() { return false; }
   [[nodiscard]] virtual bool write_mapped(std::span<const ApartRun> /*runs*/) { return false; }
+  // The bytes as they lie in the page cache; null if they don't, or may not be sent from there.
+  [[nodiscard]] virtual std::unique_ptr<FileView> view(TargetRange /*range*/) { return nullptr; }
   // Whether a byte at `offset` can be read without waiting for a disk; false where unknown.
   [[nodiscard]] virtual bool cached(TargetOffset offset) = 0;
   // Whether write() leaves the bytes in this machine's page cache; false where unknown.
