@@ -1,6 +1,6 @@
 // A part of a file in the page cache: which parts can be viewed, and sent, also if the file is
 // truncated meanwhile.
-#include "store/subfile/file_view.h"
+#include "base/file_view.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -279,8 +279,7 @@ Result<std::uint64_t> LogicalFile::read_in(int subfile, TargetOffset offset,
   return found + zeros;
 }
 
-std::unique_ptr<FileView> LogicalFile::view_in(int index, TargetRange range,
-                                               const Wanted& wanted) {
+std::unique_ptr<FileView> LogicalFile::view_in(int index, TargetRange range, const Wanted& wanted) {
   auto view = subfile(index).view(range);
   if (view) tallies_.read(static_cast<std::size_t>(index), wanted.len_bytes, wanted.runs);
   return view;

@@ -15,11 +15,11 @@
 #include <string>
 #include <tuple>
 
+#include "base/file_view.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "store/subfile/directed_call.h"
 #include "store/subfile/far_request.h"
-#include "store/subfile/file_view.h"
 
 namespace shima {
 

@@ -17,6 +17,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/page_size.h"
 #include "base/units.h"
 
 namespace shima {
@@ -43,15 +44,11 @@ class FileView {
 
  private:
   FileView(int fd, TargetRange range)
-      : before_bytes_(static_cast<std::size_t>(range.begin.value) % page_bytes()),
+      : before_bytes_(static_cast<std::size_t>(range.begin.value) % page_size()),
         len_bytes_(before_bytes_ + range.len_bytes()),
         memory_(::mmap(nullptr, len_bytes_, PROT_READ, MAP_SHARED, fd,
                        range.begin.value - static_cast<off_t>(before_bytes_))) {}
 
-  [[nodiscard]] static std::size_t page_bytes() {
-    static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    return page;
-  }
   // As whom the thread accesses files.
   [[nodiscard]] static uid_t own_user() { return static_cast<uid_t>(::setfsuid(uid_t(-1))); }
   // Whether the kernel copies within this process, which some containers forbid.
@@ -67,7 +64,7 @@ class FileView {
   }
   [[nodiscard]] bool is_in_memory() const {
     if (memory_ == MAP_FAILED) return false;
-    std::vector<unsigned char> pages((len_bytes_ + page_bytes() - 1) / page_bytes());
+    std::vector<unsigned char> pages((len_bytes_ + page_size() - 1) / page_size());
     return ::mincore(memory_, len_bytes_, pages.data()) == 0 &&
            std::ranges::all_of(pages, [](unsigned char page) { return (page & 1U) != 0; });
   }
