@@ -1,11 +1,11 @@
 // An agent's work: it takes its domains through two windows, which it uses in turn.
 //
 // A write collects the bytes of members near it and of guests, then writes the window; large pieces
-// of guests stay in their messages and are written from there. A read
-// collects the runs that guests want, reads the window, then hands the bytes out. If the agent has
-// guests, a thread writes and reads large windows, one after the other in their order, while the
-// agent exchanges the messages of the next. No step blocks but for copying, and for the disk
-// without that thread.
+// of guests stay in their messages and are written from there. A read collects the runs that guests
+// want, reads the window, then hands the bytes out; large pieces for guests alone are sent from the
+// page cache, if they are there. If the agent has guests, a thread writes and reads large windows,
+// one after the other in their order, while the agent exchanges the messages of the next. No step
+// blocks but for copying, and for the disk without that thread.
 #pragma once
 
 #include <array>
