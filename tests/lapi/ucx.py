@@ -6,6 +6,8 @@
 
 In a process with an MPI it must be that MPI's copy of UCX, before and after MPI_Init. Where UCX cannot be opened, data
 goes by TCP, and one line of each task says so. Also: tasks that are killed, a slow receiver, and a task whose partner has left.
+
+With Debian 12's MPICH only the programs without MPI run: its own MPI_Finalize hangs over hosts (tests/mpi/two_hosts.py).
 """
 
 import os
@@ -18,6 +20,7 @@ import hosts
 
 SHIMA = hosts.SHIMA
 SYSTEM = os.path.realpath("/usr/lib")
+FINALIZE_HANGS = os.environ["MPI_FLAVOUR"] == "mpich-debian"
 LACKING = "because UCX cannot be used"
 
 
@@ -98,21 +101,28 @@ def mpi_prefix():
 
 
 def check_copies(on):
+    problems = check_copy(on, SYSTEM, "./ucx_process")
+    if FINALIZE_HANGS:
+        return problems
     mpi = mpi_prefix()
-    problems = check_copy(on, SYSTEM, "./ucx_process") + check_copy(on, mpi, "./ucx_process_mpi", "late")
+    problems += check_copy(on, mpi, "./ucx_process_mpi", "late") + check_traced(on)
     return problems + check_copy(on, mpi, SHIMA, "exec", "./ucx_process_mpi")
 
 
 def chosen(on):
-    return check(on, 4, "./transfers")[0] + check_copies(on) + check_traced(on) + check_without(on) + check_flow(on) + check_mute(on) + check_loss(on, 3, "waiting") + check_loss(on, 2, "sending")
+    return check(on, 4, "./transfers")[0] + check_copies(on) + check_without(on) + check_flow(on) + check_mute(on) + check_loss(on, 3, "waiting") + check_loss(on, 2, "sending")
+
+
+def programs():
+    without_mpi = [["./transfers"], ["./messages"], ["./progress"], ["./ucx_process"]]
+    with_mpi = [["./beside_mpi"], ["./beside_mpi", "late"], [SHIMA, "exec", "./ucx_process_mpi", "late"]]
+    return without_mpi if FINALIZE_HANGS else without_mpi + with_mpi
 
 
 def product(on):
-    problems = check_copies(on) + check_traced(on) + check_without(on) + check_unlike(on) + check_flow(on) + check_mute(on)
+    problems = check_copies(on) + check_without(on) + check_unlike(on) + check_flow(on) + check_mute(on)
     for tasks in (3, 5, 8):
-        for program in ("./transfers", "./messages", "./progress", "./ucx_process"):
-            problems += check(on, tasks, program)[0]
-        for command in (["./beside_mpi"], ["./beside_mpi", "late"], [SHIMA, "exec", "./ucx_process_mpi", "late"]):
+        for command in programs():
             problems += check(on, tasks, *command)[0]
         for where in ("computing", "sleeping", "waiting", "handler", "sending"):
             problems += check_loss(on, tasks, where)
