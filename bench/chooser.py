@@ -18,7 +18,6 @@ Each cell is a line of JSON in --out. Needs root for the cells of two hosts; wit
 import argparse
 import dataclasses
 import json
-import math
 import pathlib
 import random
 import shutil
@@ -29,6 +28,7 @@ import time
 
 import two_hosts
 from lib import places, programs, runner, subjects
+from lib.interval import interval
 from lib.places import ROOT
 from lib.table import format_table
 
@@ -43,8 +43,6 @@ FIXED_OF_HOSTS = (*FIXED, "subgroup")  # the same as disk_directed on one host
 LEAST_REPEATS, MOST_REPEATS = 6, 30
 CELLS_A_JOB = 6
 MISS, FAR_MISS = 1.10, 1.30
-# Student's t for 95 %, by degrees of freedom.
-T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,17 +142,6 @@ def measure(subject, options, cells, directory):
 
 
 # --- judging ----------------------------------------------------------------------------------
-
-def interval(ratios):
-    """The geometric mean and its 95 % interval."""
-    logs = [math.log(ratio) for ratio in ratios]
-    mean = statistics.mean(logs)
-    if len(logs) < 2:
-        return math.exp(mean), 0.0, math.inf
-    t = T_95[min(len(logs) - 1, len(T_95)) - 1]
-    half = t * statistics.stdev(logs) / math.sqrt(len(logs))
-    return tuple(math.exp(value) for value in (mean, mean - half, mean + half))
-
 
 @dataclasses.dataclass
 class Verdict:

@@ -3,7 +3,8 @@
 The array by columns by each way, open to close: many small calls by one rank after the other (UT), and few large
 ones (COL). Beside a job under `shima top` runs the view with its usual interval, on a terminal of its own; it takes
 its processor time from the job's cores. Each rank has a core. Starting a job is not timed, nor is writing the
-trace at its end.
+trace at its end. Equal jobs differ by several percent, so the mean ratio of the pairs of one repetition is judged,
+and missed if its whole 95 % interval is.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ import subprocess
 import tempfile
 import threading
 
+from lib.interval import interval
 from lib.places import TOOL
 from lib.programs import binary
 from lib.results import HIGHER, Verdict
@@ -103,6 +105,9 @@ class Watched(Section):
     def targets(self, results, context):
         for row in results.samples:
             for subject, how in self.ways(context):
-                mine, alone = (results.median(row, self.column(subject, each)) for each in (how, ALONE))
-                if how != ALONE and mine and alone:
-                    results.verdicts.append(Verdict(row, self.column(subject, how), "the job alone", mine / alone, LEAST, HIGHER))
+                mine, alone = (results.values(row, self.column(subject, each)) for each in (how, ALONE))
+                if how == ALONE or not mine or len(mine) != len(alone):
+                    continue
+                ratio, low, high = interval([watched / itself for watched, itself in zip(mine, alone)])
+                results.verdicts.append(Verdict(row, self.column(subject, how), f"the job alone (95 %: {low:.3f} to {high:.3f})",
+                                                ratio, LEAST, HIGHER, even=high >= LEAST))
