@@ -1,4 +1,5 @@
-/* Buffers in the memory of a real GPU, of CUDA or HIP. Skips if there is none.
+/* Buffers in the memory of a real GPU, of CUDA or HIP, of each kind that the driver has, by several
+ * ways to access the file. Skips if there is no GPU.
  *
  * RANKS: 2
  * ENV: SHIMA_LOG=error
@@ -12,10 +13,15 @@
 enum { COUNT = 1 << 20, GAP = 3 };
 
 /* The functions of a driver that the test needs. Addresses are numbers, as in CUDA. */
-static uintptr_t (*allocate)(size_t len);
+typedef uintptr_t Allocate(size_t len); /* 0: there is no memory of this kind */
+static Allocate* kinds[4];              /* of memory */
 static int (*copy)(void* to, const void* from, size_t len, int to_device);
 
 static int (*cuda_alloc)(unsigned long long* address, size_t len);
+static int (*cuda_alloc_async)(unsigned long long* address, size_t len, void* stream);
+static int (*cuda_alloc_managed)(unsigned long long* address, size_t len, unsigned flags);
+static int (*cuda_alloc_host)(void** address, size_t len);
+static int (*cuda_synchronize)(void);
 static int (*cuda_to_device)(unsigned long long to, const void* from, size_t len);
 static int (*cuda_to_host)(void* to, unsigned long long from, size_t len);
 static int (*hip_alloc)(void** address, size_t len);
@@ -24,6 +30,22 @@ static int (*hip_copy)(void* to, const void* from, size_t len, int kind);
 static uintptr_t allocate_cuda(size_t len) {
   unsigned long long address = 0;
   return cuda_alloc(&address, len) == 0 ? (uintptr_t)address : 0;
+}
+/* Belongs to a pool, and to no context. */
+static uintptr_t allocate_cuda_async(size_t len) {
+  unsigned long long address = 0;
+  if (cuda_alloc_async == NULL || cuda_alloc_async(&address, len, NULL) != 0) return 0;
+  return cuda_synchronize() == 0 ? (uintptr_t)address : 0;
+}
+/* The processor may use it, too. */
+static uintptr_t allocate_cuda_managed(size_t len) {
+  enum { GLOBAL = 1 };
+  unsigned long long address = 0;
+  return cuda_alloc_managed(&address, len, GLOBAL) == 0 ? (uintptr_t)address : 0;
+}
+static uintptr_t allocate_cuda_host(size_t len) {
+  void* address = NULL;
+  return cuda_alloc_host(&address, len) == 0 ? (uintptr_t)address : 0;
 }
 static int copy_cuda(void* to, const void* from, size_t len, int to_device) {
   return to_device ? cuda_to_device((unsigned long long)(uintptr_t)to, from, len)
@@ -38,9 +60,16 @@ static int start_cuda(void) {
   int (*retain)(void**, int) = (int (*)(void**, int))dlsym(library, "cuDevicePrimaryCtxRetain");
   int (*select)(void*) = (int (*)(void*))dlsym(library, "cuCtxSetCurrent");
   *(void**)&cuda_alloc = dlsym(library, "cuMemAlloc_v2");
+  *(void**)&cuda_alloc_async = dlsym(library, "cuMemAllocAsync");
+  *(void**)&cuda_alloc_managed = dlsym(library, "cuMemAllocManaged");
+  *(void**)&cuda_alloc_host = dlsym(library, "cuMemAllocHost_v2");
+  *(void**)&cuda_synchronize = dlsym(library, "cuCtxSynchronize");
   *(void**)&cuda_to_device = dlsym(library, "cuMemcpyHtoD_v2");
   *(void**)&cuda_to_host = dlsym(library, "cuMemcpyDtoH_v2");
-  allocate = allocate_cuda;
+  kinds[0] = allocate_cuda;
+  kinds[1] = allocate_cuda_async;
+  kinds[2] = allocate_cuda_managed;
+  kinds[3] = allocate_cuda_host;
   copy = copy_cuda;
   return init != NULL && init(0) == 0 && retain(&context, 0) == 0 && select(context) == 0;
 }
@@ -61,32 +90,78 @@ static int start_hip(void) {
   int devices = 0;
   *(void**)&hip_alloc = dlsym(library, "hipMalloc");
   *(void**)&hip_copy = dlsym(library, "hipMemcpy");
-  allocate = allocate_hip;
+  kinds[0] = allocate_hip;
   copy = copy_hip;
   return count(&devices) == 0 && devices > 0;
 }
 
+enum Way { INDEPENDENT, COLLECTIVE, NONBLOCKING, NONBLOCKING_COLLECTIVE, SPLIT, WAYS };
+
+static void write_by(enum Way way, MPI_File fh, MPI_Offset at, const void* from) {
+  MPI_Request request;
+  switch (way) {
+    case INDEPENDENT:
+      EXPECT_OK(MPI_File_write_at(fh, at, from, COUNT, MPI_INT, MPI_STATUS_IGNORE));
+      break;
+    case COLLECTIVE:
+      EXPECT_OK(MPI_File_write_at_all(fh, at, from, COUNT, MPI_INT, MPI_STATUS_IGNORE));
+      break;
+    case NONBLOCKING:
+      EXPECT_OK(MPI_File_iwrite_at(fh, at, from, COUNT, MPI_INT, &request));
+      EXPECT_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+      break;
+    case NONBLOCKING_COLLECTIVE:
+      EXPECT_OK(MPI_File_iwrite_at_all(fh, at, from, COUNT, MPI_INT, &request));
+      EXPECT_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+      break;
+    default:
+      EXPECT_OK(MPI_File_write_at_all_begin(fh, at, from, COUNT, MPI_INT));
+      EXPECT_OK(MPI_File_write_at_all_end(fh, from, MPI_STATUS_IGNORE));
+  }
+}
+
+static void read_by(enum Way way, MPI_File fh, MPI_Offset at, void* into, MPI_Datatype type) {
+  MPI_Request request;
+  switch (way) {
+    case INDEPENDENT:
+      EXPECT_OK(MPI_File_read_at(fh, at, into, COUNT, type, MPI_STATUS_IGNORE));
+      break;
+    case COLLECTIVE:
+      EXPECT_OK(MPI_File_read_at_all(fh, at, into, COUNT, type, MPI_STATUS_IGNORE));
+      break;
+    case NONBLOCKING:
+      EXPECT_OK(MPI_File_iread_at(fh, at, into, COUNT, type, &request));
+      EXPECT_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+      break;
+    case NONBLOCKING_COLLECTIVE:
+      EXPECT_OK(MPI_File_iread_at_all(fh, at, into, COUNT, type, &request));
+      EXPECT_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+      break;
+    default:
+      EXPECT_OK(MPI_File_read_at_all_begin(fh, at, into, COUNT, type));
+      EXPECT_OK(MPI_File_read_at_all_end(fh, into, MPI_STATUS_IGNORE));
+  }
+}
+
 /* All numbers from the device, then back into memory with gaps. */
-static void write_and_read(MPI_File fh, int collective) {
-  int* const numbers = malloc(sizeof(int) * COUNT * GAP);
-  int* const device = (int*)allocate(sizeof(int) * COUNT * GAP);
+static void write_and_read(MPI_File fh, int* device, enum Way way) {
+  const size_t len = sizeof(int) * COUNT * GAP;
+  const int seed = here + (int)way;
+  int* const numbers = malloc(len);
   const MPI_Offset at = (MPI_Offset)sizeof(int) * COUNT * here;
   MPI_Datatype spread;
-  EXPECT(device != NULL);
   MPI_Type_create_resized(MPI_INT, 0, sizeof(int) * GAP, &spread);
   MPI_Type_commit(&spread);
-  for (int i = 0; i < COUNT * GAP; ++i) numbers[i] = i * 31 + here;
-  EXPECT_EQ(copy(device, numbers, sizeof(int) * COUNT * GAP, 1), 0);
-  EXPECT_OK(collective ? MPI_File_write_at_all(fh, at, device, COUNT, MPI_INT, MPI_STATUS_IGNORE)
-                       : MPI_File_write_at(fh, at, device, COUNT, MPI_INT, MPI_STATUS_IGNORE));
+  for (int i = 0; i < COUNT * GAP; ++i) numbers[i] = i * 31 + seed;
+  EXPECT_EQ(copy(device, numbers, len, 1), 0);
+  write_by(way, fh, at, device);
   expect_stored("device.out", at, numbers, sizeof(int) * COUNT);
-  memset(numbers, 0x22, sizeof(int) * COUNT * GAP);
-  EXPECT_EQ(copy(device, numbers, sizeof(int) * COUNT * GAP, 1), 0);
-  EXPECT_OK(collective ? MPI_File_read_at_all(fh, at, device, COUNT, spread, MPI_STATUS_IGNORE)
-                       : MPI_File_read_at(fh, at, device, COUNT, spread, MPI_STATUS_IGNORE));
-  EXPECT_EQ(copy(numbers, device, sizeof(int) * COUNT * GAP, 0), 0);
+  memset(numbers, 0x22, len);
+  EXPECT_EQ(copy(device, numbers, len, 1), 0);
+  read_by(way, fh, at, device, spread);
+  EXPECT_EQ(copy(numbers, device, len, 0), 0);
   for (int i = 0; i < COUNT * GAP; ++i)
-    EXPECT_EQ(numbers[i], i % GAP == 0 ? i / GAP * 31 + here : 0x22222222);
+    EXPECT_EQ(numbers[i], i % GAP == 0 ? i / GAP * 31 + seed : 0x22222222);
   MPI_Type_free(&spread);
   free(numbers);
 }
@@ -98,8 +173,14 @@ int main(int argc, char** argv) {
   }
   start_test(&argc, &argv, 100);
   MPI_File fh = open_fresh("device.out");
-  write_and_read(fh, 0);
-  write_and_read(fh, 1);
+  for (unsigned kind = 0; kind < sizeof kinds / sizeof *kinds; ++kind) {
+    if (kinds[kind] == NULL) continue;
+    int* const device = (int*)kinds[kind](sizeof(int) * COUNT * GAP);
+    if (here == 0) printf("kind of memory %u: %s\n", kind, device != NULL ? "tested" : "none");
+    if (kind == 0) EXPECT(device != NULL);
+    for (int way = 0; device != NULL && way < WAYS; ++way)
+      write_and_read(fh, device, (enum Way)way);
+  }
   EXPECT_OK(MPI_File_close(&fh));
   return end_test();
 }
