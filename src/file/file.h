@@ -72,10 +72,10 @@ class File {
   [[nodiscard]] virtual Result<std::uint64_t> read(const Transfer& transfer) = 0;
 
   // The same for one contiguous piece of host memory, if moves_contiguous(); otherwise the call
-  // needs more (a trace, statistics, atomic mode, separate caches): then call write() or read().
+  // needs more (statistics, atomic mode, separate caches): then call write() or read().
   [[nodiscard]] virtual bool moves_contiguous() const = 0;
   [[nodiscard]] virtual Result<std::uint64_t> move_contiguous(const ContiguousPiece& piece,
-                                                              CallCode code) = 0;
+                                                              const CallPlace& place) = 0;
 
   // Whether write() or read() is expected to return before another thread would have begun to
   // execute it.

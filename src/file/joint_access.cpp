@@ -111,10 +111,27 @@ Result<std::uint64_t> JointFile::read(const Transfer& transfer) {
   return move(Direction::read, transfer);
 }
 
-Result<std::uint64_t> JointFile::move_contiguous(const ContiguousPiece& piece, CallCode code) {
-  const Doing now(code, &shown_, piece.memory.size() >= shown_from_bytes);
+Result<std::uint64_t> JointFile::move_contiguous(const ContiguousPiece& piece,
+                                                 const CallPlace& place) {
+  const Doing now(place.code, &shown_, piece.memory.size() >= shown_from_bytes);
+  if (is_traced()) return move_traced(piece, place);
   auto moved = own_.move_contiguous(piece);
-  note_moved(kind_of(code), piece.direction, moved.value_or(0));
+  note_moved(kind_of(place.code), piece.direction, moved.value_or(0));
+  return moved;
+}
+
+[[gnu::noinline]] Result<std::uint64_t> JointFile::move_traced(const ContiguousPiece& piece,
+                                                               const CallPlace& place) {
+  const Traced traced;
+  auto moved = own_.move_contiguous(piece);
+  note_moved(kind_of(place.code), piece.direction, moved.value_or(0));
+  TraceEvent event = plain_event(trace_file_);
+  event.pieces = 1;
+  event.offset = piece.begin.value;
+  event.end = piece.begin.value + as_signed(piece.memory.size());
+  event.bytes = moved.value_or(0);
+  event.failed = moved ? 0 : 1;
+  traced.end(place, event);
   return moved;
 }
 

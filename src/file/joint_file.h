@@ -40,8 +40,9 @@ class JointFile final : public File {
 
   Result<std::uint64_t> write(const Transfer& transfer) override;
   Result<std::uint64_t> read(const Transfer& transfer) override;
-  bool moves_contiguous() const override { return !is_traced() && own_.moves_at_once(); }
-  Result<std::uint64_t> move_contiguous(const ContiguousPiece& piece, CallCode code) override;
+  bool moves_contiguous() const override { return own_.moves_at_once(); }
+  Result<std::uint64_t> move_contiguous(const ContiguousPiece& piece,
+                                        const CallPlace& place) override;
   bool moves_at_once(Direction direction, const Transfer& transfer) override;
   Result<std::uint64_t> write_all(const Result<Transfer>& transfer) override {
     return move_all(Direction::write, transfer);
@@ -92,6 +93,7 @@ class JointFile final : public File {
     count(kind, bytes);
     shown_.moved(direction, bytes);
   }
+  Result<std::uint64_t> move_traced(const ContiguousPiece& piece, const CallPlace& place);
   void trace(const Traced& traced, Direction direction, const Transfer* transfer,
              const Counters& counters, const Result<std::uint64_t>& moved);
   // Writes what is pending on each member (pending_writes.h); collective.

@@ -127,7 +127,7 @@ std::function<Outcome64(const Outcome64&)> conclusion_of(const Access& access,
   if (!begin) return std::nullopt;
   auto* const memory = static_cast<std::byte*>(const_cast<void*>(buffer.address));
   return file.file().move_contiguous({access.direction, *begin, {memory, len_bytes}},
-                                     access.call().code);
+                                     access.call());
 }
 
 // In rank order at the shared pointer: a member's place follows from the lengths that all bring.
