@@ -12,6 +12,13 @@ namespace {
 
 thread_local bool is_worker = false;
 
+// Who waits within this time waits soon.
+constexpr std::chrono::microseconds soon(50);
+// A thread that is not woken for each task looks again so often, and after so many vain looks
+// sleeps until it is woken.
+constexpr std::chrono::milliseconds look_interval(1);
+constexpr int most_looks = 16;
+
 // Waits for a condition. With a progress hook it waits in slices and calls the hook between them.
 template <class Ready>
 void wait_and_progress(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
@@ -33,6 +40,7 @@ bool on_worker_thread() { return is_worker; }
 
 void Pending::finish(Outcome64 outcome) {
   const std::lock_guard hold(mutex_);
+  worker_ = nullptr;
   outcome_ = std::move(outcome);
   is_over_ = true;
   over_.notify_all();
@@ -45,10 +53,32 @@ bool Pending::over() const {
 
 Outcome64 Pending::wait(const Progress& progress, std::chrono::microseconds longest_slice) {
   std::unique_lock lock(mutex_);
+  if (Worker* const worker = worker_; worker != nullptr) {
+    lock.unlock();
+    worker->run_here(*this);
+    lock.lock();
+  }
   if (is_over_) return outcome_;
   const Asleep asleep;
   wait_and_progress(lock, over_, progress, longest_slice, [&] { return is_over_; });
   return outcome_;
+}
+
+Task::Task(Work work, std::function<void(Outcome64)> done) {
+  item_.push_back({std::move(work), std::move(done)});
+}
+
+Task::Task(Work work, std::shared_ptr<Pending> pending, Begin begin)
+    : Task(std::move(work), [pending](Outcome64 outcome) { pending->finish(std::move(outcome)); }) {
+  item_.front().pending = std::move(pending);
+  item_.front().begin = begin;
+}
+
+void Task::run() noexcept {
+  Item& item = item_.front();
+  Outcome64 outcome = caught([&] { return item.work(); });
+  item.work = nullptr;  // release what the work holds before a waiter may continue
+  if (item.done) item.done(std::move(outcome));
 }
 
 Worker::~Worker() {
@@ -60,19 +90,8 @@ Worker::~Worker() {
   if (thread_.joinable()) thread_.join();
 }
 
-Task::Task(Work work, std::function<void(Outcome64)> done) {
-  item_.push_back({std::move(work), std::move(done)});
-}
-
-void Task::run() noexcept {
-  Item& item = item_.front();
-  Outcome64 outcome = caught([&] { return item.work(); });
-  item.work = nullptr;  // release what the work holds before a waiter may continue
-  if (item.done) item.done(std::move(outcome));
-}
-
 void Worker::add(Task task) noexcept {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   if (!thread_.joinable()) {
     auto started = start_quiet_thread([this] { run(); });
     if (!started) {
@@ -81,9 +100,28 @@ void Worker::add(Task task) noexcept {
     }
     thread_ = *std::move(started);
   }
+  Task::Item& item = task.item_.front();
+  if (item.begin == Begin::late) {
+    const auto now = Clock::now();
+    if (looks_left_ > 0) {
+      item.due = now + soon;
+    } else {
+      item.begin = Begin::at_once;
+    }
+    const std::lock_guard hold(item.pending->mutex_);
+    item.pending->worker_ = this;
+    item.pending->queued_ = now;
+  }
+  const bool may_sleep_on = looks_again_ && item.begin == Begin::late;
   queue_.splice(queue_.end(), task.item_);
   note_queued(1);
-  changed_.notify_all();
+  if (!may_sleep_on) changed_.notify_all();
+}
+
+void Worker::run_here(const Pending& pending) noexcept {
+  Lock lock(mutex_);
+  looks_left_ = Clock::now() - pending.queued_ < soon ? most_looks : 0;
+  if (next_may_run_here() && queue_.front().pending.get() == &pending) run_next(lock);
 }
 
 void Worker::make_reserve() {
@@ -113,10 +151,11 @@ void Worker::add_reserved(Work work, const Progress& progress) noexcept {
 }
 
 void Worker::drain(const Progress& progress) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
+  while (next_may_run_here()) run_next(lock);
   if (queue_.empty() && !busy_) return;
   const Asleep asleep;
-  wait_and_progress(lock, changed_, progress, std::chrono::milliseconds(2),
+  wait_and_progress(lock, idle_, progress, std::chrono::milliseconds(2),
                     [&] { return queue_.empty() && !busy_; });
 }
 
@@ -127,21 +166,46 @@ bool Worker::is_idle() {
 
 void Worker::run() {
   is_worker = true;
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return ending_ || !queue_.empty(); });
+    sleep(lock);
     if (queue_.empty()) return;
-    Task task;
-    task.item_.splice(task.item_.end(), queue_, queue_.begin());
-    busy_ = true;
-    lock.unlock();
-    fault_point(FaultPhase::work);
-    task.run();
-    lock.lock();
-    busy_ = false;
-    note_queued(-1);
-    changed_.notify_all();
+    if (queue_.front().begin == Begin::late) looks_left_ = 0;
+    run_next(lock);
   }
+}
+
+// Until a task is due, or the worker ends. While somebody else runs a task, nothing is due.
+void Worker::sleep(Lock& lock) {
+  while (true) {
+    const bool nothing_due = busy_ || queue_.empty();
+    if (ending_ && !busy_) return;
+    if (nothing_due && looks_left_ == 0) {
+      changed_.wait(lock);
+      continue;
+    }
+    const auto until = nothing_due ? Clock::now() + look_interval : queue_.front().due;
+    if (!nothing_due && Clock::now() >= until) return;
+    looks_again_ = true;
+    changed_.wait_until(lock, until);
+    looks_again_ = false;
+    if ((busy_ || queue_.empty()) && looks_left_ > 0) --looks_left_;
+  }
+}
+
+// Nothing may be running.
+void Worker::run_next(Lock& lock) {
+  Task task;
+  task.item_.splice(task.item_.end(), queue_, queue_.begin());
+  busy_ = true;
+  lock.unlock();
+  fault_point(FaultPhase::work);
+  task.run();
+  lock.lock();
+  busy_ = false;
+  note_queued(-1);
+  idle_.notify_all();
+  if (!queue_.empty() || ending_) changed_.notify_all();
 }
 
 }  // namespace shima

@@ -5,6 +5,11 @@
 // for this member's own operations, so that neither waits for the other. A thread that waits for an
 // operation may have other work to advance meanwhile (an MPI's messages): that is its progress
 // hook.
+//
+// To hand a task to the worker and to be woken by it takes longer than a small operation. So a task
+// may begin late: who waits for it within a moment runs it in its own thread; otherwise the worker
+// begins it. That is done only while the program waits for its operations soon after it has started
+// them, and the worker is not woken for each of them then.
 #pragma once
 
 #include <chrono>
@@ -16,9 +21,12 @@
 #include <mutex>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace shima {
+
+class Worker;
 
 // Called at intervals by a waiting thread; empty if there is nothing to advance.
 using Progress = std::function<void()>;
@@ -27,31 +35,39 @@ using Progress = std::function<void()>;
 using Outcome64 = Result<std::uint64_t>;
 using Work = std::function<Outcome64()>;
 
-// An operation in progress, and its outcome when it has completed.
+// An operation in progress, and its outcome when it has completed. If a worker has its task, the
+// worker must live until then.
 class Pending {
  public:
   void finish(Outcome64 outcome);
   [[nodiscard]] bool over() const;
-  // Sleeps until the operation has completed; calls the progress hook at least every
-  // `longest_slice`.
+  // Sleeps until the operation has completed, or runs it, if it may begin late and nothing is
+  // before it; calls the progress hook at least every `longest_slice` while it sleeps.
   [[nodiscard]] Outcome64 wait(
       const Progress& progress = {},
       std::chrono::microseconds longest_slice = std::chrono::milliseconds(2));
 
  private:
+  friend class Worker;
   mutable std::mutex mutex_;
   std::condition_variable over_;
   bool is_over_ = false;
   Outcome64 outcome_ = 0;
+  Worker* worker_ = nullptr;  // that has its task
+  Clock::time_point queued_;
 };
+
+enum class Begin : std::uint8_t { at_once, late };
 
 // Work and its completion callback, prepared for queueing: add() allocates nothing, so that a
 // member that has begun to start a collective call can always take part in it.
 class Task {
  public:
   Task() = default;
-  // Calls `done` with the outcome of `work`, in the worker's thread.
+  // Calls `done` with the outcome of `work`, in the thread that has run it.
   Task(Work work, std::function<void(Outcome64)> done);
+  // Finishes `pending`, and may `begin` late.
+  Task(Work work, std::shared_ptr<Pending> pending, Begin begin);
   [[nodiscard]] explicit operator bool() const { return !item_.empty(); }
   void set_done(std::function<void(Outcome64)> done) { item_.front().done = std::move(done); }
   // Replaces work and callback of a task that was created as a reserve; both must fit into
@@ -65,6 +81,9 @@ class Task {
   struct Item {
     Work work;
     std::function<void(Outcome64)> done;
+    std::shared_ptr<Pending> pending = nullptr;
+    Begin begin = Begin::at_once;
+    Clock::time_point due{};  // when the worker begins it
   };
   std::list<Item> item_;  // one item, or none
 };
@@ -90,19 +109,33 @@ class Worker {
   void add_reserved(Work work, const Progress& progress = {}) noexcept;
   // Throws if there is no memory.
   void make_reserve();
-  // Sleeps until no task is queued or running.
+  // Runs the tasks that may begin late and are next; sleeps until no task is queued or running.
   void drain(const Progress& progress = {});
   [[nodiscard]] bool is_idle();
+  // For who begins to wait for `pending`: runs its task, if that may begin late and is next.
+  void run_here(const Pending& pending) noexcept;
 
  private:
+  using Lock = std::unique_lock<std::mutex>;
+
   void run();
+  void sleep(Lock& lock);
+  void run_next(Lock& lock);
+  [[nodiscard]] bool next_may_run_here() const {
+    return !busy_ && !queue_.empty() && queue_.front().begin == Begin::late;
+  }
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable changed_;  // of the thread
+  std::condition_variable idle_;
   std::list<Task::Item> queue_;
   Task reserve_;
-  bool busy_ = false;
+  bool busy_ = false;  // a task is run, by the thread or by who waits for it
   bool ending_ = false;
+  // Not 0: the program has waited soon for the last task that may begin late. How often the thread
+  // looks for another one, in vain, before it sleeps until it is woken.
+  int looks_left_ = 0;
+  bool looks_again_ = false;  // the thread sleeps, but not for long
   std::thread thread_;
 };
 

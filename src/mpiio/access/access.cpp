@@ -130,6 +130,12 @@ std::function<Outcome64(const Outcome64&)> conclusion_of(const Access& access,
                                      access.call());
 }
 
+// Who waits for a long access makes no progress for the MPI while it runs the access itself.
+Begin begin_of(const Result<Transfer>& transfer) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20U;
+  return transfer && transfer->memory.len_bytes > most_bytes ? Begin::at_once : Begin::late;
+}
+
 // In rank order at the shared pointer: a member's place follows from the lengths that all bring.
 PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffer& buffer) {
   Arranged arranged = arrange(file, access, buffer);
@@ -137,6 +143,7 @@ PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffe
   const auto pointer = file.shared_pointer();
   if (side && !pointer) side = std::unexpected(pointer.error());
   const Status status = status_of(side);
+  const Begin start = begin_of(side);
   auto conclusion = conclusion_of(access, arranged);
   // The conversion stays with the program's thread; the worker, which calls no MPI, does the rest.
   auto work = [&file, access, side = std::move(side), view = file.view()]() -> Outcome64 {
@@ -153,7 +160,7 @@ PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffe
     });
     return run(file.file(), access, transfer);
   };
-  return {status, std::move(work), std::move(conclusion)};
+  return {status, std::move(work), std::move(conclusion), false, start};
 }
 
 }  // namespace
@@ -165,10 +172,11 @@ PreparedAccess prepare(OpenFile& file, const Access& access, const Buffer& buffe
   auto conclusion = conclusion_of(access, arranged);
   const bool at_once = status && access.scope == Access::Scope::alone &&
                        file.file().moves_at_once(access.direction, *arranged.transfer);
+  const Begin begin = begin_of(arranged.transfer);
   auto work = [&file, access, transfer = std::move(arranged.transfer)] {
     return run(file.file(), access, transfer);
   };
-  return {status, std::move(work), std::move(conclusion), at_once};
+  return {status, std::move(work), std::move(conclusion), at_once, begin};
 }
 
 Outcome64 carry_out(OpenFile& file, const Access& access, const Buffer& buffer) {

@@ -116,8 +116,7 @@ Status start_request(MPI_File file, PreparedAccess prepared, Task& task, MPI_Req
   state->file = file;
   state->access = std::move(prepared);
   const auto pending = state->pending;
-  Task made(std::exchange(state->access.work, nullptr),
-            [pending](Outcome64 outcome) { pending->finish(std::move(outcome)); });
+  Task made(std::exchange(state->access.work, nullptr), pending, state->access.begin);
   std::map<MPI_Request, Known> ready;
   ready.emplace(MPI_REQUEST_NULL, Known{pending, state.get()});
   registry().promise();

@@ -18,8 +18,7 @@ Status prepare_split(OpenFile& file, const char* kind, const Access& access, con
                      Task& task) {
   const auto pending = std::make_shared<Pending>();
   PreparedAccess prepared = prepare(file, access, buffer);
-  Task made(std::move(prepared.work),
-            [pending](Outcome64 outcome) { pending->finish(std::move(outcome)); });
+  Task made(std::move(prepared.work), pending, prepared.begin);
   file.begin_split({kind, [pending, conclude = std::move(prepared.conclude)] {
                       return PreparedAccess{{}, {}, conclude}.concluded(
                           pending->wait(progress_mpi));
