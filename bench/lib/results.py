@@ -1,7 +1,7 @@
 """The samples of a run, and whether they reach their targets.
 
 A Sample is one figure of one subject in one row of one section. Results stores all samples and
-computes medians and bests. A Verdict compares one median of Shima's with a reference.
+computes medians and bests. A Verdict compares a figure of Shima's, mostly a median, with a reference.
 """
 
 import dataclasses
@@ -32,8 +32,9 @@ class Verdict:
     ratio: float
     needed: float
     better: str
-    # Missed, but the samples of both sides overlap near the target: this run cannot separate them.
+    # Missed, but this run cannot separate the ratio from the target, and why.
     even: bool = False
+    why_even: str = "their samples overlap"
 
     def reached(self):
         return self.ratio >= self.needed if self.better == HIGHER else self.ratio <= self.needed
@@ -41,8 +42,8 @@ class Verdict:
     def text(self):
         sign = ">=" if self.better == HIGHER else "<="
         reached = f"{self.ratio:.3f} of {self.what}"
-        overlap = "; their samples overlap" if self.even and not self.reached() else ""
-        return f"{self.subject} reaches {reached}, needs {sign} {self.needed:.2f}{overlap}"
+        why = f"; {self.why_even}" if self.even and not self.reached() else ""
+        return f"{self.subject} reaches {reached}, needs {sign} {self.needed:.2f}{why}"
 
 
 class Results:
