@@ -18,6 +18,9 @@ constexpr std::chrono::microseconds soon(50);
 // sleeps until it is woken.
 constexpr std::chrono::milliseconds look_interval(1);
 constexpr int most_looks = 16;
+// A program that waits soon for one call and computes during the next does not count as one that
+// waits soon.
+constexpr int enough_soon_waits = 2;
 
 // Waits for a condition. With a progress hook it waits in slices and calls the hook between them.
 template <class Ready>
@@ -53,15 +56,23 @@ bool Pending::over() const {
 
 Outcome64 Pending::wait(const Progress& progress, std::chrono::microseconds longest_slice) {
   std::unique_lock lock(mutex_);
-  if (Worker* const worker = worker_; worker != nullptr) {
-    lock.unlock();
-    worker->run_here(*this);
-    lock.lock();
-  }
   if (is_over_) return outcome_;
   const Asleep asleep;
   wait_and_progress(lock, over_, progress, longest_slice, [&] { return is_over_; });
   return outcome_;
+}
+
+Worker* Pending::worker() const {
+  const std::lock_guard hold(mutex_);
+  return worker_;
+}
+
+void Pending::run_late() noexcept {
+  if (Worker* const has_it = worker()) has_it->run_late(*this);
+}
+
+void Pending::hurry() noexcept {
+  if (Worker* const has_it = worker()) has_it->hurry();
 }
 
 Task::Task(Work work, std::function<void(Outcome64)> done) {
@@ -118,10 +129,22 @@ void Worker::add(Task task) noexcept {
   if (!may_sleep_on) changed_.notify_all();
 }
 
-void Worker::run_here(const Pending& pending) noexcept {
+void Worker::run_late(const Pending& pending) noexcept {
   Lock lock(mutex_);
-  looks_left_ = Clock::now() - pending.queued_ < soon ? most_looks : 0;
-  if (next_may_run_here() && queue_.front().pending.get() == &pending) run_next(lock);
+  const bool is_soon = Clock::now() - pending.queued_ < soon;
+  soon_waits_ = is_soon ? soon_waits_ + 1 : 0;
+  looks_left_ = soon_waits_ >= enough_soon_waits ? most_looks : 0;
+  if (!next_may_run_here()) return;
+  const Asleep asleep;
+  const AsAnotherThread shown;
+  while (next_may_run_here() && !pending.over()) run_next(lock);
+}
+
+void Worker::hurry() noexcept {
+  const Lock lock(mutex_);
+  if (looks_left_ == 0) return;
+  soon_waits_ = looks_left_ = 0;
+  changed_.notify_all();
 }
 
 void Worker::make_reserve() {
@@ -152,9 +175,15 @@ void Worker::add_reserved(Work work, const Progress& progress) noexcept {
 
 void Worker::drain(const Progress& progress) {
   Lock lock(mutex_);
-  while (next_may_run_here()) run_next(lock);
   if (queue_.empty() && !busy_) return;
   const Asleep asleep;
+  while (next_may_run_here()) {
+    const AsAnotherThread shown;
+    run_next(lock);
+    lock.unlock();
+    if (progress) progress();
+    lock.lock();
+  }
   wait_and_progress(lock, idle_, progress, std::chrono::milliseconds(2),
                     [&] { return queue_.empty() && !busy_; });
 }
@@ -170,7 +199,7 @@ void Worker::run() {
   while (true) {
     sleep(lock);
     if (queue_.empty()) return;
-    if (queue_.front().begin == Begin::late) looks_left_ = 0;
+    if (queue_.front().begin == Begin::late) soon_waits_ = looks_left_ = 0;
     run_next(lock);
   }
 }
@@ -185,7 +214,7 @@ void Worker::sleep(Lock& lock) {
       continue;
     }
     const auto until = nothing_due ? Clock::now() + look_interval : queue_.front().due;
-    if (!nothing_due && Clock::now() >= until) return;
+    if (!nothing_due && (looks_left_ == 0 || Clock::now() >= until)) return;
     looks_again_ = true;
     changed_.wait_until(lock, until);
     looks_again_ = false;
@@ -205,7 +234,10 @@ void Worker::run_next(Lock& lock) {
   busy_ = false;
   note_queued(-1);
   idle_.notify_all();
-  if (!queue_.empty() || ending_) changed_.notify_all();
+  // The thread looks again soon after a task that begins late.
+  const bool is_looked_for =
+      !queue_.empty() && queue_.front().begin == Begin::late && looks_left_ > 0;
+  if ((!queue_.empty() && !is_looked_for) || ending_) changed_.notify_all();
 }
 
 }  // namespace shima

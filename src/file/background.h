@@ -41,14 +41,21 @@ class Pending {
  public:
   void finish(Outcome64 outcome);
   [[nodiscard]] bool over() const;
-  // Sleeps until the operation has completed, or runs it, if it may begin late and nothing is
-  // before it; calls the progress hook at least every `longest_slice` while it sleeps.
+  // Sleeps until the operation has completed; calls the progress hook at least every
+  // `longest_slice`.
   [[nodiscard]] Outcome64 wait(
       const Progress& progress = {},
       std::chrono::microseconds longest_slice = std::chrono::milliseconds(2));
+  // For who begins to wait: runs the operation, and those before it, in this thread, if they may
+  // begin late. Makes no progress meanwhile but what the operations make.
+  void run_late() noexcept;
+  // For who does not wait and wants to know when it is over: it begins.
+  void hurry() noexcept;
 
  private:
   friend class Worker;
+  [[nodiscard]] Worker* worker() const;
+
   mutable std::mutex mutex_;
   std::condition_variable over_;
   bool is_over_ = false;
@@ -109,11 +116,12 @@ class Worker {
   void add_reserved(Work work, const Progress& progress = {}) noexcept;
   // Throws if there is no memory.
   void make_reserve();
-  // Runs the tasks that may begin late and are next; sleeps until no task is queued or running.
+  // Runs the tasks that may begin late; sleeps until no task is queued or running.
   void drain(const Progress& progress = {});
   [[nodiscard]] bool is_idle();
-  // For who begins to wait for `pending`: runs its task, if that may begin late and is next.
-  void run_here(const Pending& pending) noexcept;
+  // Of Pending.
+  void run_late(const Pending& pending) noexcept;
+  void hurry() noexcept;
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -132,8 +140,9 @@ class Worker {
   Task reserve_;
   bool busy_ = false;  // a task is run, by the thread or by who waits for it
   bool ending_ = false;
-  // Not 0: the program has waited soon for the last task that may begin late. How often the thread
-  // looks for another one, in vain, before it sleeps until it is woken.
+  int soon_waits_ = 0;  // for one task that may begin late after the other
+  // Not 0: the program waits soon. How often the thread looks for a task, in vain, before it sleeps
+  // until it is woken.
   int looks_left_ = 0;
   bool looks_again_ = false;  // the thread sleeps, but not for long
   std::thread thread_;

@@ -100,6 +100,22 @@ class BoardFile {
   std::uint32_t number_ = BoardPage::no_slot;  // in the page at the time of the call
 };
 
+// While it lives, what the first thread does in it is shown, and traced, as another thread's.
+class AsAnotherThread {
+ public:
+  AsAnotherThread() : was_first_(board::is_first_thread()) {
+    if (was_first_) board::first_thread.store(nullptr, std::memory_order_relaxed);
+  }
+  AsAnotherThread(const AsAnotherThread&) = delete;
+  AsAnotherThread& operator=(const AsAnotherThread&) = delete;
+  ~AsAnotherThread() {
+    if (was_first_) board::first_thread.store(board::this_thread(), std::memory_order_relaxed);
+  }
+
+ private:
+  bool was_first_;
+};
+
 // Shows a call of the first thread while it lives. Calls of other threads, and calls inside calls,
 // are not shown.
 class Doing {

@@ -30,6 +30,12 @@ Started start(Worker& worker, Begin begin, std::uint64_t outcome = 0) {
   return started;
 }
 
+// As a program waits.
+Outcome64 finish(Pending& pending) {
+  pending.run_late();
+  return pending.wait();
+}
+
 void await_end(const Pending& pending) {
   while (!pending.over()) std::this_thread::sleep_for(microseconds(100));
 }
@@ -38,7 +44,7 @@ TEST(Worker, RunsALateTaskThatNobodyWaitsFor) {
   Worker worker;
   for (int i = 0; i < 20; ++i) {
     const Started waited = start(worker, Begin::late);
-    EXPECT_EQ(*waited.pending->wait(), 0U);
+    EXPECT_EQ(*finish(*waited.pending), 0U);
     const Started left = start(worker, Begin::late, 7);
     await_end(*left.pending);
     EXPECT_NE(*left.runner, std::this_thread::get_id());
@@ -52,7 +58,7 @@ TEST(Worker, WhoWaitsSoonRunsALateTask) {
   bool ran_here = false;
   for (int i = 0; i < 100'000 && !ran_here; ++i) {
     const Started started = start(worker, Begin::late, 5);
-    EXPECT_EQ(*started.pending->wait(), 5U);
+    EXPECT_EQ(*finish(*started.pending), 5U);
     ran_here = *started.runner == std::this_thread::get_id();
   }
   EXPECT_TRUE(ran_here);
@@ -62,7 +68,7 @@ TEST(Worker, RunsOthersInItsThread) {
   Worker worker;
   for (int i = 0; i < 1000; ++i) {
     const Started started = start(worker, Begin::at_once);
-    EXPECT_TRUE(started.pending->wait());
+    EXPECT_TRUE(finish(*started.pending));
     EXPECT_NE(*started.runner, std::this_thread::get_id());
   }
 }
@@ -73,7 +79,7 @@ TEST(Worker, ReportsErrors) {
     const auto pending = std::make_shared<Pending>();
     worker.add(
         Task([]() -> Outcome64 { return fail(Code::no_space, "full"); }, pending, Begin::late));
-    const Outcome64 outcome = pending->wait();
+    const Outcome64 outcome = finish(*pending);
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, Code::no_space);
   }
@@ -83,7 +89,7 @@ TEST(Worker, FinishesItsTasksBeforeItEnds) {
   std::atomic<int> done = 0;
   for (int round = 0; round < 50; ++round) {
     Worker worker;
-    EXPECT_TRUE(start(worker, Begin::late).pending->wait());
+    EXPECT_TRUE(finish(*start(worker, Begin::late).pending));
     for (int i = 0; i < 3; ++i)
       worker.add(Task([&done]() -> Outcome64 { return static_cast<std::uint64_t>(++done); },
                       std::make_shared<Pending>(), Begin::late));
@@ -109,6 +115,7 @@ TEST(Worker, KeepsTheOrder) {
       auto work = [&, number]() -> Outcome64 {
         alone = alone && running++ == 0;
         order.push_back(number);
+        if (number % 7 == 0) std::this_thread::yield();
         --running;
         return static_cast<std::uint64_t>(number);
       };
@@ -116,11 +123,11 @@ TEST(Worker, KeepsTheOrder) {
       worker.add(Task(work, all.back(), pick(4) == 0 ? Begin::at_once : Begin::late));
       const int then = pick(6);
       if (then < 2) {
-        EXPECT_EQ(*all.back()->wait(), static_cast<std::uint64_t>(number));
+        EXPECT_EQ(*finish(*all.back()), static_cast<std::uint64_t>(number));
       }
       if (then == 2) {
         const auto which = static_cast<std::size_t>(pick(added));
-        EXPECT_EQ(*all[which]->wait([] {}), which);
+        EXPECT_EQ(*finish(*all[which]), which);
       }
       if (then == 3 && pick(10) == 0) worker.drain();
       if (then == 4) std::this_thread::sleep_for(microseconds(pick(120)));
@@ -133,6 +140,24 @@ TEST(Worker, KeepsTheOrder) {
   }
 }
 
+// A program that waits soon, and then: waits for the second of two, tests, lets the worker drain.
+TEST(Worker, RunsAllThatIsBeforeTheTaskWaitedFor) {
+  Worker worker;
+  for (int i = 0; i < 3000; ++i) {
+    const Started first = start(worker, Begin::late, 1);
+    const Started second = start(worker, Begin::late, 2);
+    EXPECT_EQ(*finish(*second.pending), 2U);
+    EXPECT_TRUE(first.pending->over());
+    const Started tested = start(worker, Begin::late, 3);
+    if (i % 30 == 0) {
+      while (!tested.pending->over()) tested.pending->hurry();
+    } else {
+      worker.drain();
+    }
+    EXPECT_EQ(*tested.pending->wait(), 3U);
+  }
+}
+
 // Several threads wait for tasks of one worker.
 TEST(Worker, ServesSeveralWaiters) {
   Worker worker;
@@ -140,7 +165,8 @@ TEST(Worker, ServesSeveralWaiters) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {
-      for (std::uint64_t i = 0; i < 500; ++i) sum += *start(worker, Begin::late, i).pending->wait();
+      for (std::uint64_t i = 0; i < 500; ++i)
+        sum += *finish(*start(worker, Begin::late, i).pending);
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(sum, 4U * 500U * 499U / 2U);

@@ -130,10 +130,15 @@ std::function<Outcome64(const Outcome64&)> conclusion_of(const Access& access,
                                      access.call());
 }
 
-// Who waits for a long access makes no progress for the MPI while it runs the access itself.
-Begin begin_of(const Result<Transfer>& transfer) {
+// Who waits for an access makes no progress for the MPI while it runs the access itself, unless
+// that meets other members.
+Begin begin_of(OpenFile& file, const Access& access, const Result<Transfer>& transfer) {
   constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20U;
-  return transfer && transfer->memory.len_bytes > most_bytes ? Begin::at_once : Begin::late;
+  const bool is_short =
+      !transfer ||
+      (transfer->memory.len_bytes <= most_bytes &&
+       (access.scope == Access::Scope::together || transfer->file.pattern.is_contiguous()));
+  return is_short && !file.file().atomicity() ? Begin::late : Begin::at_once;
 }
 
 // In rank order at the shared pointer: a member's place follows from the lengths that all bring.
@@ -143,7 +148,7 @@ PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffe
   const auto pointer = file.shared_pointer();
   if (side && !pointer) side = std::unexpected(pointer.error());
   const Status status = status_of(side);
-  const Begin start = begin_of(side);
+  const Begin start = begin_of(file, access, side);
   auto conclusion = conclusion_of(access, arranged);
   // The conversion stays with the program's thread; the worker, which calls no MPI, does the rest.
   auto work = [&file, access, side = std::move(side), view = file.view()]() -> Outcome64 {
@@ -172,7 +177,7 @@ PreparedAccess prepare(OpenFile& file, const Access& access, const Buffer& buffe
   auto conclusion = conclusion_of(access, arranged);
   const bool at_once = status && access.scope == Access::Scope::alone &&
                        file.file().moves_at_once(access.direction, *arranged.transfer);
-  const Begin begin = begin_of(arranged.transfer);
+  const Begin begin = begin_of(file, access, arranged.transfer);
   auto work = [&file, access, transfer = std::move(arranged.transfer)] {
     return run(file.file(), access, transfer);
   };

@@ -163,7 +163,11 @@ void complete_finished(std::span<const MPI_Request> requests) {
   const auto claim = [](MPI_Request request) -> RequestState* {
     const std::lock_guard hold(registry().lock);
     const auto found = registry().requests.find(request);
-    if (found == registry().requests.end() || !found->second.pending->over()) return nullptr;
+    if (found == registry().requests.end()) return nullptr;
+    if (!found->second.pending->over()) {
+      found->second.pending->hurry();
+      return nullptr;
+    }
     return std::exchange(found->second.complete, true) ? nullptr : found->second.state;
   };
   for (const MPI_Request request : requests) {

@@ -1,7 +1,7 @@
 // Requests of nonblocking calls.
 //
 // A request is one of MPI's generalized requests (MPI-4.1, section 13.2), so that a program can
-// wait for it together with any others. The thread that does the work calls no MPI for it: when the
+// wait for it together with any others. The work calls no MPI for it, in whatever thread: when the
 // work is over, the program's next call that waits or tests completes the request first
 // (entry_wait.cpp), so that requests need no particular thread level. The calls in entry_wait.cpp
 // add two more things: the program sleeps while our requests are under way, and an error is passed

@@ -20,6 +20,7 @@ Status prepare_split(OpenFile& file, const char* kind, const Access& access, con
   PreparedAccess prepared = prepare(file, access, buffer);
   Task made(std::move(prepared.work), pending, prepared.begin);
   file.begin_split({kind, [pending, conclude = std::move(prepared.conclude)] {
+                      pending->run_late();
                       return PreparedAccess{{}, {}, conclude}.concluded(
                           pending->wait(progress_mpi));
                     }});

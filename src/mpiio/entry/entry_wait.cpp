@@ -33,12 +33,21 @@ bool has_foreign(std::span<const MPI_Request> requests) {
   });
 }
 
-// Sleeps until our requests are over, because MPI's own waiting occupies a core. With requests of
-// others the sleeps are shorter: a large message may need many polls.
+// Does the work of our requests, or sleeps until it is over, because MPI's own waiting occupies a
+// core. With requests of others it sleeps, and not for long: a large message may need many polls.
 void finish_ours(std::span<const MPI_Request> requests) {
-  const std::chrono::microseconds slice(has_foreign(requests) ? 300 : 2000);
-  for (const MPI_Request request : requests)
-    if (const auto pending = pending_of(request)) std::ignore = pending->wait(progress_mpi, slice);
+  constexpr std::chrono::microseconds with_foreign(300), without(2000);
+  const bool is_foreign = has_foreign(requests);
+  auto last_progress = Clock::now();
+  for (const MPI_Request request : requests) {
+    const auto pending = pending_of(request);
+    if (pending == nullptr) continue;
+    is_foreign ? pending->hurry() : pending->run_late();
+    std::ignore = pending->wait(progress_mpi, is_foreign ? with_foreign : without);
+    if (Clock::now() - last_progress < with_foreign) continue;
+    progress_mpi();
+    last_progress = Clock::now();
+  }
   complete_finished(requests);
 }
 

@@ -1,6 +1,6 @@
 // Decides which threads may call MPI.
 //
-// Nonblocking calls are executed by threads of ours. On one node these call no MPI; collective
+// Nonblocking calls are executed by threads of ours, or by the thread that waits for them. On one node these call no MPI; collective
 // access over several nodes sends messages. So MPI is initialized at MPI_THREAD_MULTIPLE, unless
 // the launcher's environment tells that all ranks share a node, and the program is told the level
 // that it would have got. The level is also left to the program by SHIMA_THREADS=program, and on
