@@ -41,7 +41,7 @@ enum class FaultPhase : std::uint8_t {
   pointer_serve,    // the keeper, before it answers
   write_request,    // an independent write is published for others to execute
   lead,             // before executing the writes of others
-  work,             // the thread of nonblocking and split calls, before its work
+  work,             // of a nonblocking or split call: before it is done
   split,            // between the two halves of a split call
   lapi_join,        // in LAPI_Init: no other task knows this one
   lapi_meet,        // the meeting place knows it; the other tasks do not
