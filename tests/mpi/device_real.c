@@ -34,7 +34,8 @@ static uintptr_t allocated(int status, unsigned long long address) {
 }
 static uintptr_t allocate_cuda(size_t len) {
   unsigned long long address = 0;
-  return allocated(cuda_alloc(&address, len), address);
+  const int status = cuda_alloc(&address, len);
+  return allocated(status, address);
 }
 /* Belongs to a pool, and to no context. */
 static uintptr_t allocate_cuda_async(size_t len) {
@@ -47,7 +48,8 @@ static uintptr_t allocate_cuda_async(size_t len) {
 static uintptr_t allocate_cuda_managed(size_t len) {
   enum { GLOBAL = 1 };
   unsigned long long address = 0;
-  return allocated(cuda_alloc_managed(&address, len, GLOBAL), address);
+  const int status = cuda_alloc_managed(&address, len, GLOBAL);
+  return allocated(status, address);
 }
 static uintptr_t allocate_cuda_host(size_t len) {
   void* address = NULL;
