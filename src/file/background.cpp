@@ -234,10 +234,8 @@ void Worker::run_next(Lock& lock) {
   busy_ = false;
   note_queued(-1);
   idle_.notify_all();
-  // The thread looks again soon after a task that begins late.
-  const bool is_looked_for =
-      !queue_.empty() && queue_.front().begin == Begin::late && looks_left_ > 0;
-  if ((!queue_.empty() && !is_looked_for) || ending_) changed_.notify_all();
+  const bool may_sleep_on = queue_.empty() || (looks_again_ && queue_.front().begin == Begin::late);
+  if (!may_sleep_on || ending_) changed_.notify_all();
 }
 
 }  // namespace shima

@@ -97,7 +97,7 @@ TEST(Worker, FinishesItsTasksBeforeItEnds) {
   EXPECT_EQ(done, 150);
 }
 
-// Whoever runs them, tasks run in the order in which they were added, each once, one at a time.
+// In any thread, tasks run in the order in which they were added, each once, one at a time.
 TEST(Worker, KeepsTheOrder) {
   std::mt19937 random(1);
   for (int round = 0; round < 30; ++round) {
@@ -155,6 +155,37 @@ TEST(Worker, RunsAllThatIsBeforeTheTaskWaitedFor) {
       worker.drain();
     }
     EXPECT_EQ(*tested.pending->wait(), 3U);
+  }
+}
+
+// The worker's thread sleeps until it is woken if another thread runs a task for long. A task that
+// begins late and is behind that one, is begun nevertheless.
+TEST(Worker, BeginsALateTaskBehindALongOne) {
+  Worker worker;
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(finish(*start(worker, Begin::late).pending));
+    std::atomic<bool> running = false;
+    std::thread waiter([&] {
+      const auto pending = std::make_shared<Pending>();
+      worker.add(Task(
+          [&running]() -> Outcome64 {
+            running = true;
+            std::this_thread::sleep_for(microseconds(60'000));
+            return 0;
+          },
+          pending, Begin::late));
+      EXPECT_TRUE(finish(*pending));
+    });
+    while (!running) std::this_thread::yield();
+    const Started behind = start(worker, Begin::late);
+    std::this_thread::sleep_for(microseconds(40'000));
+    const Started last = start(worker, Begin::late);
+    // The thread goes to sleep again, and this wait is still soon.
+    for (const auto from = Clock::now(); Clock::now() - from < microseconds(25);)
+      std::this_thread::yield();
+    EXPECT_TRUE(finish(*last.pending));
+    EXPECT_TRUE(behind.pending->over());
+    waiter.join();
   }
 }
 
