@@ -125,13 +125,14 @@ Result<std::uint64_t> JointFile::move_contiguous(const ContiguousPiece& piece,
   const Traced traced;
   auto moved = own_.move_contiguous(piece);
   note_moved(kind_of(place.code), piece.direction, moved.value_or(0));
-  TraceEvent event = plain_event(trace_file_);
-  event.pieces = 1;
-  event.offset = piece.begin.value;
-  event.end = piece.begin.value + as_signed(piece.memory.size());
-  event.bytes = moved.value_or(0);
-  event.failed = moved ? 0 : 1;
-  traced.end(place, event);
+  traced.end_with(place, moved.value_or(0), [&](TraceEvent& event) {
+    event = plain_event(trace_file_);
+    event.pieces = 1;
+    event.offset = piece.begin.value;
+    event.end = piece.begin.value + as_signed(piece.memory.size());
+    event.bytes = moved.value_or(0);
+    event.failed = moved ? 0 : 1;
+  });
   return moved;
 }
 

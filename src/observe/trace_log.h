@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/clock.h"
+#include "observe/trace_clock.h"
 #include "observe/trace_file.h"
 
 namespace shima {
@@ -27,7 +27,11 @@ extern constinit std::atomic<bool> on;
 // Of a table; 0: no room.
 [[nodiscard]] std::uint16_t file_number(std::string_view path) noexcept;
 [[nodiscard]] std::uint16_t site_number(const void* site) noexcept;
-// The event in the file, which only the caller may change; null if there was no room.
+// The place of the next event in the file, which only the caller may change; null, and counted as
+// dropped, if there is no room. The event counts once it is published.
+[[nodiscard]] TraceEvent* next_event(std::uint64_t bytes) noexcept;
+void publish(TraceEvent& event) noexcept;
+// next_event(), filled and published.
 TraceEvent* add(const TraceEvent& event) noexcept;
 
 // How many events are written, and how many there is room for.
@@ -45,13 +49,29 @@ struct Room {
 // A call that is traced from construction to the end of its life, if the process is traced.
 class Traced {
  public:
-  Traced() : begin_(is_traced() ? Clock::now() : Clock::time_point{}) {}
-  [[nodiscard]] bool on() const { return begin_ != Clock::time_point{}; }
+  Traced() : begin_ns_(is_traced() ? trace::call_time_ns() : 0) {}
+  [[nodiscard]] bool on() const { return begin_ns_ != 0; }
   // Ends it. `event`: without times.
-  void end(const CallPlace& place, TraceEvent event) const noexcept;
+  void end(const CallPlace& place, const TraceEvent& event) const noexcept {
+    end_with(place, event.bytes, [&](TraceEvent& to) { to = event; });
+  }
+  // Likewise, with an event that `fill` makes where it stays: to make a short call's elsewhere and
+  // to copy it takes longer than the rest.
+  template <class Fill>
+  void end_with(const CallPlace& place, std::uint64_t bytes, const Fill& fill) const noexcept {
+    const std::uint64_t end_ns = trace::call_time_ns();
+    TraceEvent* const event = trace::next_event(bytes);
+    if (event == nullptr) return;
+    fill(*event);
+    set_call(*event, place, end_ns);
+    trace::publish(*event);
+    trace::keep_clock(end_ns);
+  }
 
  private:
-  Clock::time_point begin_;
+  void set_call(TraceEvent& event, const CallPlace& place, std::uint64_t end_ns) const noexcept;
+
+  std::uint64_t begin_ns_;
 };
 
 // An event without data.

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <limits>
 
+#include "base/clock.h"
 #include "base/thread_object.h"
 #include "observe/board.h"
 

@@ -175,13 +175,13 @@ PreparedAccess prepare(OpenFile& file, const Access& access, const Buffer& buffe
   Arranged arranged = arrange(file, access, buffer);
   const Status status = status_of(arranged.transfer);
   auto conclusion = conclusion_of(access, arranged);
-  const bool at_once = status && access.scope == Access::Scope::alone &&
-                       file.file().moves_at_once(access.direction, *arranged.transfer);
+  const bool by_caller = status && access.scope == Access::Scope::alone &&
+                         file.file().moves_at_once(access.direction, *arranged.transfer);
   const Begin begin = begin_of(file, access, arranged.transfer);
   auto work = [&file, access, transfer = std::move(arranged.transfer)] {
     return run(file.file(), access, transfer);
   };
-  return {status, std::move(work), std::move(conclusion), at_once, begin};
+  return {status, std::move(work), std::move(conclusion), by_caller, begin};
 }
 
 Outcome64 carry_out(OpenFile& file, const Access& access, const Buffer& buffer) {

@@ -43,7 +43,7 @@ struct PreparedAccess {
   // What the program's own thread must do on completion; returns the bytes of the buffer that were
   // moved. Null: nothing, and the work returns the bytes.
   std::function<Outcome64(const Outcome64&)> conclude = nullptr;
-  bool at_once = false;          // the work takes less time than to hand it to a thread
+  bool by_caller = false;        // the work takes less time than to hand it to a thread
   Begin begin = Begin::at_once;  // in a thread
 
   [[nodiscard]] Outcome64 concluded(const Outcome64& outcome) const {

@@ -18,10 +18,10 @@ Status start_alone(OpenFile& file, MPI_File fh, const Access& access, const Buff
                    MPI_Request* request) {
   PreparedAccess prepared = prepare(file, access, buffer);
   SHIMA_TRY(prepared.status);
-  const bool at_once = prepared.at_once && file.alone().is_idle();
+  const bool by_caller = prepared.by_caller && file.alone().is_idle();
   Task task;
   SHIMA_TRY(start_request(fh, std::move(prepared), task, request));
-  queue(at_once ? nullptr : &file.alone(), std::move(task));
+  queue(by_caller ? nullptr : &file.alone(), std::move(task));
   return {};
 }
 
