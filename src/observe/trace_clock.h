@@ -1,5 +1,4 @@
-// The machine's monotonic clock for traces of calls that enter the kernel, at half its cost or
-// less.
+// The machine's monotonic clock for traces of calls that enter the kernel, at half its cost.
 //
 // The system's clock costs a traced call more than all else. Where it is made of the processor's
 // counter, as on most machines, a trace reads that counter itself: two readings of both, some time
@@ -25,7 +24,7 @@ struct ClockPair {
 // How the time follows from the counter between two looks at the clock. Pure.
 class TickScale {
  public:
-  static constexpr std::uint64_t least_ns = 10'000'000;  // between two pairs
+  static constexpr std::uint64_t least_ns = 2'000'000;   // between two pairs
   static constexpr std::uint64_t most_ns = 100'000'000;  // that a scale is used
 
   // Nothing if the pairs are too near each other, or the counter has not advanced like one.
