@@ -48,13 +48,14 @@ void TickClock::take(const ClockPair& now) {
 }
 
 namespace trace {
-namespace {
 
-std::uint64_t clock_ns() {
+std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
           .count());
 }
+
+namespace {
 
 #if defined(__x86_64__)
 
@@ -84,7 +85,7 @@ ClockPair read_pair() {
   std::uint64_t best_ticks = std::numeric_limits<std::uint64_t>::max();
   for (int i = 0; i < tries; ++i) {
     const std::uint64_t before = read_ticks();
-    const std::uint64_t ns = clock_ns();
+    const std::uint64_t ns = now_ns();
     const std::uint64_t between = read_ticks() - before;
     if (between >= best_ticks) continue;
     best_ticks = between;
@@ -100,10 +101,10 @@ constinit std::atomic<bool> reads_counter{false};
 void start_clock() noexcept { reads_counter = counter_is_trusted(); }
 
 std::uint64_t call_time_ns() noexcept {
-  if (!reads_counter.load(std::memory_order_relaxed)) return clock_ns();
+  if (!reads_counter.load(std::memory_order_relaxed)) return now_ns();
   const auto* const clock = thread_object<TickClock>();
   const auto told = clock != nullptr ? clock->ns(read_ticks()) : std::nullopt;
-  return told ? *told : clock_ns();
+  return told ? *told : now_ns();
 }
 
 void keep_clock(std::uint64_t now) noexcept {

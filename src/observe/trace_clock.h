@@ -73,12 +73,15 @@ class TickClock {
 
 namespace trace {
 
+// The system's monotonic clock.
+[[nodiscard]] std::uint64_t now_ns() noexcept;
+
 // Lets call_time_ns() read the counter, if the system trusts it now. Not at the same time in two
 // threads.
 void start_clock() noexcept;
-// The monotonic clock. Of two readings in one thread, the later one may be smaller, by as much as
-// the counter has differed from the clock since the last pair: nanoseconds, but more while the
-// system corrects its clock.
+// The same, perhaps by the counter. Of two readings in one thread, the later one may be smaller, by
+// as much as the counter has differed from the clock since the last pair: nanoseconds, but more
+// while the system corrects its clock.
 [[nodiscard]] std::uint64_t call_time_ns() noexcept;
 // Compares counter and clock, if it is time for that; outside of what is measured, because it takes
 // a microsecond. `now`: of call_time_ns().

@@ -6,9 +6,9 @@
 #include <ctime>
 #include <limits>
 
-#include "base/clock.h"
 #include "base/thread_object.h"
 #include "observe/board.h"
+#include "observe/trace_clock.h"
 
 namespace shima::trace {
 namespace {
@@ -135,12 +135,6 @@ TraceEvent* add_event(const MemoryCall& call, std::uint64_t begin_ns, std::uint6
 }
 
 }  // namespace
-
-std::uint64_t now_ns() noexcept {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
-          .count());
-}
 
 std::uint64_t begin(const MemoryCall& call) noexcept {
   if (call.is_tiny) {

@@ -29,7 +29,6 @@ struct MemoryCall {
 
 namespace trace {
 
-[[nodiscard]] std::uint64_t now_ns() noexcept;
 inline constexpr std::uint64_t not_traced = 0;
 inline constexpr std::uint64_t not_measured = 1;
 // When the call begins, or not_measured.

@@ -6,6 +6,7 @@
 #include "capi/dsm/errors.h"
 #include "capi/dsm/handle.h"
 #include "observe/board.h"
+#include "observe/trace_clock.h"
 #include "observe/trace_runs.h"
 
 namespace {

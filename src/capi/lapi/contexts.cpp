@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "capi/lapi/held_context.h"
 #include "observe/board.h"
+#include "observe/trace_clock.h"
 
 namespace shima::capi {
 namespace {
