@@ -52,6 +52,7 @@ struct Transfer {
   Slice memory;
   std::optional<DevicePlace> device = {};  // the memory's device; nothing: host memory
   CallPlace call = {};                     // for boards and traces
+  Tracing tracing = Tracing::as_now;
 };
 
 class File {

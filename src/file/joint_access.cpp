@@ -76,7 +76,7 @@ constexpr std::uint64_t shown_from_bytes = 32768;
                                                                     const Transfer& transfer) {
   const CallCode code = place_of(direction, false, &transfer).code;
   const Doing now(code, &shown_, transfer.file.len_bytes >= shown_from_bytes);
-  const Traced traced;
+  const Traced traced(transfer.tracing);
   Counters counters;
   ++(direction == Direction::write ? counters.writes : counters.reads);
   if (counters_.wanted() || traced.on()) counters.file_pieces += estimate_pieces(transfer.file);
@@ -114,15 +114,15 @@ Result<std::uint64_t> JointFile::read(const Transfer& transfer) {
 Result<std::uint64_t> JointFile::move_contiguous(const ContiguousPiece& piece,
                                                  const CallPlace& place) {
   const Doing now(place.code, &shown_, piece.memory.size() >= shown_from_bytes);
-  if (is_traced()) return move_traced(piece, place);
+  if (const Traced traced; traced.on()) return move_traced(piece, place, traced);
   auto moved = own_.move_contiguous(piece);
   note_moved(kind_of(place.code), piece.direction, moved.value_or(0));
   return moved;
 }
 
 [[gnu::noinline]] Result<std::uint64_t> JointFile::move_traced(const ContiguousPiece& piece,
-                                                               const CallPlace& place) {
-  const Traced traced;
+                                                               const CallPlace& place,
+                                                               const Traced& traced) {
   auto moved = own_.move_contiguous(piece);
   note_moved(kind_of(place.code), piece.direction, moved.value_or(0));
   traced.end_with(place, moved.value_or(0), [&](TraceEvent& event) {
@@ -177,7 +177,7 @@ Result<std::uint64_t> JointFile::move_all(Direction direction, const Result<Tran
   const Transfer* const known = transfer ? &*transfer : nullptr;
   const CallCode code = place_of(direction, true, known).code;
   const Doing now(code, &shown_);
-  const Traced traced;
+  const Traced traced(known != nullptr ? known->tracing : Tracing::as_now);
   Counters counters;
   const Status flushed = flush_together();
   const auto moved = flushed ? move_together(direction, transfer, counters)
@@ -293,7 +293,7 @@ CollectiveCall JointFile::call_of(Direction direction, Counters& counters) {
           .has_moved_own = false,
           .disk = disk_,
           .history = history_,
-          .timed = counters_.wanted() || is_traced()};
+          .timed = counters_.wanted() || has_trace()};
 }
 
 Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Transfer>& transfer,

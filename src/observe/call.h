@@ -124,6 +124,10 @@ struct CallPlace {
   const void* site = nullptr;
 };
 
+// Whether a call is traced: as the process is when the call moves data, or as it was when the
+// program began the call, if that may have been earlier.
+enum class Tracing : std::uint8_t { as_now, yes, no };
+
 // "MPI_File_write_at_all"; "call 77" for an unknown number.
 [[nodiscard]] std::string call_name(CallCode code);
 

@@ -145,8 +145,8 @@ void open_log(const std::string& directory) {
   log.events = static_cast<std::byte*>(memory) + trace_head_bytes;
   fill(*log.head);
   trace::start_clock();
-  ::pthread_atfork(nullptr, nullptr, [] { trace::on = false; });
-  trace::on.store(true, std::memory_order_release);
+  ::pthread_atfork(nullptr, nullptr, [] { trace::state = 0; });
+  trace::state.fetch_or(trace::is_open, std::memory_order_release);
 }
 
 // A program may close all descriptors and open a file of its own, which gets the same number. (What
@@ -225,10 +225,10 @@ TraceEvent* drop(Log& log, std::uint64_t bytes) {
 
 namespace trace {
 
-constinit std::atomic<bool> on{false};
+constinit std::atomic<unsigned> state{0};
 
 std::uint16_t file_number(std::string_view path) noexcept {
-  if (!is_traced()) return 0;
+  if (!has_trace()) return 0;
   Log& log = the_log();
   const std::lock_guard hold(log.naming);
   TraceHead& head = *log.head;
@@ -317,10 +317,14 @@ void start_trace(int rank, int tasks) noexcept {
       give_up(directory, ENOMEM);
     }
   }
-  if (!is_traced()) return;
+  if (!has_trace()) return;
   the_log().head->rank = rank;
   the_log().head->tasks = tasks;
 }
+
+void pause_trace() noexcept { trace::state.fetch_or(trace::is_paused); }
+
+void resume_trace() noexcept { trace::state.fetch_and(~trace::is_paused); }
 
 void Traced::set_call(TraceEvent& event, const CallPlace& place,
                       std::uint64_t end_ns) const noexcept {

@@ -20,9 +20,17 @@ inline constexpr const char* trace_variable = "SHIMA_TRACE";
 // prevents the trace is logged once.
 void start_trace(int rank, int tasks) noexcept;
 
+// Calls that the program begins while the trace is paused are not traced. It may be paused before
+// it starts.
+void pause_trace() noexcept;
+void resume_trace() noexcept;
+
 namespace trace {
 
-extern constinit std::atomic<bool> on;
+// Bits of the state. A forked process has none of them: it shares the file, and is not traced.
+inline constexpr unsigned is_open = 1;
+inline constexpr unsigned is_paused = 2;
+extern constinit std::atomic<unsigned> state;
 
 // Of a table; 0: no room.
 [[nodiscard]] std::uint16_t file_number(std::string_view path) noexcept;
@@ -44,12 +52,20 @@ struct Room {
 }  // namespace trace
 
 // Afterwards the thread sees the open file.
-[[nodiscard]] inline bool is_traced() { return trace::on.load(std::memory_order_acquire); }
+[[nodiscard]] inline bool is_traced() {
+  return trace::state.load(std::memory_order_acquire) == trace::is_open;
+}
+
+// Likewise, but also true while the trace is paused.
+[[nodiscard]] inline bool has_trace() {
+  return (trace::state.load(std::memory_order_acquire) & trace::is_open) != 0;
+}
 
 // A call that is traced from construction to the end of its life, if the process is traced.
 class Traced {
  public:
   Traced() : begin_ns_(is_traced() ? trace::call_time_ns() : 0) {}
+  explicit Traced(Tracing tracing) : begin_ns_(is_on(tracing) ? trace::call_time_ns() : 0) {}
   [[nodiscard]] bool on() const { return begin_ns_ != 0; }
   // Ends it. `event`: without times.
   void end(const CallPlace& place, const TraceEvent& event) const noexcept {
@@ -69,6 +85,9 @@ class Traced {
   }
 
  private:
+  static bool is_on(Tracing tracing) {
+    return tracing == Tracing::as_now ? is_traced() : tracing == Tracing::yes && has_trace();
+  }
   void set_call(TraceEvent& event, const CallPlace& place, std::uint64_t end_ns) const noexcept;
 
   std::uint64_t begin_ns_;

@@ -6,6 +6,7 @@
 #include "mpiio/datarep/conversion.h"
 #include "mpiio/datatype/datatypes.h"
 #include "mpiio/file/access_mode.h"
+#include "observe/trace_log.h"
 
 namespace shima {
 namespace {
@@ -28,6 +29,7 @@ Status find_memory(OpenFile& file, const Access& access, const Buffer& buffer, A
   SHIMA_TRY(check_access(file.mode(), access, buffer.count));
   Transfer& transfer = *made.transfer;
   transfer.call = access.call();
+  transfer.tracing = is_traced() ? Tracing::yes : Tracing::no;
   const auto map = type_map_of(buffer.type);
   if (!map) return std::unexpected(map.error());
   if (!file.converts()) {
@@ -161,7 +163,8 @@ PreparedAccess prepare_ordered(OpenFile& file, const Access& access, const Buffe
       return Transfer{.file = std::move(place),
                       .memory = side->memory,
                       .device = side->device,
-                      .call = side->call};
+                      .call = side->call,
+                      .tracing = side->tracing};
     });
     return run(file.file(), access, transfer);
   };
