@@ -26,6 +26,8 @@ MODES = {"not combined": ("shima_combine=disable", WAYS), "default": ("", ("FV",
 class IoNodesSection(Section):
     """Shima's part of a benchmark with disks."""
 
+    is_warmed = False  # nothing goes through the page cache
+
     def columns(self, context):
         return ["limit", *(subject.name for subject in context.subjects if subject.shima)]
 

@@ -20,6 +20,7 @@ SOURCES = {
     "random_patterns": ["bench/mpi/random_patterns.c", "bench/mpi/random_types.c", "bench/mpi/measure.h",
                         "bench/mpi/random_patterns.h"],
     "small_costs": ["bench/mpi/small_costs.c", "bench/mpi/measure.h"],
+    "traced": ["bench/mpi/traced.c", "bench/mpi/measure.h"],
     "waitall": ["bench/mpi/waitall.c", "bench/mpi/measure.h"],
     "irregular": ["bench/mpi/irregular.c", "bench/mpi/irregular.h", "bench/mpi/measure.h"],
     "irregular_by_hand": ["bench/mpi/irregular_by_hand.c", "bench/mpi/irregular.h", "bench/mpi/measure.h"],

@@ -40,6 +40,7 @@ class IodSmall(Section):
     title = "Small operations on files striped over two I/O nodes on loopback"
     lead = "microseconds a read, request or file; medians of rounds that alternate in one process"
     limit = False
+    is_warmed = False
     methods = ("raw TCP", "Shima", "list", "one call each", NODES, LOCAL)
 
     def columns(self, context):

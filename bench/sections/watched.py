@@ -1,122 +1,175 @@
 """What `shima top` and a trace cost a job.
 
-The array by columns by each way, open to close: many small calls by one rank after the other (UT), and few large
-ones (COL). Beside a job under `shima top` runs the view with its usual interval, on a terminal of its own; it takes
-its processor time from the job's cores. Each rank has a core. Starting a job is not timed, nor is writing the
-trace at its end. Equal jobs differ by several percent, so the mean ratio of the pairs of one repetition is judged:
-with enough repetitions it is missed only if its whole 95 % interval is (--reps 13).
+An array by columns, again and again: many small calls by one rank after the other (UT), and collective ones (COL).
+Each rank has a core. Equal jobs differ by more than what is looked for, so a traced job is compared with itself:
+by MPI_Pcontrol it traces every other block of its calls (bench/mpi/traced.c). The mean ratio of the jobs is judged, and
+missed only if its whole 95 % interval is (--reps 7). `shima top` reads memory that a job writes in any case; it is judged by
+the processor time that it takes from the job's cores, its start included. It runs with its usual interval, on a terminal
+of its own. Making the trace's file at the end of the job is not timed.
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import pty
+import signal
 import statistics
 import subprocess
 import tempfile
 import threading
+import time
 
 from lib.interval import interval
 from lib.places import TOOL
 from lib.programs import binary
-from lib.results import HIGHER, Verdict
-from lib.section import OPS, Job, Section, rate
+from lib.results import HIGHER, LOWER, Sample, Verdict
+from lib.section import OPS, Job, Section, problem_of
 
 RANKS = 2
+PASSES = 10  # even; 13 would be more events than a trace keeps
 WAYS = ("UT", "COL")
-ALONE, TOP, TRACE = "alone", "shima top", "--trace"
-LEAST = 1 / 1.02
-LEAST_PAIRS = 6  # of fewer, the interval contains anything
+WITHOUT, TRACE, TOP = "without", "--trace", "shima top"
+MOST = 1.02
+LEAST_JOBS = 3  # of fewer, the interval contains anything
+LEAST_VIEW_S = 2  # in less time, the start of the view is most of its work
 
 
-@contextlib.contextmanager
-def view():
+class View:
     """`shima top` of the only job of this machine, again and again until the end: it ends with the job."""
-    ours, terminal = pty.openpty()
-    ended = threading.Event()
 
-    def keep_watching():
-        while not ended.is_set():
-            with subprocess.Popen([str(TOOL), "top", "--here"], stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL,
-                                  env=os.environ | {"TERM": "xterm"}) as top:
-                while top.poll() is None and not ended.wait(0.05):
-                    pass
-                top.kill()
+    def __init__(self):
+        self.ended = threading.Event()
+        self.lives = []  # (seconds, processor seconds) of those that ended with the job
 
-    def drop_text():
+    def watch(self, terminal):
+        while not self.ended.is_set():
+            begun, command = time.monotonic(), [str(TOOL), "top", "--here"]
+            top = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL,
+                                   env=os.environ | {"TERM": "xterm"})
+            while (ended := os.wait4(top.pid, os.WNOHANG))[0] == 0:
+                if self.ended.wait(0.05):
+                    os.kill(top.pid, signal.SIGKILL)
+            _, status, usage = ended
+            top.returncode = os.waitstatus_to_exitcode(status)
+            if top.returncode in (0, -signal.SIGKILL):
+                self.lives.append((time.monotonic() - begun, usage.ru_utime + usage.ru_stime))
+
+    def share(self):
+        """Of a core, in the view that saw most of the job; None if none saw enough of one."""
+        seconds, processor_s = max(self.lives, default=(0, 0))
+        return processor_s / seconds if seconds >= LEAST_VIEW_S else None
+
+    @staticmethod
+    def drop_text(ours):
         with contextlib.suppress(OSError):
             while os.read(ours, 65536):
                 pass
 
-    threads = [threading.Thread(target=keep_watching), threading.Thread(target=drop_text)]
-    for thread in threads:
-        thread.start()
+    @contextlib.contextmanager
+    def running(self):
+        ours, terminal = pty.openpty()
+        threads = [threading.Thread(target=self.watch, args=[terminal]), threading.Thread(target=self.drop_text, args=[ours])]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self.ended.set()
+            threads[0].join()
+            os.close(terminal)
+            threads[1].join()
+            os.close(ours)
+
+
+def problem_of_trace(path, calls):
+    """Events that are missing would make the calls look cheap."""
+    if not path.exists():
+        return "no trace was written"
     try:
-        yield
-    finally:
-        ended.set()
-        threads[0].join()
-        os.close(terminal)
-        threads[1].join()
-        os.close(ours)
+        trace = json.loads(path.read_text())
+    except ValueError as error:
+        return f"the trace is no JSON: {error}"
+    events = sum(event["ph"] == "X" for event in trace["traceEvents"])
+    dropped = trace["otherData"]["dropped_calls"]
+    return "" if (events, dropped) == (calls, 0) else f"{events} of {calls} calls are in the trace, {dropped} were dropped"
 
 
 class Watched(Section):
     name = "watched"
-    title = f"An array by columns, {RANKS} ranks, watched and traced"
-    lead = "MiB/s from open to close under Shima; a read reads the file just written"
+    title = f"An array by columns, {RANKS} ranks, traced and watched"
+    lead = "MiB/s in the calls, without and with a trace in one job; processor time of `shima top` in % of a core"
     limit = False
-
-    def ways(self, context):
-        return [(subject, how) for subject in context.subjects if subject.shima for how in (ALONE, TOP, TRACE)]
 
     def column(self, subject, how):
         return f"{subject.flavour.label()}, {how}"
 
+    def subjects(self, context):
+        return [subject for subject in context.subjects if subject.shima]
+
     def columns(self, context):
-        return [self.column(*each) for each in self.ways(context)]
+        return [self.column(subject, how) for subject in self.subjects(context) for how in (WITHOUT, TRACE, TOP)]
 
     def row_names(self, context):
-        return [f"{way} {op}" for way in WAYS for op in OPS]
+        return [row for way in WAYS for op in OPS for row in (f"{way} {op}", self.time_row(way, op))]
+
+    @staticmethod
+    def time_row(way, op):
+        return f"{way} {op}, processor time"
 
     def jobs(self, context):
         for way in WAYS:
-            for subject, how in self.ways(context):
-                yield Job(f"{way} {subject.name}", self.column(subject, how),
-                          lambda w=way, s=subject, h=how: self.measure(context, s, w, h))
+            for op in OPS:
+                for subject in self.subjects(context):
+                    yield Job(f"{way} {op}", self.column(subject, TRACE),
+                              lambda w=way, o=op, s=subject: self.trace(context, s, w, o))
+                    yield Job(f"{way} {op}", self.column(subject, TOP),
+                              lambda w=way, o=op, s=subject: self.watch(context, s, w, o))
 
-    def measure(self, context, subject, way, how):
-        """The trace is elsewhere: context.measure() takes the first new file in the directory for the job's."""
-        path = context.directory / "columns.dat"
-        with tempfile.TemporaryDirectory() as elsewhere:
-            samples = [self.measure_op(context, subject, way, how, op, path, pathlib.Path(elsewhere, "trace.json")) for op in OPS]
+    def start(self, context, subject, way, op, options=()):
+        path = context.directory / "traced.dat"
+        command = [str(TOOL), "run", *options, "--mpiexec", subject.flavour.mpiexec, "-n", str(RANKS),
+                   str(binary("traced", subject.flavour)), str(path), str(context.size_mib(1024)), way, op, str(PASSES)]
+        # Statistics, which users have rarely, take a longer way in each call.
+        outcome = context.measure(command, subject.flavour.environment() | {"SHIMA_STATS": ""})
         path.unlink(missing_ok=True)
-        return samples
+        record = outcome.records[0] if outcome.records else None
+        return record or {}, problem_of(outcome, record, subject, frozenset())
 
-    def measure_op(self, context, subject, way, how, op, path, trace):
-        command = [str(TOOL), "run", *(["--trace", str(trace)] if how == TRACE else []), "--mpiexec", subject.flavour.mpiexec,
-                   "-n", str(RANKS), str(binary("columns", subject.flavour)), "--way", way, "--op", op, "--size-mib",
-                   str(context.size_mib(1024)), "--file", str(path), "--json"]
-        with view() if how == TOP else contextlib.nullcontext():
-            # Statistics, which users have rarely, take a longer way in each call.
-            outcome = context.measure(command, subject.flavour.environment() | {"SHIMA_STATS": ""})
-        sample = rate(f"{way} {op}", outcome, subject)
-        if how == TRACE and not sample.problem and not trace.exists():
-            sample.problem = "no trace was written"
-        return sample
+    def trace(self, context, subject, way, op):
+        """The trace is elsewhere: context.measure() takes the first new file in the directory for the job's."""
+        with tempfile.TemporaryDirectory() as elsewhere:
+            trace = pathlib.Path(elsewhere, "trace.json")
+            record, problem = self.start(context, subject, way, op, ["--trace", str(trace)])
+            problem = problem or problem_of_trace(trace, record["traced_calls"])
+        return [Sample(f"{way} {op}", record.get(figure), problem=problem, subject=self.column(subject, how))
+                for how, figure in ((WITHOUT, "without_mib_s"), (TRACE, "traced_mib_s"))]
+
+    def watch(self, context, subject, way, op):
+        view = View()
+        with view.running():
+            _, problem = self.start(context, subject, way, op)
+        share = view.share()
+        note = "" if share else f"no view saw {LEAST_VIEW_S} s of the job"
+        return [Sample(self.time_row(way, op), share and 100 * share, "%", LOWER, problem, note)]
 
     def targets(self, results, context):
-        for row in results.samples:
-            for subject, how in self.ways(context):
-                mine, alone = (results.values(row, self.column(subject, each)) for each in (how, ALONE))
-                if how != ALONE and mine and alone:
-                    results.verdicts.append(self.verdict(row, self.column(subject, how), mine, alone))
+        for way in WAYS:
+            for op in OPS:
+                for subject in self.subjects(context):
+                    self.judge_trace(results, f"{way} {op}", subject)
+                    self.judge_view(results, self.time_row(way, op), subject)
 
-    @staticmethod
-    def verdict(row, column, mine, alone):
-        """Of the pairs of one repetition each; of the medians, if a job is missing."""
-        if len(mine) != len(alone):
-            return Verdict(row, column, "the job alone", statistics.median(mine) / statistics.median(alone), LEAST, HIGHER)
-        ratio, low, high = interval([watched / itself for watched, itself in zip(mine, alone)])
-        may_be_even = len(mine) >= LEAST_PAIRS and high >= LEAST
-        return Verdict(row, column, "the job alone", ratio, LEAST, HIGHER, may_be_even, f"95 %: {low:.3f} to {high:.3f}")
+    def judge_trace(self, results, row, subject):
+        without, traced = (results.values(row, self.column(subject, how)) for how in (WITHOUT, TRACE))
+        if not traced or len(traced) != len(without):
+            return
+        ratio, low, high = interval([one / other for one, other in zip(traced, without)])
+        even = len(traced) >= LEAST_JOBS and high >= 1 / MOST
+        results.verdicts.append(Verdict(row, self.column(subject, TRACE), "the calls without", ratio, 1 / MOST, HIGHER, even,
+                                        f"95 %: {low:.3f} to {high:.3f}"))
+
+    def judge_view(self, results, row, subject):
+        shares = results.values(row, self.column(subject, TOP))
+        if shares:
+            results.verdicts.append(Verdict(row, self.column(subject, TOP), "a core", statistics.median(shares) / 100, MOST - 1, LOWER))
