@@ -91,6 +91,7 @@ CASES = [
     *at("shared", PULL, "size:0", "size:1"),
     *at("alone", PULL, "write_request:1:2", "lead:1:2", "lead:0", "disk:0:3", "gather:0:4", "sync:1"),
     *at("nonblocking", PULL, "work:1", "work:0:2", f"gather:{AGENT}:3", "agree:1"),
+    *at("late", PULL, "work:1:5", "work:0:6", "post:1:7", "arrive:1:12", "arrive:0:30", "release:1:8", "agree:1:9"),
     *at("split", PACK, "split:1", "split:0:2", "work:0:2", f"disk:{AGENT}:3"),
     # Ranks in one address space: system calls of other ranks use their memory.
     *(Case("blocking", hints, "during", shielded, one_space=True)
