@@ -90,7 +90,8 @@ static void nonblocking(void) {
   stop_if(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
-// Short calls for which the program waits at once: from the third on, MPI_Wait does their work.
+// Short calls for which the program waits at once: after two of them, MPI_Wait does the work of
+// most.
 static void late(void) {
   enum { few = piece_bytes / 2 };
   MPI_Request request;
