@@ -15,6 +15,7 @@ STORE = CORE + ["store"]
 GROUP = ["base", "net", "pvas", "ipc", "group"]
 ROOMS_BELOW = {
     "base": [],
+    "base/copy": ["base"],
     "base/process": ["base"],
     "net": ["base"],
     "pattern": ["base"],

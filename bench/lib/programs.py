@@ -21,6 +21,7 @@ SOURCES = {
                         "bench/mpi/random_patterns.h"],
     "small_costs": ["bench/mpi/small_costs.c", "bench/mpi/measure.h"],
     "traced": ["bench/mpi/traced.c", "bench/mpi/measure.h"],
+    "memory_places": ["bench/mpi/memory_places.c", "bench/mpi/measure.h"],
     "waitall": ["bench/mpi/waitall.c", "bench/mpi/measure.h"],
     "irregular": ["bench/mpi/irregular.c", "bench/mpi/irregular.h", "bench/mpi/measure.h"],
     "irregular_by_hand": ["bench/mpi/irregular_by_hand.c", "bench/mpi/irregular.h", "bench/mpi/measure.h"],

@@ -17,6 +17,7 @@ from sections.iod_small import IodSmall
 from sections.lapi_calls import LapiCalls
 from sections.lapi_hosts import LapiHosts
 from sections.list_io import ListIo
+from sections.memory_places import MemoryPlaces
 from sections.mounted import Mounted
 from sections.netpipe import NetPipe
 from sections.one_space import OneSpace
@@ -33,6 +34,6 @@ from sections.watched import Watched
 
 SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(), Subarray3d(), Subarray4d(), Random(), TwoHosts(),
             HostPieces(), SlowWire(), ListIo(), SmallCosts(), SmallestCall(), Waitall(),
-            Overlap(), Subfiles(), OneSpace(), Disks(), NodeDisks(), DaemonDisks(), PffList(), StridedRead(), Mounted(),
-            IodColumns(), IodSmallPieces(), IodIrregular(), IodSmall(), Watched(),
+            Overlap(), Subfiles(), OneSpace(), Disks(), NodeDisks(), DaemonDisks(), PffList(), MemoryPlaces(), StridedRead(),
+            Mounted(), IodColumns(), IodSmallPieces(), IodIrregular(), IodSmall(), Watched(),
             Delegation(), DelegatedNet(), Dsm(), LapiCalls(), LapiHosts(), NetPipe(), Spaces(), Scale(), Subgroup()]

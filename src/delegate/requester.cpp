@@ -3,9 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <thread>
 #include <utility>
+
+#include "base/copy/distance.h"
 
 namespace shima::delegate {
 namespace {
@@ -121,7 +122,7 @@ void Requester::fill(Slot& slot, const Request& request, std::byte* copy) {
   slot.address = reinterpret_cast<std::uint64_t>(copy != nullptr ? copy : request.payload.data());
   if (copy != nullptr && request.direction != PayloadDirection::from_delegatee &&
       !request.payload.empty())
-    std::memcpy(copy, request.payload.data(), request.payload.size());
+    copy_bytes(copy, request.payload.data(), request.payload.size());
   slot.state.store(SlotState::posted, std::memory_order_seq_cst);
 }
 
@@ -180,7 +181,7 @@ Result<std::int64_t> Requester::collect(Slot& slot, Pending& pending) {
   if (pending.by_value)
     bytes = std::min(bytes, static_cast<std::size_t>(std::max<std::int64_t>(slot.value, 0)));
   const std::byte* const copy = pending.bounce != nullptr ? pending.bounce : slot.payload.data();
-  if (answer && bytes > 0) std::memcpy(pending.copy_to.data(), copy, bytes);
+  if (answer && bytes > 0) copy_bytes(pending.copy_to.data(), copy, bytes);
   give_back(pending);
   slot.state.store(SlotState::free, std::memory_order_release);
   return answer;

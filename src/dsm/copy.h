@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/copy/distance.h"
+
 namespace shima::dsm {
 
 // The first and the last Word of the bytes; they may overlap, and all is loaded before it is
@@ -19,7 +21,7 @@ inline void copy_ends(std::byte* to, const std::byte* from, std::size_t len_byte
   std::memcpy(to + len_bytes - sizeof last, &last, sizeof last);
 }
 
-inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t len_bytes) {
+inline void copy_inline(std::byte* to, const std::byte* from, std::size_t len_bytes) {
   struct Half {
     std::uint64_t words[4];
   };
@@ -27,7 +29,7 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t len_byt
     return copy_ends<std::uint64_t>(to, from, len_bytes);
   if (len_bytes >= sizeof(Half) && len_bytes <= 2 * sizeof(Half))
     return copy_ends<Half>(to, from, len_bytes);
-  if (len_bytes != 0) std::memmove(to, from, len_bytes);
+  if (len_bytes != 0) move_bytes(to, from, len_bytes);
 }
 
 }  // namespace shima::dsm

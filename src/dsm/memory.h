@@ -61,7 +61,7 @@ class Memory {
       return false;
     const std::byte* const direct = peer(task).direct;
     if (direct == nullptr) return false;
-    copy_bytes(into.data(), direct + offset, into.size());
+    copy_inline(into.data(), direct + offset, into.size());
     std::atomic_thread_fence(std::memory_order_acquire);
     return true;
   }
@@ -73,7 +73,7 @@ class Memory {
     std::byte* const direct = peer(task).direct;
     if (direct == nullptr) return false;
     std::atomic_thread_fence(std::memory_order_release);
-    copy_bytes(direct + offset, data.data(), data.size());
+    copy_inline(direct + offset, data.data(), data.size());
     if (complete) std::atomic_thread_fence(std::memory_order_seq_cst);
     return true;
   }

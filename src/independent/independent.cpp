@@ -2,9 +2,8 @@
 //
 // - direct: the file side and the memory side are one piece each: one call.
 // - batched: both patterns are walked together; the pieces of memory for one contiguous run of the
-//   file are passed to one vectored call. Tiny pieces of memory are copied through a buffer,
-// because
-//   an iovec entry costs the kernel more than the copy.
+//   file are passed to one vectored call. Tiny pieces of memory are copied through a buffer: an
+//   iovec entry costs the kernel more than the copy.
 // - scattered: many small pieces with gaps between them (scattered.h).
 // - sieved (reads only): if the file's pieces are small and close together, ranges with many pieces
 //   are read and the pieces copied out; wide gaps are left out. Writes never do this, because the
@@ -15,11 +14,12 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/copy/page_bytes.h"
 #include "base/fault_point.h"
+#include "base/page_size.h"
 #include "independent/scattered.h"
 #include "pattern/copy.h"
 
@@ -136,8 +136,7 @@ Cursor contiguous_at(const std::byte* address, std::uint64_t len_bytes) {
 // Moves data through a buffer, one chunk at a time, for memory in tiny pieces.
 Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFile& file,
                                    Counters& counters) {
-  const auto buffer =
-      std::make_unique_for_overwrite<std::byte[]>(std::min(bounce_bytes, request.file.len_bytes));
+  const PageBytes buffer = make_page_bytes(std::min(bounce_bytes, request.file.len_bytes));
   Cursor in_memory(request.memory);
   std::uint64_t moved = 0;
   while (moved < request.file.len_bytes) {
@@ -229,14 +228,16 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
   const std::uint64_t usual_bytes = cached ? cached_sieve_bytes : default_sieve_bytes;
   const std::uint64_t window_bytes = std::min(
       request.options.sieve_bytes != 0 ? request.options.sieve_bytes : usual_bytes, span_bytes);
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(window_bytes);
+  // As pages of a plain file lie, so that reads are fast (base/copy/distance.h).
+  const PageBytes buffer = make_page_bytes(window_bytes + page_size());
   SievedWindow window(cached ? cached_gap_bytes : stored_gap_bytes);
   Cursor in_file(request.file);
   Cursor in_memory(request.memory);
   bool ended = false;
   while (!in_file.done() && !ended) {
     const std::int64_t begin = in_file.strip().offset;
-    const auto place = [&](FileOffset offset) { return buffer.get() + (offset.value - begin); };
+    std::byte* const first = buffer.get() + begin % as_signed(page_size());
+    const auto place = [&](FileOffset offset) { return first + (offset.value - begin); };
     std::int64_t limit = begin + as_signed(window_bytes);
     window.plan(in_file, limit);
     for (const FileRange& range : window.ranges()) {
@@ -251,7 +252,7 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
       limit = range.begin.value + as_signed(n);
       break;
     }
-    const std::uintptr_t from = address_of(buffer.get()) - static_cast<std::uintptr_t>(begin);
+    const std::uintptr_t from = address_of(first) - static_cast<std::uintptr_t>(begin);
     for_each_strip_below(in_file, limit,
                          [&](const Strip& strip) { copy_out(in_memory, from, strip); });
   }

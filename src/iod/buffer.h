@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <utility>
 
+#include "base/copy/page_bytes.h"
 #include "iod/allowance.h"
 
 namespace shima::iod {
@@ -34,7 +34,7 @@ class Buffer {
     release();
     allowance_.take(len_bytes);
     capacity_ = len_bytes;
-    bytes_ = std::make_unique_for_overwrite<std::byte[]>(len_bytes);
+    bytes_ = make_page_bytes(len_bytes);
   }
   void cut(std::size_t len_bytes) { len_bytes_ = len_bytes; }
   [[nodiscard]] std::span<std::byte> bytes() const { return {bytes_.get(), len_bytes_}; }
@@ -47,7 +47,7 @@ class Buffer {
 
  private:
   Allowance& allowance_;
-  std::unique_ptr<std::byte[]> bytes_;
+  PageBytes bytes_;
   std::size_t capacity_ = 0;
   std::size_t len_bytes_ = 0;
 };

@@ -30,7 +30,8 @@ void drop_front(std::span<iovec>& pieces, std::uint64_t bytes) {
 
 }  // namespace
 
-RemoteTransfer::RemoteTransfer(pid_t pid, Direction direction) : pid_(pid), direction_(direction) {
+RemoteTransfer::RemoteTransfer(pid_t pid, Direction direction, bool avoids_slow)
+    : pid_(pid), direction_(direction), bounce_(direction, {.avoids_slow = avoids_slow}) {
   local_.reserve(batch_pieces);
   remote_.reserve(batch_pieces);
 }
@@ -48,18 +49,29 @@ void RemoteTransfer::append(std::vector<iovec>& side, std::uintptr_t address,
 }
 
 Status RemoteTransfer::add(std::uintptr_t local, std::uintptr_t remote, std::uint64_t len_bytes) {
-  if (local_.size() == batch_pieces || remote_.size() == batch_pieces ||
-      pending_bytes_ > batch_bytes)
-    SHIMA_TRY(flush());
-  append(local_, local, len_bytes);
-  append(remote_, remote, len_bytes);
-  pending_bytes_ += len_bytes;
+  while (len_bytes > 0) {
+    if (local_.size() == batch_pieces || remote_.size() == batch_pieces ||
+        pending_bytes_ > batch_bytes)
+      SHIMA_TRY(flush());
+    const iovec given = bounce_.exchange({reinterpret_cast<void*>(local), len_bytes}, remote);
+    if (given.iov_len == 0) {
+      SHIMA_TRY(flush());
+      continue;
+    }
+    append(local_, reinterpret_cast<std::uintptr_t>(given.iov_base), given.iov_len);
+    append(remote_, remote, given.iov_len);
+    pending_bytes_ += given.iov_len;
+    local += given.iov_len;
+    remote += given.iov_len;
+    len_bytes -= given.iov_len;
+  }
   return {};
 }
 
 Status RemoteTransfer::flush() {
   std::span<iovec> local = local_;
   std::span<iovec> remote = remote_;
+  const std::uint64_t all_bytes = pending_bytes_;
   while (pending_bytes_ > 0) {
     const auto call = direction_ == Direction::read ? process_vm_readv : process_vm_writev;
     const ssize_t moved = call(pid_, local.data(), local.size(), remote.data(), remote.size(), 0);
@@ -78,6 +90,7 @@ Status RemoteTransfer::flush() {
     drop_front(local, static_cast<std::uint64_t>(moved));
     drop_front(remote, static_cast<std::uint64_t>(moved));
   }
+  bounce_.finish(all_bytes);
   local_.clear();
   remote_.clear();
   return {};

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/copy/bounce_buffer.h"
 #include "base/direction.h"
 #include "base/result.h"
 
@@ -18,8 +19,9 @@ namespace shima {
 // Collects pieces of one transfer between this process and `pid` and moves them in batches.
 class RemoteTransfer {
  public:
-  // read: remote memory -> local memory. write: local -> remote.
-  RemoteTransfer(pid_t pid, Direction direction);
+  // read: remote memory -> local memory. write: local -> remote. `avoids_slow`: copies at a slow
+  // distance (base/copy/distance.h), for which this process must be able to touch local memory.
+  RemoteTransfer(pid_t pid, Direction direction, bool avoids_slow = has_slow_distances());
 
   // Adds pieces of equal total length to each side; moves a batch when one is full.
   [[nodiscard]] Status add(std::uintptr_t local, std::uintptr_t remote, std::uint64_t len_bytes);
@@ -31,6 +33,7 @@ class RemoteTransfer {
 
   pid_t pid_;
   Direction direction_;
+  BounceBuffer bounce_;
   std::uint64_t pending_bytes_ = 0;
   std::vector<iovec> local_;
   std::vector<iovec> remote_;

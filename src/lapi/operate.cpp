@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/copy/distance.h"
 #include "lapi/direct_rmw.h"
 #include "lapi/engine.h"
 
@@ -196,8 +197,8 @@ Status Engine::copy(int task, Direction direction, const Pieces& here, const Pie
   for_each_pair(here.all(), there.all(),
                 [&](std::uint64_t own, std::uint64_t far, std::uint64_t len) {
                   const bool is_read = direction == Direction::read;
-                  std::memmove(reinterpret_cast<void*>(is_read ? own : far),
-                               reinterpret_cast<const void*>(is_read ? far : own), len);
+                  move_bytes(reinterpret_cast<void*>(is_read ? own : far),
+                             reinterpret_cast<const void*>(is_read ? far : own), len);
                 });
   return {};
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/copy/distance.h"
 #include "base/units.h"
 
 namespace shima {
@@ -17,7 +18,7 @@ std::byte* at(std::uintptr_t address) { return reinterpret_cast<std::byte*>(addr
 // last piece.
 void copy_any(std::uintptr_t to, std::uintptr_t from, const StripPair& pair) {
   for (std::uint64_t i = 0; i < pair.count; ++i) {
-    std::memcpy(at(to), at(from), pair.len_bytes);
+    copy_bytes(at(to), at(from), pair.len_bytes);
     to += as_unsigned(pair.a_stride_bytes);
     from += as_unsigned(pair.b_stride_bytes);
   }

@@ -41,7 +41,7 @@ class DiskCalls final : public FileSystemCalls {
   ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset) override {
     return is_bad(pieces, count, offset) ? -1 : FileSystemCalls::preadv(fd, pieces, count, offset);
   }
-  bool move_apart(int, std::span<const ApartRun>, bool) override { return false; }
+  bool move_apart(int, std::span<const ApartRun>, bool, bool) override { return false; }
 
  private:
   bool is_bad(const iovec* pieces, int count, off_t offset) {

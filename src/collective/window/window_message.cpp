@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/copy/distance.h"
+
 namespace shima {
 namespace {
 
@@ -126,7 +128,7 @@ std::size_t pack_runs(const Coverage& runs, TargetOffset end, const std::byte* i
   std::size_t at = 0;
   std::ignore = runs.for_each_run(0, [&](TargetRange run) -> Status {
     const std::uint64_t len = below(run, end);
-    std::memcpy(data.data() + at, image + (run.begin - runs.window().begin), len);
+    copy_bytes(data.data() + at, image + (run.begin - runs.window().begin), len);
     at += len;
     return {};
   });
@@ -138,7 +140,7 @@ Status unpack_runs(const Coverage& runs, TargetOffset end, std::span<const std::
   SHIMA_TRY(runs.for_each_run(0, [&](TargetRange run) -> Status {
     const std::uint64_t len = below(run, end);
     if (data.size() < len) return damaged();
-    std::memcpy(image + (run.begin - runs.window().begin), data.data(), len);
+    copy_bytes(image + (run.begin - runs.window().begin), data.data(), len);
     data = data.subspan(len);
     return {};
   }));

@@ -160,7 +160,7 @@ Status NodeTransport::copy(int task, Direction direction, std::span<const Piece>
   if (here.size() == 1 && there.size() == 1 && here[0].len_bytes == there[0].len_bytes &&
       copied_at_once(pid, direction, here[0], there[0]))
     return {};
-  RemoteTransfer transfer(pid, direction);
+  RemoteTransfer transfer(pid, direction, false);  // local memory may not be mapped
   Status status;
   for_each_pair(here, there, [&](std::uint64_t local, std::uint64_t remote, std::uint64_t len) {
     if (status) status = transfer.add(local, remote, len);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/copy/distance.h"
 #include "base/page_size.h"
 #include "store/subfile/pieces.h"
 
@@ -77,7 +78,7 @@ struct Parts {
 
 void gather(std::span<const iovec> pieces, std::byte* to) {
   for (const iovec& piece : pieces) {
-    std::memcpy(to, piece.iov_base, piece.iov_len);
+    copy_bytes(to, piece.iov_base, piece.iov_len);
     to += piece.iov_len;
   }
 }
@@ -85,7 +86,7 @@ void gather(std::span<const iovec> pieces, std::byte* to) {
 void scatter(const std::byte* from, std::span<const iovec> pieces, std::uint64_t len_bytes) {
   for (const iovec& piece : pieces) {
     const std::uint64_t len = std::min<std::uint64_t>(piece.iov_len, len_bytes);
-    std::memcpy(piece.iov_base, from, len);
+    copy_bytes(piece.iov_base, from, len);
     from += len;
     len_bytes -= len;
   }

@@ -41,7 +41,7 @@ class FaultyCalls final : public FileSystemCalls {
         [&](const iovec* first, int n) { return FileSystemCalls::preadv(fd, first, n, offset); },
         count);
   }
-  bool move_apart(int, std::span<const ApartRun>, bool) override { return false; }
+  bool move_apart(int, std::span<const ApartRun>, bool, bool) override { return false; }
   std::unique_ptr<FileView> view(int fd, TargetRange range) override {
     return faults_.empty() ? FileSystemCalls::view(fd, range) : nullptr;
   }

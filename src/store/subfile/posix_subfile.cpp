@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/copy/bounced_call.h"
 #include "base/log.h"
 #include "base/page_size.h"
 #include "base/unique_fd.h"
@@ -40,8 +41,9 @@ ssize_t FileSystemCalls::preadv(int fd, const iovec* pieces, int count, off_t of
   return count == 1 ? ::pread(fd, pieces->iov_base, pieces->iov_len, offset)
                     : ::preadv(fd, pieces, count, offset);
 }
-bool FileSystemCalls::move_apart(int fd, std::span<const ApartRun> runs, bool writing) {
-  return move_through_ring(fd, runs, writing);
+bool FileSystemCalls::move_apart(int fd, std::span<const ApartRun> runs, bool writing,
+                                 bool avoids_slow) {
+  return move_through_ring(fd, runs, writing, avoids_slow);
 }
 bool FileSystemCalls::maps_writes(MappedWriter& writer, int fd) { return writer.is_able(fd); }
 bool FileSystemCalls::write_mapped(MappedWriter& writer, int fd, std::span<const ApartRun> runs) {
@@ -76,6 +78,9 @@ class PosixSubfile final : public Subfile {
         on_nfs_(close_to_open_ && is_nfs(fd)),
         is_local_(!close_to_open_ && is_local(fd)),
         has_views_(is_local_ && maps_what_is_read(fd)),
+        avoids_slow_(request.avoids_slow
+                         ? *request.avoids_slow
+                         : is_local_ && (flags & O_DIRECT) == 0 && has_slow_distances()),
         unsynced_(request.create),
         stale_(close_to_open_),
         mapped_(flags, request.path),
@@ -101,10 +106,10 @@ class PosixSubfile final : public Subfile {
   }
 
   bool move_apart(std::span<const ApartRun> runs, bool writing) override {
-    if (!writing) return renew() && calls_->move_apart(fd_, runs, false);
+    if (!writing) return renew() && calls_->move_apart(fd_, runs, false, avoids_slow_);
     const auto held = guard();
     if (!held) return false;
-    const bool moved = calls_->move_apart(fd_, runs, true);
+    const bool moved = calls_->move_apart(fd_, runs, true, avoids_slow_);
     note_written();
     return moved;
   }
@@ -388,10 +393,34 @@ class PosixSubfile final : public Subfile {
     return moved;
   }
 
-  ssize_t call_once(TargetOffset offset, std::span<const iovec> batch, bool writing) {
-    const int count = static_cast<int>(batch.size());
-    return writing ? calls_->pwritev(fd_, batch.data(), count, offset.value)
-                   : calls_->preadv(fd_, batch.data(), count, offset.value);
+  [[gnu::always_inline]] ssize_t call_once(TargetOffset offset, std::span<const iovec> batch,
+                                           bool writing) {
+    const Direction direction = writing ? Direction::write : Direction::read;
+    if (avoids_slow_ && has_slow_piece(direction, batch, offset.value)) [[unlikely]]
+      return call_for_slow(offset, batch, direction);
+    return call(batch.data(), static_cast<int>(batch.size()), offset.value, writing);
+  }
+
+  // A write stays one call: of writes to the same bytes, one wins. So does a read from the disk:
+  // the kernel reads ahead as far as a call asks.
+  [[gnu::noinline]] ssize_t call_for_slow(TargetOffset offset, std::span<const iovec> batch,
+                                          Direction direction) {
+    const std::size_t wanted = bytes_in(batch) + batch.size() * BounceBuffer::most_skipped_bytes;
+    const bool in_one = wanted <= BounceBuffer::usual_capacity_bytes;
+    const bool writing = direction == Direction::write;
+    if (!in_one && (writing || !cached(offset)))
+      return call(batch.data(), static_cast<int>(batch.size()), offset.value, writing);
+    BounceBuffer buffer(direction,
+                        {.avoids_slow = true,
+                         .capacity_bytes = std::min(wanted, BounceBuffer::usual_capacity_bytes)});
+    return call_bounced(buffer, batch, offset.value, [&](const iovec* pieces, int count, off_t at) {
+      return call(pieces, count, at, writing);
+    });
+  }
+
+  [[gnu::always_inline]] ssize_t call(const iovec* pieces, int count, off_t offset, bool writing) {
+    return writing ? calls_->pwritev(fd_, pieces, count, offset)
+                   : calls_->preadv(fd_, pieces, count, offset);
   }
 
   [[nodiscard]] std::unexpected<Error> io_failure(int sys_errno, TargetOffset offset,
@@ -410,6 +439,8 @@ class PosixSubfile final : public Subfile {
   bool on_nfs_;
   bool is_local_;
   bool has_views_;
+  // Not where the processor does not copy, or each call may cost a round trip.
+  bool avoids_slow_;
   std::atomic<bool> unpublished_ = false;
   std::atomic<bool> unsynced_;
   std::atomic<TargetOffset> last_end_ = TargetOffset{0};  // of the last write

@@ -17,7 +17,7 @@ class FileSystemCalls {
   virtual ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset);
   virtual ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset);
   // Moves runs in another way, if nothing prevents it (see move_through_ring).
-  virtual bool move_apart(int fd, std::span<const ApartRun> runs, bool writing);
+  virtual bool move_apart(int fd, std::span<const ApartRun> runs, bool writing, bool avoids_slow);
   virtual bool maps_writes(MappedWriter& writer, int fd);
   virtual std::unique_ptr<FileView> view(int fd, TargetRange range);
   virtual bool write_mapped(MappedWriter& writer, int fd, std::span<const ApartRun> runs);

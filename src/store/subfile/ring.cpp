@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <vector>
+
+#include "base/copy/bounced_call.h"
 
 #ifdef SHIMA_HAVE_URING
 #include <liburing.h>
@@ -101,9 +104,60 @@ class Ring {
   bool has_file_ = false;
 };
 
+// Runs whose memory is exchanged for a buffer's where the kernel would copy it slowly, as far as
+// the buffer has room: all must be under way at once.
+class BouncedRuns {
+ public:
+  BouncedRuns(Direction direction, bool avoids_slow)
+      : direction_(direction),
+        avoids_slow_(avoids_slow),
+        buffer_(direction, {.avoids_slow = avoids_slow, .capacity_bytes = capacity_bytes}) {}
+
+  // Valid until finish().
+  [[nodiscard]] std::span<const ApartRun> exchange(std::span<const ApartRun> runs) {
+    if (!avoids_slow_ ||
+        std::ranges::none_of(runs, [this](const ApartRun& run) { return is_slow(run); }))
+      return runs;
+    runs_.clear();
+    pieces_.clear();
+    pieces_.reserve(pieces_in(runs));  // the runs refer to them
+    for (const ApartRun& run : runs) add(run);
+    return runs_;
+  }
+  // All have been moved.
+  void finish() { buffer_.finish(UINT64_MAX); }
+
+ private:
+  static constexpr std::size_t capacity_bytes =
+      std::size_t{batch_runs} * (4096 + BounceBuffer::most_skipped_bytes);
+
+  [[nodiscard]] bool is_slow(const ApartRun& run) const {
+    return has_slow_piece(direction_, run.pieces, run.begin.value);
+  }
+  static std::size_t pieces_in(std::span<const ApartRun> runs) {
+    std::size_t sum = 0;
+    for (const ApartRun& run : runs) sum += run.pieces.size();
+    return sum;
+  }
+  void add(const ApartRun& run) {
+    auto offset = as_unsigned(run.begin.value);
+    for (const iovec& piece : run.pieces) {
+      pieces_.push_back(buffer_.exchange_whole(piece, offset));
+      offset += piece.iov_len;
+    }
+    runs_.push_back({run.begin, std::span(pieces_).last(run.pieces.size()), run.len_bytes});
+  }
+
+  Direction direction_;
+  bool avoids_slow_;
+  BounceBuffer buffer_;
+  std::vector<iovec> pieces_;
+  std::vector<ApartRun> runs_;
+};
+
 }  // namespace
 
-bool move_through_ring(int fd, std::span<const ApartRun> runs, bool writing) {
+bool move_through_ring(int fd, std::span<const ApartRun> runs, bool writing, bool avoids_slow) {
   static std::atomic<bool> refused = false;  // a refusal is permanent
   const auto too_large = [](const ApartRun& run) {
     return run.len_bytes > largest_run_bytes || run.pieces.size() > IOV_MAX;
@@ -114,9 +168,11 @@ bool move_through_ring(int fd, std::span<const ApartRun> runs, bool writing) {
     refused = true;
     return false;
   }
+  BouncedRuns bounced(writing ? Direction::write : Direction::read, avoids_slow);
   while (!runs.empty()) {
-    const auto batch = runs.first(std::min<std::size_t>(runs.size(), batch_runs));
+    const auto batch = bounced.exchange(runs.first(std::min<std::size_t>(runs.size(), batch_runs)));
     if (!ring.move(batch, writing)) return false;
+    bounced.finish();
     runs = runs.subspan(batch.size());
   }
   return true;
@@ -124,7 +180,7 @@ bool move_through_ring(int fd, std::span<const ApartRun> runs, bool writing) {
 
 #else
 
-bool move_through_ring(int, std::span<const ApartRun>, bool) { return false; }
+bool move_through_ring(int, std::span<const ApartRun>, bool, bool) { return false; }
 
 #endif
 

@@ -13,7 +13,8 @@ namespace shima {
 
 // Moves all runs between the open file `fd` and memory, hundreds per system call, concurrently.
 // False if the process has no io_uring, or if any run was not moved completely; then some may have
-// been moved. Blocks.
-[[nodiscard]] bool move_through_ring(int fd, std::span<const ApartRun> runs, bool writing);
+// been moved. Blocks. `avoids_slow`: copies at a slow distance (base/copy/distance.h).
+[[nodiscard]] bool move_through_ring(int fd, std::span<const ApartRun> runs, bool writing,
+                                     bool avoids_slow);
 
 }  // namespace shima

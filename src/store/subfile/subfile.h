@@ -134,6 +134,7 @@ struct SubfileOpen {
   int directory_fd = -1;        // if not -1, the file is the last name of `path` in this directory
   unsigned permissions = 0666;  // before the umask
   std::optional<bool> close_to_open = {};  // nothing: as known for the file system
+  std::optional<bool> avoids_slow = {};    // copies (base/copy/distance.h); nothing: as measured
 };
 
 // Opens a file of the operating system; if SHIMA_FAULT is set, one with its faults (tests).

@@ -76,7 +76,7 @@ std::string text_of_mpis(const ordered_json& mpis) {
 }
 
 std::string text_of_kernel(const ordered_json& features) {
-  std::string text = "kernel features, each tested now\n";
+  std::string text = "the kernel and the processor, each feature tested now\n";
   for (const auto& feature : features)
     text += fmt::format("  {:<12} {:<4} {}: {}\n", word(feature, "name"),
                         feature.at("usable").get<bool>() ? "yes" : "no", word(feature, "detail"),

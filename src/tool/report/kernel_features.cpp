@@ -1,4 +1,4 @@
-// Tests kernel features by using them: containers forbid system calls (seccomp), Yama forbids
+// Tests features by using them: containers forbid system calls (seccomp), Yama forbids
 // reading other processes, and a version number shows neither. Each test is small, and runs in a
 // child process if it could do harm.
 #include "tool/report/kernel_features.h"
@@ -20,6 +20,8 @@
 #ifdef SHIMA_HAVE_URING
 #include <liburing.h>
 #endif
+
+#include "base/copy/distance.h"
 
 namespace shima::tool {
 namespace {
@@ -172,11 +174,21 @@ KernelFeature try_huge_pages() {
   return feature;
 }
 
+KernelFeature try_copies() {
+  if (has_slow_distances())
+    return {"fast copies", false,
+            "this processor's `rep movsb` is slow at distances of 1 to 31 bytes, as from files to "
+            "memory of malloc",
+            "such reads go through a buffer"};
+  return {"fast copies", true, "`rep movsb` is fast at all distances",
+          "files are read into any memory directly"};
+}
+
 }  // namespace
 
 std::vector<KernelFeature> try_kernel_features() {
-  return {try_io_uring(), try_process_vm(), try_userfaultfd(),
-          try_fuse(),     try_memfd(),      try_huge_pages()};
+  return {try_io_uring(), try_process_vm(), try_userfaultfd(), try_fuse(),
+          try_memfd(),    try_huge_pages(), try_copies()};
 }
 
 }  // namespace shima::tool

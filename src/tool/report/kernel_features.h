@@ -1,4 +1,5 @@
-// Which kernel features that Shima can use work on this machine, for this user.
+// Which features of the kernel and the processor that Shima can use work on this machine, for this
+// user.
 #pragma once
 
 #include <string>
