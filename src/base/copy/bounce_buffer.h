@@ -34,11 +34,10 @@ class BounceBuffer {
   static constexpr std::size_t usual_capacity_bytes = (std::size_t{64} << 10) + most_skipped_bytes;
 
   struct Options {
-    bool avoids_slow = has_slow_distances();  // if not, no piece is exchanged
+    bool avoids_slow;  // if not, no piece is exchanged
     std::size_t capacity_bytes = usual_capacity_bytes;
   };
 
-  explicit BounceBuffer(Direction direction) : BounceBuffer(direction, Options{}) {}
   BounceBuffer(Direction direction, const Options& options)
       : direction_(direction),
         avoids_slow_(options.avoids_slow),

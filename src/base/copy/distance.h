@@ -40,7 +40,7 @@ inline void copy_in_steps(void* to, const void* from, std::size_t len_bytes) {
                 std::min(step_bytes, len_bytes - done));
 }
 
-// memcpy.
+// memcpy, in steps if the distance is slow.
 inline void copy_bytes(void* to, const void* from, std::size_t len_bytes) {
   if (is_slow_copy(reinterpret_cast<std::uintptr_t>(to), reinterpret_cast<std::uintptr_t>(from),
                    len_bytes))
@@ -48,7 +48,7 @@ inline void copy_bytes(void* to, const void* from, std::size_t len_bytes) {
   std::memcpy(to, from, len_bytes);
 }
 
-// memmove.
+// The same for memory that may overlap.
 inline void move_bytes(void* to, const void* from, std::size_t len_bytes) {
   const std::uintptr_t distance =
       reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
