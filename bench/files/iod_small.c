@@ -1,17 +1,20 @@
 // iod_small: small operations on files over I/O nodes.
 //
-//   iod_small reads PATH COUNT      one 4 KiB read after the other, and a raw TCP round trip of as
-//   much iod_small list PATH REQUESTS    random 4 KiB requests: one list, and one call each
-//   iod_small files DIR COUNT       creates COUNT striped files, writes a byte to each, closes,
-//   removes
+//   iod_small reads PATH COUNT
+//     one 4 KiB read after the other, and a raw TCP round trip of as much
+//   iod_small list PATH REQUESTS
+//     random 4 KiB requests: one list, one call each, and as many bytes over raw TCP
+//   iod_small files DIR COUNT
+//     creates COUNT striped files, writes a byte to each, closes, removes
 //
-// PATH and DIR are striped over the targets of the environment. Rounds of the two sides alternate;
+// PATH and DIR are striped over the targets of the environment. Rounds of the sides alternate;
 // a JSON object per figure.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +36,7 @@ static double now(void) {
 }
 
 static void die(const char* what) {
-  fprintf(stderr, "iod_small: %s: %s\n", what, pff_error_message());
+  fprintf(stderr, "iod_small: %s: %s; %s\n", what, pff_error_message(), strerror(errno));
   exit(1);
 }
 
@@ -61,60 +64,108 @@ static pff_file* open_file(const char* path, size_t bytes) {
   return file;
 }
 
-// --- a round trip without Shima -----------------------------------------------------------------
+// --- the same without Shima ---------------------------------------------------------------------
 
-static int connected(int socket) {
+enum { part_bytes = 2 << 20 };
+
+// What a server is sent: data follow, which it answers.
+struct demand {
+  uint64_t data_bytes, answer_bytes;
+  char rest[48];
+};
+
+static int with_no_delay(int socket) {
   int yes = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   return socket;
 }
 
-static void receive_all(int socket, void* data, size_t len) {
+// Returns 0 if the other end has closed the connection.
+static int move_all(int socket, char* data, size_t len, int sending) {
   for (size_t done = 0; done < len;) {
-    ssize_t n = recv(socket, (char*)data + done, len - done, 0);
-    if (n <= 0) _exit(0);
+    ssize_t n = sending ? send(socket, data + done, len - done, MSG_NOSIGNAL)
+                        : recv(socket, data + done, len - done, 0);
+    if (n <= 0) return 0;
     done += (size_t)n;
+  }
+  return 1;
+}
+
+static size_t next_part(size_t len, size_t done) {
+  return len - done < part_bytes ? len - done : part_bytes;
+}
+
+static void answer_all(int socket) {
+  static char part[part_bytes];
+  memset(part, 'z', sizeof part);
+  struct demand demand;
+  while (move_all(socket, (char*)&demand, sizeof demand, 0)) {
+    for (size_t done = 0, n; (n = next_part(demand.data_bytes, done)) > 0; done += n)
+      if (!move_all(socket, part, n, 0)) return;
+    for (size_t done = 0, n; (n = next_part(demand.answer_bytes, done)) > 0; done += n)
+      if (!move_all(socket, part, n, 1)) return;
   }
 }
 
-// A process that answers 64 bytes with a piece.
-static int start_answering(pid_t* server) {
+// A connection to a process that answers.
+static int start_answering(void) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t len = sizeof at;
   int listener = socket(AF_INET, SOCK_STREAM, 0);
   if (bind(listener, (struct sockaddr*)&at, len) || listen(listener, 1) ||
       getsockname(listener, (struct sockaddr*)&at, &len))
     die("listen");
-  *server = fork();
-  if (*server == 0) {
-    static char request[64], answer[piece];
-    int socket = connected(accept(listener, NULL, NULL));
-    while (1) {
-      receive_all(socket, request, sizeof request);
-      if (send(socket, answer, sizeof answer, MSG_NOSIGNAL) < 0) _exit(0);
-    }
+  const pid_t server = fork();
+  if (server < 0) die("fork");
+  if (server == 0) {
+    answer_all(with_no_delay(accept(listener, NULL, NULL)));
+    _exit(0);
   }
-  int client = connected(socket(AF_INET, SOCK_STREAM, 0));
+  int client = with_no_delay(socket(AF_INET, SOCK_STREAM, 0));
   if (connect(client, (struct sockaddr*)&at, len)) die("connect");
   close(listener);
   return client;
 }
 
+static void stop_answering(int socket) {
+  shutdown(socket, SHUT_RDWR);  // the other server may have inherited it
+  close(socket);
+  wait(NULL);
+}
+
+static void ask(int socket, uint64_t data_bytes, uint64_t answer_bytes) {
+  struct demand demand = {.data_bytes = data_bytes, .answer_bytes = answer_bytes};
+  if (!move_all(socket, (char*)&demand, sizeof demand, 1)) die("send");
+}
+
 static void raw_round_trips(int socket, size_t count) {
-  static char request[64], answer[piece];
+  static char answer[piece];
   double started = now();
   for (size_t i = 0; i < count; i++) {
-    if (send(socket, request, sizeof request, 0) < 0) die("send");
-    receive_all(socket, answer, sizeof answer);
+    ask(socket, 0, piece);
+    if (!move_all(socket, answer, piece, 0)) die("receive");
   }
   report("raw TCP", "read", now() - started, count);
 }
 
+// As many bytes as a list has, one after the other, half of them over each of two connections.
+static void raw_bytes(const int sockets[2], char* memory, size_t requests, int write) {
+  size_t half = requests * piece / 2;
+  char end;
+  double started = now();
+  for (int i = 0; i < 2; i++) ask(sockets[i], write ? half : 0, write ? 1 : half);
+  for (size_t done = 0, n; (n = next_part(half, done)) > 0; done += n)
+    for (int i = 0; i < 2; i++)
+      if (!move_all(sockets[i], memory + (size_t)i * half + done, n, write)) die("move");
+  for (int i = 0; write && i < 2; i++)
+    if (!move_all(sockets[i], &end, 1, 0)) die("receive");
+  report("raw TCP", write ? "write" : "read", now() - started, requests);
+}
+
 static void reads(const char* path, size_t count) {
   static char memory[piece];
+  int socket = start_answering();
   pff_file* file = open_file(path, file_bytes);
-  pid_t server;
-  int socket = start_answering(&server);
   for (int round = 0; round < rounds; round++) {
     raw_round_trips(socket, count);
     double started = now();
@@ -124,14 +175,15 @@ static void reads(const char* path, size_t count) {
     }
     report("Shima", "read", now() - started, count);
   }
-  close(socket);
-  waitpid(server, NULL, 0);
+  stop_answering(socket);
   if (pff_close(file) || pff_remove(path)) die("close");
 }
 
 // --- lists --------------------------------------------------------------------------------------
 
 static void list(const char* path, size_t requests) {
+  // Processes begun later would share the memory, which then were copied when it is written.
+  const int sockets[2] = {start_answering(), start_answering()};
   size_t places = requests * 2, len = requests * piece;
   pff_file* file = open_file(path, places * piece);
   pff_piece* pieces = malloc(requests * sizeof *pieces);
@@ -148,6 +200,7 @@ static void list(const char* path, size_t requests) {
   memset(memory, 'y', len);
   for (int round = 0; round < rounds; round++)
     for (int write = 0; write < 2; write++) {
+      raw_bytes(sockets, memory, requests, write);
       const char* op = write ? "write" : "read";
       double started = now();
       pff_where all = pff_list(pieces, requests);
@@ -164,6 +217,7 @@ static void list(const char* path, size_t requests) {
       }
       report("one call each", op, now() - started, some);
     }
+  for (int i = 0; i < 2; i++) stop_answering(sockets[i]);
   if (pff_close(file) || pff_remove(path)) die("close");
 }
 

@@ -1,8 +1,8 @@
 """Small independent operations over two I/O nodes on loopback.
 
 A cached read of 4 KiB beside a raw TCP round trip of as much, in alternating rounds of one process;
-100 000 random requests in one list beside one call each; and 1 000 striped files created, written,
-closed and removed, on the nodes beside targets of this machine.
+100 000 random requests in one list beside one call each, and beside as many bytes over raw TCP; and
+1 000 striped files created, written, closed and removed, on the nodes beside targets of this machine.
 """
 
 import contextlib

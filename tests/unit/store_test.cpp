@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "store/subfile/close_to_open.h"
 #include "store/subfile/direct_subfile.h"
 #include "store/subfile/posix_subfile.h"
 #include "store/target/permissions.h"
@@ -119,6 +120,54 @@ TEST_F(StoreTest, WhereNodesCacheApartWhatWasWrittenIsPublishedOnce) {
     EXPECT_TRUE(file->publish().has_value());
     EXPECT_EQ(syncs, apart ? 1 : 0);
   }
+}
+
+// Notes where the calls of pwritev begin, and how many bytes they have.
+class NotedWrites final : public FileSystemCalls {
+ public:
+  struct Write {
+    off_t offset;
+    std::uint64_t len_bytes;
+  };
+  explicit NotedWrites(std::vector<Write>& writes) : writes_(writes) {}
+  ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset) override {
+    const ssize_t moved = FileSystemCalls::pwritev(fd, pieces, count, offset);
+    writes_.push_back({offset, static_cast<std::uint64_t>(moved)});
+    return moved;
+  }
+
+ private:
+  std::vector<Write>& writes_;
+};
+
+TEST_F(StoreTest, PortionsOfAWriteEndAtMultiplesOfTheirLength) {
+  constexpr off_t portion = 128 << 10;
+  constexpr off_t begin = 5000;
+  Bytes bytes = counting(1'000'000);
+  for (const std::size_t longest : {std::size_t{3000}, bytes.size()})
+    for (const bool in_portions : {true, false}) {
+      std::filesystem::remove(path_);
+      std::vector<NotedWrites::Write> writes;
+      const auto file = *open_posix_subfile({.path = path_,
+                                             .read = true,
+                                             .write = true,
+                                             .create = true,
+                                             .writes_portions = in_portions},
+                                            std::make_unique<NotedWrites>(writes));
+      const std::vector<iovec> pieces = pieces_of(bytes, longest);
+      ASSERT_TRUE(file->write(TargetOffset{begin}, pieces).has_value());
+      Bytes read(bytes.size());
+      ASSERT_EQ(file->read(TargetOffset{begin}, read.data(), read.size()).value(), bytes.size());
+      EXPECT_EQ(read, bytes);
+      const UniqueFd fd(::open(path_.c_str(), O_RDONLY));
+      const bool are_short = in_portions && suffers_from_long_writes(fd.get());
+      EXPECT_EQ(writes.size(), are_short ? 8U : (pieces.size() + IOV_MAX - 1) / IOV_MAX);
+      if (!are_short) continue;
+      for (const auto& [offset, len_bytes] : std::span(writes).subspan(1)) {
+        EXPECT_EQ(offset % portion, 0);
+        EXPECT_LE(len_bytes, static_cast<std::uint64_t>(portion));
+      }
+    }
 }
 
 // A sync of a rank that has written nothing costs no fsync.

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::uint32_t nfs_magic = 0x6969;
 constexpr std::uint32_t zfs_magic = 0x2fc12fc1;
+constexpr std::uint32_t ext4_magic = 0xef53;  // ext2 and ext3 as well
 constexpr std::uint32_t overlay_magic = 0x794c7630;
 
 std::uint32_t file_system_type(int fd) {
@@ -65,7 +66,7 @@ bool locks_stay_on_node(int fd) {
 
 bool is_local(int fd) {
   constexpr std::array<std::uint32_t, 9> types{
-      0xef53,      // ext2, ext3, ext4
+      ext4_magic,
       0x58465342,  // XFS
       0x9123683e,  // btrfs
       0x01021994,  // tmpfs
@@ -81,6 +82,8 @@ bool is_local(int fd) {
 bool maps_what_is_read(int fd) { return is_local(fd) && file_system_type(fd) != overlay_magic; }
 
 bool reserves_mapped_pages(int fd) { return is_local(fd) && file_system_type(fd) != zfs_magic; }
+
+bool suffers_from_long_writes(int fd) { return file_system_type(fd) == ext4_magic; }
 
 // Not the kernel's boot_id: containers may have another one each.
 std::uint64_t local_identity(int fd) {

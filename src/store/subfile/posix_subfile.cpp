@@ -61,6 +61,9 @@ int FileSystemCalls::try_lock(int fd, struct flock& range) {
 
 namespace {
 
+// Of a write; a portion ends at a multiple of it in the file.
+constexpr std::uint64_t portion_bytes = std::uint64_t{128} << 10;
+
 int access_flags(const SubfileOpen& request) {
   return request.read && request.write ? O_RDWR : request.write ? O_WRONLY : O_RDONLY;
 }
@@ -81,6 +84,8 @@ class PosixSubfile final : public Subfile {
         avoids_slow_(request.avoids_slow
                          ? *request.avoids_slow
                          : is_local_ && (flags & O_DIRECT) == 0 && has_slow_distances()),
+        writes_portions_(request.writes_portions && (flags & O_DIRECT) == 0 &&
+                         suffers_from_long_writes(fd)),
         unsynced_(request.create),
         stale_(close_to_open_),
         mapped_(flags, request.path),
@@ -94,7 +99,8 @@ class PosixSubfile final : public Subfile {
   Status write(TargetOffset offset, std::span<const iovec> pieces) override {
     SHIMA_TRY_ASSIGN(const auto held, guard());
     SHIMA_TRY(finish_page(offset));
-    const auto moved = move_all(offset, pieces, true);
+    const auto moved =
+        writes_portions_ ? write_portions(offset, pieces) : move_all(offset, pieces, true);
     note_written();
     if (on_nfs_ && moved) last_end_ = offset + as_signed(*moved);
     return status_of(moved);
@@ -351,6 +357,23 @@ class PosixSubfile final : public Subfile {
     if (!unpublished_) far_lock_.release(fd_);
   }
 
+  Result<std::uint64_t> write_portions(TargetOffset offset, std::span<const iovec> pieces) {
+    const auto room_at = [](TargetOffset at) {
+      return portion_bytes - as_unsigned(at.value) % portion_bytes;
+    };
+    const std::uint64_t wanted = bytes_in(pieces);
+    if (wanted <= room_at(offset)) return move_all(offset, pieces, true);
+    PieceCursor cursor(pieces);
+    std::uint64_t moved = 0;
+    while (moved < wanted) {
+      const TargetOffset at = offset + as_signed(moved);
+      const std::vector<iovec> portion = cursor.take(std::min(wanted - moved, room_at(at)));
+      SHIMA_TRY_ASSIGN(const std::uint64_t done, move_all(at, portion, true));
+      moved += done;
+    }
+    return moved;
+  }
+
   // This function and the next are part of their callers: after a system call, the return of each
   // function that was active costs a mispredicted branch.
   [[gnu::always_inline]] Result<std::uint64_t> move_all(TargetOffset offset,
@@ -401,8 +424,8 @@ class PosixSubfile final : public Subfile {
     return call(batch.data(), static_cast<int>(batch.size()), offset.value, writing);
   }
 
-  // A write stays one call: of writes to the same bytes, one wins. So does a read from the disk:
-  // the kernel reads ahead as far as a call asks.
+  // A write or portion stays one call: of writes to the same bytes, one wins. So does a read from
+  // the disk: the kernel reads ahead as far as a call asks.
   [[gnu::noinline]] ssize_t call_for_slow(TargetOffset offset, std::span<const iovec> batch,
                                           Direction direction) {
     const std::size_t wanted = bytes_in(batch) + batch.size() * BounceBuffer::most_skipped_bytes;
@@ -441,6 +464,7 @@ class PosixSubfile final : public Subfile {
   bool has_views_;
   // Not where the processor does not copy, or each call may cost a round trip.
   bool avoids_slow_;
+  bool writes_portions_;
   std::atomic<bool> unpublished_ = false;
   std::atomic<bool> unsynced_;
   std::atomic<TargetOffset> last_end_ = TargetOffset{0};  // of the last write

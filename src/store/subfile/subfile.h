@@ -135,6 +135,8 @@ struct SubfileOpen {
   unsigned permissions = 0666;  // before the umask
   std::optional<bool> close_to_open = {};  // nothing: as known for the file system
   std::optional<bool> avoids_slow = {};    // copies (base/copy/distance.h); nothing: as measured
+  // Buffered writes in short calls where the file system suffers_from_long_writes().
+  bool writes_portions = false;
 };
 
 // Opens a file of the operating system; if SHIMA_FAULT is set, one with its faults (tests).
