@@ -68,7 +68,7 @@ static pff_file* open_file(const char* path, size_t bytes) {
 
 enum { part_bytes = 2 << 20 };
 
-// What a server is sent: data follow, which it answers.
+// What a server is asked: to receive the data that follow, then to answer.
 struct demand {
   uint64_t data_bytes, answer_bytes;
   char rest[48];

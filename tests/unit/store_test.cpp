@@ -160,7 +160,7 @@ TEST_F(StoreTest, PortionsOfAWriteEndAtMultiplesOfTheirLength) {
       ASSERT_EQ(file->read(TargetOffset{begin}, read.data(), read.size()).value(), bytes.size());
       EXPECT_EQ(read, bytes);
       const UniqueFd fd(::open(path_.c_str(), O_RDONLY));
-      const bool are_short = in_portions && suffers_from_long_writes(fd.get());
+      const bool are_short = in_portions && is_slowed_by_long_writes(fd.get());
       EXPECT_EQ(writes.size(), are_short ? 8U : (pieces.size() + IOV_MAX - 1) / IOV_MAX);
       if (!are_short) continue;
       for (const auto& [offset, len_bytes] : std::span(writes).subspan(1)) {

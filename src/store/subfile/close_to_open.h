@@ -32,7 +32,7 @@ namespace shima {
 // Linux 6.16 on. The page cache takes the bytes of a call as one folio if it can, and ext4 passes
 // over all blocks of a folio at each write to it: 4 KiB take 40 us instead of 2.5 after calls of
 // 1 MiB.
-[[nodiscard]] bool suffers_from_long_writes(int fd);
+[[nodiscard]] bool is_slowed_by_long_writes(int fd);
 
 // A number by which nodes find out that they access one file through one kernel; 0 if the file
 // system is not local.

@@ -85,7 +85,7 @@ class PosixSubfile final : public Subfile {
                          ? *request.avoids_slow
                          : is_local_ && (flags & O_DIRECT) == 0 && has_slow_distances()),
         writes_portions_(request.writes_portions && (flags & O_DIRECT) == 0 &&
-                         suffers_from_long_writes(fd)),
+                         is_slowed_by_long_writes(fd)),
         unsynced_(request.create),
         stale_(close_to_open_),
         mapped_(flags, request.path),

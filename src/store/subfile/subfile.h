@@ -135,7 +135,7 @@ struct SubfileOpen {
   unsigned permissions = 0666;  // before the umask
   std::optional<bool> close_to_open = {};  // nothing: as known for the file system
   std::optional<bool> avoids_slow = {};    // copies (base/copy/distance.h); nothing: as measured
-  // Buffered writes in short calls where the file system suffers_from_long_writes().
+  // Buffered writes in short calls, where is_slowed_by_long_writes() says so.
   bool writes_portions = false;
 };
 
