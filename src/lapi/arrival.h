@@ -29,6 +29,8 @@ struct Arrival {
   void* user_info = nullptr;
   bool inline_completion = false;
 
+  // Whether some of the message has come, and not all.
+  [[nodiscard]] bool is_begun() const { return stage != Stage::head || got_bytes != 0; }
   void start_data(Pieces into) {
     destination = std::move(into);
     walk = Walk(destination.all());

@@ -7,6 +7,11 @@
 #include "lapi/engine.h"
 
 namespace shima::lapi {
+namespace {
+
+constexpr std::string_view malformed = "has sent a message that is malformed";
+
+}  // namespace
 
 bool Engine::receive(int task) {
   constexpr int most_steps = 64;  // the other tasks shall have their turns
@@ -38,14 +43,14 @@ bool Engine::receive_step(int task, Arrival& arrival) {
   if (arrival.stage == Arrival::Stage::head) {
     const auto head = std::as_writable_bytes(std::span(&arrival.head, 1));
     if (!pull(task, arrival, head.first(message_head_bytes))) return true;
-    if (!well_formed(arrival.head)) return give_up(task);
+    if (!well_formed(arrival.head)) return give_up(task, malformed);
     arrival.header.clear();
     arrival.got_bytes = 0;
     arrival.stage = Arrival::Stage::header;
   }
   if (arrival.stage == Arrival::Stage::header) {
     const auto is_complete = caught([&] { return receive_header(task, arrival); });
-    if (!is_complete) return give_up(task);
+    if (!is_complete) return give_up(task, malformed);
     if (!*is_complete) return true;
     arrival.stage = Arrival::Stage::data;
     begin(task, arrival);

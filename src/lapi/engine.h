@@ -25,6 +25,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -131,7 +132,7 @@ class Engine {
     std::atomic<Clock::rep> told_at{0};         // then: when the last one was told
     std::deque<std::uint64_t> gathered;
     std::atomic<bool> is_gone{false};            // and its operations have failed
-    std::atomic<bool> is_malformed{false};       // it has sent what no task sends
+    std::atomic<bool> is_given_up{false};        // it has done what no task does
     std::atomic<bool> is_needed_no_more{false};  // this task has left the job before it
   };
   class Attendance;
@@ -207,7 +208,7 @@ class Engine {
                                            lapi_return_info_t& info);
   void report(const Error& error, int task, lapi_err_t type);
   void call_error_handler(int task, lapi_err_t type);
-  bool give_up(int task);
+  bool give_up(int task, std::string_view what);
 
   // Checks of what arrives (admit.cpp).
   enum class Verdict : std::uint8_t { sound, refused, malformed };

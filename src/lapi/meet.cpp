@@ -163,6 +163,8 @@ void Engine::notice_changes() {
       ways_->look();
     } while (way(task).has_data(task) && receive(task));
     peer.is_gone = true;
+    if (peer.arrival.is_begun() && way(task).standing(task) == Standing::left)
+      std::ignore = give_up(task, "has left the job within a message");
     if (way(task).standing(task) == Standing::lost) {
       ++losses_;
       way(task).stop_receiving(task);
@@ -171,11 +173,10 @@ void Engine::notice_changes() {
   }
 }
 
-// Treats a task as lost that has sent what no task sends; nothing more is read from it. The way
-// logs it.
-bool Engine::give_up(int task) {
-  peers_[static_cast<std::size_t>(task)].is_malformed = true;
-  way(task).give_up(task);
+// Treats a task as lost; nothing more is read from it. The way logs it.
+bool Engine::give_up(int task, std::string_view what) {
+  peers_[static_cast<std::size_t>(task)].is_given_up = true;
+  way(task).give_up(task, what);
   --seen_changes_;  // notice_changes() is due
   return false;
 }
@@ -191,7 +192,7 @@ void Engine::task_lost(int task) {
   ways_->ring_all();
   const Peer& peer = peers_[static_cast<std::size_t>(task)];
   if (peer.is_needed_no_more) return;
-  if (peer.is_malformed) return call_error_handler(task, COM_ERR);
+  if (peer.is_given_up) return call_error_handler(task, COM_ERR);
   const Error error{
       Code::peer_lost, 0,
       fmt::format("task {} has ended without LAPI_Term; calls that need it fail", task)};

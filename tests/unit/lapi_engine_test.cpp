@@ -1,14 +1,12 @@
 // The engine of LAPI: random programs of several tasks, which are threads, against a sequential
-// model; with pointers, with copies between processes, with messages only, and over TCP.
+// model; with pointers, with copies between processes, with messages only, and over TCP and UCX.
 #include <gtest/gtest.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -16,31 +14,10 @@
 #include <thread>
 #include <vector>
 
-#include "lapi/engine.h"
-#include "lapi/vector.h"
-#include "lapi/way/meeting_place.h"
-#include "raw_lapi_task.h"
+#include "lapi_tasks.h"
 
 namespace shima::lapi {
 namespace {
-
-constexpr int tasks = 3;
-constexpr std::size_t window_bytes = 96 << 10;
-
-// One task. Each other task owns a third of the window, so that the outcome is determined; words
-// and sums are shared by atomic operations.
-struct Task {
-  std::unique_ptr<Engine> engine;
-  std::vector<std::byte> window = std::vector<std::byte>(tasks * window_bytes);
-  std::vector<std::byte> model = std::vector<std::byte>(tasks * window_bytes);  // what it shall be
-  alignas(8) std::uint64_t word64 = 0;
-  alignas(8) std::uint32_t word32 = 0;
-  lapi_cntr_t arrived{};
-  std::atomic<std::uint64_t> called{0};
-  std::atomic<std::uint64_t> completed{0};
-  std::atomic<std::uint64_t> landing_sum{0};
-};
-Task* world[tasks];
 
 std::byte* part_of(std::vector<std::byte>& window, int owner) {
   return window.data() + static_cast<std::size_t>(owner) * window_bytes;
@@ -219,68 +196,7 @@ class Program {
   std::uint64_t sum32_ = 0;
 };
 
-enum class Way {
-  messages,
-  copy,
-  pointer,
-  tcp,    // each task on a host of its own
-  mixed,  // the last task on another host than the others
-  ucx,    // each task on a host of its own, by UCX if this machine has it
-};
-
-class LapiEngine : public testing::TestWithParam<Way> {
- protected:
-  static inline std::atomic<int> errors{0};
-  static void count_error(lapi_handle_t*, int*, lapi_err_t*, int*, int*) { ++errors; }
-
-  // All tasks, but for one that the test is itself.
-  void start(int raw = -1) {
-    region_.reset(
-        static_cast<std::byte*>(std::aligned_alloc(4096, JobMemory::region_bytes(tasks))));
-    std::memset(region_.get(), 0, JobMemory::region_bytes(tasks));
-    for (int i = 0; i < tasks; ++i) {
-      all_[i] = std::make_unique<Task>();
-      world[i] = all_[i].get();
-    }
-    if (is_over_hosts()) {
-      place_.reset();
-      auto place = MeetingPlace::start(shared_with({}, {}));
-      ASSERT_TRUE(place) << describe(place.error());
-      place_ = *std::move(place);
-    }
-    for (int i = 0; i < tasks; ++i) {
-      if (i == raw) continue;
-      auto ways = ways_of(i);
-      ASSERT_TRUE(ways) << describe(ways.error());
-      auto engine = Engine::start(*std::move(ways), {.on_error = count_error});
-      ASSERT_TRUE(engine) << describe(engine.error());
-      all_[i]->engine = *std::move(engine);
-    }
-  }
-  [[nodiscard]] static bool is_over_hosts() { return GetParam() >= Way::tcp; }
-  [[nodiscard]] Result<std::unique_ptr<Ways>> ways_of(int task) {
-    const Reach reach = std::min(static_cast<Reach>(GetParam()), Reach::pointer);
-    const NodeOptions here{.most = is_over_hosts() ? Reach::none : reach, .same_process = true};
-    if (!is_over_hosts())
-      return Ways::on_node(JobMemory({region_.get(), JobMemory::region_bytes(tasks)}, tasks), task,
-                           here);
-    const int host = GetParam() == Way::mixed ? task / (tasks - 1) : task;
-    return Ways::over_hosts(place_->address(),
-                            {.task = task, .tasks = tasks, .host = {static_cast<char>('a' + host)}},
-                            here, GetParam() == Way::ucx ? Carrier::ucx : Carrier::tcp);
-  }
-  void finish() {
-    for (auto& task : all_) ASSERT_TRUE(task->engine->finish());
-    for (auto& task : all_) task->engine.reset();
-  }
-
-  struct Free {
-    void operator()(std::byte* bytes) const { std::free(bytes); }
-  };
-  std::unique_ptr<std::byte[], Free> region_;
-  std::unique_ptr<MeetingPlace> place_;
-  std::unique_ptr<Task> all_[tasks];
-};
+using LapiEngine = LapiTasks;
 
 TEST_P(LapiEngine, RandomProgramsDoWhatTheModelDoes) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
@@ -320,10 +236,6 @@ TEST_P(LapiEngine, RandomProgramsDoWhatTheModelDoes) {
   }
 }
 
-Pieces whole(std::vector<std::byte>& bytes) { return {bytes.data(), bytes.size()}; }
-
-bool is_lost(const Status& status) { return !status && status.error().code == Code::peer_lost; }
-
 // The target serves nothing until the origin waits in its fence.
 TEST_P(LapiEngine, AFenceWaitsForAtomicOperations) {
   start();
@@ -343,47 +255,6 @@ TEST_P(LapiEngine, AFenceWaitsForAtomicOperations) {
   origin.join();
   target.set_interrupts(true);
   finish();
-}
-
-TEST_P(LapiEngine, AWaitOutlastsATaskThatLeavesWhileAnotherLives) {
-  start();
-  ASSERT_TRUE(all_[2]->engine->finish());
-  all_[2]->engine.reset();
-  lapi_cntr_t arrived{};
-  std::thread late([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    std::vector<std::byte> none;
-    EXPECT_TRUE(all_[1]->engine->put(0, Pieces(all_[0]->window.data(), 0), whole(none),
-                                     reinterpret_cast<std::uint64_t>(&arrived), Notices{}));
-  });
-  const Status waited = all_[0]->engine->wait_counter(arrived, 1);
-  EXPECT_TRUE(waited) << describe(waited.error());
-  late.join();
-  ASSERT_TRUE(all_[1]->engine->finish());
-  all_[1]->engine.reset();
-  EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(arrived, 1)));
-  ASSERT_TRUE(all_[0]->engine->finish());
-}
-
-TEST_P(LapiEngine, WhatWaitsForATaskThatLeavesFails) {
-  if (GetParam() == Way::copy || GetParam() == Way::pointer) GTEST_SKIP() << "copies do not wait";
-  start();
-  all_[1]->engine->set_interrupts(false);
-  std::vector<std::byte> bytes(is_over_hosts() ? 64 << 20
-                                               : window_bytes);  // more than a stream holds
-  std::vector<std::byte> there(bytes.size());
-  lapi_cntr_t origin{};
-  lapi_cntr_t complete{};
-  ASSERT_TRUE(all_[0]->engine->put(1, whole(there), whole(bytes), 0,
-                                   {.origin = &origin, .complete = &complete}));
-  all_[1]->engine.reset();
-  EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(origin, 1)));
-  EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(complete, 1)));
-  // An error is returned once: the counter may be used again.
-  ASSERT_TRUE(all_[0]->engine->put(2, Pieces(all_[2]->window.data(), 1), Pieces(bytes.data(), 1), 0,
-                                   {.complete = &complete}));
-  EXPECT_TRUE(all_[0]->engine->wait_counter(complete, 1));
-  for (int task : {0, 2}) ASSERT_TRUE(all_[task]->engine->finish());
 }
 
 // While a program polls, it tells of the last Put with its next message. Here there is none.
@@ -431,116 +302,6 @@ TEST_P(LapiEngine, ALoopOverTwoCountersThatGrowDoesNotSleep) {
   }
   EXPECT_LT(sleeps_of_thread() - sleeps_before, looks / 10);
   finish();
-}
-
-TEST_P(LapiEngine, AMalformedMessageIsALoss) {
-  for (const Message& wrong :
-       {Message{.kind = static_cast<Kind>(77)}, Message{.kind = Kind::put, .header_bytes = 7},
-        Message{.kind = Kind::active, .header_bytes = 1U << 30},
-        Message{.kind = Kind::barrier, .code = most_barrier_rounds},
-        Message{.kind = Kind::rmw, .code = rmw_code(0, 96)},
-        Message{.kind = Kind::get_reply, .data_bytes = 9, .ticket = 1}}) {
-    start(1);
-    auto ways = ways_of(1);
-    ASSERT_TRUE(ways);
-    RawTask raw(*std::move(ways));
-    lapi_cntr_t complete{};
-    std::vector<std::byte> bytes(8);
-    const Call call{.handler = 1, .header = {}};
-    ASSERT_TRUE(all_[0]->engine->send_active(1, call, whole(bytes), 0, {.complete = &complete}));
-    ASSERT_TRUE(raw.send(0, wrong));
-    EXPECT_TRUE(is_lost(all_[0]->engine->wait_counter(complete, 1)));
-    for (int task : {0, 2}) {
-      ASSERT_TRUE(all_[task]->engine->finish());
-      all_[task]->engine.reset();
-    }
-  }
-}
-
-// UCX drops what it still has when a task ends. That a task has left does not make it complete.
-TEST_P(LapiEngine, ATaskIsLostIfTheLastThatItHasSentByUcxDoesNotArrive) {
-  if (GetParam() != Way::ucx) GTEST_SKIP() << "otherwise the kernel delivers it";
-  ::setenv("SHIMA_NODE_TIMEOUT", "1", 1);
-  start(1);
-  auto ways = ways_of(1);
-  ASSERT_TRUE(ways);
-  auto raw = std::make_unique<RawTask>(*std::move(ways));
-  ASSERT_TRUE(raw->started());
-  ASSERT_TRUE(raw->send(0, {.kind = Kind::fence, .ticket = 7}));
-  while (!raw->has_got(Kind::done, 7)) std::this_thread::yield();
-  errors = 0;
-  all_[0]->engine->set_interrupts(false);  // receives nothing from now on
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  constexpr std::size_t much_bytes = std::size_t{64} << 20;
-  const std::vector<std::byte> much(much_bytes);
-  EXPECT_TRUE(raw->send(0, {.kind = Kind::put, .data_bytes = much_bytes, .address = 8}));
-  EXPECT_FALSE(raw->send(0, much, std::chrono::milliseconds(300))) << "all has been sent";
-  raw.reset();
-  const auto until = Clock::now() + std::chrono::seconds(5);
-  while (errors == 0 && Clock::now() < until) all_[0]->engine->probe();
-  EXPECT_EQ(errors, 1);
-  ::unsetenv("SHIMA_NODE_TIMEOUT");
-  for (int task : {0, 2}) all_[task]->engine.reset();
-}
-
-// The end of the stream may not arrive, or a reset may come instead.
-TEST_P(LapiEngine, ALeavingTaskSaysThatAllHasBeenSent) {
-  if (GetParam() != Way::tcp) GTEST_SKIP() << "no connections";
-  start(1);
-  auto ways = ways_of(1);
-  ASSERT_TRUE(ways);
-  RawTask raw(*std::move(ways));
-  ASSERT_TRUE(raw.send(0, {.kind = Kind::fence, .ticket = 7}));
-  while (!raw.has_got(Kind::done, 7)) std::this_thread::yield();
-  ASSERT_TRUE(all_[0]->engine->finish());
-  all_[0]->engine.reset();
-  const auto until = Clock::now() + std::chrono::seconds(5);
-  while (!raw.has_got(Kind::last, 0) && Clock::now() < until) std::this_thread::yield();
-  EXPECT_TRUE(raw.has_got(Kind::last, 0));
-  ASSERT_TRUE(raw.send(2, {.kind = Kind::last}));
-  ASSERT_TRUE(all_[2]->engine->finish());
-  all_[2]->engine.reset();
-}
-
-// The socket is full when the other task leaves, and what has been gathered for it stays.
-TEST_P(LapiEngine, ATaskLeavesAfterAnotherThatHasNotReceivedEverything) {
-  start();
-  std::vector<std::byte> bytes(8);
-  lapi_cntr_t complete{};
-  const auto put = [&](lapi_cntr_t* counter) {
-    return all_[1]->engine->put(0, Pieces(all_[0]->window.data(), bytes.size()), whole(bytes), 0,
-                                {.complete = counter});
-  };
-  ASSERT_TRUE(put(&complete));
-  ASSERT_TRUE(all_[1]->engine->wait_counter(complete, 1));
-  all_[0]->engine->set_interrupts(false);
-  constexpr int many = 200000;
-  std::thread sender([&] {
-    for (int i = 0; i < many; ++i)
-      if (!put(nullptr)) return;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  if (GetParam() != Way::pointer) all_[0]->engine.reset();
-  sender.join();
-  for (auto& task : all_) {
-    if (!task->engine) continue;
-    EXPECT_TRUE(task->engine->finish());
-    task->engine.reset();
-  }
-}
-
-// Its process may go on: other handlers of its exit take long. The meeting place tells it no more.
-TEST_P(LapiEngine, ATaskThatHasLeftHearsOfNoLoss) {
-  if (GetParam() != Way::tcp) GTEST_SKIP() << "only connections end without a word";
-  start();
-  std::vector<std::thread> threads;
-  for (auto& task : all_) threads.emplace_back([&] { EXPECT_TRUE(task->engine->global_fence()); });
-  for (std::thread& thread : threads) thread.join();
-  errors = 0;
-  for (auto& task : all_) task->engine->leave_now();
-  std::this_thread::sleep_for(std::chrono::milliseconds(800));  // an end may be a loss after 500 ms
-  EXPECT_EQ(errors, 0);
-  for (auto& task : all_) task->engine.reset();
 }
 
 TEST_P(LapiEngine, DataThatCannotBeFetchedIsAnErrorAtTheOrigin) {
@@ -627,14 +388,7 @@ TEST(LapiOwnMemory, IsWhatTheKernelSays) {
   ::munmap(made, 4 * page);
 }
 
-std::string name_of_way(const testing::TestParamInfo<Way>& way) {
-  constexpr const char* names[] = {"messages", "copy", "pointer", "tcp", "mixed", "ucx"};
-  return names[static_cast<int>(way.param)];
-}
-INSTANTIATE_TEST_SUITE_P(Ways, LapiEngine,
-                         testing::Values(Way::pointer, Way::copy, Way::messages, Way::tcp,
-                                         Way::mixed, Way::ucx),
-                         name_of_way);
+INSTANTIATE_TEST_SUITE_P(Ways, LapiEngine, all_ways, name_of_way);
 
 }  // namespace
 }  // namespace shima::lapi

@@ -79,9 +79,8 @@ void NodeTransport::show_left() {
     memory_.change(task_, Standing::left);
 }
 
-void NodeTransport::give_up(int task) {
-  log(LogLevel::error, "LAPI: task {} has sent a message that is malformed; it is ignored from now",
-      task);
+void NodeTransport::give_up(int task, std::string_view what) {
+  log(LogLevel::error, "LAPI: task {} {}; it is ignored from now", task, what);
   peer(task).broken = true;
   look_again();
 }
@@ -117,7 +116,8 @@ void NodeTransport::leave_shared_core() {
 Standing NodeTransport::standing(int task) {
   const Peer& other = peer(task);
   const auto shown = static_cast<Standing>(other.mailbox->standing.load(std::memory_order_seq_cst));
-  const bool lost = other.lost.load(std::memory_order_seq_cst) || other.broken.load();
+  if (other.broken.load()) return Standing::lost;
+  const bool lost = other.lost.load(std::memory_order_seq_cst);
   return lost && shown != Standing::left ? Standing::lost : shown;
 }
 

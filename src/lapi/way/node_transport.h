@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -57,7 +58,7 @@ class NodeTransport : public Transport {
 
   [[nodiscard]] Standing standing(int task) override;
   [[nodiscard]] std::uint64_t meetings(int task) override { return memory_.mailbox(task).meetings; }
-  void give_up(int task) override;
+  void give_up(int task, std::string_view what) override;
   [[nodiscard]] std::size_t push(int task, std::span<const iovec> pieces) override;
   [[nodiscard]] bool has_room(int task) override { return peer(task).to->has_room(); }
   void notify(int task) override { peer(task).mailbox->bell.ring(); }

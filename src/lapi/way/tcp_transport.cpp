@@ -44,9 +44,8 @@ Standing TcpTransport::standing(int task) {
   return stream != nullptr && stream->is_cut() ? Standing::lost : shown;
 }
 
-void TcpTransport::give_up(int task) {
-  log(LogLevel::error, "LAPI: task {} has sent a message that is malformed; it is ignored from now",
-      task);
+void TcpTransport::give_up(int task, std::string_view what) {
+  log(LogLevel::error, "LAPI: task {} {}; it is ignored from now", task, what);
   peer(task).is_broken = true;
   peer(task).is_lost = true;
   if (Stream* stream = connection(task)) stream->abort();

@@ -82,7 +82,7 @@ class TcpTransport : public Transport {
 
   [[nodiscard]] Standing standing(int task) override;
   [[nodiscard]] std::uint64_t meetings(int task) override { return peer(task).meetings; }
-  void give_up(int task) override;
+  void give_up(int task, std::string_view what) override;
   void stop_receiving(int task) override {
     if (Stream* stream = connection(task)) stream->abort();
   }

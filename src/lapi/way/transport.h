@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/direction.h"
 #include "base/result.h"
@@ -40,8 +41,8 @@ class Transport {
   [[nodiscard]] virtual Standing standing(int task) = 0;
   // In how many meetings a task has taken part; of a running task perhaps fewer.
   [[nodiscard]] virtual std::uint64_t meetings(int task) = 0;
-  // Treats a task as lost that has sent what no task sends.
-  virtual void give_up(int task) = 0;
+  // Treats a task as lost that has done what no task does; `what` ends the sentence in the log.
+  virtual void give_up(int task, std::string_view what) = 0;
   // Receives nothing more from a task that is lost.
   virtual void stop_receiving(int) {}
   // Whether a last message shall tell the task that all has arrived: the end of the stream may not
