@@ -100,6 +100,7 @@ class Watched(Section):
     title = f"An array by columns, {RANKS} ranks, traced and watched"
     lead = "MiB/s in the calls, without and with a trace in one job; processor time of `shima top` in % of a core"
     limit = False
+    is_warmed = False  # each job creates its file before it measures; what releases warm memory would disturb that
 
     def column(self, subject, how):
         return f"{subject.flavour.label()}, {how}"

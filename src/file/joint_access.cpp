@@ -76,7 +76,7 @@ constexpr std::uint64_t shown_from_bytes = 32768;
                                                                     const Transfer& transfer) {
   const CallCode code = place_of(direction, false, &transfer).code;
   const Doing now(code, &shown_, transfer.file.len_bytes >= shown_from_bytes);
-  const Traced traced(transfer.tracing);
+  const Traced traced = Traced::short_call(transfer.tracing);
   Counters counters;
   ++(direction == Direction::write ? counters.writes : counters.reads);
   if (counters_.wanted() || traced.on()) counters.file_pieces += estimate_pieces(transfer.file);
@@ -114,7 +114,8 @@ Result<std::uint64_t> JointFile::read(const Transfer& transfer) {
 Result<std::uint64_t> JointFile::move_contiguous(const ContiguousPiece& piece,
                                                  const CallPlace& place) {
   const Doing now(place.code, &shown_, piece.memory.size() >= shown_from_bytes);
-  if (const Traced traced; traced.on()) return move_traced(piece, place, traced);
+  if (const Traced traced = Traced::short_call(Tracing::as_now); traced.on())
+    return move_traced(piece, place, traced);
   auto moved = own_.move_contiguous(piece);
   note_moved(kind_of(place.code), piece.direction, moved.value_or(0));
   return moved;

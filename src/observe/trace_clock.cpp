@@ -15,11 +15,12 @@
 #include "base/clock.h"
 #include "base/thread_object.h"
 #include "base/unique_fd.h"
+#include "observe/board.h"
 
 namespace shima {
 
 std::optional<TickScale> TickScale::between(const ClockPair& first, const ClockPair& last) {
-  if (last.ticks <= first.ticks || last.ns < first.ns + least_ns) return std::nullopt;
+  if (last.ticks <= first.ticks || last.ns < first.ns + least_ns / 2) return std::nullopt;
   const auto ns = static_cast<double>(last.ns - first.ns);
   const double ns_per_tick = ns / static_cast<double>(last.ticks - first.ticks);
   // Others are no processor's, and their products would not fit.
@@ -40,11 +41,35 @@ bool TickScale::agrees_with(const TickScale& other) const {
   return std::abs(ratio - 1) <= most_difference;
 }
 
-void TickClock::take(const ClockPair& now) {
+namespace {
+
+std::uint64_t ns_of(std::uint64_t ticks, double ns_per_tick) {
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) * ns_per_tick);
+}
+
+}  // namespace
+
+TickClock::Verdict TickClock::take(const ClockPair& now) {
+  const bool is_long = !last_ || now.ns >= last_->ns + TickScale::most_ns;
   const auto next = last_ ? TickScale::between(*last_, now) : std::nullopt;
+  const bool is_second = next && !newest_;
   scale_ = next && newest_ && next->agrees_with(*newest_) ? next : std::nullopt;
   newest_ = next;
   last_ = now;
+  if (scale_) return Verdict::usable;
+  return is_long || is_second ? Verdict::unknown : Verdict::unusable;
+}
+
+std::uint64_t TickClock::ns_before(const ClockPair& now, std::uint64_t ticks,
+                                   std::uint64_t ns_per_tick) const {
+  if (ticks >= now.ticks) return now.ns;
+  if (last_ && last_->ticks <= ticks && last_->ns <= now.ns) {
+    const double pace =
+        static_cast<double>(now.ns - last_->ns) / static_cast<double>(now.ticks - last_->ticks);
+    return last_->ns + ns_of(ticks - last_->ticks, pace);
+  }
+  const double pace = std::ldexp(static_cast<double>(ns_per_tick), -TickScale::fraction_bits);
+  return now.ns - std::min(now.ns, ns_of(now.ticks - ticks, pace));
 }
 
 namespace trace {
@@ -94,23 +119,62 @@ ClockPair read_pair() {
   return best;
 }
 
-constinit std::atomic<bool> reads_counter{false};
+constinit std::atomic<bool> may_read_counter{false};
+
+[[gnu::noinline]] TickClock* clock_of_thread() { return thread_object<TickClock>(); }
+
+// Null if there is no memory. The first thread's is found without a call.
+TickClock* own_clock() {
+  static constinit TickClock first;
+  return board::is_first_thread() ? &first : clock_of_thread();
+}
+
+// A thread's comparison tells all threads whether to read the counter.
+void compare(TickClock& clock, const ClockPair& now) {
+  const TickClock::Verdict verdict = clock.take(now);
+  if (verdict != TickClock::Verdict::unknown)
+    space.ns_per_tick.store(clock.ns_per_tick(), std::memory_order_relaxed);
+}
+
+[[gnu::noinline, gnu::cold]] void compare(TickClock& clock) { compare(clock, read_pair()); }
+
+// Of a call that began by the clock.
+[[gnu::noinline]] std::uint64_t end_by_clock() {
+  const std::uint64_t now = now_ns();
+  if (!may_read_counter.load(std::memory_order_relaxed)) return now;
+  TickClock* const clock = own_clock();
+  if (clock != nullptr && clock->is_due(now)) compare(*clock);
+  return now;
+}
+
+// Of a call that ends after what the scale covers, or for which the thread has none yet.
+[[gnu::noinline]] CallTimes end_by_both(TickClock* clock, std::uint64_t begin_ticks,
+                                        std::uint64_t ns_per_tick) {
+  const ClockPair now = read_pair();
+  const TickClock none;
+  const std::uint64_t begin_ns =
+      (clock != nullptr ? *clock : none).ns_before(now, begin_ticks, ns_per_tick);
+  if (clock != nullptr && clock->is_due(now.ns)) compare(*clock, now);
+  return {begin_ns, now.ns};
+}
 
 }  // namespace
 
-void start_clock() noexcept { reads_counter = counter_is_trusted(); }
-
-std::uint64_t call_time_ns() noexcept {
-  if (!reads_counter.load(std::memory_order_relaxed)) return now_ns();
-  const auto* const clock = thread_object<TickClock>();
-  const auto told = clock != nullptr ? clock->ns(read_ticks()) : std::nullopt;
-  return told ? *told : now_ns();
+void start_clock() noexcept {
+  may_read_counter = counter_is_trusted();
+  space.ns_per_tick = 0;
 }
 
-void keep_clock(std::uint64_t now) noexcept {
-  if (!reads_counter.load(std::memory_order_relaxed)) return;
-  auto* const clock = thread_object<TickClock>();
-  if (clock != nullptr && clock->is_due(now)) clock->take(read_pair());
+CallTimes CallBegin::end() const noexcept {
+  if (ns_per_tick_ == 0) return {reading_, end_by_clock()};
+  const std::uint64_t ticks = read_ticks();
+  TickClock* const clock = own_clock();
+  const auto end_ns = clock != nullptr ? clock->ns(ticks) : std::nullopt;
+  if (!end_ns) return end_by_both(clock, reading_, ns_per_tick_);
+  const auto begin_ns = clock->ns(reading_);
+  if (clock->is_due(*end_ns)) compare(*clock);
+  if (begin_ns) return {*begin_ns, *end_ns};
+  return {TickClock().ns_before({ticks, *end_ns}, reading_, ns_per_tick_), *end_ns};
 }
 
 }  // namespace trace

@@ -1,17 +1,21 @@
-// The machine's monotonic clock for traces of calls that enter the kernel, at half its cost.
+// The times of traced calls by the machine's monotonic clock, at half its cost for short calls.
 //
 // The system's clock costs a traced call more than all else. Where it is made of the processor's
-// counter, as on most machines, a trace reads that counter itself: two readings of both, some time
-// apart, tell how the counter advances, and what it shows is taken as time until about as long
-// after the later one. On other machines, while a thread's first calls are traced, and whenever
-// counter and clock have not gone on alike, it is the clock itself.
+// counter, as on most machines, a short call reads that counter when it begins and when it ends:
+// two readings of counter and clock, some time apart, tell how the counter advances, and what it
+// shows is taken as time until about as long after the later one. What ends later is compared with
+// the clock itself. Whether the counter is read is decided for the process: not before two
+// intervals of a thread have agreed, nor after two have not.
 //
 // The processor may read the counter before what comes before it in the program is complete, which
 // the system's clock prevents. So times shorter than a microsecond need that one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
+
+#include "observe/trace_space.h"
 
 namespace shima {
 
@@ -26,6 +30,7 @@ class TickScale {
  public:
   static constexpr std::uint64_t least_ns = 2'000'000;   // between two pairs
   static constexpr std::uint64_t most_ns = 100'000'000;  // that a scale is used
+  static constexpr int fraction_bits = 32;               // of ns_per_tick()
 
   // Nothing if the pairs are too near each other, or the counter has not advanced like one.
   [[nodiscard]] static std::optional<TickScale> between(const ClockPair& first,
@@ -40,19 +45,27 @@ class TickScale {
   }
   // Whether the counter advances as in the other. The system slews its clock a little.
   [[nodiscard]] bool agrees_with(const TickScale& other) const;
+  // With fraction_bits.
+  [[nodiscard]] std::uint64_t ns_per_tick() const { return ns_per_tick_; }
 
  private:
   TickScale() = default;
-  static constexpr int fraction_bits = 32;
-
   ClockPair last_;
   std::uint64_t len_ticks_ = 0;
-  std::uint64_t ns_per_tick_ = 0;  // with fraction_bits
+  std::uint64_t ns_per_tick_ = 0;
+};
+
+// When a call began and ended.
+struct CallTimes {
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
 };
 
 // A thread's readings, and the scale that follows from them. Pure.
-class TickClock {
+class alignas(64) TickClock {
  public:
+  enum class Verdict : std::uint8_t { unknown, usable, unusable };
+
   // The time, if the counter tells it.
   [[nodiscard]] std::optional<std::uint64_t> ns(std::uint64_t ticks) const {
     if (!scale_ || !scale_->covers(ticks)) return std::nullopt;
@@ -62,13 +75,19 @@ class TickClock {
   [[nodiscard]] bool is_due(std::uint64_t ns) const {
     return !last_ || ns >= last_->ns + TickScale::least_ns;
   }
-  // The counter is used once two intervals agree.
-  void take(const ClockPair& now);
+  // The counter is used once two intervals agree, and until two do not. Returns whether it is; of
+  // long intervals that do not agree it is not known whether others have seen to it.
+  Verdict take(const ClockPair& now);
+  [[nodiscard]] std::uint64_t ns_per_tick() const { return scale_ ? scale_->ns_per_tick() : 0; }
+  // When the counter showed `ticks`, some time before a pair. `ns_per_tick`: as then known; used if
+  // there is no older pair.
+  [[nodiscard]] std::uint64_t ns_before(const ClockPair& now, std::uint64_t ticks,
+                                        std::uint64_t ns_per_tick) const;
 
  private:
+  std::optional<TickScale> scale_;  // beside last_: a traced call reads both
   std::optional<ClockPair> last_;
   std::optional<TickScale> newest_;
-  std::optional<TickScale> scale_;
 };
 
 namespace trace {
@@ -76,16 +95,38 @@ namespace trace {
 // The system's monotonic clock.
 [[nodiscard]] std::uint64_t now_ns() noexcept;
 
-// Lets call_time_ns() read the counter, if the system trusts it now. Not at the same time in two
-// threads.
+// Lets calls read the counter, if the system trusts it now. Not at the same time in two threads.
 void start_clock() noexcept;
-// The same, perhaps by the counter. Of two readings in one thread, the later one may be smaller, by
-// as much as the counter has differed from the clock since the last pair: nanoseconds, but more
-// while the system corrects its clock.
-[[nodiscard]] std::uint64_t call_time_ns() noexcept;
-// Compares counter and clock, if it is time for that; outside of what is measured, because it takes
-// a microsecond. `now`: of call_time_ns().
-void keep_clock(std::uint64_t now) noexcept;
+
+// The begin of a call. To read it takes little memory and code: the bytes that a call moves have
+// evicted both from the caches.
+class CallBegin {
+ public:
+  CallBegin() = default;
+  // Of any call.
+  [[nodiscard]] static CallBegin by_clock() { return {now_ns(), 0}; }
+  // Of a call that is short as a rule: the counter, if it is read now.
+  [[nodiscard]] static CallBegin by_counter() {
+#if defined(__x86_64__)
+    if (const auto pace = space.ns_per_tick.load(std::memory_order_relaxed); pace != 0)
+      return {__builtin_ia32_rdtsc(), pace};
+#endif
+    return by_clock();
+  }
+  [[nodiscard]] bool is_set() const { return reading_ != 0; }
+  // Of a call that ends now. Afterwards counter and clock are compared, if it is time for that,
+  // which takes a microsecond. Of two calls of a thread, the later one may seem to begin before the
+  // earlier has ended, by as much as the counter has differed from the clock since the last
+  // comparison: nanoseconds, but more while the system corrects its clock.
+  [[nodiscard]] CallTimes end() const noexcept;
+
+ private:
+  CallBegin(std::uint64_t reading, std::uint64_t ns_per_tick)
+      : reading_(reading), ns_per_tick_(ns_per_tick) {}
+
+  std::uint64_t reading_ = 0;
+  std::uint64_t ns_per_tick_ = 0;  // at the begin; 0: the reading is a time
+};
 
 }  // namespace trace
 

@@ -21,7 +21,6 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
-#include "observe/board.h"
 
 namespace shima {
 namespace {
@@ -32,15 +31,14 @@ constexpr std::size_t first_step_bytes = std::size_t{64} << 10U;
 constexpr std::size_t usual_limit_bytes = std::size_t{16} << 20U;
 constexpr std::size_t least_limit_bytes = std::size_t{64} << 10U;
 
-// The open trace file. Never closed: calls may come while the process exits.
+using trace::space;
+
+// The open trace file, but for what each traced call reads. Never freed: calls may come while the
+// process exits.
 struct Log {
-  TraceHead* head = nullptr;
-  std::byte* events = nullptr;
-  std::atomic<std::size_t> limit_bytes{0};  // lower, once no disk space can be allocated
   int file = -1;
   struct stat identity{};
   std::mutex growing;
-  std::atomic<std::size_t> allocated_bytes{0};  // for events
   std::mutex naming;
 };
 
@@ -132,8 +130,8 @@ void open_log(const std::string& directory) {
     return give_up(path, error);
   }
   Log& log = the_log();
-  log.limit_bytes = limit_wanted();
-  void* const memory = ::mmap(nullptr, trace_head_bytes + log.limit_bytes, PROT_READ | PROT_WRITE,
+  space.limit_bytes = limit_wanted();
+  void* const memory = ::mmap(nullptr, trace_head_bytes + space.limit_bytes, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   if (memory == MAP_FAILED) return give_up(path, errno);
   if (::fstat(file.get(), &log.identity) != 0) return give_up(path, errno);
@@ -141,12 +139,12 @@ void open_log(const std::string& directory) {
   constexpr int lowest = 200;
   const int high = ::fcntl(file.get(), F_DUPFD_CLOEXEC, lowest);
   log.file = high >= 0 ? high : file.release();
-  log.head = static_cast<TraceHead*>(memory);
-  log.events = static_cast<std::byte*>(memory) + trace_head_bytes;
-  fill(*log.head);
+  space.head = static_cast<TraceHead*>(memory);
+  space.events = static_cast<std::byte*>(memory) + trace_head_bytes;
+  fill(*space.head);
   trace::start_clock();
-  ::pthread_atfork(nullptr, nullptr, [] { trace::state = 0; });
-  trace::state.fetch_or(trace::is_open, std::memory_order_release);
+  ::pthread_atfork(nullptr, nullptr, [] { space.state = 0; });
+  space.state.fetch_or(trace::is_open, std::memory_order_release);
 }
 
 // A program may close all descriptors and open a file of its own, which gets the same number. (What
@@ -194,44 +192,62 @@ bool fill_with_zeros(int file, std::size_t begin, std::size_t len_bytes) {
 bool grow_to(Log& log, std::size_t end_bytes) {
   const NotCancelled here;
   const std::lock_guard hold(log.growing);
-  if (log.allocated_bytes >= end_bytes) return true;  // another thread has seen to it
+  if (space.allocated_bytes >= end_bytes) return true;  // another thread has seen to it
   if (!is_same_file(log.file, log.identity)) {
-    log.limit_bytes = log.allocated_bytes.load();
+    space.limit_bytes = space.allocated_bytes.load();
     return false;
   }
-  while (log.allocated_bytes < end_bytes) {
-    const std::size_t begin = log.allocated_bytes;
+  while (space.allocated_bytes < end_bytes) {
+    const std::size_t begin = space.allocated_bytes;
     const std::size_t step = std::clamp(begin, first_step_bytes, most_step_bytes);
-    const std::size_t len = std::min(step, log.limit_bytes.load() - begin);
+    const std::size_t len = std::min(step, space.limit_bytes.load() - begin);
     if (len == 0 || !allocate(log.file, trace_head_bytes + begin, len) ||
         !fill_with_zeros(log.file, trace_head_bytes + begin, len)) {
-      log.limit_bytes = begin;
+      space.limit_bytes = begin;
       return false;
     }
     // Maps them at once; without it (before Linux 5.14) the page faults remain.
-    ::madvise(log.events + begin, len, MADV_POPULATE_WRITE);
-    log.allocated_bytes.store(begin + len, std::memory_order_release);
+    ::madvise(space.events + begin, len, MADV_POPULATE_WRITE);
+    space.allocated_bytes.store(begin + len, std::memory_order_release);
   }
   return true;
 }
 
-TraceEvent* drop(Log& log, std::uint64_t bytes) {
-  log.head->dropped.fetch_add(1, std::memory_order_relaxed);
-  log.head->dropped_bytes.fetch_add(bytes, std::memory_order_relaxed);
+TraceEvent* drop(std::uint64_t bytes) {
+  space.head->dropped.fetch_add(1, std::memory_order_relaxed);
+  space.head->dropped_bytes.fetch_add(bytes, std::memory_order_relaxed);
   return nullptr;
+}
+
+// Adds a site at a free place of the table; 0 if another site has taken it meanwhile.
+std::uint16_t add_site(const void* site, std::size_t at) {
+  const auto address = reinterpret_cast<std::uint64_t>(site);
+  const std::lock_guard hold(the_log().naming);
+  TraceSite& entry = space.head->sites[at];
+  const auto number = static_cast<std::uint16_t>(at + 1);
+  if (const auto known = entry.address.load(std::memory_order_relaxed); known != 0)
+    return known == address ? number : 0;
+  Dl_info module{};
+  if (::dladdr(site, &module) != 0 && module.dli_fname != nullptr) {
+    std::array<char, PATH_MAX> whole{};
+    const char* path = ::realpath(module.dli_fname, whole.data());
+    put(entry.module, path != nullptr ? path : module.dli_fname);
+    entry.offset = address - reinterpret_cast<std::uint64_t>(module.dli_fbase);
+  }
+  entry.address.store(address, std::memory_order_release);
+  return number;
 }
 
 }  // namespace
 
 namespace trace {
 
-constinit std::atomic<unsigned> state{0};
+constinit TraceSpace space;
 
 std::uint16_t file_number(std::string_view path) noexcept {
   if (!has_trace()) return 0;
-  Log& log = the_log();
-  const std::lock_guard hold(log.naming);
-  TraceHead& head = *log.head;
+  const std::lock_guard hold(the_log().naming);
+  TraceHead& head = *space.head;
   const std::uint32_t count = head.files;
   const std::string_view kept = path.substr(0, TraceHead::name_bytes - 1);
   for (std::uint32_t i = 0; i < count; ++i)
@@ -244,51 +260,29 @@ std::uint16_t file_number(std::string_view path) noexcept {
 
 std::uint16_t site_number(const void* site) noexcept {
   if (site == nullptr) return 0;
-  Log& log = the_log();
   const auto address = reinterpret_cast<std::uint64_t>(site);
-  auto& sites = log.head->sites;
+  const auto& sites = space.head->sites;
   constexpr std::size_t most_probes = 16;
   std::size_t at = (address ^ address >> 9U) % sites.size();
   for (std::size_t probe = 0; probe < most_probes; ++probe, at = (at + 1) % sites.size()) {
-    std::uint64_t known = sites[at].address.load(std::memory_order_acquire);
+    const std::uint64_t known = sites[at].address.load(std::memory_order_acquire);
     if (known == address) return static_cast<std::uint16_t>(at + 1);
     if (known != 0) continue;
-    const std::lock_guard hold(log.naming);
-    if (sites[at].address.load(std::memory_order_relaxed) != 0) {
-      --probe, at = (at + sites.size() - 1) % sites.size();  // look at it again
-      continue;
-    }
-    Dl_info module{};
-    if (::dladdr(site, &module) != 0 && module.dli_fname != nullptr) {
-      std::array<char, PATH_MAX> whole{};
-      const char* path = ::realpath(module.dli_fname, whole.data());
-      put(sites[at].module, path != nullptr ? path : module.dli_fname);
-      sites[at].offset = address - reinterpret_cast<std::uint64_t>(module.dli_fbase);
-    }
-    sites[at].address.store(address, std::memory_order_release);
-    return static_cast<std::uint16_t>(at + 1);
+    if (const std::uint16_t number = add_site(site, at); number != 0) return number;
   }
   return 0;
 }
 
-TraceEvent* next_event(std::uint64_t bytes) noexcept {
-  Log& log = the_log();
-  const std::uint64_t number = log.head->events.load(std::memory_order_relaxed);
-  if ((number + 1) * sizeof(TraceEvent) > log.limit_bytes) return drop(log, bytes);
-  const std::uint64_t mine = log.head->events.fetch_add(1, std::memory_order_relaxed);
+TraceEvent* make_room(std::uint64_t bytes) noexcept {
+  std::atomic<std::uint64_t>& count = space.head->events;
+  const std::uint64_t number = count.load(std::memory_order_relaxed);
+  if ((number + 1) * sizeof(TraceEvent) > space.limit_bytes) return drop(bytes);
+  const std::uint64_t mine = count.fetch_add(1, std::memory_order_relaxed);
   const std::size_t end = (mine + 1) * sizeof(TraceEvent);
-  if (end > log.allocated_bytes.load(std::memory_order_acquire) &&
-      (end > log.limit_bytes || !grow_to(log, end)))
-    return drop(log, bytes);
-  return reinterpret_cast<TraceEvent*>(log.events + mine * sizeof(TraceEvent));
-}
-
-void publish(TraceEvent& event) noexcept {
-  std::atomic_ref(event.is_set).store(1, std::memory_order_release);
-  // The memory of those that follow was last used when the file grew.
-  constexpr std::size_t ahead_bytes = 192;
-  constexpr int for_writing = 1;
-  __builtin_prefetch(reinterpret_cast<const std::byte*>(&event) + ahead_bytes, for_writing);
+  if (end > space.allocated_bytes.load(std::memory_order_acquire) &&
+      (end > space.limit_bytes || !grow_to(the_log(), end)))
+    return drop(bytes);
+  return reinterpret_cast<TraceEvent*>(space.events + mine * sizeof(TraceEvent));
 }
 
 TraceEvent* add(const TraceEvent& event) noexcept {
@@ -300,9 +294,8 @@ TraceEvent* add(const TraceEvent& event) noexcept {
 }
 
 Room room() noexcept {
-  const Log& log = the_log();
-  return {log.head->events.load(std::memory_order_relaxed),
-          log.limit_bytes.load(std::memory_order_relaxed) / sizeof(TraceEvent)};
+  return {space.head->events.load(std::memory_order_relaxed),
+          space.limit_bytes.load(std::memory_order_relaxed) / sizeof(TraceEvent)};
 }
 
 }  // namespace trace
@@ -318,21 +311,12 @@ void start_trace(int rank, int tasks) noexcept {
     }
   }
   if (!has_trace()) return;
-  the_log().head->rank = rank;
-  the_log().head->tasks = tasks;
+  space.head->rank = rank;
+  space.head->tasks = tasks;
 }
 
-void pause_trace() noexcept { trace::state.fetch_or(trace::is_paused); }
+void pause_trace() noexcept { space.state.fetch_or(trace::is_paused); }
 
-void resume_trace() noexcept { trace::state.fetch_and(~trace::is_paused); }
-
-void Traced::set_call(TraceEvent& event, const CallPlace& place,
-                      std::uint64_t end_ns) const noexcept {
-  event.begin_ns = begin_ns_;
-  event.duration_ns = end_ns - std::min(begin_ns_, end_ns);
-  event.call = place.code;
-  event.site = trace::site_number(place.site);
-  event.background = board::is_first_thread() ? 0 : 1;
-}
+void resume_trace() noexcept { space.state.fetch_and(~trace::is_paused); }
 
 }  // namespace shima

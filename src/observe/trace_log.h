@@ -5,12 +5,16 @@
 // set); further calls are counted as dropped. A call that is not traced costs a load.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "observe/board.h"
 #include "observe/trace_clock.h"
 #include "observe/trace_file.h"
+#include "observe/trace_space.h"
 
 namespace shima {
 
@@ -27,18 +31,13 @@ void resume_trace() noexcept;
 
 namespace trace {
 
-// Bits of the state. A forked process has none of them: it shares the file, and is not traced.
-inline constexpr unsigned is_open = 1;
-inline constexpr unsigned is_paused = 2;
-extern constinit std::atomic<unsigned> state;
-
 // Of a table; 0: no room.
 [[nodiscard]] std::uint16_t file_number(std::string_view path) noexcept;
 [[nodiscard]] std::uint16_t site_number(const void* site) noexcept;
 // The place of the next event in the file, which only the caller may change; null, and counted as
 // dropped, if there is no room. The event counts once it is published.
-[[nodiscard]] TraceEvent* next_event(std::uint64_t bytes) noexcept;
-void publish(TraceEvent& event) noexcept;
+[[nodiscard]] inline TraceEvent* next_event(std::uint64_t bytes) noexcept;
+inline void publish(TraceEvent& event) noexcept;
 // next_event(), filled and published.
 TraceEvent* add(const TraceEvent& event) noexcept;
 
@@ -49,24 +48,53 @@ struct Room {
 };
 [[nodiscard]] Room room() noexcept;
 
+// The same, where there may be no room yet.
+[[nodiscard]] TraceEvent* make_room(std::uint64_t bytes) noexcept;
+
+inline TraceEvent* next_event(std::uint64_t bytes) noexcept {
+  const std::size_t most = space.allocated_bytes.load(std::memory_order_acquire);
+  std::atomic<std::uint64_t>& count = space.head->events;
+  std::uint64_t mine = count.load(std::memory_order_relaxed);
+  do {
+    if ((mine + 1) * sizeof(TraceEvent) > most) return make_room(bytes);
+  } while (!count.compare_exchange_weak(mine, mine + 1, std::memory_order_relaxed));
+  return reinterpret_cast<TraceEvent*>(space.events + mine * sizeof(TraceEvent));
+}
+
+inline void publish(TraceEvent& event) noexcept {
+  std::atomic_ref(event.is_set).store(1, std::memory_order_release);
+  // The memory of those that follow was last used when the file grew.
+  constexpr std::size_t ahead_bytes = 192;
+  constexpr int for_writing = 1;
+  __builtin_prefetch(reinterpret_cast<const std::byte*>(&event) + ahead_bytes, for_writing);
+}
+
 }  // namespace trace
 
 // Afterwards the thread sees the open file.
 [[nodiscard]] inline bool is_traced() {
-  return trace::state.load(std::memory_order_acquire) == trace::is_open;
+  return trace::space.state.load(std::memory_order_acquire) == trace::is_open;
 }
 
 // Likewise, but also true while the trace is paused.
 [[nodiscard]] inline bool has_trace() {
-  return (trace::state.load(std::memory_order_acquire) & trace::is_open) != 0;
+  return (trace::space.state.load(std::memory_order_acquire) & trace::is_open) != 0;
 }
 
 // A call that is traced from construction to the end of its life, if the process is traced.
 class Traced {
  public:
-  Traced() : begin_ns_(is_traced() ? trace::call_time_ns() : 0) {}
-  explicit Traced(Tracing tracing) : begin_ns_(is_on(tracing) ? trace::call_time_ns() : 0) {}
-  [[nodiscard]] bool on() const { return begin_ns_ != 0; }
+  Traced() : Traced(Tracing::as_now) {}
+  explicit Traced(Tracing tracing) {
+    if (is_on(tracing)) begin_ = trace::CallBegin::by_clock();
+  }
+  // Of a call that waits for no other process, and so is short as a rule.
+  [[nodiscard]] static Traced short_call(Tracing tracing) {
+    Traced made(Tracing::no);
+    if (is_on(tracing)) made.begin_ = trace::CallBegin::by_counter();
+    return made;
+  }
+  [[nodiscard]] bool on() const { return begin_.is_set(); }
   // Ends it. `event`: without times.
   void end(const CallPlace& place, const TraceEvent& event) const noexcept {
     end_with(place, event.bytes, [&](TraceEvent& to) { to = event; });
@@ -75,22 +103,23 @@ class Traced {
   // to copy it takes longer than the rest.
   template <class Fill>
   void end_with(const CallPlace& place, std::uint64_t bytes, const Fill& fill) const noexcept {
-    const std::uint64_t end_ns = trace::call_time_ns();
+    const CallTimes times = begin_.end();
     TraceEvent* const event = trace::next_event(bytes);
     if (event == nullptr) return;
     fill(*event);
-    set_call(*event, place, end_ns);
+    event->begin_ns = times.begin_ns;
+    event->duration_ns = times.end_ns - std::min(times.begin_ns, times.end_ns);
+    event->call = place.code;
+    event->site = trace::site_number(place.site);
+    event->background = board::is_first_thread() ? 0 : 1;
     trace::publish(*event);
-    trace::keep_clock(end_ns);
   }
 
  private:
   static bool is_on(Tracing tracing) {
     return tracing == Tracing::as_now ? is_traced() : tracing == Tracing::yes && has_trace();
   }
-  void set_call(TraceEvent& event, const CallPlace& place, std::uint64_t end_ns) const noexcept;
-
-  std::uint64_t begin_ns_;
+  trace::CallBegin begin_;
 };
 
 // An event without data.

@@ -277,8 +277,7 @@ TEST(LapiFuzz, DamagedMessagesDoNoHarm) {
     attack(random, answered);
   }
   const std::string log = testing::internal::GetCapturedStderr();
-  std::printf("%u streams: %d answered to the end, %d given up\n", count, answered,
-              losses.load());
+  std::printf("%u streams: %d answered to the end, %d given up\n", count, answered, losses.load());
   // A task that ends at once may not have called its error handler.
   const std::size_t given_up = count_of(log, "it is ignored from now");
   EXPECT_GE(given_up, static_cast<std::size_t>(losses.load()));

@@ -6,11 +6,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "observe/board.h"
 
 namespace shima {
 namespace {
@@ -61,7 +64,7 @@ TEST(TickScale, EndsAfterTheLongestTime) {
 }
 
 TEST(TickScale, IsNotMadeOfWhatIsNoCounter) {
-  EXPECT_FALSE(TickScale::between({0, 0}, {ms, ms})) << "too near each other";
+  EXPECT_FALSE(TickScale::between({0, 0}, {ms / 2, ms / 2})) << "too near each other";
   EXPECT_FALSE(TickScale::between({5, 0}, {5, 20 * ms})) << "it stands still";
   EXPECT_FALSE(TickScale::between({5, 0}, {4, 20 * ms})) << "it goes back";
   EXPECT_FALSE(TickScale::between({0, 0}, {1000, 20 * ms})) << "too slow";
@@ -77,6 +80,7 @@ TEST(TickScale, KnowsWhetherACounterKeepsItsPace) {
   EXPECT_FALSE(other->agrees_with(*before));
 }
 
+using Verdict = TickClock::Verdict;
 constexpr std::uint64_t ticks_per_ns = 3;
 
 ClockPair pair_at(std::uint64_t ns, std::uint64_t more_ticks = 0) {
@@ -88,7 +92,8 @@ TEST(TickClock, IsUsedOnceTwoIntervalsAgree) {
   EXPECT_TRUE(clock.is_due(0));
   for (const std::uint64_t at_ns : {0 * ms, 10 * ms, 20 * ms}) {
     EXPECT_FALSE(clock.ns(pair_at(at_ns + 1).ticks));
-    clock.take(pair_at(at_ns));
+    EXPECT_EQ(clock.take(pair_at(at_ns)), at_ns < 20 * ms ? Verdict::unknown : Verdict::usable);
+    EXPECT_EQ(clock.ns_per_tick() != 0, at_ns == 20 * ms);
     EXPECT_FALSE(clock.is_due(pair_at(at_ns + TickScale::least_ns - 1).ns));
     EXPECT_TRUE(clock.is_due(pair_at(at_ns + TickScale::least_ns).ns));
   }
@@ -104,10 +109,10 @@ TEST(TickClock, IsNotUsedWhereTheCounterHasJumped) {
   ASSERT_TRUE(clock.ns(pair_at(21 * ms).ticks));
   constexpr std::uint64_t jump = 5 * ms;
   for (const std::uint64_t at_ms : {30, 40}) {
-    clock.take(pair_at(at_ms * ms, jump));
+    EXPECT_EQ(clock.take(pair_at(at_ms * ms, jump)), Verdict::unusable);
     EXPECT_FALSE(clock.ns(pair_at(at_ms * ms + ms, jump).ticks)) << at_ms;
   }
-  clock.take(pair_at(50 * ms, jump));
+  EXPECT_EQ(clock.take(pair_at(50 * ms, jump)), Verdict::usable);
   EXPECT_TRUE(clock.ns(pair_at(51 * ms, jump).ticks)) << "it goes on as before";
 }
 
@@ -116,28 +121,102 @@ TEST(TickClock, IsNotUsedWhereTheCounterHasGoneBack) {
   for (const std::uint64_t at_ms : {100, 110, 120}) clock.take(pair_at(at_ms * ms));
   ASSERT_TRUE(clock.ns(pair_at(121 * ms).ticks));
   EXPECT_FALSE(clock.ns(pair_at(0).ticks));
-  clock.take({1000, 200 * ms});
+  EXPECT_EQ(clock.take({1000, 200 * ms}), Verdict::unusable);
   EXPECT_FALSE(clock.ns(1001));
 }
 
-// Between two readings of the system's clock.
-void expect_system_time() {
-  const std::uint64_t until_ns = system_ns() + 100 * ms;
-  constexpr std::uint64_t tolerance_ns = 100'000;  // the system may be correcting its clock
-  for (std::uint64_t before = system_ns(); before < until_ns; before = system_ns()) {
-    const std::uint64_t shown = trace::call_time_ns();
-    const std::uint64_t after = system_ns();
-    trace::keep_clock(after);
-    ASSERT_GE(shown + tolerance_ns, before);
-    ASSERT_LE(shown, after + tolerance_ns);
+TEST(TickClock, TellsNothingOfALongInterval) {
+  TickClock clock;
+  for (const std::uint64_t at_ms : {0, 10, 20}) clock.take(pair_at(at_ms * ms));
+  EXPECT_EQ(clock.take(pair_at(500 * ms, 5 * ms)), Verdict::unknown) << "others have seen the jump";
+}
+
+TEST(TickClock, TellsWhenALongCallBegan) {
+  const ClockPair now = pair_at(900 * ms);
+  const std::uint64_t begin_ticks = pair_at(300 * ms).ticks;
+  const std::uint64_t too_fast =
+      (std::uint64_t{1} << TickScale::fraction_bits) / (ticks_per_ns + 1);
+  TickClock clock;
+  EXPECT_NEAR(static_cast<double>(clock.ns_before(now, begin_ticks, too_fast)),
+              static_cast<double>(now.ns - 450 * ms), 1000)
+      << "without a pair, by what it was told";
+  clock.take(pair_at(200 * ms));
+  EXPECT_NEAR(static_cast<double>(clock.ns_before(now, begin_ticks, too_fast)),
+              static_cast<double>(pair_at(300 * ms).ns), 1000)
+      << "between its pair and the end";
+  clock.take(pair_at(400 * ms));
+  EXPECT_NEAR(static_cast<double>(clock.ns_before(now, begin_ticks, too_fast)),
+              static_cast<double>(now.ns - 450 * ms), 1000)
+      << "its pair is later";
+  EXPECT_EQ(clock.ns_before(now, now.ticks + 1, too_fast), now.ns) << "a counter that was set back";
+}
+
+// Begin and end of a call, each between two readings of the system's clock. `during` is the call.
+template <class During>
+void expect_system_time(trace::CallBegin (&begin)(), const During& during) {
+  const std::uint64_t before = system_ns();
+  const trace::CallBegin call = begin();
+  const std::uint64_t after = system_ns();
+  during();
+  const std::uint64_t before_end = system_ns();
+  const CallTimes times = call.end();
+  const std::uint64_t after_end = system_ns();
+  // The system may be correcting its clock.
+  const std::uint64_t tolerance_ns = 100'000 + (after_end - before) / 1000;
+  EXPECT_GE(times.begin_ns + tolerance_ns, before);
+  EXPECT_LE(times.begin_ns, after + tolerance_ns);
+  EXPECT_GE(times.end_ns + tolerance_ns, before_end);
+  EXPECT_LE(times.end_ns, after_end + tolerance_ns);
+}
+
+void expect_system_time(std::chrono::microseconds len) {
+  expect_system_time(trace::CallBegin::by_counter, [&] { std::this_thread::sleep_for(len); });
+}
+
+// Short calls, and some that a scale does not cover, also as a thread's first.
+void expect_system_times(std::chrono::microseconds first) {
+  expect_system_time(first);
+  for (const std::uint64_t until_ns = system_ns() + 100 * ms; system_ns() < until_ns;)
+    expect_system_time(trace::CallBegin::by_counter, [] {});
+  for (const int len_ms : {1, 10, 150}) {
+    expect_system_time(std::chrono::milliseconds(len_ms));
+    expect_system_time(trace::CallBegin::by_counter, [] {});
+    expect_system_time(trace::CallBegin::by_clock, [] {});
   }
 }
 
+bool system_trusts_counter() {
+  std::string name;
+  std::ifstream("/sys/devices/system/clocksource/clocksource0/current_clocksource") >> name;
+#if defined(__x86_64__)
+  return name == "tsc";
+#else
+  return false;
+#endif
+}
+
 TEST(TraceClock, ShowsTheTimeOfTheSystem) {
-  expect_system_time();
+  expect_system_times({});
   trace::start_clock();
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < 3; ++i) threads.emplace_back(expect_system_time);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::jthread> threads;
+    for (const int len_us : {0, 500, 5000})
+      threads.emplace_back([=] {
+        if (len_us == 0) board::first_thread = board::this_thread();
+        expect_system_times(std::chrono::microseconds(len_us));
+      });
+  }
+  board::first_thread = nullptr;
+  EXPECT_EQ(trace::space.ns_per_tick != 0, system_trusts_counter());
+}
+
+TEST(TraceClock, KnowsTheBeginOfACallDuringWhichTheCounterIsGivenUp) {
+  trace::start_clock();
+  std::jthread([] { expect_system_times({}); }).join();
+  expect_system_time(trace::CallBegin::by_counter, [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    trace::space.ns_per_tick = 0;
+  });
 }
 
 }  // namespace
