@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/copy/bounced_call.h"
@@ -250,6 +251,26 @@ TEST_F(SlowCopies, ReadsOfFilesGiveWhatTheyHave) {
     EXPECT_EQ(*moved, count);
     EXPECT_EQ(memory.text(), expected);
   });
+}
+
+// Each thread has a buffer of its own.
+TEST_F(SlowCopies, ReadsOfSeveralThreadsDoNotMix) {
+  const auto file = open();
+  Random for_text(1);
+  const std::string text = random_text(for_text, 50 * page_bytes);
+  fill(text);
+  std::vector<std::jthread> threads;
+  for (unsigned seed = 1; seed <= 4; ++seed)
+    threads.emplace_back([&, seed] {
+      Random random(seed);
+      constexpr std::size_t len = 4 * page_bytes;
+      const Memory memory(len, 16);
+      for (int i = 0; i < 300; ++i) {
+        const std::size_t begin = random.upto(45) * page_bytes;
+        ASSERT_TRUE(file->read({as_signed(begin)}, memory.at(0), len));
+        ASSERT_EQ(memory.text(), text.substr(begin, len));
+      }
+    });
 }
 
 TEST_F(SlowCopies, WritesToFilesGiveWhatTheMemoryHas) {

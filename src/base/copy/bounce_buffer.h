@@ -6,13 +6,13 @@
 // the processor's cache for the second copy, which costs a fifth of what it saves.
 #pragma once
 
+#include <fmt/format.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/copy/distance.h"
 #include "base/direction.h"
@@ -36,12 +36,16 @@ class BounceBuffer {
   struct Options {
     bool avoids_slow;  // if not, no piece is exchanged
     std::size_t capacity_bytes = usual_capacity_bytes;
+    // The caller's, of so many bytes, to be used instead of memory that is allocated for this
+    // buffer; it outlives the buffer.
+    std::byte* memory = nullptr;
   };
 
   BounceBuffer(Direction direction, const Options& options)
       : direction_(direction),
         avoids_slow_(options.avoids_slow),
-        capacity_bytes_(options.capacity_bytes) {}
+        capacity_bytes_(options.capacity_bytes),
+        bytes_(options.memory) {}
   BounceBuffer(const BounceBuffer&) = delete;
   BounceBuffer& operator=(const BounceBuffer&) = delete;
   ~BounceBuffer() = default;
@@ -96,7 +100,7 @@ class BounceBuffer {
   // Of three places one step apart, each of the two copies is slow at one at most.
   [[nodiscard]] std::size_t next_place(const iovec& piece, std::uintptr_t other) const {
     const auto own = reinterpret_cast<std::uintptr_t>(piece.iov_base);
-    const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.get());
+    const auto begin = reinterpret_cast<std::uintptr_t>(bytes_);
     std::size_t place = used_bytes_;
     while (is_slow_distance(direction_, begin + place, other, piece.iov_len) ||
            is_slow_distance(direction_, own, begin + place, piece.iov_len))
@@ -105,13 +109,16 @@ class BounceBuffer {
   }
 
   [[nodiscard]] iovec place(const iovec& piece, std::uintptr_t other, Amount amount) {
-    if (!bytes_) bytes_ = std::make_unique_for_overwrite<std::byte[]>(capacity_bytes_);
+    if (bytes_ == nullptr) {
+      allocated_ = std::make_unique_for_overwrite<std::byte[]>(capacity_bytes_);
+      bytes_ = allocated_.get();
+    }
     const std::size_t begin = next_place(piece, other);
     const std::size_t room = begin < capacity_bytes_ ? capacity_bytes_ - begin : 0;
     const bool fits = piece.iov_len <= room;
     const std::size_t len_bytes = fits ? piece.iov_len : amount == Amount::part ? room : 0;
     if (len_bytes == 0) return {piece.iov_base, 0};
-    std::byte* const bounced = bytes_.get() + begin;
+    std::byte* const bounced = bytes_ + begin;
     if (direction_ == Direction::write) copy_bytes(bounced, piece.iov_base, len_bytes);
     exchanged_.push_back(
         {static_cast<std::byte*>(piece.iov_base), bounced, len_bytes, passed_bytes_});
@@ -123,10 +130,12 @@ class BounceBuffer {
   Direction direction_;
   bool avoids_slow_;
   std::size_t capacity_bytes_;
-  std::unique_ptr<std::byte[]> bytes_;
+  std::byte* bytes_;
+  std::unique_ptr<std::byte[]> allocated_;
   std::size_t used_bytes_ = 0;
   std::uint64_t passed_bytes_ = 0;
-  std::vector<Exchanged> exchanged_;
+  static constexpr std::size_t usual_count = 8;
+  fmt::basic_memory_buffer<Exchanged, usual_count> exchanged_;
 };
 
 }  // namespace shima

@@ -1,7 +1,11 @@
 #include "base/copy/bounced_call.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <vector>
+#include <array>
+
+#include "base/thread_object.h"
 
 namespace shima {
 namespace {
@@ -20,14 +24,14 @@ class Portions {
       const iovec piece{static_cast<std::byte*>(rest_.front().iov_base) + begun_bytes_,
                         rest_.front().iov_len - begun_bytes_};
       given_.push_back(buffer_.exchange(piece, as_unsigned(offset) + len_bytes_));
-      const std::size_t len = given_.back().iov_len;
+      const std::size_t len = given_[given_.size() - 1].iov_len;
       len_bytes_ += len;
       begun_bytes_ += len;
       if (len < piece.iov_len) break;
       rest_ = rest_.subspan(1);
       begun_bytes_ = 0;
     }
-    return given_;
+    return {given_.data(), given_.size()};
   }
   [[nodiscard]] std::uint64_t len_bytes() const { return len_bytes_; }
 
@@ -35,11 +39,21 @@ class Portions {
   BounceBuffer& buffer_;
   std::span<const iovec> rest_;
   std::size_t begun_bytes_ = 0;  // of the first of rest_
-  std::vector<iovec> given_;
+  static constexpr std::size_t usual_count = 8;
+  fmt::basic_memory_buffer<iovec, usual_count> given_;
   std::uint64_t len_bytes_ = 0;
 };
 
+struct ThreadMemory {
+  std::array<std::byte, BounceBuffer::usual_capacity_bytes> bytes;
+};
+
 }  // namespace
+
+std::byte* bounce_memory_of_thread() {
+  auto* const memory = thread_object<ThreadMemory>();
+  return memory != nullptr ? memory->bytes.data() : nullptr;
+}
 
 ssize_t call_bounced(BounceBuffer& buffer, std::span<const iovec> pieces, std::int64_t offset,
                      PositionalCall call) {

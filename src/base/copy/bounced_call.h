@@ -24,6 +24,10 @@ namespace shima {
   return false;
 }
 
+// Memory for one buffer of the calling thread at a time, of BounceBuffer::usual_capacity_bytes;
+// null if there is none. To allocate memory takes a tenth of a read of 4 KiB.
+[[nodiscard]] std::byte* bounce_memory_of_thread();
+
 using PositionalCall = FunctionRef<ssize_t(const iovec* pieces, int count, std::int64_t offset)>;
 
 // Makes several calls, through `buffer`, which is empty before and afterwards. Returns what one

@@ -435,7 +435,8 @@ class PosixSubfile final : public Subfile {
       return call(batch.data(), static_cast<int>(batch.size()), offset.value, writing);
     BounceBuffer buffer(direction,
                         {.avoids_slow = true,
-                         .capacity_bytes = std::min(wanted, BounceBuffer::usual_capacity_bytes)});
+                         .capacity_bytes = std::min(wanted, BounceBuffer::usual_capacity_bytes),
+                         .memory = bounce_memory_of_thread()});
     return call_bounced(buffer, batch, offset.value, [&](const iovec* pieces, int count, off_t at) {
       return call(pieces, count, at, writing);
     });
