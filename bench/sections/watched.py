@@ -27,7 +27,7 @@ from lib.results import HIGHER, LOWER, Sample, Verdict
 from lib.section import OPS, Job, Section, problem_of
 
 RANKS = 2
-PASSES = 10  # even; 13 would be more events than a trace keeps
+PASSES = 10  # even
 WAYS = ("UT", "COL")
 WITHOUT, TRACE, TOP = "without", "--trace", "shima top"
 MOST = 1.02
@@ -90,7 +90,7 @@ def problem_of_trace(path, calls):
         trace = json.loads(path.read_text())
     except ValueError as error:
         return f"the trace is no JSON: {error}"
-    events = sum(event["ph"] == "X" for event in trace["traceEvents"])
+    events = sum(event["args"].get("calls", 1) for event in trace["traceEvents"] if event["ph"] == "X")
     dropped = trace["otherData"]["dropped_calls"]
     return "" if (events, dropped) == (calls, 0) else f"{events} of {calls} calls are in the trace, {dropped} were dropped"
 

@@ -17,6 +17,7 @@
 #include "group/combine_values.h"
 #include "observe/board.h"
 #include "observe/trace_log.h"
+#include "observe/trace_runs.h"
 
 namespace shima {
 namespace {
@@ -126,6 +127,15 @@ Result<std::uint64_t> JointFile::move_contiguous(const ContiguousPiece& piece,
                                                                const Traced& traced) {
   auto moved = own_.move_contiguous(piece);
   note_moved(kind_of(place.code), piece.direction, moved.value_or(0));
+  if (!trace::room().is_much()) [[unlikely]] {
+    trace::end({.place = place,
+                .file = trace_file_,
+                .bytes = moved.value_or(0),
+                .offset = piece.begin.value,
+                .end = piece.begin.value + as_signed(piece.memory.size())},
+               traced.times(), !moved);
+    return moved;
+  }
   traced.end_with(place, moved.value_or(0), [&](TraceEvent& event) {
     event = plain_event(trace_file_);
     event.pieces = 1;

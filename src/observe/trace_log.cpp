@@ -293,11 +293,6 @@ TraceEvent* add(const TraceEvent& event) noexcept {
   return to;
 }
 
-Room room() noexcept {
-  return {space.head->events.load(std::memory_order_relaxed),
-          space.limit_bytes.load(std::memory_order_relaxed) / sizeof(TraceEvent)};
-}
-
 }  // namespace trace
 
 void start_trace(int rank, int tasks) noexcept {

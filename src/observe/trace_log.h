@@ -45,8 +45,13 @@ TraceEvent* add(const TraceEvent& event) noexcept;
 struct Room {
   std::uint64_t used = 0;
   std::uint64_t all = 0;
+  // Afterwards short calls share events (observe/trace_runs.h).
+  [[nodiscard]] bool is_much() const { return used < all / 4; }
 };
-[[nodiscard]] Room room() noexcept;
+[[nodiscard]] inline Room room() noexcept {
+  return {space.head->events.load(std::memory_order_relaxed),
+          space.limit_bytes.load(std::memory_order_relaxed) / sizeof(TraceEvent)};
+}
 
 // The same, where there may be no room yet.
 [[nodiscard]] TraceEvent* make_room(std::uint64_t bytes) noexcept;
@@ -95,6 +100,8 @@ class Traced {
     return made;
   }
   [[nodiscard]] bool on() const { return begin_.is_set(); }
+  // Of a call that ends now.
+  [[nodiscard]] CallTimes times() const noexcept { return begin_.end(); }
   // Ends it. `event`: without times.
   void end(const CallPlace& place, const TraceEvent& event) const noexcept {
     end_with(place, event.bytes, [&](TraceEvent& to) { to = event; });

@@ -14,18 +14,19 @@ namespace shima::trace {
 namespace {
 
 // By which calls of a run have about one size.
-int size_bits_of(const MemoryCall& call) { return static_cast<int>(std::bit_width(call.bytes)); }
+int size_bits_of(const ShortCall& call) { return static_cast<int>(std::bit_width(call.bytes)); }
 
 struct Run {
   CallPlace place;
   int task = 0;
+  std::uint16_t file = 0;
   int size_bits = 0;
   TraceEvent* event = nullptr;
   std::uint64_t until_ns = 0;
 
-  [[nodiscard]] bool takes(const MemoryCall& call) const {
+  [[nodiscard]] bool takes(const ShortCall& call) const {
     return event != nullptr && place.site == call.place.site && place.code == call.place.code &&
-           task == call.task && size_bits == size_bits_of(call);
+           task == call.task && file == call.file && size_bits == size_bits_of(call);
   }
 };
 
@@ -33,18 +34,18 @@ constexpr std::size_t runs_of_a_set = 4;
 using RunSet = std::array<Run, runs_of_a_set>;
 using RunSets = std::array<RunSet, 8>;
 
-RunSet& set_of(RunSets& sets, const MemoryCall& call) {
+RunSet& set_of(RunSets& sets, const ShortCall& call) {
   constexpr std::uint64_t mixer = 0x9e3779b97f4a7c15;
   std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(call.place.site) * mixer;
   mixed = (mixed ^ call.place.code) * mixer;
-  mixed = (mixed ^ static_cast<std::uint64_t>(call.task)) * mixer;
+  mixed = (mixed ^ (static_cast<std::uint64_t>(call.task) << 16U | call.file)) * mixer;
   mixed = (mixed ^ static_cast<std::uint64_t>(size_bits_of(call))) * mixer;
   return sets[(mixed >> 32U) % sets.size()];
 }
 
 // The place of a call's run. If it has none, another run may be there: the one that ends first.
 // Null if there is no memory for the thread's runs.
-Run* run_of(const MemoryCall& call) {
+Run* run_of(const ShortCall& call) {
   auto* const sets = thread_object<RunSets>();
   if (sets == nullptr) return nullptr;
   RunSet& set = set_of(*sets, call);
@@ -65,7 +66,7 @@ Grain grain_now() {
   constexpr int most_halvings = 6;   // a run of 4.1 s
   constexpr int most_for_short = 5;  // a call of 20 ms
   const Room now = room();
-  if (now.used < now.all / 4) return {};
+  if (now.is_much()) return {};
   const std::uint64_t free = now.all - std::min(now.used, now.all);
   const int halvings =
       std::clamp(std::countl_zero(free) - std::countl_zero(now.all), 0, most_halvings);
@@ -91,18 +92,18 @@ std::uint64_t find_cost_of_clock() {
 }
 
 // The time of a measured call. Of a tiny one, reading the clock is a large part.
-std::uint64_t time_of(const MemoryCall& call, std::uint64_t begin_ns, std::uint64_t end_ns) {
+std::uint64_t time_of(const ShortCall& call, std::uint64_t begin_ns, std::uint64_t end_ns) {
   const std::uint64_t all = end_ns > begin_ns ? end_ns - begin_ns : 0;
   if (!call.is_tiny) return all;
   static const std::uint64_t cost_of_clock = find_cost_of_clock();
   return all - std::min(all, cost_of_clock);
 }
 
-std::int64_t end_of(const MemoryCall& call) {
-  return call.offset + static_cast<std::int64_t>(call.bytes);
+std::int64_t end_of(const ShortCall& call) {
+  return call.end != 0 ? call.end : call.offset + static_cast<std::int64_t>(call.bytes);
 }
 
-void extend(TraceEvent& event, const MemoryCall& call, std::uint64_t begin_ns,
+void extend(TraceEvent& event, const ShortCall& call, std::uint64_t begin_ns,
             std::uint64_t end_ns) {
   ++event.calls;
   event.bytes += call.bytes;
@@ -111,12 +112,12 @@ void extend(TraceEvent& event, const MemoryCall& call, std::uint64_t begin_ns,
   event.end = std::max(event.end, end_of(call));
   if (begin_ns == not_measured) return;
   event.busy_ns += static_cast<std::uint32_t>(time_of(call, begin_ns, end_ns));
-  event.duration_ns = std::max(event.duration_ns, end_ns - event.begin_ns);
+  event.duration_ns = std::max(event.duration_ns, end_ns - std::min(event.begin_ns, end_ns));
 }
 
-TraceEvent* add_event(const MemoryCall& call, std::uint64_t begin_ns, std::uint64_t len_ns,
+TraceEvent* add_event(const ShortCall& call, std::uint64_t begin_ns, std::uint64_t len_ns,
                       bool failed) {
-  TraceEvent event = plain_event();
+  TraceEvent event = plain_event(call.file);
   event.begin_ns = begin_ns;
   event.duration_ns = len_ns;
   event.busy_ns = static_cast<std::uint32_t>(
@@ -136,7 +137,7 @@ TraceEvent* add_event(const MemoryCall& call, std::uint64_t begin_ns, std::uint6
 
 }  // namespace
 
-std::uint64_t begin(const MemoryCall& call) noexcept {
+std::uint64_t begin(const ShortCall& call) noexcept {
   if (call.is_tiny) {
     const Run* const run = run_of(call);
     if (run != nullptr && run->takes(call) && !is_measured(run->event->calls) &&
@@ -146,17 +147,21 @@ std::uint64_t begin(const MemoryCall& call) noexcept {
   return now_ns();
 }
 
-void end(const MemoryCall& call, std::uint64_t begin_ns, bool failed) noexcept {
-  const std::uint64_t end_ns = begin_ns == not_measured ? not_measured : now_ns();
+void end(const ShortCall& call, const CallTimes& times, bool failed) noexcept {
   const Grain grain = grain_now();
-  const bool is_short = !failed && end_ns - begin_ns < grain.short_ns;
+  const bool is_short = !failed && times.end_ns - times.begin_ns < grain.short_ns;
   Run* const run = run_of(call);
-  if (is_short && run != nullptr && begin_ns < run->until_ns && run->takes(call))
-    return extend(*run->event, call, begin_ns, end_ns);
-  const std::uint64_t begun_ns = begin_ns == not_measured ? now_ns() : begin_ns;
-  TraceEvent* const event = add_event(call, begun_ns, time_of(call, begin_ns, end_ns), failed);
+  if (is_short && run != nullptr && times.begin_ns < run->until_ns && run->takes(call))
+    return extend(*run->event, call, times.begin_ns, times.end_ns);
+  const std::uint64_t begun_ns = times.begin_ns == not_measured ? now_ns() : times.begin_ns;
+  TraceEvent* const event =
+      add_event(call, begun_ns, time_of(call, times.begin_ns, times.end_ns), failed);
   if (is_short && run != nullptr && event != nullptr)
-    *run = {call.place, call.task, size_bits_of(call), event, begun_ns + grain.run_ns};
+    *run = {call.place, call.task, call.file, size_bits_of(call), event, begun_ns + grain.run_ns};
+}
+
+void end(const ShortCall& call, std::uint64_t begin_ns, bool failed) noexcept {
+  end(call, {begin_ns, begin_ns == not_measured ? not_measured : now_ns()}, failed);
 }
 
 }  // namespace shima::trace

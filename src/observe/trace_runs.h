@@ -1,10 +1,10 @@
-// Traces calls that may be shorter than writing an event: LAPI's and those of a distributed shared
-// memory.
+// Traces calls that may be short and many: LAPI's, those of a distributed shared memory, and
+// accesses of one contiguous piece of a file.
 //
 // While there is much room in the trace file, each call has an event of its own. Once a quarter is
-// used, short calls of one kind from one place with one task and of about one size share an event,
-// a *run*. The less room there is, the longer a run lasts, and the longer are the calls that it
-// takes, so that a trace does not end before its program. The event of a run is in the file from
+// used, short calls of one kind from one place with one task or file and of about one size share an
+// event, a *run*. The less room there is, the longer a run lasts, and the longer are the calls that
+// it takes, so that a trace does not end before its program. The event of a run is in the file from
 // its first call on and is changed there, so the calls of a killed process are not lost. A thread
 // has runs of its own.
 //
@@ -18,11 +18,13 @@
 
 namespace shima {
 
-struct MemoryCall {
+struct ShortCall {
   CallPlace place;
-  int task = -1;  // the other one; -1: none, or not known
-  std::uint64_t bytes = 0;
+  int task = -1;            // the other one; -1: none, or not known
+  std::uint16_t file = 0;   // of file_number()
+  std::uint64_t bytes = 0;  // moved
   std::int64_t offset = 0;
+  std::int64_t end = 0;  // 0: behind the bytes
   std::uint32_t pieces = 1;
   bool is_tiny = false;
 };
@@ -32,8 +34,10 @@ namespace trace {
 inline constexpr std::uint64_t not_traced = 0;
 inline constexpr std::uint64_t not_measured = 1;
 // When the call begins, or not_measured.
-[[nodiscard]] std::uint64_t begin(const MemoryCall& call) noexcept;
-void end(const MemoryCall& call, std::uint64_t begin_ns, bool failed) noexcept;
+[[nodiscard]] std::uint64_t begin(const ShortCall& call) noexcept;
+void end(const ShortCall& call, std::uint64_t begin_ns, bool failed) noexcept;
+// Of a call that was measured by Traced.
+void end(const ShortCall& call, const CallTimes& times, bool failed) noexcept;
 
 }  // namespace trace
 

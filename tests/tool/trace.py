@@ -120,16 +120,30 @@ def check_run():
     check(not list(pathlib.Path(".").glob(".shima-trace*")), "the temporary directory is left")
 
 
+def trace_many(name, *arguments):
+    pathlib.Path(name).mkdir()
+    command = [os.environ["MPIEXEC"], "-n", "1", SHIMA, "exec", "./many", *arguments]
+    run(*command, env={**os.environ, "SHIMA_TRACE": f"{os.getcwd()}/{name}", "SHIMA_TRACE_LIMIT": "64K"})
+    done = run(SHIMA, "trace", name, "--out", f"{name}.json", "--html", f"{name}.html")
+    return done, *calls_in(f"{name}.json")
+
+
 def check_exec():
-    """Another launcher, an environment variable, and a merge of its own; too little room drops calls, and says so."""
-    pathlib.Path("traces").mkdir()
-    command = [os.environ["MPIEXEC"], "-n", "1", SHIMA, "exec", "./many", "3000"]
-    run(*command, env={**os.environ, "SHIMA_TRACE": f"{os.getcwd()}/traces", "SHIMA_TRACE_LIMIT": "64K"})
-    done = run(SHIMA, "trace", "traces", "--out", "e.json", "--html", "e.html")
+    """Another launcher, an environment variable, and a merge of its own."""
+    done, other, calls = trace_many("short", "3000")
+    most = max(call["args"].get("calls", 1) for call in calls)
+    count = sum(call["args"].get("calls", 1) for call in calls)
+    check("dropped" not in done.stderr and other["dropped_calls"] == 0, f"nothing is dropped: {done.stderr}")
+    check(count == 3002 and most > 1, f"{count} calls are written, at most {most} in an event")
+    check(sum(call["args"].get("bytes", 0) for call in calls) == 300_000, "all bytes are in the trace")
+
+
+def check_full():
+    """Too little room for calls that do not share events drops some, and says so."""
+    done, other, calls = trace_many("full", "3000", "apart")
     check("calls were dropped" in done.stderr, f"says that it dropped: {done.stderr}")
-    other, calls = calls_in("e.json")
     check(other["dropped_calls"] + len(calls) == 3002, f"{other['dropped_calls']} dropped, {len(calls)} written")
-    check("calls are not in the trace" in pathlib.Path("e.html").read_text(), "the page says that calls were dropped")
+    check("calls are not in the trace" in pathlib.Path("full.html").read_text(), "the page says that calls were dropped")
 
 
 def check_advice():
@@ -210,12 +224,15 @@ MANY = r"""
 #include <mpi.h>
 #include <stdlib.h>
 int main(int argc, char** argv) {
-  char data[100] = "";
+  char data[200] = "";
   MPI_File file;
+  MPI_Datatype apart; /* in memory */
   MPI_Init(&argc, &argv);
+  MPI_Type_vector(100, 1, 2, MPI_BYTE, &apart);
+  MPI_Type_commit(&apart);
   MPI_File_open(MPI_COMM_WORLD, "many.data", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
   for (int i = 0; i < atoi(argv[1]); ++i)
-    MPI_File_write_at(file, i * 100, data, 100, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_write_at(file, i * 100, data, argc > 2 ? 1 : 100, argc > 2 ? apart : MPI_BYTE, MPI_STATUS_IGNORE);
   MPI_File_close(&file);
   MPI_Finalize();
   return 0;
@@ -228,7 +245,7 @@ def main():
     pathlib.Path("small.c").write_text(SMALL)
     for name, source in (("job", SOURCE / "tests/tool/top_job.c"), ("many", "many.c")):
         subprocess.run([os.environ["MPICC"], "-g", "-O1", "-o", name, source], check=True)
-    for each in (check_limits, check_run, check_exec, check_advice, check_killed, check_beside_lapi):
+    for each in (check_limits, check_run, check_exec, check_full, check_advice, check_killed, check_beside_lapi):
         each()
     if failures:
         sys.exit(1)

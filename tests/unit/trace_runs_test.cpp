@@ -18,6 +18,8 @@ constexpr CallCode put = call::lapi_access(call::Lapi::put);
 constexpr CallCode get = call::lapi_access(call::Lapi::get);
 constexpr CallCode dsm_read = call::dsm_access_of(call::Dsm::read);
 constexpr CallCode fence = call::lapi_fence;
+constexpr CallCode read_at =
+    call::mpi_access(Direction::read, false, call::Pointer::explicit_offset, call::Mode::blocking);
 constexpr int tiny_calls = 30'000;
 constexpr int short_calls = 10'000;
 
@@ -67,7 +69,7 @@ Sum sum_of(const tool::TraceSet& set, CallCode code, int task, bool background =
   return sum;
 }
 
-void make_calls(int count, const MemoryCall& call) {
+void make_calls(int count, const ShortCall& call) {
   for (int i = 0; i < count; ++i)
     std::ignore = traced_if(true, [&] { return call; }, [] { return Status{}; });
 }
@@ -75,9 +77,9 @@ void make_calls(int count, const MemoryCall& call) {
 TEST(TraceRuns, KeepEveryCallWithLittleRoom) {
   ASSERT_TRUE(std::filesystem::exists(directory()) && is_traced());
   const void* const site = __builtin_return_address(0);
-  const MemoryCall putting{.place = {put, site}, .task = 0, .bytes = 100, .pieces = 2};
-  const MemoryCall getting{.place = {get, site}, .task = 1, .bytes = 8};
-  const MemoryCall reading{
+  const ShortCall putting{.place = {put, site}, .task = 0, .bytes = 100, .pieces = 2};
+  const ShortCall getting{.place = {get, site}, .task = 1, .bytes = 8};
+  const ShortCall reading{
       .place = {dsm_read, site}, .task = 0, .bytes = 16, .offset = 64, .is_tiny = true};
   make_calls(150, putting);  // below a quarter of the room
   {
@@ -111,11 +113,50 @@ TEST(TraceRuns, KeepEveryCallWithLittleRoom) {
   EXPECT_TRUE(reads.is_sampled);
 }
 
+void read_next(std::uint16_t file, std::int64_t number, const void* site) {
+  const Traced traced = Traced::short_call(Tracing::as_now);
+  const std::int64_t offset = number * 20;
+  trace::end(
+      {.place = {read_at, site}, .file = file, .bytes = 10, .offset = offset, .end = offset + 20},
+      traced.times(), false);
+}
+
+TEST(TraceRuns, OfAccessesAreOfOneFile) {
+  ASSERT_TRUE(std::filesystem::exists(directory()) && is_traced());
+  const std::array files{trace::file_number("/one"), trace::file_number("/other")};
+  for (std::int64_t i = 0; i < short_calls; ++i)
+    for (const std::uint16_t file : files) read_next(file, i, __builtin_return_address(0));
+  const auto set = tool::read_traces(directory());
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->dropped(), 0U);
+  for (const char* const name : {"/one", "/other"}) {
+    const tool::ProcessTrace& process = set->processes.front();
+    std::uint64_t calls = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t most_calls = 0;
+    std::int64_t lowest = 20 * short_calls;
+    std::int64_t highest = 0;
+    process.for_each([&](const TraceEvent& event) {
+      if (event.call != read_at || process.file_of(event) != name) return;
+      calls += event.calls;
+      bytes += event.bytes;
+      lowest = std::min(lowest, event.offset);
+      highest = std::max(highest, event.end);
+      most_calls = std::max<std::uint64_t>(most_calls, event.calls);
+    });
+    EXPECT_EQ(calls, static_cast<std::uint64_t>(short_calls));
+    EXPECT_EQ(bytes, 10U * short_calls);
+    EXPECT_EQ(lowest, 0);
+    EXPECT_EQ(highest, 20 * short_calls);
+    EXPECT_GT(most_calls, 10U);
+  }
+}
+
 TEST(TraceRuns, FindOutTheTaskInTheCall) {
   ASSERT_TRUE(std::filesystem::exists(directory()) && is_traced());
   int task = -1;
   std::ignore = traced_if(
-      true, [&] { return MemoryCall{.place = {fence, nullptr}, .task = task}; },
+      true, [&] { return ShortCall{.place = {fence, nullptr}, .task = task}; },
       [&] {
         task = 7;
         return Status{};

@@ -18,8 +18,8 @@ using shima::Counted;
 using shima::Doing;
 using shima::fail;
 using shima::is_traced;
-using shima::MemoryCall;
 using shima::Result;
+using shima::ShortCall;
 using shima::Status;
 using shima::traced_if;
 using shima::call::Dsm;
@@ -83,16 +83,16 @@ auto access(const Memory& memory, const CallPlace& place, int task, uint64_t off
   return [=, &memory] {
     constexpr std::size_t large_bytes = std::size_t{64} << 10U;
     const bool is_known = task >= 0 && task < memory.tasks();
-    return MemoryCall{.place = place,
-                      .task = is_known ? task : -1,
-                      .bytes = len,
-                      .offset = static_cast<std::int64_t>(offset),
-                      .is_tiny = is_known && len < large_bytes && memory.is_direct(task)};
+    return ShortCall{.place = place,
+                     .task = is_known ? task : -1,
+                     .bytes = len,
+                     .offset = static_cast<std::int64_t>(offset),
+                     .is_tiny = is_known && len < large_bytes && memory.is_direct(task)};
   };
 }
 
 auto waiting(shima::CallCode code, const void* site) {
-  return [=] { return MemoryCall{.place = {code, site}}; };
+  return [=] { return ShortCall{.place = {code, site}}; };
 }
 
 // Six parameters fit into registers, so that the usual case needs no room on the stack.
@@ -186,7 +186,7 @@ template <class Word>
 }  // namespace
 
 int dsm_open(const dsm_options* options, dsm** memory) noexcept {
-  const MemoryCall call{.place = {shima::call::dsm_open, __builtin_return_address(0)}};
+  const ShortCall call{.place = {shima::call::dsm_open, __builtin_return_address(0)}};
   return guarded_dsm([&]() -> Status {
     if (shima::capi::is_forked_child()) return refuse_child();
     const std::uint64_t begun_ns = shima::trace::now_ns();  // the first one starts the trace

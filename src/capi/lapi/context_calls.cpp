@@ -13,7 +13,7 @@ namespace {
 
 using namespace shima::capi;
 using shima::Doing;
-using shima::MemoryCall;
+using shima::ShortCall;
 using shima::lapi::Handlers;
 
 LapiStatus check_counter(const lapi_cntr_t* counter) {
@@ -122,7 +122,7 @@ LapiStatus set_value(LapiContext& context, lapi_query_t query, int value) {
 
 // What a trace has of a call that waits.
 auto waiting(shima::CallCode code, const void* site, const int* task = nullptr) {
-  return [=] { return MemoryCall{.place = {code, site}, .task = task != nullptr ? *task : -1}; };
+  return [=] { return ShortCall{.place = {code, site}, .task = task != nullptr ? *task : -1}; };
 }
 
 int wait_for_counter(lapi_handle_t hndl, lapi_cntr_t* cntr, int val, int* cur,
@@ -135,8 +135,8 @@ int wait_for_counter(lapi_handle_t hndl, lapi_cntr_t* cntr, int val, int* cur,
     const Doing now(shima::call::lapi_wait_counter);
     // The task that has made a counter grow last is the one waited for.
     const auto described = [&] {
-      return MemoryCall{.place = {shima::call::lapi_wait_counter, site},
-                        .task = shima::lapi::last_source(*cntr)};
+      return ShortCall{.place = {shima::call::lapi_wait_counter, site},
+                       .task = shima::lapi::last_source(*cntr)};
     };
     const auto waited = traced(
         context, described, [&] { return translated(context.engine->wait_counter(*cntr, val)); });

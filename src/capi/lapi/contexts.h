@@ -86,7 +86,7 @@ int with_context(lapi_handle_t handle, const Body& body) noexcept {
   return std::unexpected(translate(status.error()));
 }
 
-// Runs a part of a call that reaches other tasks, and traces it. `describe` returns a MemoryCall.
+// Runs a part of a call that reaches other tasks, and traces it. `describe` returns a ShortCall.
 template <class Describe, class Body>
 LapiStatus traced(const LapiContext& context, Describe describe, Body body) {
   return traced_if(is_traced() && context.is_programs, describe, body);

@@ -12,7 +12,7 @@ using namespace shima::capi;
 using shima::CallPlace;
 using shima::count;
 using shima::Counted;
-using shima::MemoryCall;
+using shima::ShortCall;
 using shima::call::Lapi;
 using shima::lapi::Call;
 using shima::lapi::Notices;
@@ -23,8 +23,7 @@ using shima::lapi::RmwRequest;
 std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
 // What a trace has of an operation.
-MemoryCall moving(const CallPlace& place, uint task, std::uint64_t bytes,
-                  std::uint32_t pieces = 1) {
+ShortCall moving(const CallPlace& place, uint task, std::uint64_t bytes, std::uint32_t pieces = 1) {
   return {.place = place, .task = static_cast<int>(task), .bytes = bytes, .pieces = pieces};
 }
 
@@ -34,7 +33,7 @@ template <class Describe, class Body>
 LapiStatus traced_transfer(const LapiContext& context, const Describe& describe, const Body& body) {
   if (!shima::is_traced() || !context.is_programs) [[likely]]
     return body();
-  const MemoryCall call = describe();
+  const ShortCall call = describe();
   return shima::traced_if(true, [&call] { return call; }, body);
 }
 

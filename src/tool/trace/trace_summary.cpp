@@ -135,7 +135,9 @@ class Summing {
     if (!call::is_data(event.call)) return;
     const bool write = call::is_write(event.call);
     (write ? summary_.written : summary_.read) += event.bytes;
-    ++(write ? summary_.sizes.writes : summary_.sizes.reads)[size_bin(event.bytes)];
+    auto& sizes = write ? summary_.sizes.writes : summary_.sizes.reads;
+    sizes[size_bin(event.bytes / std::max(event.calls, 1U))] +=
+        event.calls;  // of a run: all in one bin
     const auto map = maps_.find(process.file_of(event));
     if (map != maps_.end() && event.bytes > 0)
       add_to_map(map->second, time_of(set_, process, event, HeatMap::columns), event);
@@ -147,8 +149,7 @@ class Summing {
     if (sends || fetches) {
       (sends ? summary_.sent : summary_.fetched) += event.bytes;
       auto& sizes = sends ? summary_.transfers.writes : summary_.transfers.reads;
-      sizes[size_bin(event.bytes / std::max(event.calls, 1U))] +=
-          event.calls;  // of a run: all in one bin
+      sizes[size_bin(event.bytes / std::max(event.calls, 1U))] += event.calls;  // likewise
     }
     if (event.task < 0 || (!sends && !fetches && !call::is_wait(event.call))) return;
     TaskTraffic& traffic = summary_.traffic[{rank, event.task}];
