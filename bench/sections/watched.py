@@ -27,7 +27,7 @@ from lib.results import HIGHER, LOWER, Sample, Verdict
 from lib.section import OPS, Job, Section, problem_of
 
 RANKS = 2
-PASSES = 10  # even
+PASSES = 10  # even: each pass exchanges the calls that are traced and those that are not
 WAYS = ("UT", "COL")
 WITHOUT, TRACE, TOP = "without", "--trace", "shima top"
 MOST = 1.02

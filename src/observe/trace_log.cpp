@@ -310,7 +310,10 @@ void start_trace(int rank, int tasks) noexcept {
   space.head->tasks = tasks;
 }
 
-void pause_trace() noexcept { space.state.fetch_or(trace::is_paused); }
+void pause_trace() noexcept {
+  space.state.fetch_or(trace::is_paused);
+  space.pauses.fetch_add(1);
+}
 
 void resume_trace() noexcept { space.state.fetch_and(~trace::is_paused); }
 

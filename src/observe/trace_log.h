@@ -45,7 +45,7 @@ TraceEvent* add(const TraceEvent& event) noexcept;
 struct Room {
   std::uint64_t used = 0;
   std::uint64_t all = 0;
-  // Afterwards short calls share events (observe/trace_runs.h).
+  // Else short calls share events (observe/trace_runs.h).
   [[nodiscard]] bool is_much() const { return used < all / 4; }
 };
 [[nodiscard]] inline Room room() noexcept {

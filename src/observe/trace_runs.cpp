@@ -23,16 +23,18 @@ struct Run {
   int size_bits = 0;
   TraceEvent* event = nullptr;
   std::uint64_t until_ns = 0;
+  unsigned pauses = 0;
 
   [[nodiscard]] bool takes(const ShortCall& call) const {
     return event != nullptr && place.site == call.place.site && place.code == call.place.code &&
-           task == call.task && file == call.file && size_bits == size_bits_of(call);
+           task == call.task && file == call.file && size_bits == size_bits_of(call) &&
+           pauses == space.pauses.load(std::memory_order_relaxed);
   }
 };
 
 constexpr std::size_t runs_of_a_set = 4;
 using RunSet = std::array<Run, runs_of_a_set>;
-using RunSets = std::array<RunSet, 8>;
+using RunSets = std::array<RunSet, 32>;
 
 RunSet& set_of(RunSets& sets, const ShortCall& call) {
   constexpr std::uint64_t mixer = 0x9e3779b97f4a7c15;
@@ -53,16 +55,18 @@ Run* run_of(const ShortCall& call) {
   return found != set.end() ? &*found : &*std::ranges::min_element(set, {}, &Run::until_ns);
 }
 
-// Which calls are short, and how long a run lasts.
+// Which calls are short, how long a run lasts, and how many times as long as what its calls access
+// the part of a file may be in which they lie.
 struct Grain {
   std::uint64_t short_ns = 0;  // 0: none is
   std::uint64_t run_ns = 0;
+  std::uint64_t most_spread = 0;
 };
 
-// Both grow by four each time that the room has halved, as far as the time in a run's calls fits
+// All grow by four each time that the room has halved, as far as the time in a run's calls fits
 // into an event.
 Grain grain_now() {
-  constexpr Grain finest{20'000, 1'000'000};
+  constexpr Grain finest{20'000, 1'000'000, 64};
   constexpr int most_halvings = 6;   // a run of 4.1 s
   constexpr int most_for_short = 5;  // a call of 20 ms
   const Room now = room();
@@ -70,7 +74,8 @@ Grain grain_now() {
   const std::uint64_t free = now.all - std::min(now.used, now.all);
   const int halvings =
       std::clamp(std::countl_zero(free) - std::countl_zero(now.all), 0, most_halvings);
-  return {finest.short_ns << 2 * std::min(halvings, most_for_short), finest.run_ns << 2 * halvings};
+  return {finest.short_ns << 2 * std::min(halvings, most_for_short), finest.run_ns << 2 * halvings,
+          finest.most_spread << 2 * halvings};
 }
 
 // Of the kernel's last tick: read without the processor's counter.
@@ -101,6 +106,17 @@ std::uint64_t time_of(const ShortCall& call, std::uint64_t begin_ns, std::uint64
 
 std::int64_t end_of(const ShortCall& call) {
   return call.end != 0 ? call.end : call.offset + static_cast<std::int64_t>(call.bytes);
+}
+
+// Whether a run's calls and another one are near each other in their file. A small access counts as
+// one of a page.
+bool is_near(const TraceEvent& run, const ShortCall& call, const Grain& grain) {
+  if (call.file == 0) return true;
+  constexpr double page_bytes = 4096;
+  const std::int64_t span = std::max(run.end, end_of(call)) - std::min(run.offset, call.offset);
+  const double accessed =
+      static_cast<double>(run.bytes + call.bytes) + page_bytes * static_cast<double>(run.calls);
+  return static_cast<double>(span) <= accessed * static_cast<double>(grain.most_spread);
 }
 
 void extend(TraceEvent& event, const ShortCall& call, std::uint64_t begin_ns,
@@ -151,13 +167,16 @@ void end(const ShortCall& call, const CallTimes& times, bool failed) noexcept {
   const Grain grain = grain_now();
   const bool is_short = !failed && times.end_ns - times.begin_ns < grain.short_ns;
   Run* const run = run_of(call);
-  if (is_short && run != nullptr && times.begin_ns < run->until_ns && run->takes(call))
+  if (is_short && run != nullptr && times.begin_ns < run->until_ns && run->takes(call) &&
+      is_near(*run->event, call, grain))
     return extend(*run->event, call, times.begin_ns, times.end_ns);
   const std::uint64_t begun_ns = times.begin_ns == not_measured ? now_ns() : times.begin_ns;
   TraceEvent* const event =
       add_event(call, begun_ns, time_of(call, times.begin_ns, times.end_ns), failed);
   if (is_short && run != nullptr && event != nullptr)
-    *run = {call.place, call.task, call.file, size_bits_of(call), event, begun_ns + grain.run_ns};
+    *run = {call.place,         call.task, call.file,
+            size_bits_of(call), event,     begun_ns + grain.run_ns,
+            space.pauses.load()};
 }
 
 void end(const ShortCall& call, std::uint64_t begin_ns, bool failed) noexcept {

@@ -1,12 +1,13 @@
 // Traces calls that may be short and many: LAPI's, those of a distributed shared memory, and
-// accesses of one contiguous piece of a file.
+// blocking accesses of one contiguous piece of a file that no other process takes part in.
 //
 // While there is much room in the trace file, each call has an event of its own. Once a quarter is
 // used, short calls of one kind from one place with one task or file and of about one size share an
-// event, a *run*. The less room there is, the longer a run lasts, and the longer are the calls that
-// it takes, so that a trace does not end before its program. The event of a run is in the file from
-// its first call on and is changed there, so the calls of a killed process are not lost. A thread
-// has runs of its own.
+// event, a *run*. The less room there is, the longer a run lasts, the longer are the calls that it
+// takes, and the farther apart in the file, so that a trace does not end before its program. The
+// event of a run is in the file from its first call on and is changed there, so the calls of a
+// killed process are not lost. A thread has runs of its own, at most 128 at a time. None lasts
+// through a pause.
 //
 // The time of a *tiny* call, which takes less than reading the clock, is measured in some calls of
 // a run; between them the clock of the kernel's ticks tells when a run ends.
@@ -24,7 +25,7 @@ struct ShortCall {
   std::uint16_t file = 0;   // of file_number()
   std::uint64_t bytes = 0;  // moved
   std::int64_t offset = 0;
-  std::int64_t end = 0;  // 0: behind the bytes
+  std::int64_t end = 0;  // 0: offset + bytes
   std::uint32_t pieces = 1;
   bool is_tiny = false;
 };

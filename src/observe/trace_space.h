@@ -16,6 +16,7 @@ inline constexpr unsigned is_paused = 2;
 
 struct alignas(64) TraceSpace {
   std::atomic<unsigned> state{0};
+  std::atomic<unsigned> pauses{0};  // how often the trace has been paused
   // How the processor's counter advances (TickScale::ns_per_tick()); 0: it is not read.
   std::atomic<std::uint64_t> ns_per_tick{0};
   // Of the open file, which stays mapped: calls may come while the process exits.

@@ -255,6 +255,9 @@ TEST_F(SlowCopies, ReadsOfFilesGiveWhatTheyHave) {
 
 // Each thread has a buffer of its own.
 TEST_F(SlowCopies, ReadsOfSeveralThreadsDoNotMix) {
+  std::byte* const own = bounce_memory_of_thread();
+  EXPECT_EQ(bounce_memory_of_thread(), own);
+  std::jthread([own] { EXPECT_NE(bounce_memory_of_thread(), own); }).join();
   const auto file = open();
   Random for_text(1);
   const std::string text = random_text(for_text, 50 * page_bytes);

@@ -152,6 +152,44 @@ TEST(TraceRuns, OfAccessesAreOfOneFile) {
   }
 }
 
+// The event of a site's first access, and how many calls it has.
+std::uint64_t calls_of_first(const void* site, std::int64_t offset) {
+  const auto set = tool::read_traces(directory());
+  if (!set) return 0;
+  std::uint64_t calls = 0;
+  const tool::ProcessTrace& process = set->processes.front();
+  process.for_each([&](const TraceEvent& event) {
+    const tool::CallSite* const known = process.site_of(event);
+    if (calls == 0 && known != nullptr && event.offset == offset &&
+        known->address == reinterpret_cast<std::uint64_t>(site))
+      calls = event.calls;
+  });
+  return calls;
+}
+
+TEST(TraceRuns, EndAtAPause) {
+  ASSERT_TRUE(std::filesystem::exists(directory()) && is_traced());
+  const std::uint16_t file = trace::file_number("/paused");
+  constexpr std::int64_t first = 1000;
+  const void* const site = reinterpret_cast<const void*>(&calls_of_first);
+  for (std::int64_t i = 0; i < 20; ++i) read_next(file, first + i, site);
+  const std::uint64_t before = calls_of_first(site, 20 * first);
+  pause_trace();
+  resume_trace();
+  for (std::int64_t i = 20; i < 40; ++i) read_next(file, first + i, site);
+  EXPECT_GT(before, 0U);
+  EXPECT_EQ(calls_of_first(site, 20 * first), before);
+}
+
+TEST(TraceRuns, EndWhereTheNextAccessIsFarAway) {
+  ASSERT_TRUE(std::filesystem::exists(directory()) && is_traced());
+  const std::uint16_t file = trace::file_number("/far");
+  const void* const site = reinterpret_cast<const void*>(&read_next);
+  read_next(file, 0, site);
+  read_next(file, std::int64_t{1} << 50, site);
+  EXPECT_EQ(calls_of_first(site, 0), 1U);
+}
+
 TEST(TraceRuns, FindOutTheTaskInTheCall) {
   ASSERT_TRUE(std::filesystem::exists(directory()) && is_traced());
   int task = -1;

@@ -45,6 +45,7 @@ class Portions {
 };
 
 struct ThreadMemory {
+  ThreadMemory() {}  // leaves the bytes as they are
   std::array<std::byte, BounceBuffer::usual_capacity_bytes> bytes;
 };
 

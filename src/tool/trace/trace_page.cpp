@@ -128,7 +128,8 @@ std::string heat_maps(const TraceSet& set, const TraceSummary& summary) {
              ? body
              : card("Bytes by file offset and time",
                     "Upwards: the offset in the file. A call's bytes count as spread evenly "
-                    "over its range of offsets and its time.",
+                    "over its range of offsets and its time; those of short calls that share an "
+                    "event, over the range and the time of all of them.",
                     body);
 }
 
