@@ -80,7 +80,7 @@ TEST_P(LapiLosses, AMalformedMessageIsALoss) {
   }
 }
 
-// What has come of the message is never whole, and nobody else says so.
+// Not all of the message comes, and only the engine can know: the task has left in order.
 TEST_P(LapiLosses, ATaskThatLeavesWithinAMessageIsLost) {
   constexpr std::size_t len = 1000;
   const std::vector<std::byte> half(len / 2);
