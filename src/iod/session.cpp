@@ -286,7 +286,7 @@ Result<std::int64_t> Session::open(const Request& request, ServedTarget& target,
                                                  .write = has(Opening::write),
                                                  .direct_read = has(Opening::direct_read),
                                                  .direct_write = has(Opening::direct_write),
-                                                 .writes_portions = true}));
+                                                 .portion_bytes = portion_bytes}));
   SHIMA_TRY_ASSIGN(const FileIdentity identity, opened->identity());
   if (identity != FileIdentity{facts.st_dev, facts.st_ino})
     return fail(Code::file_in_use, request.words[1] + " was replaced while it was being opened");

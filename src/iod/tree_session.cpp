@@ -256,7 +256,7 @@ Result<std::unique_ptr<Subfile>> TreeSession::open(const Request& request,
                                    .direct_write = has(Opening::direct_write),
                                    .follow_links = !is_new,
                                    .permissions = mode_in(request.head.second),
-                                   .writes_portions = true});
+                                   .portion_bytes = portion_bytes});
   if (!opened) return shown(std::move(opened), *place, path);
   SHIMA_TRY_ASSIGN(const struct stat now,
                    local_tree().examine(place->path, FileTree::Links::follow));

@@ -61,9 +61,6 @@ int FileSystemCalls::try_lock(int fd, struct flock& range) {
 
 namespace {
 
-// Of a write; a portion ends at a multiple of it in the file.
-constexpr std::uint64_t portion_bytes = std::uint64_t{128} << 10;
-
 int access_flags(const SubfileOpen& request) {
   return request.read && request.write ? O_RDWR : request.write ? O_WRONLY : O_RDONLY;
 }
@@ -84,8 +81,8 @@ class PosixSubfile final : public Subfile {
         avoids_slow_(request.avoids_slow
                          ? *request.avoids_slow
                          : is_local_ && (flags & O_DIRECT) == 0 && has_slow_distances()),
-        writes_portions_(request.writes_portions && (flags & O_DIRECT) == 0 &&
-                         is_slowed_by_long_writes(fd)),
+        portion_bytes_(
+            (flags & O_DIRECT) == 0 && is_slowed_by_long_writes(fd) ? request.portion_bytes : 0),
         unsynced_(request.create),
         stale_(close_to_open_),
         mapped_(flags, request.path),
@@ -99,8 +96,8 @@ class PosixSubfile final : public Subfile {
   Status write(TargetOffset offset, std::span<const iovec> pieces) override {
     SHIMA_TRY_ASSIGN(const auto held, guard());
     SHIMA_TRY(finish_page(offset));
-    const auto moved =
-        writes_portions_ ? write_portions(offset, pieces) : move_all(offset, pieces, true);
+    const bool is_long = portion_bytes_ > 0 && bytes_in(pieces) > room_at(offset);
+    const auto moved = is_long ? write_portions(offset, pieces) : move_all(offset, pieces, true);
     note_written();
     if (on_nfs_ && moved) last_end_ = offset + as_signed(*moved);
     return status_of(moved);
@@ -357,12 +354,13 @@ class PosixSubfile final : public Subfile {
     if (!unpublished_) far_lock_.release(fd_);
   }
 
+  // To the end of the portion; there are portions.
+  [[nodiscard]] std::uint64_t room_at(TargetOffset at) const {
+    return portion_bytes_ - (as_unsigned(at.value) & (portion_bytes_ - 1));
+  }
+
   Result<std::uint64_t> write_portions(TargetOffset offset, std::span<const iovec> pieces) {
-    const auto room_at = [](TargetOffset at) {
-      return portion_bytes - as_unsigned(at.value) % portion_bytes;
-    };
     const std::uint64_t wanted = bytes_in(pieces);
-    if (wanted <= room_at(offset)) return move_all(offset, pieces, true);
     PieceCursor cursor(pieces);
     std::uint64_t moved = 0;
     while (moved < wanted) {
@@ -465,7 +463,7 @@ class PosixSubfile final : public Subfile {
   bool has_views_;
   // Not where the processor does not copy, or each call may cost a round trip.
   bool avoids_slow_;
-  bool writes_portions_;
+  std::uint64_t portion_bytes_;  // a write call ends at a multiple of it in the file; 0: anywhere
   std::atomic<bool> unpublished_ = false;
   std::atomic<bool> unsynced_;
   std::atomic<TargetOffset> last_end_ = TargetOffset{0};  // of the last write

@@ -135,8 +135,8 @@ struct SubfileOpen {
   unsigned permissions = 0666;  // before the umask
   std::optional<bool> close_to_open = {};  // nothing: as known for the file system
   std::optional<bool> avoids_slow = {};    // copies (base/copy/distance.h); nothing: as measured
-  // Buffered writes in short calls, where is_slowed_by_long_writes() says so.
-  bool writes_portions = false;
+  // The longest buffered write call where is_slowed_by_long_writes() says so; a power of two.
+  std::uint64_t portion_bytes = std::uint64_t{512} << 10;
 };
 
 // Opens a file of the operating system; if SHIMA_FAULT is set, one with its faults (tests).
