@@ -83,6 +83,7 @@ function(shima_mpi_objects target)
   # Preloaded at process start, so its few thread-local variables fit in the static TLS block and need no lookup call.
   target_compile_options(${target} PRIVATE -ftls-model=initial-exec)
   target_link_libraries(${target} PUBLIC ${ARG_DEPENDS})
+  shima_precompile(${target})
 endfunction()
 
 # shima_delegate_library(mpich SOURCES ...): libshima-delegate-mpich.so, which the MPI program links with.  It links with no

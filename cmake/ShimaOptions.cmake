@@ -7,8 +7,10 @@
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
 endif()
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g")
-set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+# -g1: lines for backtraces and profiles, no variables (the preset debug has them); with -g sources compile 1.2 to 1.7 times
+# as long.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g")  # the sanitizer presets; assertions stay on
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g")
 

@@ -69,17 +69,22 @@ function(shima_add_test name)
                        COST ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} ENVIRONMENT "${ARG_ENV}" REQUIRED_FILES "${ARG_NEEDS}")
 endfunction()
 
+# What all GoogleTest programs are compiled and linked with.
+function(shima_unit_test_options target)
+  get_property(rooms GLOBAL PROPERTY SHIMA_ROOMS)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)  # compiling them takes longer than running them
+  target_link_libraries(${target} PRIVATE ${rooms} GTest::gtest_main GTest::gmock)
+endfunction()
+
 # shima_unit_test(name SOURCE file LABEL l...): a GoogleTest program that may use every room.
 function(shima_unit_test name)
   cmake_parse_arguments(ARG "" "SOURCE;TIMEOUT" "LABEL;ARGS;ENV" ${ARGN})
   list(GET ARG_LABEL 0 directory)
-  get_property(rooms GLOBAL PROPERTY SHIMA_ROOMS)
   set(target ${directory}.${name})
   add_executable(${target} ${ARG_SOURCE})
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-  # Compiling the tests was a third of a build's time.
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Release>:-g1>)
-  target_link_libraries(${target} PRIVATE ${rooms} GTest::gtest_main GTest::gmock)
+  shima_unit_test_options(${target})
+  shima_precompile_unit_test(${target})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${directory})
   shima_add_test(${target} LABEL ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ENV ${ARG_ENV} NEEDS $<TARGET_FILE:${target}>
                  COMMAND $<TARGET_FILE:${target}> ${ARG_ARGS})
