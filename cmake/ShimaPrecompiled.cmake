@@ -4,8 +4,8 @@
 #   shima_precompile(target)             a room or another library: all its C++ sources
 #   shima_precompile_unit_test(target)   a GoogleTest program
 #
-# A source still includes all that it uses: clang-tidy, and a build with CMAKE_DISABLE_PRECOMPILE_HEADERS, read it without
-# these. Headers of Shima are not among them: a change to one would rebuild everything.
+# A source of src/ still includes all that it uses: clang-tidy, and a build with CMAKE_DISABLE_PRECOMPILE_HEADERS, read it
+# without these. Headers of Shima are not among them: a change to one would rebuild everything.
 set(SHIMA_PRECOMPILED <algorithm> <array> <atomic> <chrono> <cstdint> <cstring> <expected> <fmt/format.h> <functional> <map>
                       <memory> <mutex> <optional> <span> <string> <string_view> <tuple> <utility> <vector>)
 
@@ -23,12 +23,16 @@ function(shima_precompile target)
   target_precompile_headers(${target} REUSE_FROM shima_precompiled)
 endfunction()
 
-# A program, because these are compiled with the options of programs, and with those of the unit tests.
+# GCC takes a precompiled header only for sources with the same options, and those of programs are other than those of
+# libraries.
 function(shima_precompile_unit_test target)
-  if(NOT TARGET shima_precompiled_unit_test)
-    add_executable(shima_precompiled_unit_test ${CMAKE_SOURCE_DIR}/cmake/precompiled/nothing.cpp)
-    shima_unit_test_options(shima_precompiled_unit_test)
-    target_precompile_headers(shima_precompiled_unit_test PRIVATE ${SHIMA_PRECOMPILED} <gtest/gtest.h>)
+  set(owner shima_precompiled_unit_test)
+  if(NOT TARGET ${owner})
+    add_library(${owner} OBJECT ${CMAKE_SOURCE_DIR}/cmake/precompiled/nothing.cpp)
+    set_target_properties(${owner} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${owner} PRIVATE -fPIE)
+    shima_unit_test_options(${owner})
+    target_precompile_headers(${owner} PRIVATE ${SHIMA_PRECOMPILED} <gtest/gtest.h>)
   endif()
-  target_precompile_headers(${target} REUSE_FROM shima_precompiled_unit_test)
+  target_precompile_headers(${target} REUSE_FROM ${owner})
 endfunction()

@@ -2,9 +2,9 @@
 """The compilation database for clang-tidy: tidy_database.py BUILD DIRECTORY.
 
 Writes DIRECTORY/compile_commands.json from BUILD's, and prints the sources below src/ in it, relative to the current
-directory. Without precompiled headers, which are GCC's and would hide a missing
-include. A source that is compiled once per MPI is in it once, as clang-tidy would check it once per entry; but all
-entries stay of one that has parts for some MPIs only.
+directory. It leaves out the precompiled headers, which are GCC's and would hide a missing include. clang-tidy checks a
+source once per entry, so one that is compiled for each MPI has a single entry here, unless it has parts for some MPIs
+only.
 """
 
 import json
@@ -14,7 +14,7 @@ import re
 import sys
 
 PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S*cmake_pch\.h\w*")
-DIFFERS = re.compile(r"#\s*if.*\b(SHIMA_MPI_|MPI_ABI)")
+DIFFERS = re.compile(r"#\s*(el)?if.*\b(SHIMA_MPI_|OPEN_MPI|OMPI_|MPI_[A-Z])")
 
 
 def entries_for_tidy(entries):

@@ -1,5 +1,6 @@
 // The board of a process: counters of all threads add up, other processes read it, a child of fork
 // leaves it alone.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,7 +89,7 @@ TEST(Board, AFileThatIsClosedLeavesItsSlot) {
 
 TEST(Board, ALongNameKeepsItsEnd) {
   own_sample();
-  const BoardFile file(std::string(400, 'x') + "/the-end");
+  const BoardFile file(fmt::format("{:x<400}/the-end", ""));
   const auto files = own_sample().files;
   ASSERT_EQ(files.size(), 1U);
   EXPECT_TRUE(files[0].name.starts_with("...x"));

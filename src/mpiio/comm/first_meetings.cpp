@@ -1,5 +1,6 @@
 #include "mpiio/comm/first_meetings.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <chrono>
@@ -64,9 +65,8 @@ Status FirstMeetings::gather_entries(const Status& mine, std::size_t entry_bytes
   }
   if (worst == 0) return {};
   if (worst == code) return mine;
-  return fail_settled(static_cast<Code>(worst), 0, [&] {
-    return std::string(doing) + ": rank " + std::to_string(where) + " failed";
-  });
+  return fail_settled(static_cast<Code>(worst), 0,
+                      [&] { return fmt::format("{}: rank {} failed", doing, where); });
 }
 
 Status FirstMeetings::broadcast_bytes(std::size_t len_bytes, const Peers& peers) {

@@ -135,7 +135,8 @@ struct SubfileOpen {
   unsigned permissions = 0666;  // before the umask
   std::optional<bool> close_to_open = {};  // nothing: as known for the file system
   std::optional<bool> avoids_slow = {};    // copies (base/copy/distance.h); nothing: as measured
-  // The longest buffered write call where is_slowed_by_long_writes() says so; a power of two.
+  // The longest call of a buffered write() where is_slowed_by_long_writes() says so: a power of
+  // two, or 0 for any.
   std::uint64_t portion_bytes = std::uint64_t{512} << 10;
 };
 
