@@ -16,7 +16,8 @@
 
 namespace shima::iod {
 
-// Shorter than a program's own: a node's clients write long and short to the same files.
+// Of a write call. Shorter than a program's own: a node's clients write long and short to the same
+// files.
 inline constexpr std::uint64_t portion_bytes = std::uint64_t{128} << 10;
 
 class TreeSession {

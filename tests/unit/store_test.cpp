@@ -157,7 +157,7 @@ TEST_F(StoreTest, PortionsOfAWriteEndAtMultiplesOfTheirLength) {
       ASSERT_EQ(file->read(TargetOffset{begin}, read.data(), read.size()).value(), bytes.size());
       EXPECT_EQ(read, bytes);
       const UniqueFd fd(::open(path_.c_str(), O_RDONLY));
-      if (portion == 0 || !is_slowed_by_long_writes(fd.get())) {
+      if (portion == 0 || !is_local(fd.get())) {
         EXPECT_EQ(writes.size(), (pieces.size() + IOV_MAX - 1) / IOV_MAX);
         continue;
       }

@@ -83,8 +83,6 @@ bool maps_what_is_read(int fd) { return is_local(fd) && file_system_type(fd) != 
 
 bool reserves_mapped_pages(int fd) { return is_local(fd) && file_system_type(fd) != zfs_magic; }
 
-bool is_slowed_by_long_writes(int fd) { return file_system_type(fd) == ext4_magic; }
-
 // Not the kernel's boot_id: containers may have another one each.
 std::uint64_t local_identity(int fd) {
   struct statfs system{};

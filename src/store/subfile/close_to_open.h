@@ -28,14 +28,6 @@ namespace shima {
 // lower file that another process has replaced by writing to it.
 [[nodiscard]] bool maps_what_is_read(int fd);
 
-// Whether long buffered writes are slow themselves, and slow down later small ones to the same
-// bytes: ext4, from Linux 6.16 on (true for all versions, and for ext2 and ext3). The page cache
-// takes the bytes of a call as one folio if it can. ext4 passes over all blocks of a folio at each
-// write to it: 4 KiB take 40 us instead of 2.5 after calls of 1 MiB. Free memory of 2 MiB is what a
-// virtual machine gives back to its host; a folio of that length is fetched from there page by
-// page, which takes 4 ms.
-[[nodiscard]] bool is_slowed_by_long_writes(int fd);
-
 // A number by which nodes find out that they access one file through one kernel; 0 if the file
 // system is not local.
 [[nodiscard]] std::uint64_t local_identity(int fd);

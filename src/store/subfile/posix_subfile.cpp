@@ -81,8 +81,7 @@ class PosixSubfile final : public Subfile {
         avoids_slow_(request.avoids_slow
                          ? *request.avoids_slow
                          : is_local_ && (flags & O_DIRECT) == 0 && has_slow_distances()),
-        portion_bytes_(
-            (flags & O_DIRECT) == 0 && is_slowed_by_long_writes(fd) ? request.portion_bytes : 0),
+        portion_bytes_(is_local_ && (flags & O_DIRECT) == 0 ? request.portion_bytes : 0),
         unsynced_(request.create),
         stale_(close_to_open_),
         mapped_(flags, request.path),
