@@ -10,6 +10,7 @@ from experiments.irregular import Irregular, IrregularMemory
 from experiments.scale import Scale
 from experiments.steps import Steps
 from experiments.subgroup import Subgroup
+from sections.fresh_memory import FreshMemory
 from sections.host_pieces import HostPieces, SmallestCall
 from sections.hosts import SlowWire, TwoHosts
 from sections.iod import IodColumns, IodIrregular, IodSmallPieces
@@ -32,8 +33,8 @@ from sections.subarrays import Subarray3d, Subarray4d
 from sections.waitall import Waitall
 from sections.watched import Watched
 
-SECTIONS = [Columns(), Steps(), SmallPieces(), Irregular(), IrregularMemory(), Subarray3d(), Subarray4d(), Random(), TwoHosts(),
-            HostPieces(), SlowWire(), ListIo(), SmallCosts(), SmallestCall(), Waitall(),
+SECTIONS = [Columns(), FreshMemory(), Steps(), SmallPieces(), Irregular(), IrregularMemory(), Subarray3d(), Subarray4d(), Random(),
+            TwoHosts(), HostPieces(), SlowWire(), ListIo(), SmallCosts(), SmallestCall(), Waitall(),
             Overlap(), Subfiles(), OneSpace(), Disks(), NodeDisks(), DaemonDisks(), PffList(), MemoryPlaces(), StridedRead(),
             Mounted(), IodColumns(), IodSmallPieces(), IodIrregular(), IodSmall(), Watched(),
             Delegation(), DelegatedNet(), Dsm(), LapiCalls(), LapiHosts(), NetPipe(), Spaces(), Scale(), Subgroup()]
