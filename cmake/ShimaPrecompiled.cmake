@@ -1,5 +1,5 @@
 # The headers of other projects that most sources include, read once for all rooms and once for all unit tests: reading
-# them was a third of a build's time.
+# them was more than a quarter of a compilation.
 #
 #   shima_precompile(target)             a room or another library: all its C++ sources
 #   shima_precompile_unit_test(target)   a GoogleTest program
@@ -14,8 +14,7 @@ target_link_libraries(shima_precompiled PRIVATE shima_common)
 target_precompile_headers(shima_precompiled PRIVATE ${SHIMA_PRECOMPILED})
 
 function(shima_precompile target)
-  get_target_property(sources ${target} SOURCES)
-  set(c_sources ${sources})
+  get_target_property(c_sources ${target} SOURCES)
   list(FILTER c_sources INCLUDE REGEX "\\.c$")
   if(c_sources)
     set_source_files_properties(${c_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

@@ -1,7 +1,7 @@
 """New files in memory that was not used just before, as on an idle virtual machine.
 
-Other sections give each job memory that has just been used (bench/machine/warm_memory.cpp). A virtual machine gives free memory
-back to its host within seconds, and gets it back the slower, the longer the pieces are that a program's writes ask for.
+Other sections give each job memory that has just been used (bench/machine/warm_memory.cpp). A virtual machine gives free pieces of
+memory of 2 MiB back to its host within seconds, and fetches one back page by page.
 """
 
 import time

@@ -5,15 +5,14 @@
 # PROCESSORS: 2
 """Ranks on two clients of a real NFS server write parts of the same pages (nfs_bytes.c), by versions 4.2 and 3.
 
-    nfs.py [SEED [all]]     `all`: four ranks, both versions, plain and striped, and a mount without locks between
-                            clients; else three ranks, and each MPI has one half of the first four
+    nfs.py [SEED [all]]     `all`: both versions, plain and striped, and a mount without locks between clients; else each
+                            MPI has one half of the first four
 
 The machines are guests (nfs_lib.py). The bytes on the server's disk must agree with those that the ranks wrote, because a
 client finds its bytes in its own cache even if the server lost them. The same cases without Shima set the limit on the
 number of requests to the server: Shima must not send more.
 """
 
-import collections
 import concurrent.futures
 import os
 import pathlib
@@ -26,6 +25,8 @@ from machines_lib import Unavailable
 from nfs_lib import CLIENTS, EXPORT, MOUNT, SERVER, NfsCluster
 
 SKIP = 77
+RANKS = 4
+LIMIT_S = 900
 MOUNT_3 = MOUNT + "3"
 MOUNT_NOLOCK = MOUNT + "-nolock"
 MODELS = "/tmp/models"
@@ -35,10 +36,7 @@ PROGRAM = pathlib.Path("nfs_bytes").absolute()
 # Name: the directory of its files, and how they are created.
 AREAS = {"plain": (MOUNT, "plain"), "striped": (MOUNT, "striped"), "plain3": (MOUNT_3, "plain"),
          "striped3": (MOUNT_3, "striped"), "nolock": (MOUNT_NOLOCK, "nolock")}
-Extent = collections.namedtuple("Extent", "ranks areas limit_s")
-# A rank takes seconds of emulation to start. Of three, two share a client.
-EVERYDAY = {"mpich": Extent(3, ("plain3", "striped"), 900), "openmpi": Extent(3, ("plain", "striped3"), 900)}
-ALL = Extent(4, tuple(AREAS), 3000)
+AREAS_OF = {"mpich": ("plain3", "striped"), "openmpi": ("plain", "striped3")}
 
 
 def compile_program():
@@ -47,17 +45,17 @@ def compile_program():
                     "-o", PROGRAM, tests / "vm" / "nfs_bytes.c"], check=True)
 
 
-def run(cluster, prefix, seed, cases, extent):
+def run(cluster, prefix, seed, cases, areas):
     """Starts the program; its files and models are in directories called `prefix` and the area's name."""
     words = []
-    for area in extent.areas:
+    for area in areas:
         mount, kind = AREAS[area]
         words += [f"{mount}/{prefix}{area}", f"{MODELS}/{prefix}{area}", kind]
     directories = " ".join(word for word in words if "/" in word)
     cluster.check_on(CLIENTS, f"mkdir -p {directories}")
     launcher = f"{SHIMA} exec " if prefix == "shima-" else ""
-    return cluster.mpi(os.environ["MPIEXEC"], extent.ranks, f"{launcher}{PROGRAM} {seed} {cases} {' '.join(words)}",
-                       limit_s=extent.limit_s)
+    return cluster.mpi(os.environ["MPIEXEC"], RANKS, f"{launcher}{PROGRAM} {seed} {cases} {' '.join(words)}",
+                       limit_s=LIMIT_S)
 
 
 def counts_in(output, prefix):
@@ -111,29 +109,29 @@ def problems_of_counts(ours, theirs):
         yield f"{total} READ operations in all cases, {total_allowed} without Shima"
 
 
-def problems(seed, extent):
+def problems(seed, areas):
     with NfsCluster("4.2") as cluster:
         cluster.mount_on(CLIENTS, "3", MOUNT_3)
-        if "nolock" in extent.areas:
+        if "nolock" in areas:
             cluster.mount_on(CLIENTS, "3", MOUNT_NOLOCK, "nolock")
-        job = run(cluster, "shima-", seed, "all", extent)
+        job = run(cluster, "shima-", seed, "all", areas)
         print(job.output)
         if job.code != 0:
             yield f"the job failed: exit code {job.code}"
-        yield from problems_of_bytes(cluster, "shima-", extent.areas)
-        plain = [area for area in extent.areas if AREAS[area][1] == "plain"]
-        stock = run(cluster, "stock-", seed, "counted", extent._replace(areas=plain))
+        yield from problems_of_bytes(cluster, "shima-", areas)
+        plain = [area for area in areas if AREAS[area][1] == "plain"]
+        stock = run(cluster, "stock-", seed, "counted", plain)
         print(stock.output)
         yield from problems_of_counts(counts_in(job.output, "shima-"), counts_in(stock.output, "stock-"))
 
 
 def main(arguments):
     seed = int(arguments[0]) if arguments else random.randrange(1 << 32)
-    extent = ALL if arguments[1:] == ["all"] else EVERYDAY[os.environ["MPI_FAMILY"]]
+    areas = list(AREAS) if arguments[1:] == ["all"] else AREAS_OF[os.environ["MPI_FAMILY"]]
     print(f"seed {seed}")
     compile_program()
     try:
-        found = list(problems(seed, extent))
+        found = list(problems(seed, areas))
     except Unavailable as reason:
         print(f"skipped: {reason}")
         return 1 if os.environ.get("CI") else SKIP
