@@ -14,21 +14,38 @@ namespace shima::trace {
 namespace {
 
 // By which calls of a run have about one size.
-int size_bits_of(const ShortCall& call) { return static_cast<int>(std::bit_width(call.bytes)); }
+std::uint8_t size_bits_of(const ShortCall& call) {
+  return static_cast<std::uint8_t>(std::bit_width(call.bytes));
+}
 
-struct Run {
+// Which calls are short, how long a run lasts, and how many times as long as what its calls access
+// the part of a file may be in which they lie.
+struct Grain {
+  std::uint32_t short_ns = 0;  // 0: none is
+  std::uint64_t run_ns = 0;
+  std::uint32_t most_spread = 0;
+};
+
+// What the next call of it reads, in one line of the cache.
+struct alignas(64) Run {
   CallPlace place;
   int task = 0;
   std::uint16_t file = 0;
-  int size_bits = 0;
+  std::uint8_t size_bits = 0;
   TraceEvent* event = nullptr;
   std::uint64_t until_ns = 0;
+  std::uint32_t short_ns = 0;
+  std::uint32_t most_spread = 0;
   unsigned pauses = 0;
+  std::int64_t near_end = 0;  // a call between the run's lowest byte and this is near the others
 
   [[nodiscard]] bool takes(const ShortCall& call) const {
     return event != nullptr && place.site == call.place.site && place.code == call.place.code &&
            task == call.task && file == call.file && size_bits == size_bits_of(call) &&
            pauses == space.pauses.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool lasts(const CallTimes& times) const {
+    return times.end_ns - times.begin_ns < short_ns && times.begin_ns < until_ns;
   }
 };
 
@@ -36,32 +53,46 @@ constexpr std::size_t runs_of_a_set = 4;
 using RunSet = std::array<Run, runs_of_a_set>;
 using RunSets = std::array<RunSet, 32>;
 
-RunSet& set_of(RunSets& sets, const ShortCall& call) {
+// Null if there is no memory for the thread's runs.
+RunSet* set_of(const ShortCall& call) {
+  auto* const sets = thread_object<RunSets>();
+  if (sets == nullptr) return nullptr;
   constexpr std::uint64_t mixer = 0x9e3779b97f4a7c15;
   std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(call.place.site) * mixer;
   mixed = (mixed ^ call.place.code) * mixer;
   mixed = (mixed ^ (static_cast<std::uint64_t>(call.task) << 16U | call.file)) * mixer;
   mixed = (mixed ^ static_cast<std::uint64_t>(size_bits_of(call))) * mixer;
-  return sets[(mixed >> 32U) % sets.size()];
+  return &(*sets)[(mixed >> 32U) % sets->size()];
 }
 
-// The place of a call's run. If it has none, another run may be there: the one that ends first.
-// Null if there is no memory for the thread's runs.
-Run* run_of(const ShortCall& call) {
-  auto* const sets = thread_object<RunSets>();
-  if (sets == nullptr) return nullptr;
-  RunSet& set = set_of(*sets, call);
-  const auto found = std::ranges::find_if(set, [&](const Run& run) { return run.takes(call); });
-  return found != set.end() ? &*found : &*std::ranges::min_element(set, {}, &Run::until_ns);
+[[gnu::noinline]] Run* newest_of_thread() { return thread_object<Run>(); }
+
+// A copy of the run of the thread that has begun last, which most calls belong to: to find them in
+// the sets reads several lines. Null if there is no memory. The first thread's is found without a
+// call.
+Run* newest_run() {
+  static constinit Run of_first;
+  return board::is_first_thread() ? &of_first : newest_of_thread();
 }
 
-// Which calls are short, how long a run lasts, and how many times as long as what its calls access
-// the part of a file may be in which they lie.
-struct Grain {
-  std::uint64_t short_ns = 0;  // 0: none is
-  std::uint64_t run_ns = 0;
-  std::uint64_t most_spread = 0;
-};
+// Null if there is none.
+Run* run_that_takes(const ShortCall& call) {
+  if (Run* const newest = newest_run(); newest != nullptr && newest->takes(call)) return newest;
+  RunSet* const set = set_of(call);
+  if (set == nullptr) return nullptr;
+  const auto found = std::ranges::find_if(*set, [&](const Run& run) { return run.takes(call); });
+  return found != set->end() ? &*found : nullptr;
+}
+
+// In the place of that run which ends first, or of an older one of the same calls.
+void keep(const Run& run, const ShortCall& call) {
+  RunSet* const set = set_of(call);
+  Run* const newest = newest_run();
+  if (set == nullptr || newest == nullptr) return;
+  const auto same = std::ranges::find_if(*set, [&](const Run& other) { return other.takes(call); });
+  *(same != set->end() ? same : std::ranges::min_element(*set, {}, &Run::until_ns)) = run;
+  *newest = run;
+}
 
 // All grow by four each time that the room has halved, as far as the time in a run's calls fits
 // into an event.
@@ -97,8 +128,8 @@ std::uint64_t find_cost_of_clock() {
 }
 
 // The time of a measured call. Of a tiny one, reading the clock is a large part.
-std::uint64_t time_of(const ShortCall& call, std::uint64_t begin_ns, std::uint64_t end_ns) {
-  const std::uint64_t all = end_ns > begin_ns ? end_ns - begin_ns : 0;
+std::uint64_t time_of(const ShortCall& call, const CallTimes& times) {
+  const std::uint64_t all = times.end_ns > times.begin_ns ? times.end_ns - times.begin_ns : 0;
   if (!call.is_tiny) return all;
   static const std::uint64_t cost_of_clock = find_cost_of_clock();
   return all - std::min(all, cost_of_clock);
@@ -108,27 +139,38 @@ std::int64_t end_of(const ShortCall& call) {
   return call.end != 0 ? call.end : call.offset + static_cast<std::int64_t>(call.bytes);
 }
 
-// Whether a run's calls and another one are near each other in their file. A small access counts as
-// one of a page.
-bool is_near(const TraceEvent& run, const ShortCall& call, const Grain& grain) {
-  if (call.file == 0) return true;
+// How far from each other the calls of a run and another one may be in their file. A small access
+// counts as one of a page.
+double most_span(const TraceEvent& run, const ShortCall& call, std::uint32_t most_spread) {
   constexpr double page_bytes = 4096;
-  const std::int64_t span = std::max(run.end, end_of(call)) - std::min(run.offset, call.offset);
   const double accessed =
       static_cast<double>(run.bytes + call.bytes) + page_bytes * static_cast<double>(run.calls);
-  return static_cast<double>(span) <= accessed * static_cast<double>(grain.most_spread);
+  return accessed * most_spread;
 }
 
-void extend(TraceEvent& event, const ShortCall& call, std::uint64_t begin_ns,
-            std::uint64_t end_ns) {
+bool is_near(const TraceEvent& run, const ShortCall& call, std::uint32_t most_spread) {
+  if (call.file == 0) return true;
+  const std::int64_t span = std::max(run.end, end_of(call)) - std::min(run.offset, call.offset);
+  return static_cast<double>(span) <= most_span(run, call, most_spread);
+}
+
+std::int64_t near_end(const TraceEvent& run, const ShortCall& call, std::uint32_t most_spread) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  if (call.file == 0) return most;
+  const double end = static_cast<double>(run.offset) + most_span(run, call, most_spread);
+  return end < static_cast<double>(most) ? static_cast<std::int64_t>(end) : most;
+}
+
+void extend(TraceEvent& event, const ShortCall& call, const CallTimes& times) {
   ++event.calls;
   event.bytes += call.bytes;
   event.pieces += call.pieces;
   event.offset = std::min(event.offset, call.offset);
   event.end = std::max(event.end, end_of(call));
-  if (begin_ns == not_measured) return;
-  event.busy_ns += static_cast<std::uint32_t>(time_of(call, begin_ns, end_ns));
-  event.duration_ns = std::max(event.duration_ns, end_ns - std::min(event.begin_ns, end_ns));
+  if (times.begin_ns == not_measured) return;
+  event.busy_ns += static_cast<std::uint32_t>(time_of(call, times));
+  event.duration_ns =
+      std::max(event.duration_ns, times.end_ns - std::min(event.begin_ns, times.end_ns));
 }
 
 TraceEvent* add_event(const ShortCall& call, std::uint64_t begin_ns, std::uint64_t len_ns,
@@ -151,32 +193,50 @@ TraceEvent* add_event(const ShortCall& call, std::uint64_t begin_ns, std::uint64
   return add(event);
 }
 
+// Of a call that is not like those before it.
+[[gnu::noinline]] void end_elsewhere(const ShortCall& call, const CallTimes& times, bool failed) {
+  if (Run* const run = run_that_takes(call); run != nullptr && !failed && run->lasts(times) &&
+                                             is_near(*run->event, call, run->most_spread)) {
+    extend(*run->event, call, times);
+    run->near_end = near_end(*run->event, call, run->most_spread);
+    return;
+  }
+  const Grain grain = grain_now();
+  const std::uint64_t begun_ns = times.begin_ns == not_measured ? now_ns() : times.begin_ns;
+  TraceEvent* const event = add_event(call, begun_ns, time_of(call, times), failed);
+  if (event == nullptr || failed || times.end_ns - times.begin_ns >= grain.short_ns) return;
+  keep({.place = call.place,
+        .task = call.task,
+        .file = call.file,
+        .size_bits = size_bits_of(call),
+        .event = event,
+        .until_ns = begun_ns + grain.run_ns,
+        .short_ns = grain.short_ns,
+        .most_spread = grain.most_spread,
+        .pauses = space.pauses.load(),
+        .near_end = near_end(*event, call, grain.most_spread)},
+       call);
+}
+
 }  // namespace
 
 std::uint64_t begin(const ShortCall& call) noexcept {
   if (call.is_tiny) {
-    const Run* const run = run_of(call);
-    if (run != nullptr && run->takes(call) && !is_measured(run->event->calls) &&
-        tick_ns() < run->until_ns)
+    const Run* const run = run_that_takes(call);
+    if (run != nullptr && !is_measured(run->event->calls) && tick_ns() < run->until_ns)
       return not_measured;
   }
   return now_ns();
 }
 
 void end(const ShortCall& call, const CallTimes& times, bool failed) noexcept {
-  const Grain grain = grain_now();
-  const bool is_short = !failed && times.end_ns - times.begin_ns < grain.short_ns;
-  Run* const run = run_of(call);
-  if (is_short && run != nullptr && times.begin_ns < run->until_ns && run->takes(call) &&
-      is_near(*run->event, call, grain))
-    return extend(*run->event, call, times.begin_ns, times.end_ns);
-  const std::uint64_t begun_ns = times.begin_ns == not_measured ? now_ns() : times.begin_ns;
-  TraceEvent* const event =
-      add_event(call, begun_ns, time_of(call, times.begin_ns, times.end_ns), failed);
-  if (is_short && run != nullptr && event != nullptr)
-    *run = {call.place,         call.task, call.file,
-            size_bits_of(call), event,     begun_ns + grain.run_ns,
-            space.pauses.load()};
+  // Little code, in one place: the call and the kernel have evicted it from the caches.
+  if (const Run* const newest = newest_run();
+      newest != nullptr && !failed && newest->takes(call) && newest->lasts(times) &&
+      call.offset >= newest->event->offset && end_of(call) <= newest->near_end) [[likely]]
+    extend(*newest->event, call, times);
+  else
+    end_elsewhere(call, times, failed);
 }
 
 void end(const ShortCall& call, std::uint64_t begin_ns, bool failed) noexcept {

@@ -190,6 +190,21 @@ TEST(TraceRuns, EndWhereTheNextAccessIsFarAway) {
   EXPECT_EQ(calls_of_first(site, 0), 1U);
 }
 
+TEST(TraceRuns, TakeAccessesOnBothSidesOfTheFirst) {
+  ASSERT_TRUE(std::filesystem::exists(directory()) && is_traced());
+  const std::uint16_t file = trace::file_number("/sides");
+  const void* const site = reinterpret_cast<const void*>(&directory);
+  // The clock may end a run between any two.
+  std::uint64_t most_calls = 0;
+  for (std::int64_t first = 1000; most_calls < 5 && first < 50'000; first += 1000) {
+    for (const std::int64_t number : {first, first + 1, first - 1, first + 8, first - 8})
+      read_next(file, number, site);
+    most_calls = calls_of_first(site, 20 * (first - 8));
+    read_next(file, std::int64_t{1} << 50, site);
+  }
+  EXPECT_EQ(most_calls, 5U);
+}
+
 TEST(TraceRuns, FindOutTheTaskInTheCall) {
   ASSERT_TRUE(std::filesystem::exists(directory()) && is_traced());
   int task = -1;
