@@ -115,36 +115,33 @@ Result<std::uint64_t> JointFile::read(const Transfer& transfer) {
 Result<std::uint64_t> JointFile::move_contiguous(const ContiguousPiece& piece,
                                                  const CallPlace& place) {
   const Doing now(place.code, &shown_, piece.memory.size() >= shown_from_bytes);
-  if (const Traced traced = Traced::short_call(Tracing::as_now); traced.on())
-    return move_traced(piece, place, traced);
+  const Traced traced = Traced::short_call(Tracing::as_now);
   auto moved = own_.move_contiguous(piece);
   note_moved(kind_of(place.code), piece.direction, moved.value_or(0));
+  if (traced.on()) [[unlikely]]
+    trace(traced, piece, place, moved);
   return moved;
 }
 
-[[gnu::noinline]] Result<std::uint64_t> JointFile::move_traced(const ContiguousPiece& piece,
-                                                               const CallPlace& place,
-                                                               const Traced& traced) {
-  auto moved = own_.move_contiguous(piece);
-  note_moved(kind_of(place.code), piece.direction, moved.value_or(0));
-  if (!trace::room().is_much()) [[unlikely]] {
-    trace::end({.place = place,
-                .file = trace_file_,
-                .bytes = moved.value_or(0),
-                .offset = piece.begin.value,
-                .end = piece.begin.value + as_signed(piece.memory.size())},
+[[gnu::noinline]] void JointFile::trace(const Traced& traced, const ContiguousPiece& piece,
+                                        const CallPlace& place,
+                                        const Result<std::uint64_t>& moved) {
+  const std::int64_t begin = piece.begin.value;
+  const std::int64_t end = begin + as_signed(piece.memory.size());
+  const std::uint64_t bytes = moved.value_or(0);
+  if (!trace::room().is_much()) [[likely]] {
+    trace::end({.place = place, .file = trace_file_, .bytes = bytes, .offset = begin, .end = end},
                traced.times(), !moved);
-    return moved;
+    return;
   }
-  traced.end_with(place, moved.value_or(0), [&](TraceEvent& event) {
+  traced.end_with(place, bytes, [&](TraceEvent& event) {
     event = plain_event(trace_file_);
     event.pieces = 1;
-    event.offset = piece.begin.value;
-    event.end = piece.begin.value + as_signed(piece.memory.size());
-    event.bytes = moved.value_or(0);
+    event.offset = begin;
+    event.end = end;
+    event.bytes = bytes;
     event.failed = moved ? 0 : 1;
   });
-  return moved;
 }
 
 Status JointFile::flush_together() {

@@ -93,8 +93,8 @@ class JointFile final : public File {
     count(kind, bytes);
     shown_.moved(direction, bytes);
   }
-  Result<std::uint64_t> move_traced(const ContiguousPiece& piece, const CallPlace& place,
-                                    const Traced& traced);
+  void trace(const Traced& traced, const ContiguousPiece& piece, const CallPlace& place,
+             const Result<std::uint64_t>& moved);
   void trace(const Traced& traced, Direction direction, const Transfer* transfer,
              const Counters& counters, const Result<std::uint64_t>& moved);
   // Writes what is pending on each member (pending_writes.h); collective.
