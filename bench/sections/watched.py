@@ -28,12 +28,13 @@ from lib.section import OPS, Job, Section, problem_of
 
 RANKS = 2
 PASSES = 10  # even: each pass exchanges the calls that are traced and those that are not
-WATCHED_PASSES = (PASSES, 4 * PASSES, 16 * PASSES)  # until a view has seen enough of a job
+WATCHED_PASSES = (PASSES, 4 * PASSES, 16 * PASSES)  # of jobs, until a view has seen enough of one
 WAYS = ("UT", "COL")
 WITHOUT, TRACE, TOP = "without", "--trace", "shima top"
 MOST = 1.02
 LEAST_JOBS = 3  # of fewer, the interval contains anything
 LEAST_VIEW_S = 2  # in less time, the start of the view is most of its work
+LONG_S = 3 * LEAST_VIEW_S  # a job of which a view sees enough, if it sees anything
 
 
 class View:
@@ -136,13 +137,13 @@ class Watched(Section):
         outcome = context.measure(command, subject.flavour.environment() | {"SHIMA_STATS": ""})
         path.unlink(missing_ok=True)
         record = outcome.records[0] if outcome.records else None
-        return record or {}, problem_of(outcome, record, subject, frozenset())
+        return record or {}, problem_of(outcome, record, subject, frozenset()), outcome.seconds
 
     def trace(self, context, subject, way, op):
         """The trace is elsewhere: context.measure() takes the first new file in the directory for the job's."""
         with tempfile.TemporaryDirectory() as elsewhere:
             trace = pathlib.Path(elsewhere, "trace.json")
-            record, problem = self.start(context, subject, way, op, options=["--trace", str(trace)])
+            record, problem, _ = self.start(context, subject, way, op, options=["--trace", str(trace)])
             problem = problem or problem_of_trace(trace, record["traced_calls"])
         return [Sample(f"{way} {op}", record.get(figure), problem=problem, subject=self.column(subject, how))
                 for how, figure in ((WITHOUT, "without_mib_s"), (TRACE, "traced_mib_s"))]
@@ -151,9 +152,9 @@ class Watched(Section):
         for passes in WATCHED_PASSES:
             view = View()
             with view.running():
-                _, problem = self.start(context, subject, way, op, passes=passes)
+                _, problem, seconds = self.start(context, subject, way, op, passes=passes)
             share = view.share()
-            if share or problem:
+            if share or problem or seconds > LONG_S:
                 break
         note = "" if share else f"no view saw {LEAST_VIEW_S} s of the job"
         return [Sample(self.time_row(way, op), share and 100 * share, "%", LOWER, problem, note)]

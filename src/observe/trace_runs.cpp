@@ -26,7 +26,7 @@ struct Grain {
   std::uint32_t most_spread = 0;
 };
 
-// What the next call of it reads, in one line of the cache.
+// What its next call reads, in one line of the cache.
 struct alignas(64) Run {
   CallPlace place;
   int task = 0;
@@ -37,17 +37,21 @@ struct alignas(64) Run {
   std::uint32_t short_ns = 0;
   std::uint32_t most_spread = 0;
   unsigned pauses = 0;
-  std::int64_t near_end = 0;  // a call between the run's lowest byte and this is near the others
+  // A call between the lowest byte and this one is near the others. Of the last run only.
+  std::int64_t near_end = 0;
 
   [[nodiscard]] bool takes(const ShortCall& call) const {
     return event != nullptr && place.site == call.place.site && place.code == call.place.code &&
            task == call.task && file == call.file && size_bits == size_bits_of(call) &&
            pauses == space.pauses.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] bool lasts(const CallTimes& times) const {
+  // Whether the call is short, and began while the run lasted.
+  [[nodiscard]] bool admits(const CallTimes& times) const {
     return times.end_ns - times.begin_ns < short_ns && times.begin_ns < until_ns;
   }
 };
+
+static_assert(sizeof(Run) == 64);
 
 constexpr std::size_t runs_of_a_set = 4;
 using RunSet = std::array<Run, runs_of_a_set>;
@@ -65,33 +69,33 @@ RunSet* set_of(const ShortCall& call) {
   return &(*sets)[(mixed >> 32U) % sets->size()];
 }
 
-[[gnu::noinline]] Run* newest_of_thread() { return thread_object<Run>(); }
+[[gnu::noinline]] Run* last_of_thread() { return thread_object<Run>(); }
 
-// A copy of the run of the thread that has begun last, which most calls belong to: to find them in
-// the sets reads several lines. Null if there is no memory. The first thread's is found without a
-// call.
-Run* newest_run() {
+// A copy of the run that the thread's last call has begun or was found to belong to, as most of the
+// next ones do: to find them in the sets reads several lines. Null if there is no memory, or no
+// more. The first thread's is found without a call.
+Run* last_run() {
   static constinit Run of_first;
-  return board::is_first_thread() ? &of_first : newest_of_thread();
+  return board::is_first_thread() ? &of_first : last_of_thread();
 }
 
 // Null if there is none.
 Run* run_that_takes(const ShortCall& call) {
-  if (Run* const newest = newest_run(); newest != nullptr && newest->takes(call)) return newest;
+  if (Run* const last = last_run(); last != nullptr && last->takes(call)) return last;
   RunSet* const set = set_of(call);
   if (set == nullptr) return nullptr;
   const auto found = std::ranges::find_if(*set, [&](const Run& run) { return run.takes(call); });
   return found != set->end() ? &*found : nullptr;
 }
 
-// In the place of that run which ends first, or of an older one of the same calls.
+// In the place of an older run of the same calls, else of the one that ends first.
 void keep(const Run& run, const ShortCall& call) {
   RunSet* const set = set_of(call);
-  Run* const newest = newest_run();
-  if (set == nullptr || newest == nullptr) return;
+  Run* const last = last_run();
+  if (set == nullptr || last == nullptr) return;
   const auto same = std::ranges::find_if(*set, [&](const Run& other) { return other.takes(call); });
   *(same != set->end() ? same : std::ranges::min_element(*set, {}, &Run::until_ns)) = run;
-  *newest = run;
+  *last = run;
 }
 
 // All grow by four each time that the room has halved, as far as the time in a run's calls fits
@@ -154,7 +158,8 @@ bool is_near(const TraceEvent& run, const ShortCall& call, std::uint32_t most_sp
   return static_cast<double>(span) <= most_span(run, call, most_spread);
 }
 
-std::int64_t near_end(const TraceEvent& run, const ShortCall& call, std::uint32_t most_spread) {
+std::int64_t find_near_end(const TraceEvent& run, const ShortCall& call,
+                           std::uint32_t most_spread) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   if (call.file == 0) return most;
   const double end = static_cast<double>(run.offset) + most_span(run, call, most_spread);
@@ -193,12 +198,15 @@ TraceEvent* add_event(const ShortCall& call, std::uint64_t begin_ns, std::uint64
   return add(event);
 }
 
-// Of a call that is not like those before it.
-[[gnu::noinline]] void end_elsewhere(const ShortCall& call, const CallTimes& times, bool failed) {
-  if (Run* const run = run_that_takes(call); run != nullptr && !failed && run->lasts(times) &&
+// Of a call that the last run does not take at a glance.
+[[gnu::noinline]] void end_by_search(const ShortCall& call, const CallTimes& times, bool failed) {
+  if (Run* const run = run_that_takes(call); run != nullptr && !failed && run->admits(times) &&
                                              is_near(*run->event, call, run->most_spread)) {
     extend(*run->event, call, times);
-    run->near_end = near_end(*run->event, call, run->most_spread);
+    Run* const last = last_run();
+    if (last == nullptr) return;
+    if (last != run) *last = *run;
+    last->near_end = find_near_end(*run->event, call, run->most_spread);
     return;
   }
   const Grain grain = grain_now();
@@ -214,7 +222,7 @@ TraceEvent* add_event(const ShortCall& call, std::uint64_t begin_ns, std::uint64
         .short_ns = grain.short_ns,
         .most_spread = grain.most_spread,
         .pauses = space.pauses.load(),
-        .near_end = near_end(*event, call, grain.most_spread)},
+        .near_end = find_near_end(*event, call, grain.most_spread)},
        call);
 }
 
@@ -231,12 +239,13 @@ std::uint64_t begin(const ShortCall& call) noexcept {
 
 void end(const ShortCall& call, const CallTimes& times, bool failed) noexcept {
   // Little code, in one place: the call and the kernel have evicted it from the caches.
-  if (const Run* const newest = newest_run();
-      newest != nullptr && !failed && newest->takes(call) && newest->lasts(times) &&
-      call.offset >= newest->event->offset && end_of(call) <= newest->near_end) [[likely]]
-    extend(*newest->event, call, times);
+  if (const Run* const last = last_run(); last != nullptr && !failed && last->takes(call) &&
+                                          last->admits(times) &&
+                                          (call.file == 0 || call.offset >= last->event->offset) &&
+                                          end_of(call) <= last->near_end) [[likely]]
+    extend(*last->event, call, times);
   else
-    end_elsewhere(call, times, failed);
+    end_by_search(call, times, failed);
 }
 
 void end(const ShortCall& call, std::uint64_t begin_ns, bool failed) noexcept {

@@ -186,23 +186,44 @@ TEST(TraceRuns, EndWhereTheNextAccessIsFarAway) {
   const std::uint16_t file = trace::file_number("/far");
   const void* const site = reinterpret_cast<const void*>(&read_next);
   read_next(file, 0, site);
-  read_next(file, std::int64_t{1} << 50, site);
+  constexpr std::int64_t far = std::int64_t{1} << 50;
+  read_next(file, far, site);
+  read_next(file, 1, site);
   EXPECT_EQ(calls_of_first(site, 0), 1U);
+  EXPECT_EQ(calls_of_first(site, 20 * far), 1U);
 }
 
 TEST(TraceRuns, TakeAccessesOnBothSidesOfTheFirst) {
   ASSERT_TRUE(std::filesystem::exists(directory()) && is_traced());
   const std::uint16_t file = trace::file_number("/sides");
   const void* const site = reinterpret_cast<const void*>(&directory);
+  constexpr std::int64_t far = std::int64_t{1} << 40;
   // The clock may end a run between any two.
-  std::uint64_t most_calls = 0;
-  for (std::int64_t first = 1000; most_calls < 5 && first < 50'000; first += 1000) {
+  std::uint64_t calls = 0;
+  for (std::int64_t first = far; calls != 5 && first < 50 * far; first += far) {
     for (const std::int64_t number : {first, first + 1, first - 1, first + 8, first - 8})
       read_next(file, number, site);
-    most_calls = calls_of_first(site, 20 * (first - 8));
-    read_next(file, std::int64_t{1} << 50, site);
+    calls = calls_of_first(site, 20 * (first - 8));
   }
-  EXPECT_EQ(most_calls, 5U);
+  EXPECT_EQ(calls, 5U);
+}
+
+// In turn with those of another place, each of which ends what the last call has left to the next.
+TEST(TraceRuns, GoOnAfterACallOfAnother) {
+  ASSERT_TRUE(std::filesystem::exists(directory()) && is_traced());
+  const std::uint16_t file = trace::file_number("/in_turn");
+  const void* const site = reinterpret_cast<const void*>(&sum_of);
+  const void* const other = reinterpret_cast<const void*>(&make_calls);
+  constexpr std::int64_t far = std::int64_t{1} << 40;
+  std::uint64_t calls = 0;
+  for (std::int64_t first = far; calls != 10 && first < 50 * far; first += far) {
+    for (std::int64_t i = 0; i < 10; ++i) {
+      read_next(file, first + i, site);
+      read_next(file, first - i, other);
+    }
+    calls = calls_of_first(site, 20 * first);
+  }
+  EXPECT_EQ(calls, 10U);
 }
 
 TEST(TraceRuns, FindOutTheTaskInTheCall) {
