@@ -95,7 +95,7 @@ class PosixSubfile final : public Subfile {
   Status write(TargetOffset offset, std::span<const iovec> pieces) override {
     SHIMA_TRY_ASSIGN(const auto held, guard());
     SHIMA_TRY(finish_page(offset));
-    const bool is_long = portion_bytes_ > 0 && bytes_in(pieces) > room_at(offset);
+    const bool is_long = portion_bytes_ > 0 && bytes_in(pieces) >= 2 * portion_bytes_;
     const auto moved = is_long ? write_portions(offset, pieces) : move_all(offset, pieces, true);
     note_written();
     if (on_nfs_ && moved) last_end_ = offset + as_signed(*moved);
@@ -353,8 +353,9 @@ class PosixSubfile final : public Subfile {
     if (!unpublished_) far_lock_.release(fd_);
   }
 
-  // To the end of the portion; there are portions.
-  [[nodiscard]] std::uint64_t room_at(TargetOffset at) const {
+  // What the next call writes at this place, of so many bytes; there are portions.
+  [[nodiscard]] std::uint64_t call_bytes(TargetOffset at, std::uint64_t left_bytes) const {
+    if (left_bytes < 2 * portion_bytes_) return left_bytes;
     return portion_bytes_ - (as_unsigned(at.value) & (portion_bytes_ - 1));
   }
 
@@ -364,7 +365,7 @@ class PosixSubfile final : public Subfile {
     std::uint64_t moved = 0;
     while (moved < wanted) {
       const TargetOffset at = offset + as_signed(moved);
-      const std::vector<iovec> portion = cursor.take(std::min(wanted - moved, room_at(at)));
+      const std::vector<iovec> portion = cursor.take(call_bytes(at, wanted - moved));
       SHIMA_TRY_ASSIGN(const std::uint64_t done, move_all(at, portion, true));
       moved += done;
     }
@@ -462,7 +463,7 @@ class PosixSubfile final : public Subfile {
   bool has_views_;
   // Not where the processor does not copy, or each call may cost a round trip.
   bool avoids_slow_;
-  std::uint64_t portion_bytes_;  // a write call ends at a multiple of it in the file; 0: anywhere
+  std::uint64_t portion_bytes_;  // 0: write calls may have any length
   std::atomic<bool> unpublished_ = false;
   std::atomic<bool> unsynced_;
   std::atomic<TargetOffset> last_end_ = TargetOffset{0};  // of the last write

@@ -135,11 +135,13 @@ struct SubfileOpen {
   unsigned permissions = 0666;  // before the umask
   std::optional<bool> close_to_open = {};  // nothing: as known for the file system
   std::optional<bool> avoids_slow = {};    // copies (base/copy/distance.h); nothing: as measured
-  // The longest call of a buffered write() on a local file system: a power of two, or 0 for any.
-  // The page cache takes the bytes of a call as one folio if it can. Free memory of 2 MiB is what a
-  // virtual machine gives back to its host, and a folio of that length is fetched from there page
-  // by page, which takes 4 ms. ext4 (from Linux 6.16 on) passes over all blocks of a folio at each
-  // later write to it: 4 KiB take 26 us instead of 2.5 after calls of 1 MiB.
+  // The longest folio that a buffered write() makes on a local file system: a power of two, or 0
+  // for any. The page cache takes as many bytes of a call as one folio as its rest has, rounded
+  // down to a power of two, and as its place in the file is a multiple of; so calls are shorter
+  // than twice this. Free memory of 2 MiB is what a virtual machine gives back to its host, and a
+  // folio of that length is fetched from there page by page, which takes 4 ms. ext4 (from
+  // Linux 6.16 on) passes over all blocks of a folio at each later write to it: 4 KiB take 26 us
+  // instead of 2.5 after calls of 1 MiB.
   std::uint64_t portion_bytes = std::uint64_t{512} << 10;
 };
 
