@@ -16,8 +16,8 @@
 
 namespace shima::iod {
 
-// Of a write call. Shorter than a program's own: a node's clients write long and short to the same
-// files.
+// SubfileOpen::portion_bytes. Shorter than for a program's own writes: a node's clients write long
+// and short to the same files.
 inline constexpr std::uint64_t portion_bytes = std::uint64_t{128} << 10;
 
 class TreeSession {
