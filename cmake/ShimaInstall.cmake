@@ -23,10 +23,14 @@ install(EXPORT shima_c_libraries NAMESPACE shima:: FILE shimaLibraries.cmake DES
 install(FILES ${CMAKE_BINARY_DIR}/shimaConfig.cmake ${CMAKE_BINARY_DIR}/shimaConfigVersion.cmake
         DESTINATION ${package_dir})
 
+# The unit files name the command by its prefix, which is known at `make install` only. They are written where they are
+# installed: by way of the build directory, two installations at once would get each other's.
 foreach(unit shima-iod.service shima-iod@.service)
   install(CODE "set(bindir \"\${CMAKE_INSTALL_PREFIX}/bin\")
-    configure_file(${CMAKE_SOURCE_DIR}/cmake/package/${unit}.in ${CMAKE_BINARY_DIR}/${unit} @ONLY)")
-  install(FILES ${CMAKE_BINARY_DIR}/${unit} DESTINATION lib/systemd/system)
+    set(unit \"\${CMAKE_INSTALL_PREFIX}/lib/systemd/system/${unit}\")
+    message(STATUS \"Installing: \$ENV{DESTDIR}\${unit}\")
+    configure_file(\"${CMAKE_SOURCE_DIR}/cmake/package/${unit}.in\" \"\$ENV{DESTDIR}\${unit}\" @ONLY)
+    list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${unit}\")")
 endforeach()
 
 # The Python package, where the system's python3 looks for it if the prefix is its own or /usr/local.
