@@ -29,7 +29,8 @@ foreach(unit shima-iod.service shima-iod@.service)
   install(CODE "set(bindir \"\${CMAKE_INSTALL_PREFIX}/bin\")
     set(unit \"\${CMAKE_INSTALL_PREFIX}/lib/systemd/system/${unit}\")
     message(STATUS \"Installing: \$ENV{DESTDIR}\${unit}\")
-    configure_file(\"${CMAKE_SOURCE_DIR}/cmake/package/${unit}.in\" \"\$ENV{DESTDIR}\${unit}\" @ONLY)
+    configure_file(\"${CMAKE_SOURCE_DIR}/cmake/package/${unit}.in\" \"\$ENV{DESTDIR}\${unit}\" @ONLY
+                   NO_SOURCE_PERMISSIONS)
     list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${unit}\")")
 endforeach()
 
