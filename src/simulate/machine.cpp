@@ -13,12 +13,14 @@ constexpr double nano = 1e-9;
 constexpr double copies_near = 1;
 constexpr double copies_between_nodes = 3;
 constexpr double ends_of_a_link = 2;
-constexpr double hands_of_a_window = 2;     // to the members, and back to the agent
 constexpr double hops_of_a_write = 2;       // grant and bytes; requests come meanwhile
 constexpr double hops_of_a_read = 3;        // grant, places and bytes
 constexpr double sieve_bytes = 1 << 20;     // of one read
 constexpr double sieve_pitch_bytes = 4096;  // pieces closer than this are read together
-constexpr double few_bytes = 16 * 1024;     // of a rank, moved before the meeting
+// Small writes go through a mapping: store/subfile/close_runs.h.
+constexpr double few_mapped_pieces = 8;
+constexpr double mapped_pitch_bytes = 1024;  // at most, from piece to piece
+constexpr double few_bytes = 16 * 1024;      // of a rank, moved before the meeting
 
 double log2_up(int count) { return std::ceil(std::log2(std::max(count, 1))); }
 
@@ -36,10 +38,22 @@ Cores cores_for(const Traffic& traffic, const Machine& machine) {
   return {count, std::min<double>(count, traffic.ranks), std::max(1.0, traffic.ranks / count)};
 }
 
+double pieces_of_a_member(const Traffic& traffic) {
+  return static_cast<double>(traffic.pieces) / std::max(traffic.members, 1);
+}
+
 bool sieves(const Traffic& traffic) {
-  const double pieces = static_cast<double>(traffic.pieces) / traffic.ranks;
+  const double pieces = pieces_of_a_member(traffic);
   return traffic.independent && traffic.is_read && pieces > 2 &&
          static_cast<double>(traffic.span_bytes) / pieces < sieve_pitch_bytes;
+}
+
+// What several machines reach is a network's file system, whose files are not mapped for writing.
+bool maps(const Traffic& traffic, const Machine& machine) {
+  if (traffic.nodes > 1 && machine.shared_cores == 0) return false;
+  const double pieces = pieces_of_a_member(traffic);
+  return traffic.independent && !traffic.is_read && pieces >= few_mapped_pieces &&
+         static_cast<double>(traffic.span_bytes) / pieces <= mapped_pitch_bytes;
 }
 
 // Of one processor: copies from one member's memory to another's, or out of what was read.
@@ -53,10 +67,10 @@ double copy_seconds(const Traffic& traffic, const Machine& machine) {
 // one by one. If there is a call of the kernel for each piece, it has the cost of the piece.
 double piece_seconds(const Traffic& traffic, const Machine& machine) {
   const auto pieces = static_cast<double>(traffic.pieces);
-  if (traffic.independent)
-    return sieves(traffic)
-               ? pieces * (traffic.listed ? machine.sieved_piece_ns : machine.piece_ns) * nano
-               : 0;
+  if (maps(traffic, machine)) return pieces * machine.mapped_piece_ns * nano;
+  if (sieves(traffic))
+    return pieces * (traffic.listed ? machine.sieved_piece_ns : machine.piece_ns) * nano;
+  if (traffic.independent) return 0;
   const double near_ns = traffic.listed ? machine.list_piece_ns : machine.piece_ns;
   const double far_ns = traffic.listed ? machine.far_list_piece_ns : machine.piece_ns;
   return pieces * (near_ns + traffic.far_share * far_ns) * nano;
@@ -79,23 +93,25 @@ double memory_seconds(const Traffic& traffic, const Machine& machine) {
 struct FileWork {
   double bytes = 0;
   double calls = 0;
-  double seconds = 0;       // of a processor for each call, and for reads of cached bytes
+  double seconds = 0;       // of a processor for each call, and for bytes that take no lock
   double disk_seconds = 0;  // of a subfile that moves all
 };
 
-// One call for each piece, or for each window.
+// One call for each piece, or for each window. The last piece that goes through a mapping has one.
 FileWork file_work(const Traffic& traffic, const Machine& machine) {
   FileWork work{.bytes = static_cast<double>(traffic.bytes),
                 .calls = static_cast<double>(traffic.pieces)};
   if (sieves(traffic)) {
-    work.bytes = static_cast<double>(traffic.span_bytes) * traffic.ranks;
-    work.calls = std::max<double>(traffic.ranks, work.bytes / sieve_bytes);
+    work.bytes = static_cast<double>(traffic.span_bytes) * traffic.members;
+    work.calls = std::max<double>(traffic.members, work.bytes / sieve_bytes);
+  } else if (maps(traffic, machine)) {
+    work.calls = static_cast<double>(traffic.members) * traffic.subfiles;
   } else if (!traffic.independent) {
     work.calls = traffic.windows;
   }
   work.seconds = work.calls * machine.io_us * micro;
   const double memory = memory_seconds(traffic, machine);
-  if (traffic.cached)
+  if (traffic.cached || maps(traffic, machine))
     work.seconds += work.bytes * (memory + 1 / (machine.cache_mb_s * mega));
   else
     work.disk_seconds = work.bytes * (memory + 1 / (machine.disk_mb_s * mega));
@@ -116,11 +132,11 @@ double meeting_seconds(const Traffic& traffic, const Machine& machine, const Cor
   return micro * (here_us + cores.turns * machine.round_us * log2_up(traffic.nodes));
 }
 
-// Agents and members that share cores wait for each other in each window that members fill.
+// Agents and members that share cores wait for each other in each window that members fill: it
+// takes context switches, during which no other window advances.
 double handing_seconds(const Traffic& traffic, const Machine& machine, const Cores& cores) {
   if (traffic.independent || traffic.pulled || cores.turns <= 1) return 0;
-  return traffic.windows / std::max(traffic.agents, 1) * hands_of_a_window * cores.turns *
-         machine.turn_us * micro;
+  return traffic.windows * machine.hand_us * micro / cores.count;
 }
 
 // Messages that wait for each other. Where nodes have their own processors, no other window keeps
@@ -139,18 +155,21 @@ double first_window_seconds(const Traffic& traffic, const Machine& machine, cons
 
 }  // namespace
 
-const std::array<MachineField, 19> machine_fields{{
+const std::array<MachineField, 21> machine_fields{{
     {"meeting_us", &Machine::meeting_us, "a meeting of the ranks of a node, one on each core"},
     {"turn_us", &Machine::turn_us, "letting another rank have a core that several share"},
     {"round_us", &Machine::round_us, "a message between nodes, and until it is noticed"},
     {"message_us", &Machine::message_us, "processor time for each message, at both ends"},
     {"segment_kb", &Machine::segment_kb, "what arrives at once of a message between nodes"},
     {"visit_us", &Machine::visit_us, "processor time for a rank's part in a window"},
+    {"hand_us", &Machine::hand_us,
+     "processor time for a window that ranks fill, if they share cores"},
     {"crowding", &Machine::crowding, "more processor time, for each further rank on a core"},
     {"piece_ns", &Machine::piece_ns, "processor time for each piece at a regular place"},
     {"list_piece_ns", &Machine::list_piece_ns, "processor time for each piece of a list"},
     {"far_list_piece_ns", &Machine::far_list_piece_ns, "more, for a piece that crosses nodes"},
     {"sieved_piece_ns", &Machine::sieved_piece_ns, "picking a piece of a list out of a read"},
+    {"mapped_piece_ns", &Machine::mapped_piece_ns, "writing a piece through a mapping"},
     {"io_us", &Machine::io_us, "processor time for each read or write of a file"},
     {"copy_mb_s", &Machine::copy_mb_s, "copying by one processor"},
     {"wire_mb_s", &Machine::wire_mb_s, "a node's link, each way"},

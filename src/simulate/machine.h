@@ -5,15 +5,16 @@
 // bytes, walk pieces, call the kernel for reads and writes, send and receive messages, and let
 // members have a part in windows (visits). Writers of one file wait for each other, so their calls
 // add up; reads of cached bytes are work of the processors; a rank that reads small pieces alone
-// reads what lies between them too. Between nodes, a byte is copied three times more than its
-// write: into the master's window, into the message, and into the agent's window. Members that
-// share a core take turns, so a meeting or a message takes as many turns as members share it.
-// Their work takes longer, too: those that wait look for messages, and each finds the caches full
-// of the others' bytes. Windows that members fill go from an agent to them and back, which takes
-// turns as well. A large message arrives in segments, each of which must be looked for.
-// Where nodes are namespaces of one machine, links and disks are work of the processors that they
-// share, so that all of it adds up; a byte on a link keeps the sender's and the receiver's
-// processor busy. Pure.
+// reads what lies between them too, and one that writes them alone writes them through a mapping of
+// the file, if they lie close together in a file system of this machine. Between nodes, a byte is
+// copied three times more than its write: into the master's window, into the message, and into the
+// agent's window. Members that share a core take turns, so a meeting or a message takes as many
+// turns as members share it. Their work takes longer, too: those that wait look for messages, and
+// each finds the caches full of the others' bytes. A window that members fill goes from its agent
+// to them and back, which takes context switches. A large message arrives in segments, each of
+// which must be looked for. Where nodes are namespaces of one machine, links and disks are work of
+// the processors that they share, so that all of it adds up; a byte on a link keeps the sender's
+// and the receiver's processor busy. Pure.
 #pragma once
 
 #include <array>
@@ -31,10 +32,12 @@ struct Machine {
   double crowding = 0.03;          // more work of processors, for each further member on a core
   double segment_kb = 1000;        // of a message, that arrives at once
   double visit_us = 1;             // of a processor for a member's part in a window
+  double hand_us = 10;             // more for a window that members fill, if they share cores
   double piece_ns = 5;             // of a processor for each piece at a regular place
   double list_piece_ns = 20;       // the same for a piece of a list
   double far_list_piece_ns = 100;  // more, for a piece of a list that goes to another node
   double sieved_piece_ns = 60;     // to pick a piece of a list out of what a rank has read
+  double mapped_piece_ns = 60;     // to write a piece through a mapping of the file
   double io_us = 1;                // of a processor for each read or write of a file
   double copy_mb_s = 8000;         // by one processor
   double wire_mb_s = 12000;        // of a node's link, each way
@@ -51,7 +54,7 @@ struct MachineField {
   std::string_view text;
 };
 
-extern const std::array<MachineField, 19> machine_fields;
+extern const std::array<MachineField, 21> machine_fields;
 
 // What a call moves.
 struct Traffic {
@@ -61,13 +64,14 @@ struct Traffic {
   bool listed = false;  // the places of pieces follow no rule
   bool pulled = false;  // agents and masters access the memory of members, who only wait
   int ranks = 1;
+  int members = 1;  // with bytes
   int nodes = 1;
   int cores_per_node = 1;  // that move bytes
   int agents = 1;
   int subfiles = 1;
   std::uint64_t bytes = 0;
   std::uint64_t pieces = 0;
-  std::uint64_t span_bytes = 0;  // from the first to the last byte of a rank
+  std::uint64_t span_bytes = 0;  // from the first to the last byte of a member
   double far_share = 0;          // of the bytes, between nodes
   double messages = 0;           // between nodes, requests and grants included
   double windows = 1;            // of all agents

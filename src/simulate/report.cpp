@@ -73,6 +73,7 @@ ordered_json json_of(const Traffic& traffic) {
           {"listed", traffic.listed},
           {"pulled", traffic.pulled},
           {"ranks", traffic.ranks},
+          {"members", traffic.members},
           {"nodes", traffic.nodes},
           {"cores_per_node", traffic.cores_per_node},
           {"agents", traffic.agents},

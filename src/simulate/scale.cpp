@@ -122,13 +122,14 @@ void add_agents(const Job& job, const Scale& scale, Traffic& traffic) {
 }
 
 Traffic traffic_of(const Job& job, const Scale& scale) {
-  const Bounds span = post_of(job.workload(), 0).bounds;
+  const Bounds span = post_of(job.workload(), job.workload().ranks - 1).bounds;  // always has bytes
   Traffic traffic{.independent = job.plan().is_own_io(),
                   .is_read = job.workload().direction == Direction::read,
                   .cached = job.workload().cached,
                   .listed = job.workload().shape == Shape::irregular,
                   .pulled = job.plan().near == NearPath::pull,
                   .ranks = scale.ranks,
+                  .members = static_cast<int>(scale.digest.member_count),
                   .nodes = scale.nodes,
                   .agents = scale.agents,
                   .subfiles = job.workload().subfiles,

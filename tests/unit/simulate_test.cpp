@@ -203,6 +203,16 @@ TEST(Simulate, RegularPiecesCostNothing) {
   }
 }
 
+TEST(Simulate, TheOneRankWithBytesIsTheOneThatIsModelled) {
+  Workload workload;
+  workload.ranks = 4;
+  workload.shape = Shape::one_rank;
+  const auto scale = measure_scale(workload, {}, {}, meter);
+  ASSERT_TRUE(scale.has_value());
+  EXPECT_EQ(scale->traffic.members, 1);
+  EXPECT_GE(scale->traffic.span_bytes, scale->traffic.bytes);
+}
+
 TEST(Simulate, BadWorkloadsAreRefused) {
   Workload workload;
   EXPECT_TRUE(check(workload).has_value());
@@ -281,15 +291,55 @@ TEST(Model, CountsWhatIsDoneOften) {
                    2.5 * (2500 + 30 + 200 + 10) * 1e-6 / 2);
 }
 
-// Two agents have ten windows in all, which four members on two cores fill; or agents pull.
+// An agent has ten windows, which four members on two cores fill; or it pulls.
 TEST(Model, WindowsGoToMembersAndBack) {
   Machine machine = only_rates();
   machine.turn_us = 10;
-  Traffic traffic{.ranks = 4, .cores_per_node = 2, .agents = 2, .windows = 10};
+  machine.hand_us = 30;
+  Traffic traffic{.ranks = 4, .cores_per_node = 2, .agents = 1, .windows = 10};
   const double meetings_s = 2 * 2 * 10e-6;
-  EXPECT_DOUBLE_EQ(estimate(traffic, machine).seconds, meetings_s + 5 * 2 * 2 * 10e-6);
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).seconds, meetings_s + 10 * 30e-6 / 2);
   traffic.pulled = true;
   EXPECT_DOUBLE_EQ(estimate(traffic, machine).seconds, meetings_s);
+}
+
+// Two ranks write 5000 pieces each of 100 MB in all.
+Traffic small_writes() {
+  return {.independent = true,
+          .ranks = 2,
+          .members = 2,
+          .cores_per_node = 2,
+          .bytes = 100'000'000,
+          .pieces = 10'000,
+          .span_bytes = 5'000 * 1024};
+}
+
+TEST(Model, SmallWritesThatLieCloseGoThroughAMapping) {
+  Machine machine = only_rates();
+  machine.io_us = 1;
+  machine.mapped_piece_ns = 100;
+  const double mapped_s = (0.1 + 10'000 * 100e-9 + 2 * 1e-6) / 2;
+  Traffic traffic = small_writes();
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s, mapped_s);
+  traffic.nodes = 2;
+  machine.shared_cores = 2;  // namespaces
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).processors_s, mapped_s);
+}
+
+TEST(Model, OtherWritesHaveACallEach) {
+  Machine machine = only_rates();
+  machine.io_us = 1;
+  const double called_s = 0.1 + 10'000 * 1e-6;
+  Traffic apart = small_writes();
+  apart.span_bytes = 5'000 * 2048;
+  EXPECT_DOUBLE_EQ(estimate(apart, machine).disk_s, called_s);
+  Traffic far = small_writes();
+  far.nodes = 2;  // machines, with a network's file system
+  EXPECT_DOUBLE_EQ(estimate(far, machine).disk_s, called_s);
+  Traffic few = small_writes();
+  few.pieces = 14;
+  few.span_bytes = 1024;
+  EXPECT_DOUBLE_EQ(estimate(few, machine).disk_s, 0.1 + 14 * 1e-6);
 }
 
 // Two ranks on two cores read 100 pieces each of 1000 MB in all, which lie in 2000 MB.
@@ -300,6 +350,7 @@ TEST(Model, ReadsOfCachedBytesAreWorkOfTheProcessors) {
                   .is_read = true,
                   .cached = true,
                   .ranks = 2,
+                  .members = 2,
                   .cores_per_node = 2,
                   .bytes = 1000'000'000,
                   .pieces = 200,
