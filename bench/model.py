@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares the model of `shima simulate` with measured collective calls.
 
-The values of the machine are those with which the model is closest to calibrating calls, which are
-measured first; none of them is a cell of the grid. Then cells are measured: numbers of hosts and ranks, pieces, bytes, reads and
-writes, each with every strategy, in several jobs. `shima simulate` estimates the same cells with the
+The values of the machine are those with which the model is closest to calibrating calls. Other calls
+are the cells: numbers of hosts and ranks, pieces, bytes, reads and writes, each with every strategy.
+Both are measured in several jobs, in a random order. `shima simulate` estimates the cells with the
 values of the machine. Prints the errors and how often the strategy that is estimated first is also
 measured first; the same for one job as an estimate of the others, which is the error of the measurement
 itself; and draws a page. Each result is stored as soon as it is there; a further run continues, so the
@@ -93,11 +93,13 @@ COSTS = {
                   (Cell(1, 4, "columns", 16384, 2 << 20, "read"), "disk_directed"),
                   (Cell(1, 8, "columns", 16384, 512 << 10, "read"), "two_phase")],
     "io_us": [(Cell(1, 2, "columns", 1024, 512 << 10, "write"), "independent"),
-              (Cell(1, 8, "columns", 64, 128 << 10, "write"), "independent"),
               (Cell(1, 8, "columns", 1024, 512 << 10, "read"), "independent"),
               (Cell(2, 16, "columns", 1024, 256 << 10, "write"), "independent"),
               (Cell(4, 8, "irregular", 1024, 512 << 10, "write"), "independent"),
               (Cell(2, 4, "columns", 4096, 512 << 10, "read"), "independent")],
+    "mapped_piece_ns": [(Cell(1, 8, "columns", 64, 128 << 10, "write"), "independent"),
+                        (Cell(1, 2, "columns", 64, 4 << 20, "write"), "independent"),
+                        (Cell(2, 8, "irregular", 64, 512 << 10, "write"), "independent")],
     "meeting_us": [(Cell(1, 2, "blocks", 8, 8, "write"), "independent"),
                    (Cell(1, 2, "columns", 16384, 32 << 10, "write"), "disk_directed")],
     "turn_us": [(Cell(1, 8, "blocks", 8, 8, "write"), "independent"),
@@ -340,6 +342,10 @@ def calls_of(cells):
 def find_costs(store, most_hosts, learnt, known):
     wanted = calibrating_calls(most_hosts) + calls_of(learnt)
     calls = [(call, store.seconds(*call)) for call in wanted if store.jobs(*call)]
+    if not calls:
+        sys.exit("model: no calibrating call has been measured yet")
+    if len(calls) < len(wanted):
+        print(f"values from {len(calls)} of {len(wanted)} calls: a further run measures the others")
     start = simulation(*calls[0][0], known)["machine"]
     return Fit(calls, start | START).find()
 
@@ -512,15 +518,19 @@ def batches(calls):
         yield batch
 
 
-def measure_calls(bench, store, calls, repetitions, jobs):
-    """All calls once, then again, so that slow changes of the machine show as differences between jobs."""
-    for job in range(jobs):
-        missing = list(batches([call for call in calls if len(store.jobs(*call)) <= job]))
+def measure_calls(bench, store, jobs, repetitions):
+    """`jobs`: how many each call needs. All calls once, then again, each time in another order: the machine's slow changes
+    show as differences between jobs, and change no kind of call more than others."""
+    for job in range(max(jobs.values())):
+        chance = random.Random(job)
+        calls = chance.sample(list(jobs), len(jobs))
+        missing = list(batches([call for call in calls if len(store.jobs(*call)) <= job < jobs[call]]))
+        chance.shuffle(missing)
         for number, batch in enumerate(missing):
             if bench.is_over():
                 return
             cell = batch[0][0]
-            runner.say(f"  {job + 1}/{jobs} {number + 1}/{len(missing)}  {cell.hosts} hosts {cell.ranks} ranks: "
+            runner.say(f"  job {job + 1}, {number + 1}/{len(missing)}  {cell.hosts} hosts {cell.ranks} ranks: "
                        f"{len(batch)} calls")
             for call, seconds in zip(batch, bench.times(batch, repetitions)):
                 store.put(store.key(*call), [*store.jobs(*call), seconds])
@@ -529,8 +539,9 @@ def measure_calls(bench, store, calls, repetitions, jobs):
 def measure_all(bench, store, cells, most_hosts, options):
     if "machine" not in store.results:
         store.put("machine", {"processor_cache_mb": processor_cache_mb(), "shared_cores": os.cpu_count()})
-    measure_calls(bench, store, calibrating_calls(most_hosts), options.reps, max(3, options.jobs))
-    measure_calls(bench, store, calls_of(cells), options.reps, options.jobs)
+    jobs = dict.fromkeys(calibrating_calls(most_hosts), max(3, options.jobs))
+    jobs |= dict.fromkeys(calls_of(cells), options.jobs)
+    measure_calls(bench, store, jobs, options.reps)
 
 
 def main():
