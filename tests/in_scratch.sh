@@ -4,6 +4,9 @@
 # the command has its own /dev/shm: an MPI whose ranks are killed leaves its segments there, gigabytes in all.  A command
 # that ends with 75 met a known fault of the MPI below Shima and is run again, at most twice.
 set -euo pipefail
+# In MPI_Finalize a rank of Open MPI 4 tells mpiexec that it ends, and waits at most 2 s for the answer. If mpiexec gets no
+# core for so long, it calls a job a failure whose ranks have all ended with 0.
+export OMPI_MCA_orte_allowed_exit_without_sync=1
 self=$(realpath "$0")
 directory=$1
 seconds=$2
