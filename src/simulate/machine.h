@@ -42,8 +42,8 @@ struct Machine {
   double copy_mb_s = 8000;         // by one processor
   double wire_mb_s = 12000;        // of a node's link, each way
   double disk_mb_s = 3000;         // of a subfile
-  double cache_mb_s = 6000;        // reads of cached bytes, by one processor
-  double memory_mb_s = 10000;      // more, for bytes that the processors' cache does not hold
+  double cache_mb_s = 6000;    // cached bytes read, or written through a mapping, by one processor
+  double memory_mb_s = 10000;  // more, for bytes that the processors' cache does not hold
   double processor_cache_mb = 32;
   double shared_cores = 0;  // of all nodes together; 0: each node has its own
 };
