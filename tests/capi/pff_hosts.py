@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: none
 # TIMEOUT: 180
-# PROCESSORS: 2
 """A process set over two hosts that share no directory: examples/pff_hosts.c on a file of two I/O nodes.
 
 The bytes of the file are compared with what the members wrote. A member that is killed, and one that never comes, are

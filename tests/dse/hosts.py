@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: none
 # TIMEOUT: 240
-# PROCESSORS: 2
 """`shima dse run` over two hosts (namespaces; a substitute for ssh): programs, streams, signals, losses, and the key.
 
 Also the launchers of PRRTE, if a wheel of Open MPI has it, and of Slurm, for which a script stands in.

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: none
 # TIMEOUT: 240
-# PROCESSORS: 2
 """Jobs under a real Slurm of two nodes (slurm_lib.py): `shima dse run` in an allocation, and `shima run --lapi srun`.
 
 Programs, streams and exit codes; jobs beside and inside other steps of the allocation; what kills a job and leaves no

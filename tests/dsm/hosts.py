@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel
 # TIMEOUT: 200
-# PROCESSORS: 2
 """The programs of this directory over two hosts, by every way, started by an MPI's launcher under `shima run --lapi`.
 
 The hosts are namespaces with a cable between them (bench/two_hosts.py). They have one kernel, so a variable keeps tasks

@@ -1,7 +1,6 @@
 #!/bin/bash
 # FLAVOURS: none
 # TIMEOUT: 300
-# PROCESSORS: 2
 # The programs of this directory under `shima run --lapi`: every way, one to four tasks, processes and tasks of one address space,
 # and with tasks that do not share memory, as on different hosts; the header in C and C++; a process that is no task.
 set -euo pipefail

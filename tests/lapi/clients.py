@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: none
 # TIMEOUT: 240
-# PROCESSORS: 2
 """Programs as others write them from the manual pages of LAPI (clients): one to four tasks on one host, in one address space
 and over two hosts."""
 

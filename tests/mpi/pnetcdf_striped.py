@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # FLAVOURS: openmpi-debian
-# PROCESSORS: 2
 """PnetCDF, from its shared library and linked statically, opens and creates striped files that exist.
 
 On local targets, over two I/O nodes, and in the directory of a node. A file that is created again keeps its layout, and leaves no

