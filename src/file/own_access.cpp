@@ -172,7 +172,8 @@ IndependentOptions OwnAccess::options() {
           .ring = parts_.hints.shima_ring,
           .may_share = parts_.cores_to_spare,
           .timed = parts_.counters.wanted(),
-          .read_ahead = &read_ahead_};
+          .read_ahead = &read_ahead_,
+          .buffer = &buffer_};
 }
 
 }  // namespace shima

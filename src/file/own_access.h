@@ -17,6 +17,7 @@
 #include "group/channel.h"
 #include "independent/independent.h"
 #include "independent/read_ahead.h"
+#include "independent/spare_buffer.h"
 #include "observe/shared_counters.h"
 #include "store/striped/logical_file.h"
 
@@ -78,6 +79,7 @@ class OwnAccess {
 
   Parts parts_;
   ReadAhead read_ahead_;
+  SpareBuffer buffer_;
   bool atomic_ = false;
   std::mutex combining_;
   std::mutex pending_mutex_;  // held until data taken from pending_ is in the file

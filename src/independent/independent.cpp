@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/copy/page_bytes.h"
 #include "base/fault_point.h"
 #include "base/page_size.h"
 #include "independent/scattered.h"
@@ -136,7 +135,8 @@ Cursor contiguous_at(const std::byte* address, std::uint64_t len_bytes) {
 // Moves data through a buffer, one chunk at a time, for memory in tiny pieces.
 Result<std::uint64_t> move_bounced(const IndependentRequest& request, LogicalFile& file,
                                    Counters& counters) {
-  const PageBytes buffer = make_page_bytes(std::min(bounce_bytes, request.file.len_bytes));
+  const auto buffer =
+      SpareBuffer::take(request.options.buffer, std::min(bounce_bytes, request.file.len_bytes));
   Cursor in_memory(request.memory);
   std::uint64_t moved = 0;
   while (moved < request.file.len_bytes) {
@@ -229,7 +229,7 @@ Result<std::uint64_t> read_sieved(const IndependentRequest& request, LogicalFile
   const std::uint64_t window_bytes = std::min(
       request.options.sieve_bytes != 0 ? request.options.sieve_bytes : usual_bytes, span_bytes);
   // As pages of a plain file lie, so that reads are fast (base/copy/distance.h).
-  const PageBytes buffer = make_page_bytes(window_bytes + page_size());
+  const auto buffer = SpareBuffer::take(request.options.buffer, window_bytes + page_size());
   SievedWindow window(cached ? cached_gap_bytes : stored_gap_bytes);
   Cursor in_file(request.file);
   Cursor in_memory(request.memory);

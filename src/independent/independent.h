@@ -8,6 +8,7 @@
 #include "collective/plan/plan.h"
 #include "independent/contiguous_piece.h"
 #include "independent/read_ahead.h"
+#include "independent/spare_buffer.h"
 #include "observe/counters.h"
 #include "pattern/pattern.h"
 #include "store/striped/logical_file.h"
@@ -24,6 +25,7 @@ struct IndependentOptions {
   bool may_share = false;           // a second thread of this process may help
   bool timed = true;                // measure the time of file calls
   ReadAhead* read_ahead = nullptr;  // notified of each read, if not null
+  SpareBuffer* buffer = nullptr;    // kept between calls, if not null
 };
 
 struct IndependentRequest {
