@@ -70,7 +70,8 @@ Status CollectiveTransfer::start(Result<MemberAccess> mine) {
   const auto digest = join_digests(mine);
   if (!digest) {
     call_.channel.end_transfer();
-    // Another member may still be writing what this one has left.
+    // Another member may still be writing what this one has left. With several nodes it is the
+    // leader, for which the others wait as long as it lives.
     if (call_.channel.messenger() == nullptr) call_.channel.wait_for_transfers();
     return std::unexpected(digest.error());
   }
@@ -155,7 +156,7 @@ Result<Digest> CollectiveTransfer::join_digests(const Result<MemberAccess>& mine
   return value_in<Digest>(joined);
 }
 
-// Writes what members of this node have left: this member was the last to arrive.
+// Writes what members of this node have left: all of them have arrived.
 Status CollectiveTransfer::write_left() {
   const ScopedTimer timer(call_.counters.disk_ns, call_.timed);
   SmallWrites all;

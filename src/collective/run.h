@@ -30,12 +30,11 @@ struct CollectiveCall {
   const Tuning& tuning;
   KnownPosts& posts;
   Caches caches;
-  bool has_moved_own;  // this member has moved its bytes, or leaves them
-  std::span<const std::byte>
-      left{};         // its small write, for the last member to make (small_write.h)
-  Aside& disk;        // idle
-  History& history;   // of the file
-  bool timed = true;  // measure the time of the phases for the counters
+  bool has_moved_own;                 // this member has moved its bytes, or leaves them
+  std::span<const std::byte> left{};  // its small write, for another member to make (small_write.h)
+  Aside& disk;                        // idle
+  History& history;                   // of the file
+  bool timed = true;                  // measure the time of the phases for the counters
 };
 
 // A member's part of a collective call.
@@ -58,8 +57,8 @@ class CollectiveTransfer {
 
   // Joins the members' digests. Collective. An error is the same on all members and ends the
   // transfer; an error in place of an access makes every member fail with that code, and no bytes
-  // of the transfer are moved. If no member has data, the transfer ends here, and finish() waits
-  // for no other member.
+  // of the transfer are moved but those left on another node. If no member has data, the transfer
+  // ends here, and finish() waits for no other member.
   [[nodiscard]] Status start(Result<MemberAccess> mine);
   // After start(): whether this member must do its own I/O before finish().
   [[nodiscard]] bool is_own_io() const;

@@ -11,8 +11,10 @@
 namespace shima {
 namespace {
 
-// Sorting more pieces costs more than gathering them by windows, which all members fill at once.
-constexpr std::uint64_t most_pieces = 32;
+// Sorting more pieces costs more than gathering them by windows, which all members fill at once; in
+// one space an agent fills its window without a copy by members.
+constexpr std::uint64_t most_pieces = 64;
+constexpr std::uint64_t most_pieces_in_space = 32;
 
 // Packed: the number of pieces, their places, their bytes.
 struct Place {
@@ -49,12 +51,12 @@ void for_each_piece(const Slice& file, Visit visit) {
 
 }  // namespace
 
-bool is_small_write(const Slice& file) {
+bool is_small_write(const Slice& file, bool one_space) {
   if (file.len_bytes == 0 || !are_few(file.len_bytes, 1) || file.pattern.is_contiguous() ||
       !file.pattern.ordered())
     return false;
   const std::uint64_t pieces = estimate_pieces(file);
-  return pieces > 1 && pieces <= most_pieces;
+  return pieces > 1 && pieces <= (one_space ? most_pieces_in_space : most_pieces);
 }
 
 void pack_small_write(const Slice& file, const Slice& memory, std::vector<std::byte>& out) {

@@ -1,11 +1,11 @@
-// Writes of few bytes in several pieces, which members leave with their messages for one of them to
-// make.
+// Writes of few bytes in several pieces, which the members of a node leave with their messages for
+// one of them to make.
 //
-// A member packs the places of its pieces and their bytes. Another one collects what all have left,
-// sorts the pieces by their place in the file, and writes those that follow each other at once. So
-// the members together make one system call where each would make several, and wait for one meeting
-// instead of three. A member whose pieces overlap, or are not in file order, leaves none: they
-// would have to be written in its order.
+// A member packs the places of its pieces and their bytes. Another one of the node collects what
+// all there have left, sorts the pieces by their place in the file, and writes those that follow
+// each other at once. So the members together make one system call where each would make several,
+// and wait for one meeting instead of three. A member whose pieces overlap, or are not in file
+// order, leaves none: they would have to be written in its order.
 #pragma once
 
 #include <sys/uio.h>
@@ -22,8 +22,9 @@
 
 namespace shima {
 
-// Whether a write of these bytes of a file is one to leave.
-[[nodiscard]] bool is_small_write(const Slice& file);
+// Whether a write of these bytes of a file is one to leave to another task of one space, or
+// process.
+[[nodiscard]] bool is_small_write(const Slice& file, bool one_space);
 // Its pieces and bytes; `memory` has addresses. `out` is overwritten.
 void pack_small_write(const Slice& file, const Slice& memory, std::vector<std::byte>& out);
 

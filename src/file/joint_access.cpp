@@ -2,8 +2,8 @@
 // call.
 //
 // A collective access is one round or, if device memory has to be staged, several. In a round a
-// member may have moved its bytes before it meets the others, or leave a small write to the last
-// one; otherwise all members take part in a CollectiveTransfer.
+// member may have moved its bytes before it meets the others, or leave a small write to
+// another; otherwise all members take part in a CollectiveTransfer.
 #include "file/joint_file.h"
 
 #include <sys/random.h>
@@ -251,22 +251,27 @@ Result<CollectiveResult> JointFile::move_round(Direction direction, const Result
   return result;
 }
 
-// A small write is left for the last member of the node to make.
-bool JointFile::leaves_write(Direction direction, const Slice& file) const {
-  return direction == Direction::write && on_one_node() && channel_->size() > 1 &&
-         write_tuning_.is_open() && caches_ != Caches::apart && !request_.hints.direct_write &&
-         is_small_write(file);
+bool JointFile::is_small_write_here(Direction direction, const Slice& file) const {
+  return direction == Direction::write && channel_->size() > 1 && write_tuning_.is_open() &&
+         caches_ == Caches::one && !request_.hints.direct_write &&
+         is_small_write(file, in_one_space());
 }
 
-// A member moves a few bytes before it meets the others, as the chooser's row `few_bytes` says. The
-// call needs no second meeting unless others have more to do.
+// A small write is left for one member of the node to make.
+bool JointFile::leaves_write(Direction direction, const Slice& file) const {
+  return channel_->near_ranks().size() > 1 && is_small_write_here(direction, file);
+}
+
+// A member moves a few bytes before it meets the others, as the chooser's row `few_bytes` says, and
+// small writes for which there is no other member on its node. The call needs no second meeting
+// unless others have more to do.
 bool JointFile::needs_no_plan(Direction direction, const Slice& file) const {
   const Tuning& tuning = tuning_for(direction);
   if (caches_ == Caches::apart || (!tuning.owners_move() && !tuning.is_open())) return false;
   if (file.len_bytes == 0 || !are_few(file.len_bytes, 1)) return false;
-  if (estimate_pieces(file) <= 1) return true;
+  if (estimate_pieces(file) <= 1 || is_small_write_here(direction, file)) return true;
   return direction == Direction::read && caches_ == Caches::one && !request_.hints.direct_read &&
-         are_close(bounds_of(file));
+         are_close(bounds_of(file), estimate_pieces(file), in_one_space());
 }
 
 // A member that has moved its bytes, or leaves them, meets the others.

@@ -241,7 +241,8 @@ Hints JointFile::hints_in_effect() const {
     hints.cb_nodes = hints.shima_collective == Strategy::two_phase
                          ? channel_->size()
                          : agent_candidates(channel_->topology());
-  hints.cb_buffer_size = window_size(hints.cb_buffer_size);
+  hints.cb_buffer_size =
+      window_size(hints.cb_buffer_size, usual_window_bytes(channel_->topology()));
   if (hints.shima_device_buffer_size == 0)
     hints.shima_device_buffer_size = default_device_buffer_bytes;
   if (hints.ind_rd_buffer_size == 0) hints.ind_rd_buffer_size = default_sieve_bytes;

@@ -99,6 +99,9 @@ class JointFile final : public File {
              const Counters& counters, const Result<std::uint64_t>& moved);
   // Writes what is pending on each member (pending_writes.h); collective.
   Status flush_together();
+  // All members. With several nodes, a member knows only its own.
+  [[nodiscard]] bool in_one_space() const { return channel_->one_space() && on_one_node(); }
+  [[nodiscard]] bool is_small_write_here(Direction direction, const Slice& file) const;
   [[nodiscard]] bool leaves_write(Direction direction, const Slice& file) const;
   [[nodiscard]] bool needs_no_plan(Direction direction, const Slice& file) const;
   // What a member has done before the first meeting of a call.

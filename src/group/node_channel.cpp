@@ -95,7 +95,8 @@ Result<Rendezvous::Maxima> NodeChannel::lead_meeting(Rendezvous::Maxima mine, Jo
   const auto near = static_cast<std::uint32_t>(near_count());
   const auto gathered = slot_->rendezvous.gather(mine, near, hooks_);
   const Outcome lost{.code = Code::peer_lost, .rank = rank()};
-  const Rendezvous::Maxima here = gathered ? *gathered : words_of(lost);
+  Rendezvous::Maxima here = gathered ? *gathered : words_of(lost);
+  if (values.work && here.first == 0) (*values.work)(here);
   // After an error the values' memory may not be mapped.
   const auto value = here.first == 0 ? join_values(values) : std::span<std::byte>();
   const Rendezvous::Maxima all = link_->meet(here, value, values.join);

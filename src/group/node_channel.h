@@ -82,8 +82,8 @@ class NodeChannel final : public Channel {
   [[nodiscard]] Mailbox& mailbox(int index) const {
     return ground_->segment->member(slot_, index).mailboxes[turn_];
   }
-  // The values that a meeting joins, none by default, and what its last member does then, which may
-  // make the meeting fail.
+  // The values that a meeting joins, none by default, and the work that one member of a node does
+  // once all near it have come, which may make the meeting fail.
   struct Joining {
     JoinValues join = nullptr;
     std::size_t len_bytes = 0;

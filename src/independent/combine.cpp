@@ -21,6 +21,8 @@ namespace {
 constexpr std::uint64_t least_pieces = 16;
 constexpr std::uint64_t largest_piece_bytes = 256 * 1024;
 constexpr std::uint64_t largest_far_piece_bytes = 4096;
+// A longer window merges more requests, which outweighs that it leaves the processor's cache.
+constexpr std::uint64_t usual_bytes = std::uint64_t{2} << 20;
 
 // The windows of all subfiles, numbered in the order of a sweep: the first of each subfile, the
 // second of each, and so on.
@@ -281,7 +283,7 @@ bool worth_combining(const Post& post, bool is_far) {
 Result<bool> write_combined(const CombinedWrite& write, const Post& mine) {
   WriteRequests& requests = *write.channel.write_requests();
   Plan plan;
-  plan.window_bytes = window_size(write.window_bytes);
+  plan.window_bytes = window_size(write.window_bytes, usual_bytes);
   auto one = Staging::borrow(write.channel.staging(), plan.window_bytes);
   auto other = Staging::borrow(write.channel.staging(), plan.window_bytes);
   if (!one || !other) return false;

@@ -119,7 +119,8 @@ FileWork file_work(const Traffic& traffic, const Machine& machine) {
 }
 
 // Members move few bytes of their own before they meet, unless a write has several pieces; else
-// they also agree on the outcome.
+// they also agree on the outcome. A write that is left to another member is estimated as one that
+// is gathered.
 int meetings_of(const Traffic& traffic) {
   const bool is_over =
       traffic.independent && static_cast<double>(traffic.bytes) <= few_bytes * traffic.ranks &&

@@ -82,6 +82,12 @@ static void blocking(void) {
   stop_if(MPI_File_read_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
+// Writes of few bytes in two pieces each.
+static void few(void) {
+  for (int call = 0; call < 4; ++call)
+    stop_if(MPI_File_write_at_all(file, 0, data, 2 * piece_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+}
+
 static void nonblocking(void) {
   MPI_Request request;
   stop_if(MPI_File_iwrite_at_all(file, 0, data, bytes, MPI_BYTE, &request));
@@ -178,12 +184,19 @@ static void whole(void) {
 static const struct {
   const char* name;
   void (*calls)(void);
-} ways[] = {{"blocking", blocking}, {"nonblocking", nonblocking},
-            {"late", late},         {"split", split},
-            {"ordered", ordered},   {"ordered_alive", ordered_alive},
-            {"shared", shared},     {"pointer", pointer},
-            {"alone", alone},       {"atomic", atomic},
-            {"whole", whole},       {"buffers", buffers}};
+} ways[] = {{"blocking", blocking},
+            {"nonblocking", nonblocking},
+            {"few", few},
+            {"late", late},
+            {"split", split},
+            {"ordered", ordered},
+            {"ordered_alive", ordered_alive},
+            {"shared", shared},
+            {"pointer", pointer},
+            {"alone", alone},
+            {"atomic", atomic},
+            {"whole", whole},
+            {"buffers", buffers}};
 
 int main(int argc, char** argv) {
   void (*calls)(void) = NULL;

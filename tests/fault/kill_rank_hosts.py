@@ -80,6 +80,9 @@ DETECTED = [Case(way, MESSAGE, moment, SHIELDED) for way, moment in (
     ("ordered", "claim:0:2"),
     *(("ordered_alive", f"exchange:2:{call}") for call in range(6, 11)),
 )]
+# Small writes, which ranks 0 and 2 make for their hosts.
+DETECTED += [Case("few", "shima_collective=auto", moment, SHIELDED)
+             for moment in ("exchange:3:4", "disk:0:3", "disk:2:3")]
 
 
 def processes_on(hosts):

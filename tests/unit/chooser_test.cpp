@@ -59,9 +59,32 @@ TEST(Chooser, OwnersMoveWhatGainsNothing) {
   expect_choice(situation, Strategy::independent, Reason::large_blocks);
   situation.posts = {post_of(1, 100000, 0, 0), post_of(1, 100000, 0, 100000)};
   expect_choice(situation, Strategy::independent, Reason::large_blocks);
+  situation.posts = interleaved(4, 1, 128 * 1024);
+  expect_choice(situation, Strategy::independent, Reason::large_blocks);
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.cached = true;
+  expect_choice(situation, Strategy::independent, Reason::large_blocks, Direction::read);
+  situation.cached = false;
+  situation.posts = interleaved(4, 1, 256 * 1024 + 1);
+  expect_choice(situation, Strategy::independent, Reason::large_blocks, Direction::read);
+  situation.posts = interleaved(4, 1, 64 * 1024);
+  expect_choice(situation, Strategy::independent, Reason::large_blocks, Direction::read);
+  situation.one_space = true;
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.one_space = false;
   situation.posts = interleaved(4, 4, mebibyte);
   expect_choice(situation, Strategy::independent, Reason::large_pieces);
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.posts = interleaved(4, 4, 16384);  // two members a core
+  expect_choice(situation, Strategy::independent, Reason::large_pieces);
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.members = members_on(1, 4, 4);
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise);
+  situation.members = members_on(1, 4, 2);
+  situation.posts = interleaved(4, 5, 16384);
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise);
+  situation.posts = interleaved(4, 4, 16000);
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise);
   situation.posts = interleaved(4, 100, 64);
   expect_choice(situation, Strategy::independent, Reason::few_bytes, Direction::read);
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise);
@@ -80,8 +103,11 @@ TEST(Chooser, OneCacheNeedsNoMessages) {
   situation.caches = Caches::one;
   expect_choice(situation, Strategy::independent, Reason::one_cache);
   expect_choice(situation, Strategy::independent, Reason::one_cache, Direction::read);
-  situation.posts = interleaved(4, 200, 1024);  // too many calls of a write
+  situation.posts = interleaved(4, 200, 4096);  // too many calls of a write
   expect_choice(situation, Strategy::subgroup, Reason::between_nodes);
+  situation.posts = interleaved(4, 16, 2048);
+  expect_choice(situation, Strategy::independent, Reason::one_cache);
+  situation.posts = interleaved(4, 200, 1024);
   expect_choice(situation, Strategy::independent, Reason::one_cache, Direction::read);
   situation.posts = {post_of(1, 100000, 0, 0), post_of(1, 100000, 0, 100000)};
   expect_choice(situation, Strategy::independent, Reason::large_blocks);
@@ -95,16 +121,28 @@ TEST(Chooser, CachedPiecesAreReadByTheirOwners) {
   situation.cached = true;
   expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::write);
-  situation.posts = interleaved(4, 500, 64);
+  situation.posts = interleaved(4, 500, 8192);  // two members a core
+  expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
+  situation.members = members_on(1, 4, 4);
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.members = members_on(1, 4, 2);
+  situation.posts = interleaved(4, 500, 8000);
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.posts = interleaved(2, 5000, 2048);  // with gaps of as many bytes
+  expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
+  situation.posts = interleaved(4, 1000, 64);
   expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
   situation.posts = interleaved(4, 5000, 64);
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
-  situation.posts = interleaved(3, 5000, 64);  // close enough to read what lies between them
+  situation.posts = interleaved(3, 4000, 64);  // close enough to read what lies between them
   expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
-  situation.posts = interleaved(3, 10 * mebibyte / 64, 64);  // agents merge this many faster
+  situation.posts = interleaved(3, 5000, 64);  // agents merge this many faster
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
-  situation.posts = interleaved(3, 5000, 64);
-  situation.posts.push_back(post_of(5000, 64, 4 * 64, 0));
+  situation.members = members_on(1, 4, 1);  // with a core of their own
+  expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
+  situation.members = members_on(1, 4, 2);
+  situation.posts = interleaved(3, 4000, 64);
+  situation.posts.push_back(post_of(4000, 64, 4 * 64, 0));
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
   situation.posts = interleaved(4, 100, 16384);
   situation.posts.emplace_back();  // a member without data changes nothing
@@ -112,6 +150,13 @@ TEST(Chooser, CachedPiecesAreReadByTheirOwners) {
   expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
   situation.one_space = true;  // gathering needs no further copy
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.posts = interleaved(8, 9, 910);
+  situation.members = members_on(1, 8, 2);
+  expect_choice(situation, Strategy::independent, Reason::few_bytes, Direction::read);
+  situation.posts = interleaved(8, 9, 911);  // more than 64 KiB
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
+  situation.posts = interleaved(8, 8, 2048);
+  expect_choice(situation, Strategy::independent, Reason::few_bytes, Direction::read);
 }
 
 TEST(Chooser, HintsOverruleTheChoice) {

@@ -50,9 +50,8 @@ struct Member {
 // A message that does not fit must be mapped by the others, which takes longer than the call.
 TEST(SmallWrite, TheLargestFitsAMailbox) {
   const Bytes memory(std::size_t{16} << 10);
-  const Slice file = whole(Pattern::strided(32, 1024, Pattern::contiguous(512)), 0);
-  ASSERT_TRUE(is_small_write(file));
-  ASSERT_FALSE(is_small_write(whole(Pattern::strided(32, 1024, Pattern::contiguous(513)), 0)));
+  const Slice file = whole(Pattern::strided(64, 1024, Pattern::contiguous(256)), 0);
+  ASSERT_TRUE(is_small_write(file, false));
   Bytes packed;
   pack_small_write(
       file,
@@ -100,21 +99,23 @@ TEST(SmallWrite, PiecesThatOverlapOrAreOutOfOrderAreNotLeft) {
     const std::vector<std::uint64_t> lens{4, 4};
     return whole(Pattern::list(offsets, lens), 0);
   };
-  EXPECT_TRUE(is_small_write(list(0, 10)));
-  EXPECT_FALSE(is_small_write(list(10, 0)));
-  EXPECT_FALSE(is_small_write(list(0, 2)));
-  EXPECT_FALSE(is_small_write(list(2, 0)));
+  EXPECT_TRUE(is_small_write(list(0, 10), false));
+  EXPECT_FALSE(is_small_write(list(10, 0), false));
+  EXPECT_FALSE(is_small_write(list(0, 2), false));
+  EXPECT_FALSE(is_small_write(list(2, 0), false));
 }
 
 TEST(SmallWrite, OnlyFewBytesInSeveralPiecesAreLeft) {
   const auto pieces_of = [](std::uint64_t len_bytes, std::uint64_t count) {
     return whole(Pattern::strided(count, 100000, Pattern::contiguous(len_bytes)), 0);
   };
-  EXPECT_TRUE(is_small_write(pieces_of(512, 32)));
-  EXPECT_FALSE(is_small_write(pieces_of(513, 32)));
-  EXPECT_FALSE(is_small_write(pieces_of(1, 33)));
-  EXPECT_FALSE(is_small_write(whole(Pattern::contiguous(8), 5)));
-  EXPECT_FALSE(is_small_write({}));
+  EXPECT_TRUE(is_small_write(pieces_of(256, 64), false));
+  EXPECT_FALSE(is_small_write(pieces_of(257, 64), false));
+  EXPECT_FALSE(is_small_write(pieces_of(1, 65), false));
+  EXPECT_TRUE(is_small_write(pieces_of(512, 32), true));
+  EXPECT_FALSE(is_small_write(pieces_of(1, 33), true));
+  EXPECT_FALSE(is_small_write(whole(Pattern::contiguous(8), 5), false));
+  EXPECT_FALSE(is_small_write({}, false));
 }
 
 TEST(SmallWrite, MalformedMessagesAreRefused) {

@@ -11,16 +11,32 @@ namespace shima {
 namespace {
 
 // Cached pieces of this size are read by their owners, and smaller ones if a member reads this much
-// at most. If the gaps are small, reading them too costs less than waiting for an agent, up to the
-// size where agents have caught up.
-constexpr std::uint64_t own_read_piece_bytes = 2048;
-constexpr std::uint64_t own_read_bytes_each = 32 * 1024;
-constexpr std::uint64_t own_dense_read_bytes_each = 8 * 1024 * 1024;
+// at most. With more members than cores, an agent is waited for longer. If the gaps are small,
+// reading them too costs less than waiting, up to the size where agents have caught up.
+constexpr std::uint64_t own_read_piece_bytes = 16 * 1024;
+constexpr std::uint64_t own_read_piece_bytes_shared = 8 * 1024;
+constexpr std::uint64_t own_dense_read_piece_bytes = 2048;
+constexpr std::uint64_t own_read_bytes_each = 64 * 1024;
+constexpr std::uint64_t own_dense_read_bytes_each = 256 * 1024;
+constexpr std::uint64_t own_dense_read_bytes_crowded = 8 * 1024 * 1024;
 // Blocks of this size are moved by their owners.
 constexpr std::uint64_t own_block_bytes = 256 * 1024;
+// But of blocks of these sizes, which come from the disk, an agent reads several at once.
+constexpr std::uint64_t merged_block_bytes = 128 * 1024;
+constexpr std::uint64_t merged_block_bytes_in_space = 64 * 1024;
+constexpr std::uint64_t most_merged_block_bytes = 256 * 1024;
 // Where nodes have one cache, moving bytes between them gains nothing but fewer system calls.
-constexpr std::uint64_t own_write_piece_bytes = 4096;
+constexpr std::uint64_t own_write_piece_bytes = 8192;
+constexpr std::uint64_t own_write_pieces = 16;
 constexpr std::uint64_t own_read_pieces = 128 * 1024;
+// With more members than cores, waiting for an agent costs as much as a few calls.
+constexpr std::uint64_t own_few_piece_bytes = 16 * 1024;
+constexpr std::uint64_t own_few_pieces = 4;
+// Of a striped file, pieces of these sizes and gaps of several times that are read ahead only if
+// one reads for others.
+constexpr std::uint64_t striped_piece_bytes = 4 * 1024;
+constexpr std::uint64_t most_striped_piece_bytes = 16 * 1024;
+constexpr std::uint64_t own_striped_pieces = 256;
 // Smaller pieces cost their owners so many calls that a trial would be a waste.
 constexpr std::uint64_t own_trial_piece_bytes = 16 * 1024;
 
@@ -40,13 +56,50 @@ bool has_one_cache(const Inputs& in) {
   return in.terrain.topology.node_count() == 1 || in.terrain.caches == Caches::one;
 }
 
+bool share_cores(const Inputs& in) {
+  return in.terrain.topology.size() > agent_candidates(in.terrain.topology);
+}
+
+bool are_crowded(const Inputs& in) {
+  return in.terrain.topology.size() > 2 * agent_candidates(in.terrain.topology);
+}
+
+std::uint64_t own_read_piece(const Inputs& in) {
+  if (in.digest.dense != 0) return own_dense_read_piece_bytes;
+  return share_cores(in) ? own_read_piece_bytes_shared : own_read_piece_bytes;
+}
+
 std::uint64_t own_read_bytes(const Inputs& in) {
-  return in.digest.dense != 0 ? own_dense_read_bytes_each : own_read_bytes_each;
+  if (in.digest.dense == 0) return own_read_bytes_each;
+  return are_crowded(in) ? own_dense_read_bytes_crowded : own_dense_read_bytes_each;
+}
+
+bool are_few_large_pieces(const Inputs& in) {
+  return in.piece_bytes() >= own_few_piece_bytes && in.digest.most_file_pieces <= own_few_pieces &&
+         share_cores(in);
+}
+
+std::uint64_t own_pieces_of_disk(const Inputs& in) {
+  const bool are_pages =
+      in.piece_bytes() >= striped_piece_bytes && in.piece_bytes() < most_striped_piece_bytes;
+  return are_pages && in.terrain.layout.subfile_count() > 1 ? own_striped_pieces : own_read_pieces;
 }
 
 // Direct I/O reads what lies between the pieces from the disk, for each member again.
 bool reads_one_cache(const Inputs& in) {
   return in.direction == Direction::read && has_one_cache(in) && in.digest.direct == 0;
+}
+
+bool are_merged_blocks(const Inputs& in) {
+  const std::uint64_t least =
+      in.terrain.one_space ? merged_block_bytes_in_space : merged_block_bytes;
+  return in.direction == Direction::read && in.digest.cached == 0 && in.digest.direct == 0 &&
+         in.terrain.topology.node_count() == 1 && in.piece_bytes() >= least &&
+         in.piece_bytes() <= most_merged_block_bytes;
+}
+
+bool are_close(const Inputs& in) {
+  return are_close(in.digest.bounds, in.digest.most_file_pieces, in.terrain.one_space);
 }
 
 // Whether some members can form subgroups, which exchange bytes with other nodes.
@@ -149,52 +202,59 @@ constexpr std::array rows{
         gathering},
     Row{{"few_bytes",
          "16 KiB or less a member; at most one piece each, or a read within 1 MiB through one "
-         "cache",
+         "cache (in one space, of more than 8 pieces: 64 KiB)",
          "independent"},
         [](const Inputs& in) {
           return in.may_stay() && are_few(in.digest.len_bytes, in.digest.member_count) &&
-                 (in.one_piece_each() || (reads_one_cache(in) && are_close(in.digest.bounds)));
+                 (in.one_piece_each() || (reads_one_cache(in) && are_close(in)));
         },
         independent},
-    Row{{"large_blocks", "at most one piece a member; of 256 KiB or more, or through one cache",
+    Row{{"large_blocks",
+         "at most one piece a member; of 256 KiB or more, or through one cache; not a read by one "
+         "node from the disk of 128 to 256 KiB each, in one space 64 to 256",
          "independent", "disk_directed, subgroup or io_node"},
         [](const Inputs& in) {
-          return in.may_stay() && in.one_piece_each() &&
+          return in.may_stay() && in.one_piece_each() && !are_merged_blocks(in) &&
                  (in.piece_bytes() >= own_block_bytes || has_one_cache(in));
         },
         independent,
         only_gathering},
     // In one space, fewer readers that each read more at once are faster: there is no further copy.
     Row{{"cached_read",
-         "a read of cached pieces of 2 KiB or more, or of 32 KiB or less a member, or of 8 MiB or "
-         "less with small gaps; not in one space",
+         "a read of cached pieces of 16 KiB or more (8 KiB with more members than cores), or of 64 "
+         "KiB or less a member; with small gaps, of 2 KiB or more, or of 256 KiB (8 MiB with "
+         "more than two members a core) or less a member; not in one space",
          "independent", "disk_directed, subgroup or io_node"},
         [](const Inputs& in) {
           return in.may_stay() && !in.one_piece_each() && in.direction == Direction::read &&
                  in.digest.cached != 0 && !in.terrain.one_space &&
-                 (in.piece_bytes() >= own_read_piece_bytes ||
+                 (in.piece_bytes() >= own_read_piece(in) ||
                   in.digest.len_bytes <= own_read_bytes(in) * in.digest.member_count);
         },
         independent,
         only_gathering},
-    Row{{"large_pieces", "a write of pieces of 256 KiB or more, by one node but not in one space",
+    Row{{"large_pieces",
+         "a write of pieces of 256 KiB or more, or, by more members than cores, of at most 4 "
+         "pieces each of 16 KiB or more; by one node but not in one space",
          "independent", "disk_directed"},
         [](const Inputs& in) {
           return in.may_stay() && in.direction == Direction::write && !in.terrain.one_space &&
-                 in.terrain.topology.node_count() == 1 && in.piece_bytes() >= own_block_bytes;
+                 in.terrain.topology.node_count() == 1 &&
+                 (in.piece_bytes() >= own_block_bytes || are_few_large_pieces(in));
         },
         independent,
         only_gathering},
     Row{{"one_cache",
-         "several nodes with one cache; writes: pieces of 4 KiB or more; reads: cached, or at most "
-         "128 Ki pieces a member",
+         "several nodes with one cache; writes: pieces of 8 KiB or more, or at most 16 a member; "
+         "reads: cached, or at most 128 Ki pieces a member (256 of 4 to 16 KiB in a striped file)",
          "independent", "disk_directed, subgroup or io_node"},
         [](const Inputs& in) {
           const bool few_calls =
               in.direction == Direction::write
-                  ? in.piece_bytes() >= own_write_piece_bytes
-                  : reads_one_cache(in) &&
-                        (in.digest.cached != 0 || in.digest.most_file_pieces <= own_read_pieces);
+                  ? in.piece_bytes() >= own_write_piece_bytes ||
+                        in.digest.most_file_pieces <= own_write_pieces
+                  : reads_one_cache(in) && (in.digest.cached != 0 ||
+                                            in.digest.most_file_pieces <= own_pieces_of_disk(in));
           return in.may_stay() && in.terrain.topology.node_count() > 1 && has_one_cache(in) &&
                  few_calls;
         },

@@ -17,12 +17,15 @@
 namespace shima {
 
 // Few bytes are not worth gathering if they are contiguous, or a read through one cache of pieces
-// that are close together.
+// that are close together. In one space less is, since one task can read for all without a further
+// copy.
 [[nodiscard]] constexpr bool are_few(std::uint64_t len_bytes, std::uint64_t members) {
   return len_bytes <= 16 * 1024 * members;
 }
-[[nodiscard]] constexpr bool are_close(const Bounds& bounds) {
-  return bounds.highest - bounds.lowest <= 1024 * 1024;
+[[nodiscard]] constexpr bool are_close(const Bounds& bounds, std::uint64_t pieces, bool one_space) {
+  constexpr std::uint64_t few_pieces = 8;
+  const std::int64_t kibibytes = one_space && pieces > few_pieces ? 64 : 1024;
+  return bounds.highest - bounds.lowest <= kibibytes * 1024;
 }
 
 // The rows of the table, in order.

@@ -13,7 +13,11 @@
 namespace shima {
 namespace {
 
-constexpr std::uint64_t default_window_bytes = std::uint64_t{2} << 20;
+constexpr std::uint64_t far_window_bytes = std::uint64_t{2} << 20;  // between nodes
+// On one node, windows that stay in the caches of its cores. With more members than cores, a window
+// costs each member a turn on one.
+constexpr std::uint64_t near_window_bytes = std::uint64_t{512} << 10;
+constexpr std::uint64_t crowded_window_bytes = std::uint64_t{1} << 20;
 // A window of an I/O node is sent, received and written while it is in the processor's cache.
 constexpr std::uint64_t default_io_node_window_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t largest_window_bytes = std::uint64_t{1} << 30;  // one message each
@@ -86,10 +90,11 @@ Path gathering_path(const Digest& digest, Locks locks, const Terrain& terrain,
 AgentMap agents_for(Strategy strategy, const Digest& digest, const Terrain& terrain,
                     const Tuning& tuning) {
   const FileRange span{{digest.bounds.lowest}, {digest.bounds.highest}};
-  AgentLimits limits{.max_agents = tuning.max_agents,
-                     .candidates = terrain.caches == Caches::apart ? AgentCandidates::nodes
-                                                                   : AgentCandidates::cores,
-                     .window_bytes = window_size(tuning.window_bytes)};
+  AgentLimits limits{
+      .max_agents = tuning.max_agents,
+      .candidates =
+          terrain.caches == Caches::apart ? AgentCandidates::nodes : AgentCandidates::cores,
+      .window_bytes = window_size(tuning.window_bytes, usual_window_bytes(terrain.topology))};
   if (strategy == Strategy::io_node) limits.candidates = AgentCandidates::io_nodes;
   if (strategy == Strategy::two_phase) {
     if (terrain.caches != Caches::apart) limits.candidates = AgentCandidates::members;
@@ -100,8 +105,13 @@ AgentMap agents_for(Strategy strategy, const Digest& digest, const Terrain& terr
 
 }  // namespace
 
-std::uint64_t window_size(std::uint64_t wanted_bytes) {
-  if (wanted_bytes == 0) return default_window_bytes;
+std::uint64_t usual_window_bytes(const Topology& topology) {
+  if (topology.node_count() > 1) return far_window_bytes;
+  return topology.size() > agent_candidates(topology) ? crowded_window_bytes : near_window_bytes;
+}
+
+std::uint64_t window_size(std::uint64_t wanted_bytes, std::uint64_t usual_bytes) {
+  if (wanted_bytes == 0) return usual_bytes;
   const std::uint64_t len = std::min(wanted_bytes, largest_window_bytes);
   return (len + grid_bytes - 1) / grid_bytes * grid_bytes;
 }
@@ -112,7 +122,7 @@ Plan make_plan(const Digest& digest, Direction direction, const Terrain& terrain
   plan.choice = choose(digest, direction, terrain, tuning, history);
   if (plan.is_own_io()) return plan;
   const Strategy strategy = plan.choice.strategy;
-  plan.window_bytes = window_size(tuning.window_bytes);
+  plan.window_bytes = window_size(tuning.window_bytes, usual_window_bytes(terrain.topology));
   plan.direct = digest.direct != 0;
   plan.subgroup_members = strategy == Strategy::subgroup ? tuning.subgroup_members : 1;
   const bool few_nodes = terrain.topology.node_count() <= most_nodes_to_ask_all;

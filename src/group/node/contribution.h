@@ -30,8 +30,9 @@ struct Contribution {
   std::span<const std::byte> value;
   std::span<const std::byte> message;
   const LastingPart* lasting = nullptr;  // of the message
-  // If one member needs it, the last to arrive does the work before any of them leaves; it may read
-  // the near messages. Only if all members are on one node; then all bring the same work.
+  // If a member of a node needs it, one member does it for that node after all near it have arrived
+  // without an error, and before any leaves; it may read the near messages. Members of other nodes
+  // may then still bring an error. All members bring the same work.
   std::optional<FunctionRef<Status()>> work{};
   bool needs_work = false;
   WaitLength wait = WaitLength::unknown;  // for the others

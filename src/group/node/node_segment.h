@@ -70,7 +70,7 @@ struct Rendezvous {
 // reader must map: that takes longer than the meeting. A small write (collective/small_write.h) has
 // room here.
 struct Mailbox {
-  static constexpr std::size_t inline_bytes = std::size_t{17} * 1024;
+  static constexpr std::size_t inline_bytes = std::size_t{18} * 1024;
   std::uint64_t len_bytes;
   SharedRef spill;
   std::array<std::byte, inline_bytes> data;
