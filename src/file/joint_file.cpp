@@ -242,7 +242,7 @@ Hints JointFile::hints_in_effect() const {
                          ? channel_->size()
                          : agent_candidates(channel_->topology());
   hints.cb_buffer_size =
-      window_size(hints.cb_buffer_size, usual_window_bytes(channel_->topology()));
+      window_size(hints.cb_buffer_size, usual_window_bytes(channel_->topology(), Direction::write));
   if (hints.shima_device_buffer_size == 0)
     hints.shima_device_buffer_size = default_device_buffer_bytes;
   if (hints.ind_rd_buffer_size == 0) hints.ind_rd_buffer_size = default_sieve_bytes;

@@ -65,6 +65,12 @@ TEST(Chooser, OwnersMoveWhatGainsNothing) {
   situation.cached = true;
   expect_choice(situation, Strategy::independent, Reason::large_blocks, Direction::read);
   situation.cached = false;
+  situation.posts = interleaved(4, 1, 128 * 1024);
+  situation.direct = true;
+  expect_choice(situation, Strategy::independent, Reason::large_blocks, Direction::read);
+  situation.direct = false;
+  situation.posts[3] = post_of(1, 128 * 1024, 0, 8 * mebibyte);  // far from the others
+  expect_choice(situation, Strategy::independent, Reason::large_blocks, Direction::read);
   situation.posts = interleaved(4, 1, 256 * 1024 + 1);
   expect_choice(situation, Strategy::independent, Reason::large_blocks, Direction::read);
   situation.posts = interleaved(4, 1, 64 * 1024);
@@ -103,8 +109,16 @@ TEST(Chooser, OneCacheNeedsNoMessages) {
   situation.caches = Caches::one;
   expect_choice(situation, Strategy::independent, Reason::one_cache);
   expect_choice(situation, Strategy::independent, Reason::one_cache, Direction::read);
-  situation.posts = interleaved(4, 200, 4096);  // too many calls of a write
+  situation.posts = interleaved(4, 200, 8192);
+  expect_choice(situation, Strategy::independent, Reason::one_cache);
+  situation.posts = interleaved(4, 200, 8000);  // too many calls of a write
   expect_choice(situation, Strategy::subgroup, Reason::between_nodes);
+  expect_choice(situation, Strategy::independent, Reason::one_cache, Direction::read);
+  situation.layout = Layout::striped(1U << 20, 2);
+  expect_choice(situation, Strategy::independent, Reason::one_cache, Direction::read);
+  situation.posts = interleaved(4, 300, 8000);
+  expect_choice(situation, Strategy::subgroup, Reason::between_nodes, Direction::read);
+  situation.layout = Layout::plain();
   situation.posts = interleaved(4, 16, 2048);
   expect_choice(situation, Strategy::independent, Reason::one_cache);
   situation.posts = interleaved(4, 200, 1024);
@@ -138,7 +152,7 @@ TEST(Chooser, CachedPiecesAreReadByTheirOwners) {
   expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
   situation.posts = interleaved(3, 5000, 64);  // agents merge this many faster
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
-  situation.members = members_on(1, 4, 1);  // with a core of their own
+  situation.members = members_on(1, 4, 1);  // four members a core
   expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
   situation.members = members_on(1, 4, 2);
   situation.posts = interleaved(3, 4000, 64);
@@ -157,6 +171,17 @@ TEST(Chooser, CachedPiecesAreReadByTheirOwners) {
   expect_choice(situation, Strategy::disk_directed, Reason::otherwise, Direction::read);
   situation.posts = interleaved(8, 8, 2048);
   expect_choice(situation, Strategy::independent, Reason::few_bytes, Direction::read);
+}
+
+TEST(Chooser, NodesWithCachesOfTheirOwnReadWhatTheyHave) {
+  Situation situation = on_two_nodes();
+  situation.cached = true;
+  situation.posts = interleaved(4, 500, 2048);
+  expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
+  situation.posts = interleaved(4, 500, 2000);
+  expect_choice(situation, Strategy::subgroup, Reason::between_nodes, Direction::read);
+  situation.posts = interleaved(2, 5000, 512);  // with small gaps
+  expect_choice(situation, Strategy::independent, Reason::cached_read, Direction::read);
 }
 
 TEST(Chooser, HintsOverruleTheChoice) {

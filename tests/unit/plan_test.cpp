@@ -248,6 +248,19 @@ TEST(Plan, IsTheSameInAnyOrder) {
   }
 }
 
+TEST(Plan, WindowsOfANodeStayInItsCaches) {
+  const auto usual = [](int nodes, int count, Direction direction) {
+    return usual_window_bytes(Topology(test::members_on(nodes, count, 4)), direction) >> 10;
+  };
+  EXPECT_EQ(usual(1, 4, Direction::write), 512U);
+  EXPECT_EQ(usual(1, 4, Direction::read), 512U);
+  EXPECT_EQ(usual(1, 5, Direction::write), 1024U);
+  EXPECT_EQ(usual(1, 5, Direction::read), 2048U);
+  EXPECT_EQ(usual(2, 4, Direction::write), 2048U);
+  EXPECT_EQ(window_size(0, 4096), 4096U);
+  EXPECT_EQ(window_size(5000, 4096), 8192U);
+}
+
 TEST(Plan, ChoosesThePathBySizeOfPieces) {
   Situation situation{.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
   EXPECT_EQ(situation.plan().path, Path::pull);

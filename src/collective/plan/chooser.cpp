@@ -1,5 +1,5 @@
-// The thresholds were measured (see docs/architecture.md): a cached read needs no merging, because
-// nothing is saved by it; neither do contiguous blocks.
+// The thresholds were measured (docs/measurements.md): moving bytes for others costs meetings and a
+// copy, and saves system calls, and waits for a disk.
 #include "collective/plan/chooser.h"
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace {
 // reading them too costs less than waiting, up to the size where agents have caught up.
 constexpr std::uint64_t own_read_piece_bytes = 16 * 1024;
 constexpr std::uint64_t own_read_piece_bytes_shared = 8 * 1024;
-constexpr std::uint64_t own_dense_read_piece_bytes = 2048;
+constexpr std::uint64_t least_own_read_piece_bytes = 2048;  // with small gaps, or other caches
 constexpr std::uint64_t own_read_bytes_each = 64 * 1024;
 constexpr std::uint64_t own_dense_read_bytes_each = 256 * 1024;
 constexpr std::uint64_t own_dense_read_bytes_crowded = 8 * 1024 * 1024;
 // Blocks of this size are moved by their owners.
 constexpr std::uint64_t own_block_bytes = 256 * 1024;
-// But of blocks of these sizes, which come from the disk, an agent reads several at once.
+// But of blocks of these sizes that lie close together on a disk, an agent reads several at once.
 constexpr std::uint64_t merged_block_bytes = 128 * 1024;
 constexpr std::uint64_t merged_block_bytes_in_space = 64 * 1024;
 constexpr std::uint64_t most_merged_block_bytes = 256 * 1024;
@@ -65,13 +65,14 @@ bool are_crowded(const Inputs& in) {
 }
 
 std::uint64_t own_read_piece(const Inputs& in) {
-  if (in.digest.dense != 0) return own_dense_read_piece_bytes;
+  if (in.digest.dense != 0 || !has_one_cache(in)) return least_own_read_piece_bytes;
   return share_cores(in) ? own_read_piece_bytes_shared : own_read_piece_bytes;
 }
 
 std::uint64_t own_read_bytes(const Inputs& in) {
   if (in.digest.dense == 0) return own_read_bytes_each;
-  return are_crowded(in) ? own_dense_read_bytes_crowded : own_dense_read_bytes_each;
+  return are_crowded(in) || !has_one_cache(in) ? own_dense_read_bytes_crowded
+                                               : own_dense_read_bytes_each;
 }
 
 bool are_few_large_pieces(const Inputs& in) {
@@ -95,7 +96,8 @@ bool are_merged_blocks(const Inputs& in) {
       in.terrain.one_space ? merged_block_bytes_in_space : merged_block_bytes;
   return in.direction == Direction::read && in.digest.cached == 0 && in.digest.direct == 0 &&
          in.terrain.topology.node_count() == 1 && in.piece_bytes() >= least &&
-         in.piece_bytes() <= most_merged_block_bytes;
+         in.piece_bytes() <= most_merged_block_bytes &&
+         as_unsigned(in.digest.bounds.highest - in.digest.bounds.lowest) <= 2 * in.digest.len_bytes;
 }
 
 bool are_close(const Inputs& in) {
@@ -211,7 +213,8 @@ constexpr std::array rows{
         independent},
     Row{{"large_blocks",
          "at most one piece a member; of 256 KiB or more, or through one cache; not a read by one "
-         "node from the disk of 128 to 256 KiB each, in one space 64 to 256",
+         "node from the disk of 128 to 256 KiB each, in one space 64 to 256, that lie close "
+         "together, unless it is direct",
          "independent", "disk_directed, subgroup or io_node"},
         [](const Inputs& in) {
           return in.may_stay() && in.one_piece_each() && !are_merged_blocks(in) &&
@@ -221,9 +224,9 @@ constexpr std::array rows{
         only_gathering},
     // In one space, fewer readers that each read more at once are faster: there is no further copy.
     Row{{"cached_read",
-         "a read of cached pieces of 16 KiB or more (8 KiB with more members than cores), or of 64 "
-         "KiB or less a member; with small gaps, of 2 KiB or more, or of 256 KiB (8 MiB with "
-         "more than two members a core) or less a member; not in one space",
+         "a read of cached pieces of 16 KiB or more (8 KiB with more members than cores; 2 KiB "
+         "with small gaps or several caches), or of 64 KiB or less a member (with small gaps 256 "
+         "KiB; 8 MiB with more than two members a core or several caches); not in one space",
          "independent", "disk_directed, subgroup or io_node"},
         [](const Inputs& in) {
           return in.may_stay() && !in.one_piece_each() && in.direction == Direction::read &&

@@ -15,9 +15,10 @@ namespace {
 
 constexpr std::uint64_t far_window_bytes = std::uint64_t{2} << 20;  // between nodes
 // On one node, windows that stay in the caches of its cores. With more members than cores, a window
-// costs each member a turn on one.
+// costs each member a turn on one, which is most of the time of a read.
 constexpr std::uint64_t near_window_bytes = std::uint64_t{512} << 10;
-constexpr std::uint64_t crowded_window_bytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t crowded_write_window_bytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t crowded_read_window_bytes = std::uint64_t{2} << 20;
 // A window of an I/O node is sent, received and written while it is in the processor's cache.
 constexpr std::uint64_t default_io_node_window_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t largest_window_bytes = std::uint64_t{1} << 30;  // one message each
@@ -88,13 +89,12 @@ Path gathering_path(const Digest& digest, Locks locks, const Terrain& terrain,
 }
 
 AgentMap agents_for(Strategy strategy, const Digest& digest, const Terrain& terrain,
-                    const Tuning& tuning) {
+                    const Tuning& tuning, std::uint64_t window_bytes) {
   const FileRange span{{digest.bounds.lowest}, {digest.bounds.highest}};
-  AgentLimits limits{
-      .max_agents = tuning.max_agents,
-      .candidates =
-          terrain.caches == Caches::apart ? AgentCandidates::nodes : AgentCandidates::cores,
-      .window_bytes = window_size(tuning.window_bytes, usual_window_bytes(terrain.topology))};
+  AgentLimits limits{.max_agents = tuning.max_agents,
+                     .candidates = terrain.caches == Caches::apart ? AgentCandidates::nodes
+                                                                   : AgentCandidates::cores,
+                     .window_bytes = window_bytes};
   if (strategy == Strategy::io_node) limits.candidates = AgentCandidates::io_nodes;
   if (strategy == Strategy::two_phase) {
     if (terrain.caches != Caches::apart) limits.candidates = AgentCandidates::members;
@@ -105,9 +105,10 @@ AgentMap agents_for(Strategy strategy, const Digest& digest, const Terrain& terr
 
 }  // namespace
 
-std::uint64_t usual_window_bytes(const Topology& topology) {
+std::uint64_t usual_window_bytes(const Topology& topology, Direction direction) {
   if (topology.node_count() > 1) return far_window_bytes;
-  return topology.size() > agent_candidates(topology) ? crowded_window_bytes : near_window_bytes;
+  if (topology.size() <= agent_candidates(topology)) return near_window_bytes;
+  return direction == Direction::write ? crowded_write_window_bytes : crowded_read_window_bytes;
 }
 
 std::uint64_t window_size(std::uint64_t wanted_bytes, std::uint64_t usual_bytes) {
@@ -122,7 +123,8 @@ Plan make_plan(const Digest& digest, Direction direction, const Terrain& terrain
   plan.choice = choose(digest, direction, terrain, tuning, history);
   if (plan.is_own_io()) return plan;
   const Strategy strategy = plan.choice.strategy;
-  plan.window_bytes = window_size(tuning.window_bytes, usual_window_bytes(terrain.topology));
+  plan.window_bytes =
+      window_size(tuning.window_bytes, usual_window_bytes(terrain.topology, direction));
   plan.direct = digest.direct != 0;
   plan.subgroup_members = strategy == Strategy::subgroup ? tuning.subgroup_members : 1;
   const bool few_nodes = terrain.topology.node_count() <= most_nodes_to_ask_all;
@@ -130,7 +132,7 @@ Plan make_plan(const Digest& digest, Direction direction, const Terrain& terrain
   plan.granule_bytes =
       std::gcd(digest.granule_bytes, std::gcd(grid_bytes, terrain.layout.granule_bytes()));
   const FileRange span{{digest.bounds.lowest}, {digest.bounds.highest}};
-  plan.agents = agents_for(strategy, digest, terrain, tuning);
+  plan.agents = agents_for(strategy, digest, terrain, tuning, plan.window_bytes);
   if (strategy == Strategy::io_node) return plan_for_io_nodes(plan, digest, terrain, tuning);
   const Locks locks = locks_of(direction, strategy, static_cast<std::size_t>(plan.agents.count()),
                                parts_of(terrain.layout, span).size());

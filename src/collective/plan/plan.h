@@ -33,7 +33,7 @@ struct Plan {
 inline constexpr std::uint64_t most_io_node_window_bytes = std::uint64_t{4} << 20;
 
 // The size of a window of these members that is used if none is requested.
-[[nodiscard]] std::uint64_t usual_window_bytes(const Topology& topology);
+[[nodiscard]] std::uint64_t usual_window_bytes(const Topology& topology, Direction direction);
 // The size of a window, from the requested one; 0: the usual one.
 [[nodiscard]] std::uint64_t window_size(std::uint64_t wanted_bytes, std::uint64_t usual_bytes);
 
