@@ -1,5 +1,5 @@
-// The thresholds were measured (docs/measurements.md): moving bytes for others costs meetings and a
-// copy, and saves system calls, and waits for a disk.
+// The thresholds were measured (docs/measurements.md). To move bytes for others costs meetings and a
+// copy; it saves system calls and time of the disk.
 #include "collective/plan/chooser.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::uint64_t own_dense_read_bytes_each = 256 * 1024;
 constexpr std::uint64_t own_dense_read_bytes_crowded = 8 * 1024 * 1024;
 // Blocks of this size are moved by their owners.
 constexpr std::uint64_t own_block_bytes = 256 * 1024;
-// But of blocks of these sizes that lie close together on a disk, an agent reads several at once.
+// But agents read blocks of these sizes faster from a disk if they lie close together.
 constexpr std::uint64_t merged_block_bytes = 128 * 1024;
 constexpr std::uint64_t merged_block_bytes_in_space = 64 * 1024;
 constexpr std::uint64_t most_merged_block_bytes = 256 * 1024;
@@ -32,8 +32,7 @@ constexpr std::uint64_t own_read_pieces = 128 * 1024;
 // With more members than cores, waiting for an agent costs as much as a few calls.
 constexpr std::uint64_t own_few_piece_bytes = 16 * 1024;
 constexpr std::uint64_t own_few_pieces = 4;
-// Of a striped file, pieces of these sizes and gaps of several times that are read ahead only if
-// one reads for others.
+// Agents read many pieces of these sizes of a striped file faster from a disk.
 constexpr std::uint64_t striped_piece_bytes = 4 * 1024;
 constexpr std::uint64_t most_striped_piece_bytes = 16 * 1024;
 constexpr std::uint64_t own_striped_pieces = 256;
