@@ -1,5 +1,5 @@
-// The thresholds were measured (docs/measurements.md). To move bytes for others costs meetings and a
-// copy; it saves system calls and time of the disk.
+// The thresholds were measured (docs/measurements.md). To move bytes for others costs meetings and
+// a copy; it saves system calls and time of the disk.
 #include "collective/plan/chooser.h"
 
 #include <algorithm>
