@@ -148,11 +148,12 @@ class Assignment {
     for (int agent = near.begin; agent < near.end; ++agent)
       if (!agents_.domains_of(agent).empty())
         roles.fillers.emplace_back(
-            context_, WindowServer{topology_.index_of(agents_.rank_of(agent)), WindowRole::agent});
+            context_, WindowServer{topology_.index_of(agents_.rank_of(agent)), WindowRole::agent},
+            agent);
     for (int turn = 0; turn < subgroups_.master_count(subgroup_); ++turn) {
       const int index = subgroups_.master_at(subgroup_, turn);
       if (is_master(topology_.ranks_on(node_)[static_cast<std::size_t>(index)]))
-        roles.fillers.emplace_back(context_, WindowServer{index, WindowRole::master});
+        roles.fillers.emplace_back(context_, WindowServer{index, WindowRole::master}, std::nullopt);
     }
   }
 
@@ -169,7 +170,7 @@ class Assignment {
 class Pause {
  public:
   explicit Pause(PathContext& context)
-      : context_(context), sleeper_(context.channel.windows()->hooks()) {}
+      : context_(context), sleeper_(context.channel.windows()->sleeper()) {}
 
   [[nodiscard]] Status wait(bool for_messages, std::uint32_t state) {
     fault_point(FaultPhase::wait);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/unique_fd.h"
@@ -47,6 +48,23 @@ bool exceeds_file_limit(std::size_t len_bytes) {
 }
 
 }  // namespace
+
+template <class Visit>
+void BlockSet::put(std::span<std::byte> mapping, BufferPart part, Visit visit) {
+  if (part.len_bytes == 0) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(mapping.data());
+  const std::uintptr_t first = begin / block_bytes;
+  blocks_.resize(mapping.size() / block_bytes + 2, false);
+  const std::uintptr_t end = begin + std::min(part.offset + part.len_bytes, mapping.size());
+  for (std::uintptr_t block = (begin + part.offset) / block_bytes; block * block_bytes < end;
+       ++block) {
+    if (blocks_[block - first]) continue;
+    blocks_[block - first] = true;
+    const std::size_t from = std::max(block * block_bytes, begin) - begin;
+    const std::size_t to = std::min((block + 1) * block_bytes - begin, mapping.size());
+    visit(mapping.subspan(from, to - from));
+  }
+}
 
 Mapping::~Mapping() {
   if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
@@ -89,17 +107,32 @@ Result<SharedBuffer> SharedBuffer::make_system_v(std::size_t len_bytes) {
   return made;
 }
 
+Status SharedBuffer::touch(BufferPart part) {
+  int failed = 0;
+  touched_.put(mapping_.bytes(), part, [&](std::span<std::byte> block) {
+    if (failed == 0 && ::madvise(block.data(), block.size(), MADV_POPULATE_WRITE) != 0)
+      failed = errno;
+  });
+  // Without memory its first use would be a signal that kills.
+  if (failed != ENOMEM && failed != EFAULT) return {};
+  touched_ = {};
+  return fail_errno(failed, fmt::format("creating {} bytes of shared memory", part.len_bytes));
+}
+
 void SharedBuffer::close_descriptor() {
   if (ref_.kind == SharedRef::Kind::memfd) ::close(ref_.number);
   ref_ = {};
 }
 
 SharedBuffer::SharedBuffer(SharedBuffer&& other) noexcept
-    : mapping_(std::move(other.mapping_)), ref_(std::exchange(other.ref_, SharedRef{})) {}
+    : mapping_(std::move(other.mapping_)),
+      ref_(std::exchange(other.ref_, SharedRef{})),
+      touched_(std::move(other.touched_)) {}
 
 SharedBuffer& SharedBuffer::operator=(SharedBuffer&& other) noexcept {
   std::swap(mapping_, other.mapping_);
   std::swap(ref_, other.ref_);
+  std::swap(touched_, other.touched_);
   return *this;
 }
 
@@ -122,13 +155,17 @@ Result<Mapping> map_shared(const SharedRef& ref) {
   return map_fd(fd, ref.len_bytes);
 }
 
-Result<std::span<std::byte>> PeerBuffers::get(const SharedRef& ref) {
+Result<std::span<std::byte>> PeerBuffers::get(const SharedRef& ref, BufferPart part) {
   const std::lock_guard lock(mutex_);
-  auto& [known, mapping] = mapped_[{ref.pid, ref.kind, ref.number}];
+  auto& [known, mapping, read] = mapped_[{ref.pid, ref.kind, ref.number}];
   if (known.inode != ref.inode || known.len_bytes != ref.len_bytes || mapping.bytes().empty()) {
     SHIMA_TRY_ASSIGN(mapping, map_shared(ref));
     known = ref;
+    read = {};
   }
+  read.put(mapping.bytes(), part, [](std::span<const std::byte> bytes) {
+    [[maybe_unused]] const std::byte seen = *static_cast<const volatile std::byte*>(bytes.data());
+  });
   return mapping.bytes();
 }
 

@@ -16,6 +16,7 @@
 #include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -48,6 +49,28 @@ class Mapping {
   std::span<std::byte> bytes_;
 };
 
+// Part of a buffer.
+struct BufferPart {
+  std::size_t offset = 0;
+  std::size_t len_bytes = 0;
+};
+
+// Aligned blocks of a mapping.
+class BlockSet {
+ public:
+  // What the kernel, by default, maps at the first read of a byte of it, as far as there is memory;
+  // a write maps one page. So a page that another process has created comes in a sixth of the time
+  // (docs/measurements.md).
+  static constexpr std::size_t block_bytes = std::size_t{64} * 1024;
+
+  // Puts in the blocks of `part`; calls visit(bytes of the block) for each that was not in.
+  template <class Visit>
+  void put(std::span<std::byte> mapping, BufferPart part, Visit visit);
+
+ private:
+  std::vector<bool> blocks_;
+};
+
 // The creator's side. Pages that are never touched cost nothing.
 class SharedBuffer {
  public:
@@ -59,6 +82,9 @@ class SharedBuffer {
 
   [[nodiscard]] std::span<std::byte> bytes() const { return mapping_.bytes(); }
   [[nodiscard]] const SharedRef& ref() const { return ref_; }
+  // Creates the memory of the blocks of `part`, if it has not been: for peers that then map it.
+  // Where the kernel cannot (before Linux 5.14), the first use does.
+  [[nodiscard]] Status touch(BufferPart part);
   // Closes the descriptor; afterwards no other process can map the memory.
   void close_descriptor();
 
@@ -68,6 +94,7 @@ class SharedBuffer {
 
   Mapping mapping_;
   SharedRef ref_;
+  BlockSet touched_;
 };
 
 // Maps a peer's buffer; the peer keeps it open until then.
@@ -76,14 +103,16 @@ class SharedBuffer {
 // The peers' buffers that this process has mapped, kept until a peer names another one.
 class PeerBuffers {
  public:
-  // Valid until the same peer names another buffer. Thread-safe.
-  [[nodiscard]] Result<std::span<std::byte>> get(const SharedRef& ref);
+  // The whole buffer, of which `part` is used next. Valid until the same peer names another buffer.
+  // Thread-safe.
+  [[nodiscard]] Result<std::span<std::byte>> get(const SharedRef& ref, BufferPart part = {});
 
  private:
   std::mutex mutex_;
   struct Mapped {
     SharedRef ref;
     Mapping mapping;
+    BlockSet read;
   };
   std::map<std::tuple<std::int32_t, SharedRef::Kind, std::int32_t>, Mapped>
       mapped_;  // by process, kind and number

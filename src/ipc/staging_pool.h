@@ -34,6 +34,8 @@ class Staging {
   [[nodiscard]] std::byte* data() const { return buffer_.bytes().data(); }
   [[nodiscard]] std::size_t len_bytes() const { return buffer_.bytes().size(); }
   [[nodiscard]] const SharedRef& ref() const { return buffer_.ref(); }
+  // See SharedBuffer.
+  [[nodiscard]] Status touch(BufferPart part) { return buffer_.touch(part); }
 
  private:
   StagingPool* pool_ = nullptr;

@@ -21,12 +21,14 @@ std::uint32_t Sleeper::first_slice_us(const WaitHooks& hooks) {
 
 Status Sleeper::slice(Event& event, std::uint32_t seen) {
   event.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  bool called = false;
   {
     const Asleep asleep;
-    futex_wait(event.word, seen, slice_us_);
+    called = futex_wait(event.word, seen, slice_us_, as_);
   }
   event.sleepers.fetch_sub(1, std::memory_order_seq_cst);
-  if (event.word.load(std::memory_order_seq_cst) != seen) {
+  // Posts for others change the word too, but let it sleep.
+  if (called && event.word.load(std::memory_order_seq_cst) != seen) {
     slice_us_ = first_slice_us_;
     return {};
   }

@@ -60,10 +60,10 @@ struct Event {
   FutexWord word{0};
   std::atomic<std::uint32_t> sleepers{0};
 
-  // Makes every waiter check again.
-  void post() {
+  // Makes the waiters that are meant check again; others may do so too.
+  void post(WaiterBits which = all_waiters) {
     word.fetch_add(1, std::memory_order_seq_cst);
-    if (sleepers.load(std::memory_order_seq_cst) != 0) futex_wake(word, INT32_MAX);
+    if (sleepers.load(std::memory_order_seq_cst) != 0) futex_wake(word, INT32_MAX, which);
   }
   // The same for data that is stored and read with sequential consistency, if waiters check it
   // again after they have registered: costs one load while no task sleeps.
@@ -120,8 +120,12 @@ template <class Ready>
 // The sleeping phase of a wait: slices of growing length.
 class Sleeper {
  public:
-  explicit Sleeper(const WaitHooks& hooks)
-      : hooks_(hooks), first_slice_us_(first_slice_us(hooks)), slice_us_(first_slice_us_) {}
+  // `as`: the posts that wake it.
+  explicit Sleeper(const WaitHooks& hooks, WaiterBits as = all_waiters)
+      : hooks_(hooks),
+        as_(as),
+        first_slice_us_(first_slice_us(hooks)),
+        slice_us_(first_slice_us_) {}
 
   // Sleeps one slice while `event` still holds `seen`.
   [[nodiscard]] Status slice(Event& event, std::uint32_t seen);
@@ -136,6 +140,7 @@ class Sleeper {
   [[nodiscard]] static std::uint32_t first_slice_us(const WaitHooks& hooks);
 
   const WaitHooks& hooks_;
+  WaiterBits as_;
   std::uint32_t first_slice_us_;
   std::uint32_t slice_us_;
   Clock::time_point next_peer_check_ = Clock::now() + std::chrono::milliseconds(100);

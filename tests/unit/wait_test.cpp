@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
 namespace shima {
 namespace {
 
@@ -80,6 +85,46 @@ TEST(Wait, NoticesALossWhetherBriefOrNot) {
       ASSERT_FALSE(waited);
       EXPECT_EQ(waited.error().code, Code::peer_lost);
     }
+}
+
+// Nobody changes the word, so a sleeper returns only if it is woken.
+TEST(Futex, WakesOnlyTheWaitersThatAreMeant) {
+  constexpr std::uint32_t too_long_us = 60'000'000;
+  constexpr int rounds = 200;
+  constexpr std::array<WaiterBits, 2> bits{1, 2};
+  FutexWord word{0};
+  std::array<std::atomic<int>, 2> wakes{};
+  std::atomic<bool> over = false;
+  std::vector<std::jthread> waiters;
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    waiters.emplace_back([&, i] {
+      while (!over) {
+        EXPECT_TRUE(futex_wait(word, 0, too_long_us, bits[i]));
+        ++wakes[i];
+      }
+    });
+  const auto wake_until = [&](std::size_t which, int count) {
+    while (wakes[which] < count) {
+      futex_wake(word, INT32_MAX, bits[which]);
+      std::this_thread::yield();
+    }
+  };
+  wake_until(0, 1);
+  const int before = wakes[0];
+  wake_until(1, rounds);
+  // One more may have been on its way.
+  EXPECT_LE(wakes[0], before + 1);
+  over = true;
+  wake_until(0, before + 1);
+  wake_until(1, wakes[1] + 1);
+}
+
+TEST(Futex, AWaitEndsWithItsTime) {
+  FutexWord word{0};
+  const auto begin = Clock::now();
+  EXPECT_FALSE(futex_wait(word, 0, 1'020'000));  // more than a second, and a part
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(1020));
+  EXPECT_TRUE(futex_wait(word, 1, 1'020'000));  // holds another value
 }
 
 }  // namespace

@@ -16,13 +16,18 @@ Status NearBytes::start() {
 Status NearBytes::begin(int side, int agent, const Window& window,
                         std::span<MemberWalk* const> members) {
   if (packs()) {
-    std::uint32_t count = 0;
+    present_.clear();
+    std::uint64_t len_bytes = 0;
     for (MemberWalk* member : members) {
-      if (member->has_below(window.range.end)) ++count;
+      if (!member->has_below(window.range.end)) continue;
+      present_.push_back(member->index());
+      const std::uint64_t before = member->byte();
       member->skip_below(window.range.end);
+      len_bytes += member->byte() - before;
     }
-    if (count > 0)
-      context_.channel.windows()->open(role_, side, {agent, window.domain, window.range}, count);
+    if (present_.empty()) return {};
+    if (context_.direction == Direction::write) SHIMA_TRY(touch(side, window.range, len_bytes));
+    context_.channel.windows()->open(role_, side, {agent, window.domain, window.range}, present_);
     return {};
   }
   const ScopedTimer timer(context_.counters.gather_ns);
@@ -43,6 +48,15 @@ Status NearBytes::hand_out(std::span<const RunBytes> runs, std::span<MemberWalk>
     SHIMA_TRY(reach_member(context_, member, runs));
   }
   return {};
+}
+
+// Members map what they find here much faster than what each of them has to create. Of a window
+// with few bytes most pages are not used.
+Status NearBytes::touch(int side, const TargetRange& range, std::uint64_t len_bytes) {
+  constexpr std::uint64_t sparse = 8;
+  if (len_bytes < range.len_bytes() / sparse) return {};
+  const auto offset = static_cast<std::size_t>(image(side) - staging().data());
+  return staging().touch({offset, static_cast<std::size_t>(range.len_bytes())});
 }
 
 bool NearBytes::is_done(int side) const {

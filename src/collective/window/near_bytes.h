@@ -41,12 +41,14 @@ class NearBytes {
   void close();
 
  private:
+  [[nodiscard]] Status touch(int side, const TargetRange& range, std::uint64_t len_bytes);
   [[nodiscard]] Staging& staging() const {
     return role_ == WindowRole::agent ? context_.staging.agent : context_.staging.master;
   }
 
   PathContext& context_;
   WindowRole role_;
+  std::vector<int> present_;  // indexes of the members with bytes in the window that is opened
 };
 
 }  // namespace shima

@@ -43,6 +43,12 @@ std::optional<Window> AgentWalk::next_window(std::uint64_t window_bytes) const {
   return first_window(domains_, window_bytes, next);
 }
 
+bool AgentWalk::has_ended() const {
+  for (std::size_t d = 0; d < domains_.size(); ++d)
+    if (walks_[d].has_below(domains_[d].range.end)) return false;
+  return true;
+}
+
 MemberWalk* AgentWalk::of_subfile(int subfile) {
   const auto found = std::ranges::find(domains_, subfile, &Domain::subfile);
   return found == domains_.end() ? nullptr : &walks_[as_unsigned(found - domains_.begin())];

@@ -71,6 +71,8 @@ class AgentWalk {
 
   // The next window with bytes of the member, or nothing.
   [[nodiscard]] std::optional<Window> next_window(std::uint64_t window_bytes) const;
+  // Whether the member has no bytes left in any domain.
+  [[nodiscard]] bool has_ended() const;
   // The walk in the domain of a subfile; null if there is none.
   [[nodiscard]] MemberWalk* of_subfile(int subfile);
   [[nodiscard]] MemberWalk& in(int domain) { return walks_[static_cast<std::size_t>(domain)]; }

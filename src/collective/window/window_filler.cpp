@@ -5,6 +5,11 @@
 
 namespace shima {
 
+WindowFiller::WindowFiller(PathContext& context, WindowServer server, std::optional<int> agent)
+    : context_(&context), server_(server), agent_(agent) {
+  done_ = agent_ && walk_of(*agent_).has_ended();
+}
+
 bool WindowFiller::step() {
   if (done_) return false;
   SharedWindows& windows = *context_->channel.windows();
@@ -25,7 +30,8 @@ bool WindowFiller::step() {
     if (!status_) walk.skip_below(range.end);
     windows.finish(*window, status_.has_value());
   }
-  done_ = was_closed && !busy;
+  const bool knows_end = busy && agent_ && walk_of(*agent_).has_ended();
+  done_ = knows_end || (was_closed && !busy);
   return busy;
 }
 
@@ -41,11 +47,12 @@ AgentWalk& WindowFiller::walk_of(int agent) {
 Status WindowFiller::copy(const OpenWindow& window, MemberWalk& walk) {
   const ScopedTimer timer(context_->counters.gather_ns);
   fault_point(FaultPhase::gather);
-  SHIMA_TRY_ASSIGN(const std::span<std::byte> memory, context_->channel.windows()->memory(server_));
-  const std::uintptr_t start =
-      reinterpret_cast<std::uintptr_t>(memory.data()) +
-      static_cast<std::uintptr_t>(window.side) * context_->plan.window_bytes -
-      static_cast<std::uintptr_t>(window.bytes.range.begin.value);
+  const BufferPart part{static_cast<std::size_t>(window.side) * context_->plan.window_bytes,
+                        static_cast<std::size_t>(window.bytes.range.len_bytes())};
+  SHIMA_TRY_ASSIGN(const std::span<std::byte> memory,
+                   context_->channel.windows()->memory(server_, part));
+  const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory.data()) + part.offset -
+                               static_cast<std::uintptr_t>(window.bytes.range.begin.value);
   return walk.walk_below(window.bytes.range.end, [&](const StripPair& pair) -> Status {
     if (context_->direction == Direction::write) {
       copy_strips(start, 0, pair);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 
 #include "collective/window/path_context.h"
 #include "collective/window/walk.h"
@@ -15,9 +16,11 @@ namespace shima {
 
 class WindowFiller {
  public:
-  WindowFiller(PathContext& context, WindowServer server) : context_(&context), server_(server) {}
+  // `agent`: the agent that the server is; nothing for a subgroup master, which works for several.
+  WindowFiller(PathContext& context, WindowServer server, std::optional<int> agent);
 
-  // Whether the server has closed and every window of it with bytes of this member is served.
+  // Whether every window of the server with bytes of this member is served: the member knows that
+  // it has none left for the only agent, or the server has closed.
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] const Status& status() const { return status_; }
   // Serves open windows; returns whether there were any.
@@ -29,7 +32,8 @@ class WindowFiller {
 
   PathContext* context_;
   WindowServer server_;
-  std::map<int, AgentWalk> walks_;  // by agent, from its first window on
+  std::optional<int> agent_;
+  std::map<int, AgentWalk> walks_;  // by agent; a master's, from its first window on
   std::array<std::uint32_t, 2> seen_{};
   bool done_ = false;
   Status status_;

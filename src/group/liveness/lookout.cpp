@@ -16,7 +16,13 @@ namespace shima {
 Result<std::shared_ptr<Lookout>> Lookout::start(WatchedNode node, UniqueFd hub) {
   std::shared_ptr<Lookout> lookout(new Lookout(std::move(node), std::move(hub)));
   SHIMA_TRY(lookout->prepare());
-  SHIMA_TRY_ASSIGN(lookout->thread_, start_quiet_thread([own = lookout.get()] { own->run(); }));
+  auto thread = start_quiet_thread([own = lookout.get()] { own->run(); });
+  if (!thread) {
+    // The hub would take the end of the connection for the loss of this node.
+    lookout->say_goodbye();
+    return std::unexpected(thread.error());
+  }
+  lookout->thread_ = *std::move(thread);
   return lookout;
 }
 

@@ -18,7 +18,7 @@ void SharedWindows::reset() {
 }
 
 void SharedWindows::open(WindowRole role, int side, const WindowBytes& bytes,
-                         std::uint32_t members) {
+                         std::span<const int> members) {
   WindowState& window = mine(role, side);
   // The serial is odd while the range changes, so that a late reader never combines two windows.
   window.opened.fetch_add(1, std::memory_order_seq_cst);
@@ -27,9 +27,11 @@ void SharedWindows::open(WindowRole role, int side, const WindowBytes& bytes,
   window.begin.store(bytes.range.begin.value, std::memory_order_seq_cst);
   window.end.store(bytes.range.end.value, std::memory_order_seq_cst);
   window.spoiled.store(0, std::memory_order_relaxed);
-  window.missing.store(members, std::memory_order_seq_cst);
+  window.missing.store(static_cast<std::uint32_t>(members.size()), std::memory_order_seq_cst);
   window.opened.fetch_add(1, std::memory_order_seq_cst);
-  slot_->event.post();
+  WaiterBits which = 0;
+  for (const int member : members) which |= bit_of(member);
+  slot_->event.post(which);
 }
 
 bool SharedWindows::finished(WindowRole role, int side) const {
@@ -62,14 +64,15 @@ bool SharedWindows::closed(WindowServer server) const {
   return windows_of(server).closed.load(std::memory_order_acquire) != 0;
 }
 
-Result<std::span<std::byte>> SharedWindows::memory(WindowServer server) {
-  return segment_.peer_buffers().get(windows_of(server).staging);
+Result<std::span<std::byte>> SharedWindows::memory(WindowServer server, BufferPart part) {
+  return segment_.peer_buffers().get(windows_of(server).staging, part);
 }
 
 void SharedWindows::finish(const OpenWindow& window, bool copied) {
   WindowState& state = windows_of(window.server).windows[static_cast<std::size_t>(window.side)];
   if (!copied) state.spoiled.store(1, std::memory_order_relaxed);
-  if (state.missing.fetch_sub(1, std::memory_order_acq_rel) == 1) slot_->event.post();
+  if (state.missing.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    slot_->event.post(bit_of(window.server.index));
 }
 
 }  // namespace shima

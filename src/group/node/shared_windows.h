@@ -1,9 +1,10 @@
 // Windows in shared memory that the members of one node fill or empty directly.
 //
 // Every server has two: an agent for its own windows, and a subgroup master for windows of agents
-// on other nodes. It opens one by publishing its range and the number of members with bytes there.
-// Each of these members copies its bytes and finishes the window; the last one wakes the server. A
-// member without bytes in a window never delays it, and may not notice it at all.
+// on other nodes. It opens one by publishing its range and the number of members with bytes there,
+// and wakes these. Each of them copies its bytes and finishes the window; the last one wakes the
+// server. A member without bytes in a window never delays it, and is not woken: where members share
+// cores, each that wakes takes one from those that copy.
 #pragma once
 
 #include <optional>
@@ -45,7 +46,8 @@ class SharedWindows {
 
   // For a server: publishes the memory of its windows.
   void show_staging(WindowRole role, const SharedRef& staging) { mine(role).staging = staging; }
-  void open(WindowRole role, int side, const WindowBytes& bytes, std::uint32_t members);
+  // `members`: the indexes of those with bytes in it.
+  void open(WindowRole role, int side, const WindowBytes& bytes, std::span<const int> members);
   [[nodiscard]] bool finished(WindowRole role, int side) const;
   // Whether a finished window lacks the bytes of a member that failed.
   [[nodiscard]] bool spoiled(WindowRole role, int side) const;
@@ -67,14 +69,16 @@ class SharedWindows {
   [[nodiscard]] std::optional<OpenWindow> look(WindowServer server, int side,
                                                std::uint32_t seen) const;
   [[nodiscard]] bool closed(WindowServer server) const;
-  // The memory of a server's two windows.
-  [[nodiscard]] Result<std::span<std::byte>> memory(WindowServer server);
+  // The memory of a server's two windows, of which `part` is used next.
+  [[nodiscard]] Result<std::span<std::byte>> memory(WindowServer server, BufferPart part);
   void finish(const OpenWindow& window, bool copied);
 
-  // To sleep until something changes: read the state, look for work, and sleep if there is none.
+  // To sleep until something changes for this member: read the state, look for work, and sleep if
+  // there is none.
   [[nodiscard]] std::uint32_t state() const {
     return slot_->event.word.load(std::memory_order_seq_cst);
   }
+  [[nodiscard]] Sleeper sleeper() const { return Sleeper(hooks_, bit_of(index())); }
   [[nodiscard]] Status sleep(Sleeper& sleeper, std::uint32_t state) {
     return sleeper.change(slot_->event, state);
   }
@@ -84,6 +88,10 @@ class SharedWindows {
   void use_all_cores() const { segment_.use_all_cores(); }
 
  private:
+  // Members share bits if they are many.
+  [[nodiscard]] static WaiterBits bit_of(int member) {
+    return WaiterBits{1} << (static_cast<unsigned>(member) % 32);
+  }
   [[nodiscard]] ServerWindows& windows_of(WindowServer server) const {
     return segment_.member(slot_, server.index).windows[static_cast<std::size_t>(server.role)];
   }
