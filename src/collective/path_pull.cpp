@@ -66,7 +66,10 @@ Result<FileOffset> run_pull(PathContext& context) {
   Puller puller(context, context.staging.agent.data());
   DomainWalk walk(context.near, context.file.layout(), context.plan.window_bytes,
                   std::move(domains));
-  while (const auto window = walk.next_window()) SHIMA_TRY(puller.move(*window, walk));
+  while (const auto window = walk.next_window()) {
+    context.staging.agent.count(window->range.len_bytes());
+    SHIMA_TRY(puller.move(*window, walk));
+  }
   return puller.end_of_file();
 }
 

@@ -166,7 +166,10 @@ Result<FileOffset> run_single_copy(PathContext& context) {
   SingleCopier copier(context);
   DomainWalk walk(context.near, context.file.layout(), context.plan.window_bytes,
                   std::move(domains));
-  while (const auto window = walk.next_window()) SHIMA_TRY(copier.move(*window, walk));
+  while (const auto window = walk.next_window()) {
+    context.channel.staging().count(window->range.len_bytes());
+    SHIMA_TRY(copier.move(*window, walk));
+  }
   return copier.end_of_file();
 }
 

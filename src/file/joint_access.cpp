@@ -282,6 +282,7 @@ Result<CollectiveResult> JointFile::bring_nothing(Direction direction, const Tra
   Result<MemberAccess> rest;
   rest->digest.more_rounds = moved.more_rounds;
   rest->digest.last_ns = last_ns_;
+  rest->digest.staged_bytes = channel_->staging().moved_bytes();
   name_io_nodes(rest->digest);
   if (!moved.len_bytes) rest = std::unexpected(moved.len_bytes.error());
   CollectiveCall call = call_of(direction, counters);
@@ -316,6 +317,7 @@ Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Tran
   Digest& digest = access.digest = digest_of(access.post);
   digest.more_rounds = more_rounds;
   digest.last_ns = last_ns_;
+  digest.staged_bytes = channel_->staging().moved_bytes();
   name_io_nodes(digest);
   if (access.post.len_bytes == 0) return access;
   const Hints& hints = request_.hints;

@@ -5,6 +5,14 @@
 
 namespace shima {
 
+namespace {
+
+constexpr const char* name = "shima-staging";
+// Memory that is not touched costs little, and that of a smaller buffer would be lost with it.
+constexpr std::size_t least_bytes = std::size_t{4} << 20;
+
+}  // namespace
+
 Result<SharedBuffer> StagingPool::take(std::size_t len_bytes) {
   {
     const std::lock_guard lock(mutex_);
@@ -17,7 +25,8 @@ Result<SharedBuffer> StagingPool::take(std::size_t len_bytes) {
     }
     idle_.clear();  // too small for this job's windows
   }
-  return SharedBuffer::make(len_bytes, "shima-staging");
+  auto made = SharedBuffer::make(std::max(len_bytes, least_bytes), name);
+  return made || len_bytes >= least_bytes ? std::move(made) : SharedBuffer::make(len_bytes, name);
 }
 
 void StagingPool::give_back(SharedBuffer buffer) {

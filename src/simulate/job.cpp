@@ -10,6 +10,9 @@
 namespace shima::simulate {
 namespace {
 
+// What is estimated is a call that follows others, for which windows have their usual size.
+constexpr std::uint64_t enough_bytes = std::uint64_t{1} << 30;
+
 bool sends(NodeRound::Kind kind) {
   return kind == NodeRound::Kind::give || kind == NodeRound::Kind::swap;
 }
@@ -129,6 +132,7 @@ std::vector<Digest> Job::near_digests(int node) const {
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     Digest digest = digest_of(post_of(workload_, ranks[i]));
     digest.cached = workload_.cached || digest.member_count == 0 ? 1 : 0;
+    digest.staged_bytes = enough_bytes;
     digests.push_back(digest);
   }
   return digests;

@@ -261,6 +261,29 @@ TEST(Plan, WindowsOfANodeStayInItsCaches) {
   EXPECT_EQ(window_size(5000, 4096), 8192U);
 }
 
+TEST(Plan, WindowsGrowWithWhatHasBeenMoved) {
+  const auto usual = [](int nodes, int count, std::uint64_t len_bytes, std::uint64_t staged_bytes) {
+    Digest digest;
+    digest.len_bytes = len_bytes;
+    digest.staged_bytes = staged_bytes;
+    const Topology topology(test::members_on(nodes, count, 2));
+    return call_window_bytes(digest, topology, Direction::write) >> 10;
+  };
+  constexpr std::uint64_t mib = 1U << 20;
+  EXPECT_EQ(usual(1, 8, 100, 0), 256U);
+  EXPECT_EQ(usual(1, 8, 2 * mib, 0), 256U);
+  EXPECT_EQ(usual(1, 8, 8 * mib, 0), 512U);  // 4 MiB each of two agents
+  EXPECT_EQ(usual(1, 8, 8 * mib, 4 * mib), 1024U);
+  EXPECT_EQ(usual(1, 8, 1000 * mib, 0), 1024U);
+  EXPECT_EQ(usual(1, 8, 100, 100 * mib), 1024U);
+  EXPECT_EQ(usual(1, 2, 100, UINT64_MAX / 2), 512U);
+  EXPECT_EQ(usual(2, 8, 100, 0), 2048U);
+  Digest direct;
+  direct.direct = 1;
+  EXPECT_EQ(call_window_bytes(direct, Topology(test::members_on(1, 8, 2)), Direction::read),
+            2048U << 10);
+}
+
 TEST(Plan, ChoosesThePathBySizeOfPieces) {
   Situation situation{.posts = interleaved(4, 100, 16384), .members = members_on(1, 4, 2)};
   EXPECT_EQ(situation.plan().path, Path::pull);

@@ -57,6 +57,7 @@ Digest join(const Digest& a, const Digest& b) {
           .last_ns = std::max(a.last_ns, b.last_ns),
           .granule_bytes = std::gcd(a.granule_bytes, b.granule_bytes),
           .io_nodes = a.io_nodes == b.io_nodes ? a.io_nodes : 0,
+          .staged_bytes = std::max(a.staged_bytes, b.staged_bytes),
           .call_id = std::max(a.call_id, b.call_id),
           .bounds = join_bounds(a, b),
           .ordered = a.ordered & b.ordered,

@@ -28,6 +28,9 @@ struct Digest {
   std::uint64_t granule_bytes = 0;     // divides all pieces and distances in the file; 0: no data
   // The same I/O nodes own all subfiles for all members (LogicalFile::node_identity); else 0.
   std::uint64_t io_nodes = 0;
+  // The most that a member has moved through the windows of its channel's pool
+  // (ipc/staging_pool.h).
+  std::uint64_t staged_bytes = 0;
   std::uint64_t call_id = 0;  // at random; the largest is the call's
   Bounds bounds;              // in the file; meaningless without data
   std::uint32_t ordered = 1;  // each member's file slice is in offset order, no byte twice
@@ -37,7 +40,7 @@ struct Digest {
 };
 
 // The digest of one member's access. What it does not derive from the post (cached, direct,
-// more_rounds, last_ns) is for the caller to set.
+// more_rounds, last_ns, staged_bytes) is for the caller to set.
 [[nodiscard]] Digest digest_of(const Post& post);
 
 [[nodiscard]] Digest join(const Digest& a, const Digest& b);

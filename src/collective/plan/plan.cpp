@@ -6,6 +6,7 @@
 #include "collective/plan/plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "layout/layout.h"
@@ -19,6 +20,9 @@ constexpr std::uint64_t far_window_bytes = std::uint64_t{2} << 20;  // between n
 constexpr std::uint64_t near_window_bytes = std::uint64_t{512} << 10;
 constexpr std::uint64_t crowded_write_window_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t crowded_read_window_bytes = std::uint64_t{2} << 20;
+// Of a first call on one node (docs/measurements.md, first touch of a window).
+constexpr std::uint64_t least_window_bytes = std::uint64_t{256} << 10;
+constexpr std::uint64_t windows_that_pay = 8;
 // A window of an I/O node is sent, received and written while it is in the processor's cache.
 constexpr std::uint64_t default_io_node_window_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t largest_window_bytes = std::uint64_t{1} << 30;  // one message each
@@ -111,6 +115,19 @@ std::uint64_t usual_window_bytes(const Topology& topology, Direction direction) 
   return direction == Direction::write ? crowded_write_window_bytes : crowded_read_window_bytes;
 }
 
+// Creating the memory of a window takes longer than the turns that smaller windows cost the
+// members, until several windows have been moved through it. As many bytes are expected to follow
+// as have been moved. Direct I/O waits for the disk at each window.
+std::uint64_t call_window_bytes(const Digest& digest, const Topology& topology,
+                                Direction direction) {
+  const std::uint64_t most = usual_window_bytes(topology, direction);
+  if (topology.node_count() > 1 || digest.direct != 0) return most;
+  const auto agents = static_cast<std::uint64_t>(agent_candidates(topology));
+  const std::uint64_t paying_bytes =
+      (digest.staged_bytes + digest.len_bytes / agents) / windows_that_pay;
+  return paying_bytes >= most ? most : std::max(std::bit_ceil(paying_bytes), least_window_bytes);
+}
+
 std::uint64_t window_size(std::uint64_t wanted_bytes, std::uint64_t usual_bytes) {
   if (wanted_bytes == 0) return usual_bytes;
   const std::uint64_t len = std::min(wanted_bytes, largest_window_bytes);
@@ -124,7 +141,7 @@ Plan make_plan(const Digest& digest, Direction direction, const Terrain& terrain
   if (plan.is_own_io()) return plan;
   const Strategy strategy = plan.choice.strategy;
   plan.window_bytes =
-      window_size(tuning.window_bytes, usual_window_bytes(terrain.topology, direction));
+      window_size(tuning.window_bytes, call_window_bytes(digest, terrain.topology, direction));
   plan.direct = digest.direct != 0;
   plan.subgroup_members = strategy == Strategy::subgroup ? tuning.subgroup_members : 1;
   const bool few_nodes = terrain.topology.node_count() <= most_nodes_to_ask_all;

@@ -34,6 +34,9 @@ inline constexpr std::uint64_t most_io_node_window_bytes = std::uint64_t{4} << 2
 
 // The size of a window of these members that is used if none is requested.
 [[nodiscard]] std::uint64_t usual_window_bytes(const Topology& topology, Direction direction);
+// That of one call: at most the usual size, and less in a communicator's first calls on one node.
+[[nodiscard]] std::uint64_t call_window_bytes(const Digest& digest, const Topology& topology,
+                                              Direction direction);
 // The size of a window, from the requested one; 0: the usual one.
 [[nodiscard]] std::uint64_t window_size(std::uint64_t wanted_bytes, std::uint64_t usual_bytes);
 

@@ -26,10 +26,12 @@ Status NearBytes::begin(int side, int agent, const Window& window,
       len_bytes += member->byte() - before;
     }
     if (present_.empty()) return {};
+    staging().count(len_bytes);
     if (context_.direction == Direction::write) SHIMA_TRY(touch(side, window.range, len_bytes));
     context_.channel.windows()->open(role_, side, {agent, window.domain, window.range}, present_);
     return {};
   }
+  staging().count(window.range.len_bytes());
   const ScopedTimer timer(context_.counters.gather_ns);
   const Direction direction =
       context_.direction == Direction::write ? Direction::read : Direction::write;
