@@ -27,7 +27,7 @@ Status Sleeper::slice(Event& event, std::uint32_t seen) {
     called = futex_wait(event.word, seen, slice_us_, as_);
   }
   event.sleepers.fetch_sub(1, std::memory_order_seq_cst);
-  // Posts for others change the word too, but let it sleep.
+  // A post for others changes the word too, and does not end the slice.
   if (called && event.word.load(std::memory_order_seq_cst) != seen) {
     slice_us_ = first_slice_us_;
     return {};

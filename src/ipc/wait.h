@@ -120,7 +120,7 @@ template <class Ready>
 // The sleeping phase of a wait: slices of growing length.
 class Sleeper {
  public:
-  // `as`: the posts that wake it.
+  // Posts that share a bit with `as` wake it.
   explicit Sleeper(const WaitHooks& hooks, WaiterBits as = all_waiters)
       : hooks_(hooks),
         as_(as),

@@ -87,7 +87,7 @@ TEST(Wait, NoticesALossWhetherBriefOrNot) {
     }
 }
 
-// Nobody changes the word, so a sleeper returns only if it is woken.
+// No thread changes the word, so a waiter returns only if it is woken.
 TEST(Futex, WakesOnlyTheWaitersThatAreMeant) {
   constexpr std::uint32_t too_long_us = 60'000'000;
   constexpr int rounds = 200;

@@ -19,8 +19,8 @@ class WindowFiller {
   // `agent`: the agent that the server is; nothing for a subgroup master, which works for several.
   WindowFiller(PathContext& context, WindowServer server, std::optional<int> agent);
 
-  // Whether every window of the server with bytes of this member is served: the member knows that
-  // it has none left for the only agent, or the server has closed.
+  // Whether every window of the server with bytes of this member is served: the member has none
+  // left in the domains of `agent`, or the server has closed.
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] const Status& status() const { return status_; }
   // Serves open windows; returns whether there were any.
