@@ -156,9 +156,13 @@ Status JointFile::flush_together() {
   });
 }
 
-// Members may reach the subfiles in different ways.
-void JointFile::name_io_nodes(Digest& digest) const {
+// Adds what a digest holds besides the access itself.
+void JointFile::complete(Digest& digest, std::uint64_t more_rounds) const {
+  digest.more_rounds = more_rounds;
+  digest.last_ns = last_ns_;
+  digest.staged_bytes = channel_->staging().moved_bytes();
   if (io_nodes_ == 0) return;
+  // Members may reach the subfiles in different ways.
   digest.io_nodes = io_nodes_;
   digest.call_id = random_number();
 }
@@ -280,10 +284,7 @@ Result<CollectiveResult> JointFile::bring_nothing(Direction direction, const Tra
   counters.file_pieces += estimate_pieces(piece.file);
   counters.memory_pieces += estimate_pieces(piece.memory);
   Result<MemberAccess> rest;
-  rest->digest.more_rounds = moved.more_rounds;
-  rest->digest.last_ns = last_ns_;
-  rest->digest.staged_bytes = channel_->staging().moved_bytes();
-  name_io_nodes(rest->digest);
+  complete(rest->digest, moved.more_rounds);
   if (!moved.len_bytes) rest = std::unexpected(moved.len_bytes.error());
   CollectiveCall call = call_of(direction, counters);
   call.has_moved_own = true;
@@ -315,10 +316,7 @@ Result<MemberAccess> JointFile::access_of(Direction direction, const Result<Tran
   SHIMA_TRY(status_of(transfer));
   MemberAccess access{.post = make_post(transfer->file, transfer->memory), .digest = {}};
   Digest& digest = access.digest = digest_of(access.post);
-  digest.more_rounds = more_rounds;
-  digest.last_ns = last_ns_;
-  digest.staged_bytes = channel_->staging().moved_bytes();
-  name_io_nodes(digest);
+  complete(digest, more_rounds);
   if (access.post.len_bytes == 0) return access;
   const Hints& hints = request_.hints;
   const bool is_write = direction == Direction::write;

@@ -116,7 +116,7 @@ class JointFile final : public File {
   Result<CollectiveResult> move_round(Direction direction, const Result<Transfer>& piece,
                                       std::uint64_t more_rounds, Counters& counters);
   Status resize(const char* doing, const Result<FileOffset>& size, FunctionRef<Status()> action);
-  void name_io_nodes(Digest& digest) const;
+  void complete(Digest& digest, std::uint64_t more_rounds) const;
   [[nodiscard]] bool seems_cached(const Bounds& bounds);
   Status report();
 
