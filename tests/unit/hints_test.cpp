@@ -60,7 +60,14 @@ TEST(Hints, BadValuesNameKeyRuleAndAdvice) {
                                         {"collective_buffering", "1"},
                                         {"shima_reach", "telepathy"},
                                         {"shima_collective", "automatic"},
-                                        {"shima_collective", "subgroups"}};
+                                        {"shima_collective", "subgroups"},
+                                        {"shima_subgroup", "0"},
+                                        {"shima_subgroup", "-2"},
+                                        {"shima_subgroup", "four"},
+                                        {"shima_subgroup", "4x"},
+                                        {"shima_subgroup", ""},
+                                        {"shima_subgroup", "automatic"},
+                                        {"shima_subgroup", "2147483648"}};
   for (const auto& [key, value] : bad) {
     Hints hints;
     const auto result = apply(hints, key, value);
@@ -70,6 +77,24 @@ TEST(Hints, BadValuesNameKeyRuleAndAdvice) {
     EXPECT_NE(result.error().what.find("must be"), std::string::npos);
     EXPECT_NE(result.error().what.find("for example"), std::string::npos);
     EXPECT_EQ(hints, Hints{});
+  }
+}
+
+// Without subgroups each rank is one of its own, so "off" and "1" are the same value.
+TEST(Hints, SubgroupsAreAutoOffOrANumber) {
+  EXPECT_EQ(value_of(Hints{}, "shima_subgroup"), "auto");
+  const std::vector<std::pair<HintSetting, int>> good = {{{"off", "1"}, 1},
+                                                         {{"1", "1"}, 1},
+                                                         {{"4", "4"}, 4},
+                                                         {{"2147483647", "2147483647"}, 2147483647},
+                                                         {{"auto", "auto"}, 0}};
+  for (const auto& [texts, ranks] : good) {
+    Hints hints;
+    hints.shima_subgroup = 3;
+    ASSERT_TRUE(apply(hints, "shima_subgroup", texts.first).has_value()) << texts.first;
+    EXPECT_EQ(hints.shima_subgroup, ranks) << texts.first;
+    EXPECT_EQ(value_of(hints, "shima_subgroup"), texts.second) << texts.first;
+    EXPECT_EQ(resolve(Hints{}, effective(hints), {}), hints) << texts.first;
   }
 }
 
