@@ -14,8 +14,9 @@ using test::post_of;
 using test::Random;
 using test::Situation;
 
-Situation on_two_nodes() {
-  return {.posts = interleaved(8, 100, 32768), .members = members_on(2, 8, 2), .one_node = false};
+Situation on_two_nodes(std::uint64_t pieces = 100) {
+  return {
+      .posts = interleaved(8, pieces, 32768), .members = members_on(2, 8, 2), .one_node = false};
 }
 
 // How long a call takes, by its strategy, in ns.
@@ -111,6 +112,42 @@ TEST(History, TrialsTakeATwentiethOfTheTime) {
     run_calls(situation, costs, 600, random, 20);  // checks the budget after every call
     if (HasFailure()) return;
   }
+}
+
+// A first trial that costs more than its reserve of four usual calls exceeds the budget, and can do
+// so in each class of calls. A trial begins only within the budget, so the excesses do not add up:
+// of one that costs C, at most C - 4 usual calls - C / 20 are beyond the budget after it.
+TEST(History, DearTrialsExceedTheBudgetOneByOne) {
+  constexpr std::uint64_t usual_cost = 400;  // ns for 1024 bytes, which the history keeps exactly
+  constexpr std::uint64_t dear = 10;
+  constexpr std::uint64_t most_excess = 19 * dear - 20 * 4;  // in twentieths of a usual call
+  std::array<Situation, 3> classes{on_two_nodes(100), on_two_nodes(200), on_two_nodes(400)};
+  History history;
+  std::uint64_t all_ns = 0;
+  std::uint64_t trials_ns = 0;
+  int trials = 0;
+  int exceeding = 0;
+  for (std::size_t call = 0; call < 3000; ++call) {
+    Situation& situation = classes[call % classes.size()];
+    const Digest digest = situation.digest();
+    const Choice choice =
+        choose(digest, Direction::write, situation.terrain(), situation.tuning, &history);
+    const bool is_trial = choice.reason == Reason::trial;
+    ASSERT_EQ(is_trial, choice.strategy != Strategy::subgroup);
+    const std::uint64_t usual_ns = digest.len_bytes / 1024 * usual_cost;
+    const std::uint64_t ns = is_trial ? dear * usual_ns : usual_ns;
+    history.begin(digest, Direction::write, choice.strategy, is_trial);
+    history.end(ns);
+    all_ns += ns;
+    if (!is_trial) continue;
+    trials_ns += ns;
+    ++trials;
+    if (trials_ns * 20 > all_ns) ++exceeding;
+    EXPECT_LE(trials_ns * 20, all_ns + most_excess * usual_ns) << "call " << call;
+  }
+  EXPECT_EQ(trials, 9);  // one of each alternative in each class
+  EXPECT_GT(exceeding, 1);
+  EXPECT_LE(trials_ns * 20, all_ns);  // the calls after the last trial have made up for it
 }
 
 TEST(History, HintsAndRulesAreNotTried) {
