@@ -208,20 +208,22 @@ class TwoHosts:
         crossed, self._wire_start = now - self._wire_start, now
         return crossed
 
-    def mpi_command(self, mpiexec, ranks, command, before=()):
-        """The whole command that starts the ranks in blocks on the hosts, launched from the first; `before` starts mpiexec."""
+    def mpi_command(self, mpiexec, ranks, command, before=(), by_node=False):
+        """The whole command that starts the ranks on the hosts, in blocks or (by_node) in turn, launched from the first;
+        `before` starts mpiexec."""
         hosts = len(self.names)
         ends = [-(-ranks * (host + 1) // hosts) for host in range(hosts)]
         split = [(name, end - begin) for name, begin, end in zip(self.names, [0, *ends], ends)]
         version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True).stdout
         if "Open MPI" in version or "OpenRTE" in version:
-            options = self._openmpi_options(version, split)
+            options = self._openmpi_options(version, split, by_node)
         else:
             hosts = ",".join(f"{name}:{count}" for name, count in split)
-            options = ["-launcher", "ssh", "-launcher-exec", f"{self.state}/ssh", "-hosts", hosts]
+            options = ["-launcher", "ssh", "-launcher-exec", f"{self.state}/ssh"]
+            options += ["-hosts", ",".join(self.names), "-ppn", "1"] if by_node else ["-hosts", hosts]
         return self.enter(0) + [*before, str(mpiexec), *options, "-n", str(ranks), *command]
 
-    def _openmpi_options(self, version, split):
+    def _openmpi_options(self, version, split, by_node):
         hostfile = self.state / "hostfile"
         hostfile.write_text("".join(f"{name} slots={count}\n" for name, count in split))
         old = "(Open MPI) 4" in version or "OpenRTE" in version
@@ -229,13 +231,14 @@ class TwoHosts:
         # One subnet, no other route: keeps a daemon from announcing an address that is unreachable.
         # --leave-session-attached: otherwise the output of daemons is lost.
         return ["--hostfile", str(hostfile), *agent, f"{self.state}/ssh", "--leave-session-attached",
-                "--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
+                *(("--map-by", "node:OVERSUBSCRIBE", "--rank-by", "node") if by_node else ("--map-by", "slot:OVERSUBSCRIBE")),
+                "--bind-to", "none"]
 
     def run_mpi(self, mpiexec, ranks, command, **options):
         """subprocess.run of mpi_command, repeated if Open MPI's daemon exits before it has started a
         rank, as happens about once in some hundred runs; permits Open MPI to run as root."""
         env = dict(options.pop("env", os.environ), **ROOT_ENVIRONMENT, TMPDIR=str(self.state))
-        whole = self.mpi_command(mpiexec, ranks, command, options.pop("before", ()))
+        whole = self.mpi_command(mpiexec, ranks, command, options.pop("before", ()), options.pop("by_node", False))
         job = subprocess.run(whole, env=env, **options)
         if job.returncode != 0 and self._daemon_did_not_start():
             print("two_hosts: the launcher's daemon did not start; starting the job again", file=sys.stderr)
@@ -288,7 +291,8 @@ def remove(state):
 
 def run_command(options):
     with TwoHosts() as hosts:
-        result = hosts.run_mpi(options.mpiexec, options.n, options.command, before=options.before.split())
+        result = hosts.run_mpi(options.mpiexec, options.n, options.command, before=options.before.split(),
+                               by_node=options.by_node)
         crossed = hosts.bytes_on_wire()
     if options.json:
         print(json.dumps({"bytes_on_wire": crossed}))
@@ -314,6 +318,7 @@ def parse():
     run = commands.add_parser("run", help="make two hosts, run an MPI job over them, remove them")
     run.add_argument("--mpiexec", required=True)
     run.add_argument("-n", type=int, default=2, help="ranks, half on each host")
+    run.add_argument("--by-node", action="store_true", help="deal the ranks to the hosts in turn")
     run.add_argument("--before", default="", metavar="WORDS", help="the beginning of the command, before mpiexec")
     run.add_argument("--json", action="store_true", help="print the bytes on the wire as JSON")
     run.add_argument("command", nargs=argparse.REMAINDER)
