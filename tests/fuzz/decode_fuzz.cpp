@@ -1,4 +1,5 @@
-// Damaged descriptions: decode() returns an error, or a slice that can be walked within its bounds.
+// Damaged descriptions, alone and in members' posts: the reader returns an error, or slices that
+// can be walked within their bounds.
 //
 // Deterministic mutations of valid descriptions; most useful in the sanitizer builds.
 // SHIMA_FUZZ_ROUNDS sets the number of rounds.
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "collective/plan/post_message.h"
 #include "pattern/codec.h"
 #include "unit/pattern_model.h"
 
@@ -155,6 +157,52 @@ TEST(DecodeFuzz, DamageIsRefusedOrHarmless) {
   });
   // With fewer, the mutations would only reach the first checks.
   EXPECT_TRUE(HasFailure() || accepted > rounds() / 10) << accepted;
+}
+
+// Of so many pieces that it is in a post's lasting part.
+Slice long_list(Random& random) {
+  std::vector<std::int64_t> offsets;
+  std::vector<std::uint64_t> lens;
+  std::int64_t at = 0;
+  for (std::int64_t i = random.between(100, 200); i > 0; --i) {
+    at += random.between(0, 50);
+    offsets.push_back(at);
+    lens.push_back(as_unsigned(random.between(1, 20)));
+    at += as_signed(lens.back());
+  }
+  return whole(Pattern::list(offsets, lens));
+}
+
+// The second post has the number of the first one's lasting part, which the reader has kept.
+TEST(DecodeFuzz, DamagedPostsAreRefusedOrHarmless) {
+  int accepted = 0;
+  for_each_seed(rounds() / 4, [&](Random& random) {
+    PostReader reader;
+    std::array<Wire, 2> lasting;
+    for (Wire& kept : lasting) {
+      const auto side = [&] {
+        return random.one_in(2) ? long_list(random)
+                                : random_slice(random, random_pattern(random)).slice;
+      };
+      const Slice file = side();
+      const Post post = make_post(file, side());
+      PostWriter writer;
+      const auto sent = writer.message_of(post);
+      Wire message(sent.begin(), sent.end());
+      kept.resize(writer.serial() == 0 ? 0 : writer.len_bytes());
+      if (!kept.empty()) writer.write(kept);
+      for (std::int64_t i = random.between(0, 3); i > 0; --i)
+        mutate(random.one_in(2) ? message : kept, random);
+      std::ignore = PostReader::bounds(message);
+      std::ignore = PostReader::rest(message);
+      const Result<Post> read = reader.read(0, {message, writer.serial(), kept});
+      if (!read.has_value()) continue;
+      ++accepted;
+      for (const Slice* const slice : {&read->file, &read->memory})
+        if (slice->len_bytes > 0) expect_sound(*slice, random);
+    }
+  });
+  EXPECT_TRUE(HasFailure() || accepted > rounds() / 20) << accepted;
 }
 
 TEST(DecodeFuzz, NoiseIsRefusedOrHarmless) {
