@@ -37,6 +37,7 @@ class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> 
     made.requests = pick(random, 0, 1) == 0 ? RequestsTo::all : RequestsTo::touched;
     made.world.placement =
         pick(random, 0, 1) == 0 ? test::Placement::blocks : test::Placement::round_robin;
+    made.disordered = pick(random, 0, 4) == 0;
     regions_.clear();
     if (way.striped) regions_ = random_regions(random, {"beside"});
     return made;
