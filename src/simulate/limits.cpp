@@ -80,6 +80,17 @@ double leader_growth(const Report& report) {
   });
 }
 
+// By how much more the memory of a master grows than its requests.
+double master_growth(const Report& report) {
+  const auto of_a_request = [](const Figures& figures) {
+    return figures.master_bytes / std::max(figures.requests, 1.0);
+  };
+  const double first = std::max(of_a_request(figures_of(report.scales.front())), 1.0);
+  return largest(report, [&](const Scale&, const Figures& figures) {
+    return of_a_request(figures) / first;
+  });
+}
+
 double ratio(std::uint64_t many, std::uint64_t few) {
   return static_cast<double>(many) / static_cast<double>(std::max<std::uint64_t>(few, 1));
 }
@@ -109,6 +120,8 @@ Figures figures_of(const Scale& scale) {
   std::vector<double> leaders;
   for (const LeaderCost& leader : scale.leaders) {
     leaders.push_back(leader.cost.cpu_ns);
+    figures.leader_bytes =
+        std::max(figures.leader_bytes, static_cast<double>(leader.cost.allocated_bytes));
     figures.leader_messages =
         std::max(figures.leader_messages, static_cast<double>(leader.messages));
   }
@@ -150,6 +163,8 @@ std::vector<Limit> limits_of(const Report& report) {
   limits.push_back({"member, allocations", "the same in bytes allocated",
                     growth(report, &Figures::member_bytes), flat});
   limits.push_back({"leader, time", "growth beyond one join a round", leader_growth(report), flat});
+  limits.push_back({"leader, memory", "bytes allocated: largest over smallest",
+                    growth(report, &Figures::leader_bytes, 4096), flat});
   limits.push_back({"leader, messages", "messages over two rounds of log2(nodes) + 1",
                     largest(report,
                             [](const Scale& scale, const Figures& figures) {
@@ -166,6 +181,7 @@ std::vector<Limit> limits_of(const Report& report) {
                               return figures.requests / std::max(figures.requests_needed, 1.0);
                             }),
                     flat});
+  limits.push_back({"master, memory", "growth beyond its requests", master_growth(report), flat});
   limits.push_back(
       {"agent, messages a window", "beyond one of each subgroup that touches it",
        largest(report, [](const Scale&, const Figures& figures) { return figures.window_excess; }),

@@ -13,6 +13,7 @@ struct Figures {
   double member_allocations = 0;  // most
   double member_bytes = 0;        // most
   double leader_ns = 0;           // median
+  double leader_bytes = 0;        // most, allocated
   double leader_messages = 0;     // most
   double requests = 0;            // of the master that exceeds its needs the most
   double requests_needed = 0;     // of that master: agents with bytes of its subgroup
