@@ -1,8 +1,42 @@
 #include "group/topology.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 namespace shima {
+namespace {
+
+// Whether the domains of each node follow one another in the order of ranks.
+bool fill_domains(std::span<const Member> members, int node_count) {
+  constexpr int unknown = Member::no_domain - 1;
+  std::vector<int> current(static_cast<std::size_t>(node_count), unknown);
+  std::set<std::pair<int, int>> known;
+  for (const Member& member : members) {
+    int& domain = current[static_cast<std::size_t>(member.node)];
+    if (domain == member.numa_domain) continue;
+    domain = member.numa_domain;
+    if (!known.emplace(member.node, domain).second) return false;
+  }
+  return true;
+}
+
+bool names_domains(std::span<const Member> members) {
+  return std::ranges::any_of(
+      members, [](const Member& member) { return member.numa_domain != Member::no_domain; });
+}
+
+}  // namespace
+
+void order_by_domain(std::span<const Member> members, std::span<int> ranks) {
+  const auto domain_of = [&](int rank) {
+    return members[static_cast<std::size_t>(rank)].numa_domain;
+  };
+  std::map<int, int> first_ranks;  // by domain
+  for (const int rank : ranks) first_ranks.emplace(domain_of(rank), rank);
+  std::ranges::stable_sort(ranks, {}, [&](int rank) { return first_ranks.at(domain_of(rank)); });
+}
 
 Topology::Topology(std::span<const Member> members) : size_(static_cast<int>(members.size())) {
   make_rows(members);
@@ -52,6 +86,7 @@ void Topology::set_cores(int cores) {
 }
 
 Topology::Kind Topology::kind_of(std::span<const Member> members) const {
+  if (names_domains(members) && !fill_domains(members, node_count_)) return Kind::listed;
   if (std::ranges::is_sorted(members, {}, &Member::node)) return Kind::consecutive;
   for (int rank = 0; rank < size_; ++rank)
     if (members[static_cast<std::size_t>(rank)].node != rank / block_ % node_count_)
@@ -65,9 +100,16 @@ void Topology::list(std::span<const Member> members) {
   ranks_.resize(members.size());
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     const int node = members[rank].node;
-    places_[rank] = {node, counts[static_cast<std::size_t>(node)]++};
-    const int place = members_before(node) + places_[rank].index;
+    const int place = members_before(node) + counts[static_cast<std::size_t>(node)]++;
     ranks_[static_cast<std::size_t>(place)] = static_cast<int>(rank);
+  }
+  for (int node = 0; node < node_count_; ++node) {
+    const std::span<int> here = std::span(ranks_).subspan(
+        static_cast<std::size_t>(members_before(node)),
+        static_cast<std::size_t>(counts[static_cast<std::size_t>(node)]));
+    order_by_domain(members, here);
+    for (std::size_t i = 0; i < here.size(); ++i)
+      places_[static_cast<std::size_t>(here[i])] = {node, static_cast<int>(i)};
   }
 }
 

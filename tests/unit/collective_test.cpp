@@ -35,8 +35,7 @@ class EveryWay : public CollectiveTest, public testing::WithParamInterface<Way> 
     made.window_bytes = pick(random, 0, 1) * 4096 * pick(random, 1, 8);
     made.subgroup_members = static_cast<int>(pick(random, 0, 3));
     made.requests = pick(random, 0, 1) == 0 ? RequestsTo::all : RequestsTo::touched;
-    made.world.placement =
-        pick(random, 0, 1) == 0 ? test::Placement::blocks : test::Placement::round_robin;
+    made.world.placement = static_cast<test::Placement>(pick(random, 0, 2));
     made.disordered = pick(random, 0, 4) == 0;
     regions_.clear();
     if (way.striped) regions_ = random_regions(random, {"beside"});

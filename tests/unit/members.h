@@ -17,7 +17,7 @@
 namespace shima::test {
 
 // Where the next rank runs.
-enum class Placement { blocks, round_robin };
+enum class Placement { blocks, round_robin, dealt_to_domains };
 
 struct World {
   int members = 1;
@@ -34,8 +34,11 @@ struct World {
   [[nodiscard]] Topology topology() const { return Topology(places()); }
   [[nodiscard]] std::vector<Member> places() const {
     std::vector<Member> places;
-    for (int i = 0; i < members; ++i)
-      places.push_back({placement == Placement::blocks ? i * nodes / members : i % nodes, cores});
+    for (int i = 0; i < members; ++i) {
+      places.push_back(
+          {placement == Placement::round_robin ? i % nodes : i * nodes / members, cores});
+      if (placement == Placement::dealt_to_domains) places.back().numa_domain = 3 - i % 3;
+    }
     return places;
   }
 };

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <string>
 
@@ -44,6 +45,30 @@ std::vector<Member> consecutive_members(std::mt19937& random) {
   return members;
 }
 
+// Some in NUMA domains, which are filled one after another or dealt to.
+std::vector<Member> members_in_domains(std::mt19937& random) {
+  std::vector<Member> members = random() % 2 == 0 ? random_members(random)
+                                                  : consecutive_members(random);
+  const auto domains = 1 + random() % 4;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    members[i].numa_domain = static_cast<int>(
+        random() % 2 == 0 ? random() % domains : domains - i * domains / members.size());
+  return members;
+}
+
+// Whether an index on a node is where it has to be: behind those of earlier ranks in the same
+// domain, or a domain's first, with no later index in the domain of the one before.
+bool follows(const std::vector<Member>& members, const NodeRanks& ranks, std::size_t index) {
+  const auto domain_at = [&](std::size_t i) {
+    return members[static_cast<std::size_t>(ranks[i])].numa_domain;
+  };
+  if (index == 0) return true;
+  if (domain_at(index) == domain_at(index - 1)) return ranks[index - 1] < ranks[index];
+  for (std::size_t later = index; later < ranks.size(); ++later)
+    if (domain_at(later) == domain_at(index - 1)) return false;
+  return true;
+}
+
 void check_answers(const std::vector<Member>& members) {
   const Topology topology(members);
   ASSERT_EQ(topology.size(), static_cast<int>(members.size()));
@@ -55,7 +80,8 @@ void check_answers(const std::vector<Member>& members) {
     ASSERT_GT(ranks.size(), 0U);
     EXPECT_EQ(ranks.front(), ranks[0]);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-      EXPECT_TRUE(i == 0 || ranks[i - 1] < ranks[i]);
+      EXPECT_TRUE(follows(members, ranks, i));
+      EXPECT_LE(ranks.front(), ranks[i]);
       const Member& member = members[static_cast<std::size_t>(ranks[i])];
       EXPECT_EQ(member.node, node);
       EXPECT_EQ(topology.cores_of(node), member.cores);
@@ -78,7 +104,19 @@ TEST(Topology, AnswersAgreeWithTheMembers) {
     check_answers(random_members(random));
     check_answers(dealt_members(random));
     check_answers(consecutive_members(random));
+    check_answers(members_in_domains(random));
   }
+}
+
+TEST(Topology, KeepsTheRanksOfANumaDomainTogether) {
+  std::vector<Member> members(8, {0, 8});
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    members[i].node = static_cast<int>(i / 4);
+    members[i].numa_domain = static_cast<int>(1 - i % 2);
+  }
+  const Topology topology(members);
+  const auto ranks = topology.ranks_on(1);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(ranks[i], (std::array{4, 6, 5, 7})[i]);
 }
 
 TEST(Topology, SetsTheCoresOfAllNodes) {

@@ -30,6 +30,14 @@ struct CpuMask {
   [[nodiscard]] bool has(int cpu) const {
     return (words[static_cast<std::size_t>(cpu / 64)] >> (cpu % 64) & 1) != 0;
   }
+  [[nodiscard]] bool has_all(const CpuMask& other) const {
+    for (std::size_t i = 0; i < words.size(); ++i)
+      if ((other.words[i] & ~words[i]) != 0) return false;
+    return true;
+  }
+  void insert(int cpu) {
+    words[static_cast<std::size_t>(cpu / 64)] |= std::uint64_t{1} << (cpu % 64);
+  }
   void add(const CpuMask& other) {
     for (std::size_t i = 0; i < words.size(); ++i) words[i] |= other.words[i];
   }

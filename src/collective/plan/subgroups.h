@@ -9,7 +9,7 @@
 
 namespace shima {
 
-// Members of a node with consecutive indices.
+// Members of a node with consecutive indices, which are in the order of its NUMA domains.
 struct Subgroup {
   int node = 0;
   int begin = 0;

@@ -217,6 +217,15 @@ Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state, Neighb
   return {};
 }
 
+// Those that have a rank of this rank's node bound to them.
+std::size_t domain_count(const Neighbourhood& around) {
+  std::set<int> domains;
+  for (const int rank : around.local_ranks)
+    domains.insert(around.members[static_cast<std::size_t>(rank)].numa_domain);
+  domains.erase(Member::no_domain);
+  return domains.size();
+}
+
 void announce(const Neighbourhood& around, const CommState& state, bool shares_memory) {
   if (around.rank != 0) return;
   const auto reach = [&] {
@@ -224,8 +233,9 @@ void announce(const Neighbourhood& around, const CommState& state, bool shares_m
     if (state.segment->can_pull()) return "with process_vm_readv/writev";
     return "through shared windows (process_vm_readv is forbidden here)";
   };
-  log(LogLevel::info, "{} ranks on {} nodes; {}; ranks reach each other's memory {}",
-      around.members.size(), around.node_count,
+  log(LogLevel::info,
+      "{} ranks on {} nodes, bound to {} NUMA domains here; {}; ranks reach each other's memory {}",
+      around.members.size(), around.node_count, domain_count(around),
       shares_memory ? "shared memory on each node" : "no shared memory, messages only", reach());
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/fault_point.h"
 #include "base/log.h"
+#include "base/process/numa_domain.h"
 
 namespace shima {
 namespace {
@@ -30,6 +31,7 @@ std::uint64_t node_identity() {
 
 struct Introduction {
   std::uint64_t node = 0;
+  int numa_domain = Member::no_domain;
   ProcessIdentity process;
   SharedRef memory;  // of rank 0: that of all ranks, in case they are on one node
 };
@@ -40,15 +42,15 @@ Result<Neighbourhood> neighbourhood_in(const Gathered<Introduction>& all, int ra
   std::map<std::uint64_t, int> nodes;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int node = nodes.emplace(all[i].node, static_cast<int>(nodes.size())).first->second;
-    around.members.push_back({.node = node});
+    around.members.push_back({.node = node, .numa_domain = all[i].numa_domain});
   }
   const int here = around.members[static_cast<std::size_t>(rank)].node;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (around.members[i].node != here) continue;
-    if (static_cast<int>(i) == rank)
-      around.local_index = static_cast<int>(around.local_ranks.size());
-    around.local_ranks.push_back(static_cast<int>(i));
-    around.local_processes.push_back(all[i].process);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (around.members[i].node == here) around.local_ranks.push_back(static_cast<int>(i));
+  order_by_domain(around.members, around.local_ranks);
+  for (const int local : around.local_ranks) {
+    if (local == rank) around.local_index = static_cast<int>(around.local_processes.size());
+    around.local_processes.push_back(all[static_cast<std::size_t>(local)].process);
   }
   around.node_count = static_cast<int>(nodes.size());
   return around;
@@ -94,7 +96,9 @@ Result<Acquaintance> look_around(MPI_Comm comm, FirstMeetings& meetings, const S
   if (ready && are_few && rank == 0) met.memory = make_memory(static_cast<int>(meetings.size()));
   const auto mine = caught([&]() -> Result<Introduction> {
     SHIMA_TRY(ready);
-    return Introduction{node_identity(), ProcessIdentity::own(), met.memory.ref};
+    return Introduction{node_identity(),
+                        numa_domain_of(CpuMask::own()).value_or(Member::no_domain),
+                        ProcessIdentity::own(), met.memory.ref};
   });
   SHIMA_TRY_ASSIGN(const auto all, meetings.gather(mine, {}));
   const Introduction first = all[0];

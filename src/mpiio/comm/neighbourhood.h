@@ -1,6 +1,6 @@
 // Which ranks of a communicator run on which node, and the memory that those of a node share.
 //
-// In the first meeting each rank tells its node and its process. Few ranks are mostly on one node,
+// In the first meeting each rank tells its node, its NUMA domain and its process. Few ranks are mostly on one node,
 // so rank 0 makes memory for all of them before and tells where it is; otherwise the first rank of
 // each node makes it after, and a second meeting tells. A last one finds out whether all have
 // mapped it.
@@ -23,7 +23,7 @@ namespace shima {
 struct Neighbourhood {
   int rank = 0;
   std::vector<Member> members;
-  std::vector<int> local_ranks;                  // the ranks of this rank's node
+  std::vector<int> local_ranks;  // the ranks of this rank's node, by their indices there
   std::vector<ProcessIdentity> local_processes;  // the processes of local_ranks
   int local_index = 0;
   int node_count = 0;
