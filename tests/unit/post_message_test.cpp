@@ -148,6 +148,17 @@ TEST(PostMessage, RefusesDamage) {
     EXPECT_FALSE(PostReader().read(0, {good.bytes, 1, good.lasting.first(len)}).has_value());
 }
 
+// A walk over both sides would leave the shorter one.
+TEST(PostMessage, RefusesSidesOfDifferentLengths) {
+  const Slice shorter{Pattern::contiguous(60), 4096, 0, 60};
+  const Slice longer{Pattern::contiguous(100), 0, 0, 100};
+  for (const Post& post : {make_post(longer, shorter), make_post(shorter, longer)}) {
+    PostWriter writer;
+    Shown shown;
+    EXPECT_FALSE(PostReader().read(0, shown.show(writer, post)).has_value());
+  }
+}
+
 TEST(PostMessage, TellsBoundsWithoutDecoding) {
   PostWriter writer;
   EXPECT_FALSE(PostReader::bounds(writer.message_of(Post{})).value().has_value());
