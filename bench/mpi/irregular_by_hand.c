@@ -166,6 +166,7 @@ int main(int argc, char** argv) {
     else
       read_pieces(&x, fd, back);
     const double mine = MPI_Wtime() - started;
+    meet();  // a rank that waits in MPI_Allreduce takes the core from those that have not ended
     MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     ns[i] = slowest * 1e9 / (double)total;
     if (i >= 2) wrong += memcmp(data, back, bytes) != 0;
