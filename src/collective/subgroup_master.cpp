@@ -227,6 +227,8 @@ Status SubgroupMaster::hand_out(int index) {
   SHIMA_TRY_ASSIGN(const auto head, take_from<ReplyHead>(bytes));
   if (head.window != id_of(job.window, context_.plan.window_bytes))
     return fail(Code::internal, "a message of another node: a reply for another window");
+  if (head.end < 0 || head.end_of_file < 0)
+    return fail(Code::internal, "a message of another node: a reply with a negative end");
   TargetOffset end{head.end};
   FileOffset end_of_file{head.end_of_file};
   if (end >= job.window.range.end && !near_.packs() && has_large_runs(job.runs)) {

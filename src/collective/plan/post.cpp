@@ -28,6 +28,12 @@ Post make_post(const Slice& file, const Slice& memory) {
           .memory = memory};
 }
 
+Result<Post> make_received_post(const Slice& file, const Slice& memory) {
+  if (file.len_bytes != memory.len_bytes)
+    return fail(Code::internal, "decoding a member's post: its sides have different lengths");
+  return make_post(file, memory);
+}
+
 std::uint64_t granule_of(const Post& post) {
   if (post.len_bytes == 0) return 0;
   const Pattern& pattern = post.file.pattern;
@@ -48,7 +54,7 @@ std::vector<std::byte> encode_post(const Post& post) {
 Result<Post> decode_post(std::span<const std::byte> bytes) {
   SHIMA_TRY_ASSIGN(const Slice file, decode(bytes));
   SHIMA_TRY_ASSIGN(const Slice memory, decode(bytes));
-  return make_post(file, memory);
+  return make_received_post(file, memory);
 }
 
 }  // namespace shima

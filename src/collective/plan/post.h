@@ -26,6 +26,9 @@ struct Post {
 // Computes all fields that are derived from the two slices.
 [[nodiscard]] Post make_post(const Slice& file, const Slice& memory);
 
+// The same for slices from another member; an error if one is longer than the other.
+[[nodiscard]] Result<Post> make_received_post(const Slice& file, const Slice& memory);
+
 // A common divisor of all pieces in the file, of the distances between them and to offset 0; 0 if
 // there is no data.
 [[nodiscard]] std::uint64_t granule_of(const Post& post);

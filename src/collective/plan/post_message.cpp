@@ -108,7 +108,7 @@ Result<Post> PostReader::read(int index, const NearMessage& message) {
   SHIMA_TRY_ASSIGN(Pattern memory, pattern_of(head.memory_lasts != 0, lasting->memory));
   SHIMA_TRY_ASSIGN(const Slice file_slice, slice_at(head.file, std::move(file)));
   SHIMA_TRY_ASSIGN(const Slice memory_slice, slice_at(head.memory, std::move(memory)));
-  return make_post(file_slice, memory_slice);
+  return make_received_post(file_slice, memory_slice);
 }
 
 // The patterns of a member's lasting part, decoded when it is a new one.

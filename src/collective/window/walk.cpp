@@ -83,6 +83,7 @@ void DomainWalk::stop_at(FileOffset end_of_file) {
   const std::int64_t size = as_signed(window_bytes_);
   for (Domain& domain : domains_) {
     const std::int64_t end = layout_->below(domain.subfile, end_of_file).value;
+    if (end >= domain.range.end.value) continue;
     domain.range.end = std::min(domain.range.end, TargetOffset{(end + size - 1) / size * size});
   }
 }
