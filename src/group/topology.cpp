@@ -104,9 +104,9 @@ void Topology::list(std::span<const Member> members) {
     ranks_[static_cast<std::size_t>(place)] = static_cast<int>(rank);
   }
   for (int node = 0; node < node_count_; ++node) {
-    const std::span<int> here = std::span(ranks_).subspan(
-        static_cast<std::size_t>(members_before(node)),
-        static_cast<std::size_t>(counts[static_cast<std::size_t>(node)]));
+    const std::span<int> here =
+        std::span(ranks_).subspan(static_cast<std::size_t>(members_before(node)),
+                                  static_cast<std::size_t>(counts[static_cast<std::size_t>(node)]));
     order_by_domain(members, here);
     for (std::size_t i = 0; i < here.size(); ++i)
       places_[static_cast<std::size_t>(here[i])] = {node, static_cast<int>(i)};

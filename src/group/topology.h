@@ -2,10 +2,11 @@
 //
 // Nodes are numbered from 0 in the order of their first members. The members of a node have indices
 // in the order of their ranks, but those of one NUMA domain follow one another, so that consecutive
-// indices, of which subgroups are made, are near to each other. Launchers place ranks in blocks (the
-// first k on the first node, ...) or deal them to the nodes in turn, some at a time, and mostly fill
-// one domain before the next. Both are formulas, so a topology has one entry for each row of equal
-// nodes, whatever the number of ranks. Only other placements are listed rank by rank. Pure.
+// indices, of which subgroups are made, are near to each other. Launchers place ranks in blocks
+// (the first k on the first node, ...) or deal them to the nodes in turn, some at a time, and
+// mostly fill one domain before the next. Both are formulas, so a topology has one entry for each
+// row of equal nodes, whatever the number of ranks. Only other placements are listed rank by rank.
+// Pure.
 #pragma once
 
 #include <cstddef>

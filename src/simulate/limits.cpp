@@ -86,9 +86,8 @@ double master_growth(const Report& report) {
     return figures.master_bytes / std::max(figures.requests, 1.0);
   };
   const double first = std::max(of_a_request(figures_of(report.scales.front())), 1.0);
-  return largest(report, [&](const Scale&, const Figures& figures) {
-    return of_a_request(figures) / first;
-  });
+  return largest(
+      report, [&](const Scale&, const Figures& figures) { return of_a_request(figures) / first; });
 }
 
 double ratio(std::uint64_t many, std::uint64_t few) {

@@ -119,7 +119,8 @@ inline Pattern random_memory(Random& random, std::uint64_t len) {
 
 inline Access access_to(Random& random, const Slice& file) {
   const Pattern memory = random_memory(random, file.len_bytes);
-  return {file, {memory, 0, 0, file.len_bytes},
+  return {file,
+          {memory, 0, 0, file.len_bytes},
           std::vector<std::byte>(static_cast<std::size_t>(memory.highest()), std::byte{0xAA})};
 }
 
@@ -127,9 +128,9 @@ inline Access access_to(Random& random, const Slice& file) {
 inline Access random_access(Random& random, bool large) {
   const Pattern tile = large ? Pattern::contiguous(pick(random, 4096, 20000)) : random_tile(random);
   const auto extent = tile.highest() + static_cast<std::int64_t>(pick(random, 0, 2000));
-  return access_to(
-      random, {Pattern::tiled(tile, extent), static_cast<std::int64_t>(pick(random, 0, 5000)),
-               pick(random, 0, 300), pick(random, 0, 9) == 0 ? 0 : pick(random, 1, 60000)});
+  return access_to(random,
+                   {Pattern::tiled(tile, extent), static_cast<std::int64_t>(pick(random, 0, 5000)),
+                    pick(random, 0, 300), pick(random, 0, 9) == 0 ? 0 : pick(random, 1, 60000)});
 }
 
 // Pieces of the file in any order, some twice and some over others.
@@ -142,8 +143,8 @@ inline Access disordered_access(Random& random) {
   }
   pieces.disorder(random);
   const Pattern pattern = pieces.pattern();
-  return access_to(random, {pattern, static_cast<std::int64_t>(pick(random, 0, 5000)), 0,
-                            pattern.len_bytes()});
+  return access_to(
+      random, {pattern, static_cast<std::int64_t>(pick(random, 0, 5000)), 0, pattern.len_bytes()});
 }
 
 // Calls visit(file offset, memory offset) for every data byte.

@@ -47,8 +47,8 @@ std::vector<Member> consecutive_members(std::mt19937& random) {
 
 // Some in NUMA domains, which are filled one after another or dealt to.
 std::vector<Member> members_in_domains(std::mt19937& random) {
-  std::vector<Member> members = random() % 2 == 0 ? random_members(random)
-                                                  : consecutive_members(random);
+  std::vector<Member> members =
+      random() % 2 == 0 ? random_members(random) : consecutive_members(random);
   const auto domains = 1 + random() % 4;
   for (std::size_t i = 0; i < members.size(); ++i)
     members[i].numa_domain = static_cast<int>(

@@ -96,8 +96,7 @@ Result<Acquaintance> look_around(MPI_Comm comm, FirstMeetings& meetings, const S
   if (ready && are_few && rank == 0) met.memory = make_memory(static_cast<int>(meetings.size()));
   const auto mine = caught([&]() -> Result<Introduction> {
     SHIMA_TRY(ready);
-    return Introduction{node_identity(),
-                        numa_domain_of(CpuMask::own()).value_or(Member::no_domain),
+    return Introduction{node_identity(), numa_domain_of(CpuMask::own()).value_or(Member::no_domain),
                         ProcessIdentity::own(), met.memory.ref};
   });
   SHIMA_TRY_ASSIGN(const auto all, meetings.gather(mine, {}));

@@ -1,9 +1,9 @@
 // Which ranks of a communicator run on which node, and the memory that those of a node share.
 //
-// In the first meeting each rank tells its node, its NUMA domain and its process. Few ranks are mostly on one node,
-// so rank 0 makes memory for all of them before and tells where it is; otherwise the first rank of
-// each node makes it after, and a second meeting tells. A last one finds out whether all have
-// mapped it.
+// In the first meeting each rank tells its node, its NUMA domain and its process. Few ranks are
+// mostly on one node, so rank 0 makes memory for all of them before and tells where it is;
+// otherwise the first rank of each node makes it after, and a second meeting tells. A last one
+// finds out whether all have mapped it.
 #pragma once
 
 #include <mpi.h>
