@@ -14,7 +14,7 @@ Status check_alive(const ProcessIdentity& process) {
 }
 
 std::uint32_t Sleeper::first_slice_us(const WaitHooks& hooks) {
-  constexpr std::uint32_t slice_us_per_task = 50;
+  const std::uint32_t slice_us_per_task = hooks.one_group ? 50 : 200;
   const auto tasks = static_cast<std::uint32_t>(std::max(hooks.tasks_per_core, 1));
   return std::min(slice_us_per_task * tasks, longest_slice_us);
 }

@@ -115,7 +115,9 @@ class ManyNodes : public testing::Test {
     if (direction == Direction::write) buffer = expected;
     PostWriter writer;
     cost.planning_bytes += writer.message_of(post).size() + writer.len_bytes() + sizeof(Digest);
-    MemberCall mine({.strategy = Strategy::subgroup, .window_bytes = window_bytes});
+    MemberCall mine({.strategy = Strategy::subgroup,
+                     .max_agents = agents_of_node * channel.topology().node_count(),
+                     .window_bytes = window_bytes});
     const CollectiveCall call = mine.on(*file_, channel, direction);
     const Heap before = heap;
     CollectiveTransfer transfer(call);

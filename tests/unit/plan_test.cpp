@@ -248,6 +248,24 @@ TEST(Plan, IsTheSameInAnyOrder) {
   }
 }
 
+TEST(Plan, SmallCallsOfSeveralNodesHaveFewAgents) {
+  const auto agents = [](int nodes, int count, std::uint64_t pieces, Strategy strategy) {
+    Situation situation{.posts = interleaved(count, pieces, 1024),
+                        .members = members_on(nodes, count, 2),
+                        .can_pull = true};
+    situation.one_node = nodes == 1;
+    situation.tuning.strategy = strategy;
+    return situation.plan().agents.count();
+  };
+  EXPECT_EQ(agents(2, 8, 1, Strategy::subgroup), 1);
+  EXPECT_EQ(agents(2, 8, 64, Strategy::subgroup), 2);   // 512 KiB, four members on a node
+  EXPECT_EQ(agents(2, 8, 128, Strategy::subgroup), 4);  // one for each core
+  EXPECT_EQ(agents(2, 8, 64, Strategy::disk_directed), 2);
+  EXPECT_EQ(agents(2, 32, 64, Strategy::subgroup), 2);  // 2 MiB, 16 members on a node
+  EXPECT_EQ(agents(2, 8, 1, Strategy::two_phase), 8);
+  EXPECT_EQ(agents(1, 8, 1, Strategy::disk_directed), 2);
+}
+
 TEST(Plan, WindowsOfANodeStayInItsCaches) {
   const auto usual = [](int nodes, int count, Direction direction) {
     return usual_window_bytes(Topology(test::members_on(nodes, count, 4)), direction) >> 10;

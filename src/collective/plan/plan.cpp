@@ -92,6 +92,19 @@ Path gathering_path(const Digest& digest, Locks locks, const Terrain& terrain,
   return piece_bytes >= least ? Path::pull : Path::pack;
 }
 
+// Between nodes, every agent costs each subgroup a message and each of its members a turn, which
+// takes longer than the bytes of a small call.
+int agents_that_pay(const Digest& digest, const Topology& topology) {
+  constexpr std::uint64_t least_bytes_per_member = std::uint64_t{64} << 10;
+  constexpr std::uint64_t enough_bytes = std::uint64_t{4} << 20;
+  const int nodes = topology.node_count();
+  const auto members = static_cast<std::uint64_t>((topology.size() + nodes - 1) / nodes);
+  const std::uint64_t least_bytes = std::min(enough_bytes, least_bytes_per_member * members);
+  const std::uint64_t agents = digest.len_bytes / least_bytes;
+  return static_cast<int>(
+      std::clamp<std::uint64_t>(agents, 1, static_cast<std::uint64_t>(topology.size())));
+}
+
 AgentMap agents_for(Strategy strategy, const Digest& digest, const Terrain& terrain,
                     const Tuning& tuning, std::uint64_t window_bytes) {
   const FileRange span{{digest.bounds.lowest}, {digest.bounds.highest}};
@@ -104,6 +117,8 @@ AgentMap agents_for(Strategy strategy, const Digest& digest, const Terrain& terr
     if (terrain.caches != Caches::apart) limits.candidates = AgentCandidates::members;
     return {terrain.topology, terrain.layout, span, limits};
   }
+  if (limits.max_agents == 0 && terrain.topology.node_count() > 1)
+    limits.max_agents = agents_that_pay(digest, terrain.topology);
   return {terrain.topology, parts_of(terrain.layout, span), limits};
 }
 
