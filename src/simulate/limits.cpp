@@ -9,7 +9,8 @@
 namespace shima::simulate {
 namespace {
 
-constexpr double flat = 1.5;               // the largest over the smallest
+constexpr double flat = 1.5;  // the largest over the smallest
+constexpr double doubled = 2;
 constexpr std::uint64_t more_pieces = 64;  // times as many as in the request
 constexpr std::uint64_t few_pieces = 16;
 
@@ -32,6 +33,7 @@ void add_masters(const Scale& scale, Figures& figures) {
     figures.requests_needed = needed;
     figures.master_ns = master.cost.cpu_ns;
     figures.master_bytes = static_cast<double>(master.cost.kept_bytes);
+    figures.master_bytes_a_request = figures.master_bytes / std::max(requests, 1.0);
   }
 }
 
@@ -47,16 +49,16 @@ void add_agents(const Scale& scale, Figures& figures) {
   }
 }
 
-// The largest over the smallest of a figure of all scales.
+// By how much a figure grows from one scale to a larger one; 1 if it does not.
 double growth(const Report& report, double Figures::* figure, double least = 1) {
   double smallest = 0;
-  double largest = 0;
+  double most = 1;
   for (const Scale& scale : report.scales) {
     const double value = std::max(figures_of(scale).*figure, least);
     smallest = smallest == 0 ? value : std::min(smallest, value);
-    largest = std::max(largest, value);
+    most = std::max(most, value / smallest);
   }
-  return smallest == 0 ? 1 : largest / smallest;
+  return most;
 }
 
 // The largest of a ratio over all scales.
@@ -80,16 +82,6 @@ double leader_growth(const Report& report) {
   });
 }
 
-// By how much more the memory of a master grows than its requests.
-double master_growth(const Report& report) {
-  const auto of_a_request = [](const Figures& figures) {
-    return figures.master_bytes / std::max(figures.requests, 1.0);
-  };
-  const double first = std::max(of_a_request(figures_of(report.scales.front())), 1.0);
-  return largest(
-      report, [&](const Scale&, const Figures& figures) { return of_a_request(figures) / first; });
-}
-
 double ratio(std::uint64_t many, std::uint64_t few) {
   return static_cast<double>(many) / static_cast<double>(std::max<std::uint64_t>(few, 1));
 }
@@ -111,6 +103,9 @@ Figures figures_of(const Scale& scale) {
   Figures figures;
   figures.member_ns = median_ns(scale.members);
   for (const MemberCost& member : scale.members) {
+    const double ns = member.cost.cpu_ns;
+    figures.member_least_ns =
+        figures.member_least_ns == 0 ? ns : std::min(figures.member_least_ns, ns);
     figures.member_allocations =
         std::max(figures.member_allocations, static_cast<double>(member.cost.allocations));
     figures.member_bytes =
@@ -157,12 +152,12 @@ PiecesProbe probe_pieces(const Request& request, const Meter& meter) {
 
 std::vector<Limit> limits_of(const Report& report) {
   std::vector<Limit> limits;
-  limits.push_back({"member, time", "planning of a rank that is no leader: largest over smallest",
-                    growth(report, &Figures::member_ns), flat});
+  limits.push_back({"member, time", "planning of a rank that is no leader, quickest sample: growth",
+                    growth(report, &Figures::member_least_ns), flat});
   limits.push_back({"member, allocations", "the same in bytes allocated",
                     growth(report, &Figures::member_bytes), flat});
   limits.push_back({"leader, time", "growth beyond one join a round", leader_growth(report), flat});
-  limits.push_back({"leader, memory", "bytes allocated: largest over smallest",
+  limits.push_back({"leader, memory", "bytes allocated: growth",
                     growth(report, &Figures::leader_bytes, 4096), flat});
   limits.push_back({"leader, messages", "messages over two rounds of log2(nodes) + 1",
                     largest(report,
@@ -171,7 +166,7 @@ std::vector<Limit> limits_of(const Report& report) {
                               return allowed == 0 ? 0 : figures.leader_messages / allowed;
                             }),
                     1});
-  limits.push_back({"topology, bytes", "what a rank keeps: largest over smallest",
+  limits.push_back({"topology, bytes", "what a rank keeps: growth",
                     growth(report, &Figures::topology_bytes, 4096), flat});
   limits.push_back({"master, requests", "requests over agents with bytes of its subgroup",
                     largest(report,
@@ -180,7 +175,8 @@ std::vector<Limit> limits_of(const Report& report) {
                               return figures.requests / std::max(figures.requests_needed, 1.0);
                             }),
                     flat});
-  limits.push_back({"master, memory", "growth beyond its requests", master_growth(report), flat});
+  limits.push_back({"master, memory", "bytes kept for each request: growth",
+                    growth(report, &Figures::master_bytes_a_request, 4096), doubled});
   limits.push_back(
       {"agent, messages a window", "beyond one of each subgroup that touches it",
        largest(report, [](const Scale&, const Figures& figures) { return figures.window_excess; }),

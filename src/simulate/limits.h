@@ -10,6 +10,7 @@ namespace shima::simulate {
 // The worst or typical figure of the samples of each kind.
 struct Figures {
   double member_ns = 0;           // median
+  double member_least_ns = 0;     // not disturbed by other programs
   double member_allocations = 0;  // most
   double member_bytes = 0;        // most
   double leader_ns = 0;           // median
@@ -19,10 +20,11 @@ struct Figures {
   double requests_needed = 0;     // of that master: agents with bytes of its subgroup
   double master_ns = 0;           // of that master
   double master_bytes = 0;        // that it keeps
-  double agent_messages = 0;      // most that an agent receives
-  double agent_subgroups = 0;     // of that agent
-  double in_a_window = 0;         // the most of an agent
-  double window_excess = 0;       // messages in a window beyond the agent's subgroups
+  double master_bytes_a_request = 0;
+  double agent_messages = 0;   // most that an agent receives
+  double agent_subgroups = 0;  // of that agent
+  double in_a_window = 0;      // the most of an agent
+  double window_excess = 0;    // messages in a window beyond the agent's subgroups
   double topology_bytes = 0;
 };
 
