@@ -24,9 +24,11 @@ test: setup-test ## build and run the everyday tests; T=REGEX: all tests whose n
 	@$(CONFIGURE)
 	@JOBS=$(JOBS) scripts/ci-test $(BUILD) $(if $(T),'$(T)',everyday)
 
-test-all: setup-test ## every test in every combination, and those that take long: takes hours
+test-all: setup-test ## every test in every combination, those that take long, and the everyday ones under sanitizers: takes hours
 	@$(CONFIGURE)
 	@JOBS=$(JOBS) scripts/ci-test $(BUILD) all
+	@$(MAKE) --no-print-directory test PRESET=asan
+	@$(MAKE) --no-print-directory test PRESET=tsan
 
 bench: build    ## measure against stock MPICH, stock Open MPI and the machine's limit
 	@python3 bench/bench.py

@@ -5,7 +5,8 @@
 """Each role of a collective call is killed in each phase that it has, on one, two and four hosts.
 
 All other ranks must get an error of one class, and no process may be left (tests/fault/kill_rank_hosts.py). The time
-from the end of the killed rank to that of the last one is printed, with the longest at the end.
+from the end of the killed rank to that of the last one is printed, with the longest at the end. It must be a second at
+most in half of the cases; two busy cores make some take longer.
 
 Eight ranks use two cores: so a node has two places for agents and two subgroup masters, its first rank and the middle
 one. Hints leave out some agents, so that each role has a rank that has no other, except node leaders: they are masters.
@@ -85,6 +86,8 @@ def main():
     print(f"{len(seconds)} kills; seconds from the first end to the last: {statistics.median(seconds):.2f} in "
           f"the median, {seconds[-1]:.2f} at most; more than 1 in {sum(second > 1 for second in seconds)} cases")
     problems = sum((outcome.problems for outcome in outcomes), [])
+    if statistics.median(seconds) > 1:
+        problems.append("half of the kills took more than a second to end all ranks")
     print("\n".join(problems), file=sys.stderr)
     return 1 if problems else 0
 
