@@ -165,7 +165,9 @@ Result<SumInOrder> NodeChannel::sum_in_order(const Result<std::uint64_t>& mine) 
            : std::unexpected(mine.error());
   SHIMA_TRY_ASSIGN(const auto all, combine(brought, join_bytes<add_up, std::uint64_t>));
   SumInOrder sum{.all = value_in<std::uint64_t>(all)};
-  for (int i = 0; i < near_index(); ++i) {
+  const NodeRanks ranks = near_ranks();
+  for (int i = 0; i < near_count(); ++i) {
+    if (ranks[static_cast<std::size_t>(i)] >= rank()) continue;
     SHIMA_TRY_ASSIGN(const auto message, message_of(i));
     sum.before += value_in<std::uint64_t>(message);
   }

@@ -86,7 +86,8 @@ void Topology::set_cores(int cores) {
 }
 
 Topology::Kind Topology::kind_of(std::span<const Member> members) const {
-  if (names_domains(members) && !fill_domains(members, node_count_)) return Kind::listed;
+  if (node_count_ > 1 && names_domains(members) && !fill_domains(members, node_count_))
+    return Kind::listed;
   if (std::ranges::is_sorted(members, {}, &Member::node)) return Kind::consecutive;
   for (int rank = 0; rank < size_; ++rank)
     if (members[static_cast<std::size_t>(rank)].node != rank / block_ % node_count_)

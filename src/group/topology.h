@@ -1,12 +1,12 @@
 // Which members run on which node, and how many of them can be agents.
 //
 // Nodes are numbered from 0 in the order of their first members. The members of a node have indices
-// in the order of their ranks, but those of one NUMA domain follow one another, so that consecutive
-// indices, of which subgroups are made, are near to each other. Launchers place ranks in blocks
-// (the first k on the first node, ...) or deal them to the nodes in turn, some at a time, and
-// mostly fill one domain before the next. Both are formulas, so a topology has one entry for each
-// row of equal nodes, whatever the number of ranks. Only other placements are listed rank by rank.
-// Pure.
+// in the order of their ranks, but with several nodes those of one NUMA domain follow one another,
+// so that consecutive indices, of which subgroups are made, are near to each other. Launchers place
+// ranks in blocks (the first k on the first node, ...) or deal them to the nodes in turn, some at a
+// time, and mostly fill one domain before the next. Both are formulas, so a topology has one entry
+// for each row of equal nodes, whatever the number of ranks. Only other placements are listed rank
+// by rank. Pure.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct Member {
   static constexpr int no_domain = -1;
 };
 
-// Puts the ranks of a node, in ascending order, into the order of their indices.
+// Puts the ranks of one of several nodes, in ascending order, into the order of their indices.
 void order_by_domain(std::span<const Member> members, std::span<int> ranks);
 
 // The ranks of a node, by index. Its topology must outlive it.

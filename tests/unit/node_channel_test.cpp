@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <random>
@@ -148,13 +149,14 @@ test::World random_world(Random& random, int most_members, int most_nodes) {
   world.members = static_cast<int>(pick(random, 1, static_cast<std::uint64_t>(most_members)));
   world.nodes = static_cast<int>(
       pick(random, 1, static_cast<std::uint64_t>(std::min(world.members, most_nodes))));
-  if (pick(random, 0, 1) == 0) world.placement = test::Placement::round_robin;
+  world.placement = static_cast<test::Placement>(pick(random, 0, 2));
   return world;
 }
 
 std::string describe_world(const test::World& world) {
   return std::to_string(world.members) + " members on " + std::to_string(world.nodes) + " nodes" +
-         (world.placement == test::Placement::blocks ? "" : ", round-robin");
+         std::array{"", ", round-robin",
+                    ", in NUMA domains"}[static_cast<std::size_t>(world.placement)];
 }
 
 TEST(NodeChannel, AllMembersGetTheSameOfRandomMeetings) {

@@ -266,6 +266,25 @@ TEST(Plan, SmallCallsOfSeveralNodesHaveFewAgents) {
   EXPECT_EQ(agents(1, 8, 1, Strategy::disk_directed), 2);
 }
 
+// Where each agent has a disk or a cache of its own, or more pages than bytes, all are needed.
+TEST(Plan, AgentsAreAsManyAsDisksCachesAndPagesNeed) {
+  Situation situation{.posts = interleaved(8, 1, 1024), .members = members_on(2, 8, 2)};
+  situation.one_node = false;
+  situation.tuning.strategy = Strategy::subgroup;
+  EXPECT_EQ(situation.plan().agents.count(), 1);
+  situation.direct = true;
+  EXPECT_EQ(situation.plan().agents.count(), 4);
+  situation.direct = false;
+  situation.caches = Caches::apart;
+  EXPECT_EQ(situation.plan().agents.count(), 2);
+  situation.caches = Caches::coherent;
+  situation.layout = Layout::striped(4096, 3);
+  EXPECT_EQ(situation.plan().agents.count(), 4);
+  situation.layout = Layout::plain();
+  for (Post& post : situation.posts) post = post_of(64, 512, 1U << 20, 0);
+  EXPECT_EQ(situation.plan().agents.count(), 4);
+}
+
 TEST(Plan, WindowsOfANodeStayInItsCaches) {
   const auto usual = [](int nodes, int count, Direction direction) {
     return usual_window_bytes(Topology(test::members_on(nodes, count, 4)), direction) >> 10;

@@ -1,6 +1,6 @@
 // Linux names the domains of a machine in the file `online`, and the CPUs of each in
-// `node<k>/cpulist` (Documentation/ABI/stable/sysfs-devices-node). Loading hwloc's topology instead
-// takes milliseconds, as long as all else that a first open does.
+// `node<k>/cpulist` (Documentation/ABI/stable/sysfs-devices-node). No more of the machine is
+// needed, and every rank reads it in its first open.
 #include "base/process/numa_domain.h"
 
 #include <charconv>

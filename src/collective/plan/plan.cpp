@@ -93,14 +93,17 @@ Path gathering_path(const Digest& digest, Locks locks, const Terrain& terrain,
 }
 
 // Between nodes, every agent costs each subgroup a message and each of its members a turn, which
-// takes longer than the bytes of a small call.
+// takes longer than the bytes of a small call. Bytes count with the pages around them.
 int agents_that_pay(const Digest& digest, const Topology& topology) {
   constexpr std::uint64_t least_bytes_per_member = std::uint64_t{64} << 10;
   constexpr std::uint64_t enough_bytes = std::uint64_t{4} << 20;
   const int nodes = topology.node_count();
   const auto members = static_cast<std::uint64_t>((topology.size() + nodes - 1) / nodes);
   const std::uint64_t least_bytes = std::min(enough_bytes, least_bytes_per_member * members);
-  const std::uint64_t agents = digest.len_bytes / least_bytes;
+  const auto span_bytes = static_cast<std::uint64_t>(digest.bounds.highest - digest.bounds.lowest);
+  const std::uint64_t touched_bytes =
+      digest.file_pieces < span_bytes / grid_bytes ? digest.file_pieces * grid_bytes : span_bytes;
+  const std::uint64_t agents = std::max(digest.len_bytes, touched_bytes) / least_bytes;
   return static_cast<int>(
       std::clamp<std::uint64_t>(agents, 1, static_cast<std::uint64_t>(topology.size())));
 }
@@ -117,9 +120,13 @@ AgentMap agents_for(Strategy strategy, const Digest& digest, const Terrain& terr
     if (terrain.caches != Caches::apart) limits.candidates = AgentCandidates::members;
     return {terrain.topology, terrain.layout, span, limits};
   }
-  if (limits.max_agents == 0 && terrain.topology.node_count() > 1)
+  std::vector<Domain> parts = parts_of(terrain.layout, span);
+  // Disks, and the caches of nodes, are used by agents of their own.
+  const bool may_be_few = parts.size() == 1 && digest.direct == 0 &&
+                          terrain.caches != Caches::apart && terrain.topology.node_count() > 1;
+  if (limits.max_agents == 0 && may_be_few)
     limits.max_agents = agents_that_pay(digest, terrain.topology);
-  return {terrain.topology, parts_of(terrain.layout, span), limits};
+  return {terrain.topology, std::move(parts), limits};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "mpiio/comm/communicator.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -217,13 +218,17 @@ Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state, Neighb
   return {};
 }
 
-// Those that have a rank of this rank's node bound to them.
-std::size_t domain_count(const Neighbourhood& around) {
-  std::set<int> domains;
-  for (const int rank : around.local_ranks)
-    domains.insert(around.members[static_cast<std::size_t>(rank)].numa_domain);
-  domains.erase(Member::no_domain);
-  return domains.size();
+// Which ranks of this rank's node are bound to one domain each, if some are.
+std::string domains_text(const Neighbourhood& around) {
+  std::string text;
+  int last = Member::no_domain;
+  for (const int rank : around.local_ranks) {
+    const int domain = around.members[static_cast<std::size_t>(rank)].numa_domain;
+    if (domain == Member::no_domain) return {};
+    text += fmt::format("{}{}", text.empty() ? "" : domain == last ? " " : ", ", rank);
+    last = domain;
+  }
+  return fmt::format("ranks of a NUMA domain here: {}; ", text);
 }
 
 void announce(const Neighbourhood& around, const CommState& state, bool shares_memory) {
@@ -233,9 +238,8 @@ void announce(const Neighbourhood& around, const CommState& state, bool shares_m
     if (state.segment->can_pull()) return "with process_vm_readv/writev";
     return "through shared windows (process_vm_readv is forbidden here)";
   };
-  log(LogLevel::info,
-      "{} ranks on {} nodes, bound to {} NUMA domains here; {}; ranks reach each other's memory {}",
-      around.members.size(), around.node_count, domain_count(around),
+  log(LogLevel::info, "{} ranks on {} nodes; {}{}; ranks reach each other's memory {}",
+      around.members.size(), around.node_count, domains_text(around),
       shares_memory ? "shared memory on each node" : "no shared memory, messages only", reach());
 }
 

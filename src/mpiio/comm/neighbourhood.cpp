@@ -47,7 +47,7 @@ Result<Neighbourhood> neighbourhood_in(const Gathered<Introduction>& all, int ra
   const int here = around.members[static_cast<std::size_t>(rank)].node;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (around.members[i].node == here) around.local_ranks.push_back(static_cast<int>(i));
-  order_by_domain(around.members, around.local_ranks);
+  if (nodes.size() > 1) order_by_domain(around.members, around.local_ranks);
   for (const int local : around.local_ranks) {
     if (local == rank) around.local_index = static_cast<int>(around.local_processes.size());
     around.local_processes.push_back(all[static_cast<std::size_t>(local)].process);
