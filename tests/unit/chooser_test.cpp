@@ -103,6 +103,15 @@ TEST(Chooser, OwnersMoveWhatGainsNothing) {
   expect_choice(situation, Strategy::independent, Reason::alone);
 }
 
+TEST(Chooser, LargePiecesAreSentByTheirOwners) {
+  Situation situation = on_two_nodes();
+  situation.posts = interleaved(4, 8, 1U << 20);
+  expect_choice(situation, Strategy::disk_directed, Reason::otherwise);
+  expect_choice(situation, Strategy::subgroup, Reason::between_nodes, Direction::read);
+  situation.posts = interleaved(4, 8, (1U << 20) - 1);
+  expect_choice(situation, Strategy::subgroup, Reason::between_nodes);
+}
+
 TEST(Chooser, OneCacheNeedsNoMessages) {
   Situation situation = on_two_nodes();
   expect_choice(situation, Strategy::subgroup, Reason::between_nodes, Direction::read);

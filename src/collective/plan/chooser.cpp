@@ -29,6 +29,9 @@ constexpr std::uint64_t most_merged_block_bytes = 256 * 1024;
 constexpr std::uint64_t own_write_piece_bytes = 8192;
 constexpr std::uint64_t own_write_pieces = 16;
 constexpr std::uint64_t own_read_pieces = 128 * 1024;
+// Members send pieces of this size to agents on other nodes themselves: their master would only
+// copy them before.
+constexpr std::uint64_t own_sent_piece_bytes = 1024 * 1024;
 // With more members than cores, waiting for an agent costs as much as a few calls.
 constexpr std::uint64_t own_few_piece_bytes = 16 * 1024;
 constexpr std::uint64_t own_few_pieces = 4;
@@ -110,6 +113,10 @@ bool has_subgroups(const Inputs& in) {
          topology.node_count() < topology.size();
 }
 
+bool sends_large_pieces(const Inputs& in) {
+  return in.direction == Direction::write && in.piece_bytes() >= own_sent_piece_bytes;
+}
+
 // If nodes have caches of their own, no page may be written by two of them. Equal ranges of the
 // logical file begin at pages of a subfile only if the stripes do.
 bool shares_pages(const Terrain& terrain) {
@@ -158,7 +165,8 @@ Alternatives large_pieces_alone(const Inputs& in) {
 
 Alternatives other_agents_or_none(const Inputs& in) {
   Alternatives made;
-  if (gathering(in) == Strategy::subgroup) made.add(Strategy::disk_directed);
+  if (has_subgroups(in))
+    made.add(sends_large_pieces(in) ? Strategy::subgroup : Strategy::disk_directed);
   if (in.digest.member_count > 1) made.add(Strategy::two_phase);
   if (in.piece_bytes() >= own_trial_piece_bytes) made.add(Strategy::independent);
   return made;
@@ -267,13 +275,14 @@ constexpr std::array rows{
         can_use_io_nodes,
         [](const Inputs&) { return Strategy::io_node; },
         large_pieces_alone},
-    Row{{"between_nodes", "several nodes, with subgroups of two or more", "subgroup",
-         "disk_directed, two_phase; pieces of 16 KiB or more: independent"},
-        has_subgroups,
+    Row{{"between_nodes",
+         "several nodes, with subgroups of two or more; not a write of pieces of 1 MiB or more",
+         "subgroup", "disk_directed, two_phase; pieces of 16 KiB or more: independent"},
+        [](const Inputs& in) { return has_subgroups(in) && !sends_large_pieces(in); },
         [](const Inputs&) { return Strategy::subgroup; },
         other_agents_or_none},
     Row{{"otherwise", "otherwise", "disk_directed",
-         "two_phase; pieces of 16 KiB or more: independent"},
+         "subgroup, two_phase; pieces of 16 KiB or more: independent"},
         [](const Inputs&) { return true; },
         [](const Inputs&) { return Strategy::disk_directed; },
         other_agents_or_none},
