@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <fstream>
+#include <memory>
 #include <string>
 
 namespace shima {
@@ -17,16 +18,18 @@ struct Range {
 
 // Takes the first range, and the comma behind it, from `text`.
 std::optional<Range> take_range(std::string_view& text) {
-  const char* const end = text.data() + text.size();
+  const char* const begin = std::to_address(text.begin());
+  const char* const end = std::to_address(text.end());
   Range range;
-  auto read = std::from_chars(text.data(), end, range.first);
+  auto read = std::from_chars(begin, end, range.first);
   range.last = range.first;
   if (read.ec == std::errc{} && read.ptr != end && *read.ptr == '-')
     read = std::from_chars(read.ptr + 1, end, range.last);
   if (read.ec != std::errc{} || range.first < 0 || range.last < range.first) return std::nullopt;
   if (range.last >= CpuMask::most_cpus) return std::nullopt;
-  if (read.ptr != end && *read.ptr++ != ',') return std::nullopt;
-  text = std::string_view(read.ptr, static_cast<std::size_t>(end - read.ptr));
+  const bool has_comma = read.ptr != end;
+  if (has_comma && *read.ptr != ',') return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - begin) + (has_comma ? 1 : 0));
   return range;
 }
 
