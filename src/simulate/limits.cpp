@@ -9,7 +9,8 @@
 namespace shima::simulate {
 namespace {
 
-constexpr double flat = 1.5;  // the largest over the smallest
+// How much a figure may grow.
+constexpr double flat = 1.5;
 constexpr double doubled = 2;
 constexpr std::uint64_t more_pieces = 64;  // times as many as in the request
 constexpr std::uint64_t few_pieces = 16;

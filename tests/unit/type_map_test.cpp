@@ -2,24 +2,9 @@
 // one pass, without an allocation a block.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "pattern/type_map.h"
+#include "unit/allocations.h"
 #include "unit/pattern_model.h"
-
-namespace {
-std::size_t allocations = 0;
-}
-// Every allocation of this program; what malloc returns is what free takes.
-[[gnu::noinline]] void* operator new(std::size_t len_bytes) {
-  ++allocations;
-  void* const memory = std::malloc(len_bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace shima::test {
 namespace {
