@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <string>
 
+#include "base/file_text.h"
 #include "dse/plan/topology.h"
 
 namespace shima::dse {
@@ -18,10 +16,9 @@ inline constexpr std::string_view graph_file_word = "graph:";
 [[nodiscard]] inline Result<Topology> read_topology(const std::string& text, int tasks) {
   if (!text.starts_with(graph_file_word)) return Topology::parse(text, tasks);
   const std::string path = text.substr(graph_file_word.size());
-  std::ifstream file(path);
-  const std::string graph{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open()) return fail_errno(errno, "reading the graph " + path);
-  return Topology::parse_graph(graph, tasks, path);
+  const auto graph = file_text(path);
+  if (!graph) return fail_errno(graph.error().sys_errno, "reading the graph " + path);
+  return Topology::parse_graph(*graph, tasks, path);
 }
 
 }  // namespace shima::dse

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -16,14 +14,15 @@
 #include <string_view>
 
 #include "audit/names.h"
+#include "base/file_text.h"
 #include "base/process/launcher.h"
 
 namespace shima {
 namespace {
 
+// Empty if it cannot be read: the process may end at any time.
 std::string contents(pid_t pid, const char* name) {
-  std::ifstream file(fmt::format("/proc/{}/{}", pid, name), std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return file_text(fmt::format("/proc/{}/{}", pid, name)).value_or(std::string());
 }
 
 // The environment that a process was started with.

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/file_text.h"
 #include "base/log.h"
 
 namespace shima {
@@ -44,10 +43,12 @@ std::optional<HintSetting> parse_setting(std::string_view part, std::string_view
 std::vector<HintSetting> read_environment() {
   std::vector<HintSetting> settings;
   if (const char* path = std::getenv("ROMIO_HINTS"); path != nullptr) {
-    std::ifstream file(path);
-    if (!file) log(LogLevel::warn, "ROMIO_HINTS={}: cannot be read; its hints are ignored", path);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    settings = parse_hint_file(text);
+    if (const auto text = file_text(path)) {
+      settings = parse_hint_file(*text);
+    } else {
+      log(LogLevel::warn, "ROMIO_HINTS={}: cannot be read; its hints are ignored: {}", path,
+          describe(text.error()));
+    }
   }
   if (const char* list = std::getenv("SHIMA_HINTS"); list != nullptr) {
     for (HintSetting& setting : parse_hint_list(list)) settings.push_back(std::move(setting));

@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <string>
 #include <string_view>
 
+#include "base/file_text.h"
 #include "base/process/launcher.h"
 #include "lapi/way/job_memory.h"
 #include "lapi/way/meeting.h"
@@ -33,8 +32,7 @@ Early& early() {
 
 // Of another process; empty if it belongs to another user, as a launcher's daemon may.
 Environment environment_of(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/environ", process), std::ios::binary);
-  std::string all{std::istreambuf_iterator<char>(file), {}};
+  std::string all = file_text(fmt::format("/proc/{}/environ", process)).value_or(std::string());
   return [all = std::move(all)](const char* name) -> std::optional<std::string> {
     const std::string begin = fmt::format("{}=", name);
     for (std::string_view rest = all; !rest.empty();) {

@@ -10,9 +10,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "base/file_text.h"
 #include "base/unique_fd.h"
 #include "layout/master_file.h"
 #include "store/remote/place.h"
@@ -61,12 +60,6 @@ Status add(std::vector<TargetPlace>& places, Result<TargetPlace> place, std::str
                 fmt::format("{}: two targets have the name {}", where, place->name));
   places.push_back(*std::move(place));
   return {};
-}
-
-std::string read_whole(const std::string& path, bool& found) {
-  std::ifstream file(path);
-  found = static_cast<bool>(file);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // --- the marker ---------------------------------------------------------------------------------
@@ -255,16 +248,14 @@ Result<std::vector<TargetPlace>> parse_target_file(std::string_view text) {
 Result<std::vector<TargetPlace>> configured_targets() {
   if (const char* list = std::getenv("SHIMA_TARGETS"); list != nullptr && *list != '\0')
     return parse_target_list(list);
-  bool found = false;
   if (const char* file = std::getenv("SHIMA_TARGETS_FILE"); file != nullptr && *file != '\0') {
-    const std::string text = read_whole(file, found);
-    if (found) return parse_target_file(text);
-    return fail(Code::no_such_file, fmt::format("SHIMA_TARGETS_FILE={}: it cannot be read", file));
+    const auto text = file_text(file);
+    if (text) return parse_target_file(*text);
+    return fail(Code::no_such_file, fmt::format("SHIMA_TARGETS_FILE={}: it cannot be read", file),
+                text.error().sys_errno);
   }
-  for (const std::string& path : usual_files()) {
-    const std::string text = read_whole(path, found);
-    if (found) return parse_target_file(text);
-  }
+  for (const std::string& path : usual_files())
+    if (const auto text = file_text(path)) return parse_target_file(*text);
   return std::vector<TargetPlace>{};
 }
 

@@ -6,13 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string_view>
 
+#include "base/file_text.h"
 #include "net/job_network.h"
 #include "tool/common/print_failure.h"
 #include "tool/common/process.h"
@@ -43,12 +41,12 @@ bool is_loopback(const sockaddr* address) {
 }
 
 Outcome<std::vector<dse::Host>> read_hosts(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad())
-    return refuse("-f " + path, fmt::format("cannot be read ({})", std::strerror(errno)),
+  const auto text = file_text(path);
+  if (!text)
+    return refuse("-f " + path,
+                  fmt::format("cannot be read ({})", std::strerror(text.error().sys_errno)),
                   "give a file with a line HOST [slots=N] for each host");
-  auto hosts = dse::parse_hosts(text, path);
+  auto hosts = dse::parse_hosts(*text, path);
   if (!hosts) return std::unexpected(failure_of("shima dse run", hosts.error()));
   return *std::move(hosts);
 }
