@@ -16,8 +16,8 @@ namespace shima {
 
 enum class FaultPhase : std::uint8_t {
   open_enter,       // in MPI_File_open, before the ranks know each other
-  open_introduced,  // the ranks know each other; the node's memory is not mapped
-  open_made,        // in the rank that has made that memory; the others have not mapped it
+  open_introduced,  // ranks of a node know each other, of many only their leader; no shared memory
+  open_made,        // in the rank that has made the node's memory; the others have not mapped it
   open_joined,      // the node's memory is mapped here; the others do not know
   open_shared,      // all know that; this rank is not introduced in that memory
   open_agree,       // the file is open here; the others do not know

@@ -14,6 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "base/result.h"
+
 namespace shima {
 
 // The place of a member.
@@ -26,9 +28,6 @@ struct Member {
 
   static constexpr int no_domain = -1;
 };
-
-// Puts the ranks of one of several nodes, in ascending order, into the order of their indices.
-void order_by_domain(std::span<const Member> members, std::span<int> ranks);
 
 // The ranks of a node, by index. Its topology must outlive it.
 class NodeRanks {
@@ -79,6 +78,20 @@ class Topology {
   [[nodiscard]] int node_of_candidate(int candidate) const;
   // Sets the cores of every node. Allocates nothing.
   void set_cores(int cores);
+  // Sets the cores of each node.
+  void set_node_cores(std::span<const int> cores);
+
+  // Makes every member a node of its own, with one core. Allocates nothing, if there are members.
+  void set_apart();
+
+  // For a message to another process: few words, unless the placement is listed.
+  [[nodiscard]] std::vector<std::int32_t> words() const;
+  // Errors: internal, if no topology has these words.
+  [[nodiscard]] static Result<Topology> of_words(std::span<const std::int32_t> words);
+  // The part of the words that changes with the cores. Reading it sets the cores of a topology of
+  // the same placement; an error, as above, leaves it as it was.
+  [[nodiscard]] std::vector<std::int32_t> row_words() const;
+  [[nodiscard]] Status read_rows(std::span<const std::int32_t> words);
 
  private:
   // Consecutive nodes with the same numbers of members and of cores.
@@ -98,10 +111,21 @@ class Topology {
   // dealt: `block_` ranks at a time to each node in turn.
   enum class Kind : std::uint8_t { consecutive, dealt, listed };
 
+  struct Node {
+    int members = 0;
+    int cores = 1;
+  };
+
   void make_rows(std::span<const Member> members);
+  // Behind the rows so far.
+  void add_nodes(const Node& each, int count);
   void number_candidates();
   [[nodiscard]] Kind kind_of(std::span<const Member> members) const;
   void list(std::span<const Member> members);
+  static constexpr std::size_t words_of_row = 3;
+  [[nodiscard]] bool add_rows(std::span<const std::int32_t> rows);
+  [[nodiscard]] bool is_dealt() const;
+  [[nodiscard]] bool list_ranks(std::span<const std::int32_t> ranks);
   [[nodiscard]] const Row& row_of_node(int node) const;
   [[nodiscard]] Place place_of(int rank) const;
 

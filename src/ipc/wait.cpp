@@ -10,7 +10,9 @@ namespace shima {
 
 Status check_alive(const ProcessIdentity& process) {
   if (!process.has_ended()) return {};
-  return fail(Code::peer_lost, fmt::format("waiting for process {}: it has ended", process.pid));
+  return fail_settled(Code::peer_lost, 0, [&] {
+    return fmt::format("waiting for process {}: it has ended", process.pid);
+  });
 }
 
 std::uint32_t Sleeper::first_slice_us(const WaitHooks& hooks) {

@@ -1,8 +1,9 @@
 // Determines the network addresses at which the nodes of a job reach each other.
 //
-// Each node publishes its addresses to the others. A node that serves the job listens at those of
-// its addresses whose network also contains an address of every other node, and of these at the
-// private ones if there are any, so that networks that only lead outside cannot reach it.
+// Each node tells its addresses to the one that serves the job. A node that serves the job listens
+// at those of its addresses whose network also contains an address of every other node, and of
+// these at the private ones if there are any, so that networks that only lead outside cannot reach
+// it.
 #pragma once
 
 #include <netinet/in.h>

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "group/topology.h"
 
@@ -107,6 +109,106 @@ TEST(Topology, AnswersAgreeWithTheMembers) {
     check_answers(dealt_members(random));
     check_answers(consecutive_members(random));
     check_answers(members_in_domains(random));
+  }
+}
+
+// Whether two topologies give the same answers.
+void check_same(const Topology& one, const Topology& other) {
+  ASSERT_EQ(one.size(), other.size());
+  ASSERT_EQ(one.node_count(), other.node_count());
+  for (int rank = 0; rank < one.size(); ++rank) {
+    EXPECT_EQ(one.node_of(rank), other.node_of(rank));
+    EXPECT_EQ(one.index_of(rank), other.index_of(rank));
+  }
+  for (int node = 0; node < one.node_count(); ++node) {
+    EXPECT_EQ(one.cores_of(node), other.cores_of(node));
+    EXPECT_EQ(one.candidates_before(node), other.candidates_before(node));
+    const NodeRanks ranks = one.ranks_on(node);
+    ASSERT_EQ(ranks.size(), other.ranks_on(node).size());
+    for (std::size_t i = 0; i < ranks.size(); ++i) EXPECT_EQ(ranks[i], other.ranks_on(node)[i]);
+  }
+}
+
+std::vector<Member> any_members(std::mt19937& random) {
+  switch (random() % 4) {
+    case 0:
+      return random_members(random);
+    case 1:
+      return dealt_members(random);
+    case 2:
+      return consecutive_members(random);
+    default:
+      return members_in_domains(random);
+  }
+}
+
+TEST(Topology, IsTheSameAfterItsWordsWereRead) {
+  for (unsigned seed = 0; seed < 1000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Topology topology(any_members(random));
+    const auto read = Topology::of_words(topology.words());
+    ASSERT_TRUE(read);
+    check_same(topology, *read);
+  }
+}
+
+TEST(Topology, HasFewWordsForAMillionRanks) {
+  std::vector<Member> members(1 << 20);
+  for (std::size_t i = 0; i < members.size(); ++i) members[i] = {static_cast<int>(i / 128), 64};
+  EXPECT_LE(Topology(members).words().size(), 6U);
+  for (std::size_t i = 0; i < members.size(); ++i) members[i] = {static_cast<int>(i % 8192), 64};
+  EXPECT_LE(Topology(members).words().size(), 6U);
+  Topology topology(members);
+  topology.set_apart();
+  EXPECT_LE(topology.words().size(), 6U);
+}
+
+// Whatever the words say, an answer stays within the ranks and the nodes.
+TEST(Topology, RefusesDamagedWordsOrStaysWithinThem) {
+  for (unsigned seed = 0; seed < 20'000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    std::vector<std::int32_t> words = Topology(any_members(random)).words();
+    for (auto changes = 1 + random() % 3; changes > 0; --changes)
+      words[random() % words.size()] = static_cast<std::int32_t>(random() % 40) - 4;
+    if (random() % 8 == 0) words.resize(random() % words.size());
+    const auto read = Topology::of_words(words);
+    if (!read) continue;
+    for (int node = 0; node < read->node_count(); ++node) {
+      const NodeRanks ranks = read->ranks_on(node);
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        ASSERT_GE(ranks[i], 0);
+        ASSERT_LT(ranks[i], read->size());
+        EXPECT_EQ(read->node_of(ranks[i]), node);
+        EXPECT_EQ(read->index_of(ranks[i]), static_cast<int>(i));
+      }
+    }
+  }
+}
+
+TEST(Topology, SetsTheCoresOfEachNode) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<Member> members = any_members(random);
+    std::vector<Member> without = members;
+    for (Member& member : without) member.cores = 1;
+    const Topology expected(members);
+    std::vector<int> cores;
+    for (int node = 0; node < expected.node_count(); ++node)
+      cores.push_back(expected.cores_of(node));
+    Topology topology(without);
+    Topology reader = topology;
+    topology.set_node_cores(cores);
+    check_same(expected, topology);
+    ASSERT_TRUE(reader.read_rows(expected.row_words()));
+    check_same(expected, reader);
+    const Topology larger(std::vector<Member>(members.size() + 1));
+    ASSERT_FALSE(reader.read_rows(larger.row_words()));
+    check_same(expected, reader);
+    for (std::size_t i = 0; i < without.size(); ++i) without[i] = {.node = static_cast<int>(i)};
+    reader.set_apart();
+    check_same(Topology(without), reader);
   }
 }
 

@@ -1,32 +1,25 @@
 #include "mpiio/comm/communicator.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstring>
-#include <map>
 #include <mutex>
 #include <new>
-#include <ranges>
-#include <set>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "group/node_channel.h"
-#include "mpiio/comm/agree_over.h"
-#include "mpiio/comm/attendance.h"
-#include "mpiio/comm/first_meetings.h"
+#include "mpiio/comm/introduction/agree_over.h"
+#include "mpiio/comm/introduction/attendance.h"
+#include "mpiio/comm/introduction/first_meetings.h"
+#include "mpiio/comm/introduction/node_memory.h"
 #include "mpiio/comm/message_channel.h"
-#include "mpiio/comm/neighbourhood.h"
 #include "mpiio/comm/node_services.h"
-#include "mpiio/comm/private_comm.h"
 #include "mpiio/comm/progress.h"
 #include "mpiio/mpi/await.h"
+#include "mpiio/mpi/duplicate.h"
 #include "observe/board.h"
 
 namespace shima {
@@ -35,7 +28,8 @@ namespace {
 // The state kept with a communicator. A duplicate gets its own, on the same ground.
 //
 // Creating it is a collective call before there is a channel, under the same contract: a rank that
-// fails between two meetings brings the error to the next one (mpiio/comm/first_meetings.h).
+// fails between two meetings brings the error to the next one
+// (mpiio/comm/introduction/first_meetings.h).
 struct CommState {
   std::shared_ptr<const NodeGround> node;        // all members on one node
   std::shared_ptr<const MessageGround> message;  // otherwise
@@ -86,30 +80,6 @@ int state_keyval() {
   return keyval;
 }
 
-struct Abilities {
-  std::int32_t cores = 1;
-  std::int32_t can_pull = 0;
-  NodeAddresses addresses;
-  std::array<char, 64> host{};  // its name; a longer one is left out
-};
-
-std::array<char, 64> own_host() {
-  std::array<char, 64> name{};
-  if (::gethostname(name.data(), name.size()) != 0 || name.back() != '\0') name = {};
-  return name;
-}
-
-// To `shima top`.
-void show_hosts_of(const Gathered<Abilities>& all) {
-  std::set<std::string, std::less<>> names;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto host = all[i].host;
-    const std::string_view name(host.data(), ::strnlen(host.data(), host.size()));
-    if (!name.empty() && !names.contains(name)) names.emplace(name);
-  }
-  show_hosts(std::vector<std::string>(names.begin(), names.end()));
-}
-
 Result<std::shared_ptr<NodeSegment>> own_memory() {
   SHIMA_TRY_ASSIGN(const SharedBuffer memory, NodeSegment::make(1));
   SHIMA_TRY_ASSIGN(auto segment, NodeSegment::attach(memory.ref(), 1, 0));
@@ -133,99 +103,70 @@ WaitHooks hooks_for(const std::shared_ptr<NodeSegment>& all) {
           .one_group = all->one_group()};
 }
 
-// `members`: of all nodes.
 std::shared_ptr<NodeGround> ground_on(const CommState& state, const Neighbourhood& around,
-                                      std::span<const Member> members) {
+                                      const Topology& topology) {
   auto ground = std::make_shared<NodeGround>();
   ground->segment = state.segment;
   ground->staging = std::make_shared<StagingPool>();
-  for (const ProcessIdentity& process : around.local_processes)
-    ground->near_pids.push_back(process.pid);
-  ground->topology = Topology(members);
-  ground->node = ground->topology.node_of(around.rank);
+  for (const NearProcess& near : around.near) ground->near_pids.push_back(near.process.pid);
+  ground->topology = topology;
+  ground->node = topology.node_of(around.rank);
   ground->one_space = state.segment->one_space();
   ground->hooks = hooks_for(state.segment);
   return ground;
 }
 
-Status settle_on_one_node(CommState& state, Neighbourhood& around) {
-  for (Member& member : around.members) member.cores = state.segment->usable_cores();
-  state.node = ground_on(state, around, around.members);
-  return {};
-}
-
-std::shared_ptr<const NodeGround> near_ground(const CommState& state, const Neighbourhood& around,
-                                              const Gathered<Abilities>& all) {
-  std::vector<Member> members = around.members;
-  for (std::size_t i = 0; i < all.size(); ++i) members[i].cores = all[i].cores;
-  return ground_on(state, around, members);
-}
-
-// The addresses of the nodes other than rank 0's.
-std::vector<NodeAddresses> other_nodes(const Neighbourhood& around,
-                                       const Gathered<Abilities>& all) {
-  std::map<int, NodeAddresses> nodes;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (around.members[i].node != around.members[0].node)
-      nodes.emplace(around.members[i].node, all[i].addresses);
-  const auto found = std::views::values(nodes);
-  return {found.begin(), found.end()};
+void settle_on_one_node(CommState& state, const Neighbourhood& around) {
+  auto ground = ground_on(state, around, around.topology);
+  ground->topology.set_cores(state.segment->usable_cores());
+  state.node = std::move(ground);
 }
 
 // The members that share this rank's memory, with words for the liveness service.
 WatchedNode watched_node(const CommState& state, const Neighbourhood& around) {
   WatchedNode node{
-      {}, static_cast<std::size_t>(around.local_index), &state.segment->lost_word(), state.segment};
-  for (std::size_t i = 0; i < around.local_ranks.size(); ++i)
-    node.members.push_back({static_cast<std::uint32_t>(around.local_ranks[i]),
-                            around.local_processes[i],
+      {}, static_cast<std::size_t>(around.index()), &state.segment->lost_word(), state.segment};
+  const NodeRanks ranks = around.near_ranks();
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    node.members.push_back({static_cast<std::uint32_t>(ranks[i]), around.near[i].process,
                             &state.segment->left_word(static_cast<int>(i))});
   return node;
 }
 
-Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state, Neighbourhood& around,
-                               Status& last) {
-  auto ground = caught([&]() -> Result<std::shared_ptr<MessageGround>> {
+// The error of this rank alone, or of all.
+Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state, Acquaintance& met,
+                               const Status& ready) {
+  const auto mine = caught([&]() -> Result<NodeFacts> {
+    SHIMA_TRY(ready);
+    if (!state.segment) {
+      SHIMA_TRY_ASSIGN(state.segment, own_memory());
+    }
+    return NodeFacts::of(*state.segment);
+  });
+  NodeServices services;
+  const auto told = services.start(meetings, met, mine);
+  if (!is_loss(status_of(told))) SHIMA_TRY(status_of(mine));
+  SHIMA_TRY(status_of(told));
+  return caught([&]() -> Status {
     auto made = std::make_shared<MessageGround>();
-    if (state.segment) return made;
-    settle_apart(around);
-    SHIMA_TRY_ASSIGN(state.segment, own_memory());
-    return made;
-  });
-  const auto mine = caught([&]() -> Result<Abilities> {
-    if (!ground) return std::unexpected(ground.error());
-    return Abilities{.cores = state.segment->usable_cores(),
-                     .can_pull = state.segment->can_pull() ? 1 : 0,
-                     .addresses = shown(own_addresses()),
-                     .host = own_host()};
-  });
-  const auto local = [&around] { return around.check_local(); };
-  SHIMA_TRY_ASSIGN(const auto all, meetings.gather(mine, local));
-  MessageGround& made = **ground;
-  made.can_pull = all.all_of([](const Abilities& a) { return a.can_pull != 0; });
-  last = caught([&]() -> Status {
-    made.near = near_ground(state, around, all);
-    show_hosts_of(all);
+    made->can_pull = told->can_pull;
+    made->near = ground_on(state, met.around, told->topology);
+    show_hosts(told->hosts);
+    services.join(*told, watched_node(state, met.around), *made);
+    state.message = std::move(made);
     return {};
   });
-  auto place = caught([&]() -> Result<NodePlace> {
-    SHIMA_TRY(last);
-    return NodePlace{around.rank, other_nodes(around, all),
-                     static_cast<std::size_t>(around.node_count), watched_node(state, around)};
-  });
-  SHIMA_TRY(join_services(meetings, local, std::move(place), made, last));
-  state.message = *std::move(ground);
-  return {};
 }
 
-// Which ranks of this rank's node are bound to one domain each, if some are.
+// Which ranks of this rank's node are bound to one NUMA domain each, if all are.
 std::string domains_text(const Neighbourhood& around) {
   std::string text;
   int last = Member::no_domain;
-  for (const int rank : around.local_ranks) {
-    const int domain = around.members[static_cast<std::size_t>(rank)].numa_domain;
+  const NodeRanks ranks = around.near_ranks();
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const int domain = around.near[i].numa_domain;
     if (domain == Member::no_domain) return {};
-    text += fmt::format("{}{}", text.empty() ? "" : domain == last ? " " : ", ", rank);
+    text += fmt::format("{}{}", text.empty() ? "" : domain == last ? " " : ", ", ranks[i]);
     last = domain;
   }
   return fmt::format("ranks of a NUMA domain here: {}; ", text);
@@ -239,7 +180,7 @@ void announce(const Neighbourhood& around, const CommState& state, bool shares_m
     return "through shared windows (process_vm_readv is forbidden here)";
   };
   log(LogLevel::info, "{} ranks on {} nodes; {}{}; ranks reach each other's memory {}",
-      around.members.size(), around.node_count, domains_text(around),
+      around.topology.size(), around.topology.node_count(), domains_text(around),
       shares_memory ? "shared memory on each node" : "no shared memory, messages only", reach());
 }
 
@@ -247,28 +188,55 @@ void announce(const Neighbourhood& around, const CommState& state, bool shares_m
 struct Introduced {
   Status last;  // the error of this rank alone
   bool one_node = false;
+  MPI_Comm spare = MPI_COMM_NULL;  // a duplicate, for the first channel over several nodes
 };
+
+// The segment does not know its processes yet.
+Status introduce_processes(const CommState& state, const Neighbourhood& around) {
+  fault_point(FaultPhase::open_shared);
+  return state.segment->introduce(
+      {.progress = progress_mpi, .peers = [&around] { return around.check_local(); }});
+}
+
+// What ranks of several nodes, or without shared memory, do. `last`: of this rank alone.
+Result<Introduced> settle_by_messages(MPI_Comm comm, FirstMeetings& meetings, CommState& state,
+                                      Acquaintance& met, Status last) {
+  if (!met.messages) {
+    SHIMA_TRY_ASSIGN(FirstMessages messages, FirstMessages::begin(comm, last, {}));
+    met.messages.emplace(std::move(messages));
+  }
+  last = settle_on_several_nodes(meetings, state, met, last);
+  return Introduced{last, false, met.messages->take_comm()};
+}
 
 // Introduces the ranks to each other. The result is the same on all ranks, but for `last`.
 Result<Introduced> fill_state(MPI_Comm comm, FirstMeetings& meetings, const Status& ready,
                               CommState* state) {
-  SHIMA_TRY_ASSIGN(Acquaintance met, look_around(comm, meetings, ready));
+  Status last;
+  SHIMA_TRY_ASSIGN(Acquaintance met, look_around(comm, meetings, ready, last));
   fault_point(FaultPhase::open_introduced);
-  SHIMA_TRY_ASSIGN(state->segment, share_memory(meetings, met));
-  Neighbourhood& around = *met.around;
-  if (state->segment) {
-    fault_point(FaultPhase::open_shared);
-    // The segment does not know its processes yet.
-    SHIMA_TRY(state->segment->introduce(
-        {.progress = progress_mpi, .peers = [&around] { return around.check_local(); }}));
-  }
+  SHIMA_TRY_ASSIGN(state->segment, share_memory(comm, met, last));
   const bool shares_memory = state->segment != nullptr;
-  Introduced result{.last = {}, .one_node = shares_memory && around.node_count == 1};
-  if (!result.one_node) SHIMA_TRY(settle_on_several_nodes(meetings, *state, around, result.last));
+  const bool one_node = shares_memory && met.around.topology.node_count() == 1;
+  last = caught([&]() -> Status {
+    if (shares_memory) return introduce_processes(*state, met.around);
+    met.around.settle_apart();
+    return {};
+  });
+  if (!last && (one_node || is_loss(last))) {
+    if (met.messages) met.messages->give_up();
+    return std::unexpected(last.error());  // on all ranks of the node
+  }
+  Introduced result;
+  result.one_node = one_node;
+  if (!one_node) {
+    SHIMA_TRY_ASSIGN(result, settle_by_messages(comm, meetings, *state, met, last));
+  }
   if (result.last)
     result.last = caught([&]() -> Status {
-      announce(around, *state, shares_memory);
-      return result.one_node ? settle_on_one_node(*state, around) : Status{};
+      announce(met.around, *state, shares_memory);
+      if (one_node) settle_on_one_node(*state, met.around);
+      return {};
     });
   return result;
 }
@@ -289,7 +257,12 @@ Status agree_at_the_end(MPI_Comm comm, const CommState& state, const Introduced&
   return verdict_of(all.first, introduced.last, doing);
 }
 
-Result<CommState*> make_state(MPI_Comm comm) {
+struct FoundState {
+  CommState* state = nullptr;
+  MPI_Comm spare = MPI_COMM_NULL;  // a duplicate that nothing uses yet
+};
+
+Result<FoundState> make_state(MPI_Comm comm) {
   fault_point(FaultPhase::open_enter);
   SHIMA_TRY(caught([comm] { return check_attendance(comm); }));
   auto made =
@@ -301,20 +274,36 @@ Result<CommState*> make_state(MPI_Comm comm) {
   if (last)
     last = checked(PMPI_Comm_set_attr(comm, state_keyval(), state),
                    "attaching Shima's state to a communicator");
+  if (is_loss(last)) return std::unexpected(last.error());
   if (last) std::ignore = made->release();
   const Status all = agree_at_the_end(comm, *state, introduced);
-  if (all) return state;
+  if (all) return FoundState{state, introduced.spare};
+  if (introduced.spare != MPI_COMM_NULL && !is_loss(all)) PMPI_Comm_free(&introduced.spare);
   if (last) PMPI_Comm_delete_attr(comm, state_keyval());
   return std::unexpected(all.error());
 }
 
-Result<CommState*> state_of(MPI_Comm comm) {
+Result<FoundState> state_of(MPI_Comm comm) {
   void* known = nullptr;
   int found = 0;
   SHIMA_TRY(checked(PMPI_Comm_get_attr(comm, state_keyval(), &known, &found),
                     "reading Shima's state of a communicator"));
-  if (found != 0) return static_cast<CommState*>(known);
+  if (found != 0) return FoundState{static_cast<CommState*>(known)};
   return make_state(comm);
+}
+
+Result<std::unique_ptr<Channel>> make_message_channel(MPI_Comm comm, const FoundState& found,
+                                                      std::uint64_t key) {
+  const auto& ground = found.state->message;
+  duplicates_for_channel = true;
+  const auto own = caught([&]() -> Result<MPI_Comm> {
+    if (found.spare != MPI_COMM_NULL) return found.spare;
+    return duplicate(comm, ground->peers());
+  });
+  duplicates_for_channel = false;
+  SHIMA_TRY(status_of(own));
+  SHIMA_TRY_ASSIGN(auto channel, caught([&] { return MessageChannel::make(ground, *own, key); }));
+  return std::unique_ptr<Channel>(std::move(channel));
 }
 
 }  // namespace
@@ -326,16 +315,11 @@ Result<std::unique_ptr<Channel>> make_channel(MPI_Comm comm) {
   int size = 0;
   PMPI_Comm_size(comm, &size);
   const auto alone = size == 1 ? std::unique_lock(turn) : std::unique_lock<std::mutex>();
-  SHIMA_TRY_ASSIGN(CommState* const state, state_of(comm));
-  const std::uint64_t key = child_key(state->key, ++state->opens, 0);
-  if (state->node) {
-    SHIMA_TRY_ASSIGN(auto channel, NodeChannel::make(state->node, key));
-    return std::unique_ptr<Channel>(std::move(channel));
-  }
-  duplicates_for_channel = true;
-  auto made = caught([&] { return MessageChannel::make(state->message, comm, key); });
-  duplicates_for_channel = false;
-  SHIMA_TRY_ASSIGN(auto channel, std::move(made));
+  SHIMA_TRY_ASSIGN(const FoundState found, state_of(comm));
+  CommState& state = *found.state;
+  const std::uint64_t key = child_key(state.key, ++state.opens, 0);
+  if (!state.node) return make_message_channel(comm, found, key);
+  SHIMA_TRY_ASSIGN(auto channel, NodeChannel::make(state.node, key));
   return std::unique_ptr<Channel>(std::move(channel));
 }
 

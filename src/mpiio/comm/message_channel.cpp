@@ -1,41 +1,18 @@
 #include "mpiio/comm/message_channel.h"
 
-#include <new>
 #include <tuple>
 
 #include "base/fault_point.h"
 #include "group/agreement.h"
 #include "group/combine_values.h"
-#include "mpiio/comm/agree_over.h"
+#include "mpiio/comm/introduction/agree_over.h"
 #include "mpiio/mpi/await.h"
 #include "mpiio/mpi/real_mpi.h"
 
 namespace shima {
-namespace {
-
-// If a rank is lost, the request stays under way, and the MPI may still write the result.
-Result<MPI_Comm> duplicate(MPI_Comm comm, const Peers& peers) {
-  constexpr const char* doing = "duplicating a communicator";
-  thread_local MPI_Comm reserve = MPI_COMM_NULL;
-  auto* const heap = new (std::nothrow) MPI_Comm(MPI_COMM_NULL);
-  MPI_Comm* const made = heap != nullptr ? heap : &reserve;
-  MPI_Request request = MPI_REQUEST_NULL;
-  const PeerWatch watch(peers);
-  SHIMA_TRY(watch.check_now());
-  SHIMA_TRY(watch.explain(checked(PMPI_Comm_idup(comm, made, &request), doing)));
-  SHIMA_TRY(await(request, doing, peers));
-  const MPI_Comm result = *made;
-  delete heap;
-  return result;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<MessageChannel>> MessageChannel::make(
-    std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key) {
+    std::shared_ptr<const MessageGround> ground, MPI_Comm own, std::uint64_t key) {
   const Peers peers = ground->peers();
-  SHIMA_TRY_ASSIGN(MPI_Comm own, duplicate(comm, peers));
-  PMPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
   auto made = caught([&]() -> Result<std::unique_ptr<MessageChannel>> {
     std::unique_ptr<MessageChannel> channel(new MessageChannel(ground, own, key));
     SHIMA_TRY_ASSIGN(channel->near_, NodeChannel::make_near(ground->near, key, channel->link_));

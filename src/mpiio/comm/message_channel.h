@@ -40,10 +40,10 @@ struct MessageGround {
 
 class MessageChannel final : public Channel {
  public:
-  // Duplicates `comm`; `key` is the file's own. Collective over it: all ranks get a channel or all
-  // get an error.
+  // Takes `own`, a private communicator; `key` is the file's own. Collective over it: all ranks get
+  // a channel or all get an error.
   [[nodiscard]] static Result<std::unique_ptr<MessageChannel>> make(
-      std::shared_ptr<const MessageGround> ground, MPI_Comm comm, std::uint64_t key);
+      std::shared_ptr<const MessageGround> ground, MPI_Comm own, std::uint64_t key);
   MessageChannel(const MessageChannel&) = delete;
   MessageChannel& operator=(const MessageChannel&) = delete;
   ~MessageChannel() override;

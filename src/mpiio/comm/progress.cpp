@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "file/background.h"
-#include "mpiio/comm/private_comm.h"
+#include "mpiio/mpi/private_comm.h"
 #include "mpiio/mpi/real_mpi.h"
 
 namespace shima {

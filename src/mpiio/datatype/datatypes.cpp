@@ -9,9 +9,9 @@
 #include <mutex>
 
 #include "base/units.h"
-#include "mpiio/comm/private_comm.h"
 #include "mpiio/datatype/type_contents.h"
 #include "mpiio/datatype/type_decode.h"
+#include "mpiio/mpi/private_comm.h"
 
 namespace shima {
 namespace {

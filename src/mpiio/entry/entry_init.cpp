@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "base/process/launcher.h"
-#include "mpiio/comm/private_comm.h"
 #include "mpiio/entry/entry.h"
 #include "mpiio/file/thread_level.h"
+#include "mpiio/mpi/private_comm.h"
 #include "mpiio/mpi/real_mpi.h"
 #include "mpiio/pnetcdf/pnetcdf.h"
 #include "observe/board.h"

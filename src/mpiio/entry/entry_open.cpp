@@ -8,10 +8,10 @@
 
 #include "base/log.h"
 #include "mpiio/comm/communicator.h"
-#include "mpiio/comm/private_comm.h"
 #include "mpiio/entry/entry.h"
 #include "mpiio/file/access_mode.h"
 #include "mpiio/file/info.h"
+#include "mpiio/mpi/private_comm.h"
 #include "store/striped/master_store.h"
 #include "store/target/paths.h"
 

@@ -9,9 +9,9 @@
 #include <mutex>
 
 #include "base/log.h"
-#include "mpiio/comm/private_comm.h"
 #include "mpiio/file/errors.h"
 #include "mpiio/file/open_file.h"
+#include "mpiio/mpi/private_comm.h"
 
 // New in Open MPI 5; with an older library its address is null, which equals no handle.
 #ifdef OPEN_MPI

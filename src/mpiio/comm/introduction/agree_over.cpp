@@ -1,4 +1,4 @@
-#include "mpiio/comm/agree_over.h"
+#include "mpiio/comm/introduction/agree_over.h"
 
 #include <sched.h>
 
@@ -42,21 +42,28 @@ Status verdict_of(std::uint64_t all, const Status& mine, const char* doing) {
   });
 }
 
-Status agree_over(MPI_Comm comm, const Status& mine, const char* doing,
-                  const Peers& peers) noexcept {
+Result<std::uint64_t> largest_over(MPI_Comm comm, std::uint64_t mine, const char* doing,
+                                   const Peers& peers) noexcept {
   Place& place = take_place();
-  int rank = 0;
-  PMPI_Comm_rank(comm, &rank);
-  place.mine = verdict_word(mine, rank);
+  place.mine = mine;
   const Status met = caught([&]() -> Status {
     MPI_Request request = MPI_REQUEST_NULL;
     SHIMA_TRY(checked(
         PMPI_Iallreduce(&place.mine, &place.all, 1, MPI_UINT64_T, MPI_MAX, comm, &request), doing));
     return await(request, doing, peers);
   });
-  if (!met) return met;
+  SHIMA_TRY(met);
   const std::uint64_t all = place.all;
   place.taken = false;
+  return all;
+}
+
+Status agree_over(MPI_Comm comm, const Status& mine, const char* doing,
+                  const Peers& peers) noexcept {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  SHIMA_TRY_ASSIGN(const std::uint64_t all,
+                   largest_over(comm, verdict_word(mine, rank), doing, peers));
   return verdict_of(all, mine, doing);
 }
 

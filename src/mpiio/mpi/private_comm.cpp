@@ -1,4 +1,4 @@
-#include "mpiio/comm/private_comm.h"
+#include "mpiio/mpi/private_comm.h"
 
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-#include "mpiio/comm/attendance.h"
+#include "mpiio/comm/introduction/attendance.h"
 
 #include <fmt/format.h>
 
@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "base/process/launcher.h"
 #include "group/job_processes.h"
-#include "mpiio/comm/answer_memory.h"
-#include "mpiio/comm/private_comm.h"
+#include "mpiio/comm/introduction/answer_memory.h"
 #include "mpiio/mpi/await.h"
+#include "mpiio/mpi/private_comm.h"
 
 namespace shima {
 namespace {

@@ -2,7 +2,7 @@
 //
 // A rank that is out of memory must still answer, or the others wait for it. So there is a reserve,
 // enough for four meetings of 1 000 ranks that each send a word, or of 64 that introduce
-// themselves.
+// themselves. An open that sends messages takes two parts.
 #pragma once
 
 #include <array>
