@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -139,6 +140,21 @@ RankProcess find_rank_process(int rank) {
     if (seen == UnderShima::yes || (seen == UnderShima::no && found.pid == 0)) found = {seen, pid};
   });
   return found;
+}
+
+std::optional<FoundRank> find_rank_without_shima(FunctionRef<bool(int)> is_wanted,
+                                                 std::set<int>& under) {
+  if (own_job().name.empty()) return std::nullopt;
+  std::map<int, pid_t> stock;  // a rank may be a shell, too (see above)
+  for_each_rank([&](pid_t pid, const LauncherPlace& place, const Job& job) {
+    if (job.name != own_job().name || !is_wanted(place.rank) || under.contains(place.rank)) return;
+    const UnderShima seen = look_at_libraries(pid);
+    if (seen == UnderShima::yes) under.insert(place.rank);
+    if (seen == UnderShima::no) stock.emplace(place.rank, pid);
+  });
+  for (const auto& [rank, pid] : stock)
+    if (!under.contains(rank)) return FoundRank{rank, pid};
+  return std::nullopt;
 }
 
 bool related_jobs_under_shima(int least) {

@@ -9,6 +9,11 @@
 
 #include <sys/types.h>
 
+#include <optional>
+#include <set>
+
+#include "base/function_ref.h"
+
 namespace shima {
 
 enum class UnderShima {
@@ -24,6 +29,18 @@ struct RankProcess {
 
 // The process on this node that is rank `rank` of this process's job.
 [[nodiscard]] RankProcess find_rank_process(int rank);
+
+// A rank of this process's job.
+struct FoundRank {
+  int rank = 0;
+  pid_t pid = 0;
+};
+
+// A process on this node that is one of some ranks of this process's job and does not run under
+// Shima. Adds the ranks that it finds to run under Shima to `under`, and looks at none that is
+// there.
+[[nodiscard]] std::optional<FoundRank> find_rank_without_shima(FunctionRef<bool(int)> is_wanted,
+                                                               std::set<int>& under);
 
 // Whether this node has at least `least` processes of other jobs of the same launcher, which were
 // spawned by this job or have spawned it, and all of these that use MPI run under Shima.

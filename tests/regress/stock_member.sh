@@ -29,6 +29,14 @@ expect_output 'rank 0 of 3: refused' "a stock rank in the job"
 expect_output 'rank 1 of 3: refused' "a stock rank in the job"
 expect_output 'rank 2 of the communicator.* does not run under Shima' "a stock rank in the job"
 
+status=0
+run -n 3 "${under[@]}" late 0 : -n 1 "$PWD/member" late 0 : -n 3 "${under[@]}" late 0
+[ $status != 0 ] || fail "a stock rank in the middle: exit status 0"
+for rank in 0 1 2 4 5 6; do
+  expect_output "rank $rank of 7: refused" "a stock rank in the middle"
+done
+expect_output 'rank 3 of the communicator.* does not run under Shima' "a stock rank in the middle"
+
 # Shima's libraries for C programs put no program under Shima, nor does a directory's name.
 mkdir libshima-mpich.so
 "$MPICC" -O1 -Wall "-I$SHIMA_SOURCE_DIR/tests" -o libshima-mpich.so/member "$SHIMA_SOURCE_DIR/tests/regress/stock_member.c" \

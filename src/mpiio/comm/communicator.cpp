@@ -134,8 +134,8 @@ WatchedNode watched_node(const CommState& state, const Neighbourhood& around) {
 }
 
 // The error of this rank alone, or of all.
-Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state, Acquaintance& met,
-                               const Status& ready) {
+Status settle_on_several_nodes(FirstMeetings& meetings, FirstMessages& messages, CommState& state,
+                               const Neighbourhood& around, const Status& ready) {
   const auto mine = caught([&]() -> Result<NodeFacts> {
     SHIMA_TRY(ready);
     if (!state.segment) {
@@ -144,15 +144,15 @@ Status settle_on_several_nodes(FirstMeetings& meetings, CommState& state, Acquai
     return NodeFacts::of(*state.segment);
   });
   NodeServices services;
-  const auto told = services.start(meetings, met, mine);
+  const auto told = services.start(meetings, messages, around, mine);
   if (!is_loss(status_of(told))) SHIMA_TRY(status_of(mine));
   SHIMA_TRY(status_of(told));
   return caught([&]() -> Status {
     auto made = std::make_shared<MessageGround>();
     made->can_pull = told->can_pull;
-    made->near = ground_on(state, met.around, told->topology);
+    made->near = ground_on(state, around, told->topology);
     show_hosts(told->hosts);
-    services.join(*told, watched_node(state, met.around), *made);
+    services.join(*told, watched_node(state, around), *made);
     state.message = std::move(made);
     return {};
   });
@@ -202,11 +202,12 @@ Status introduce_processes(const CommState& state, const Neighbourhood& around) 
 Result<Introduced> settle_by_messages(MPI_Comm comm, FirstMeetings& meetings, CommState& state,
                                       Acquaintance& met, Status last) {
   if (!met.messages) {
-    SHIMA_TRY_ASSIGN(FirstMessages messages, FirstMessages::begin(comm, last, {}));
-    met.messages.emplace(std::move(messages));
+    SHIMA_TRY_ASSIGN(FirstMessages made, FirstMessages::begin(comm, last, {}));
+    met.messages.emplace(std::move(made));
   }
-  last = settle_on_several_nodes(meetings, state, met, last);
-  return Introduced{last, false, met.messages->take_comm()};
+  FirstMessages& messages = *met.messages;
+  last = settle_on_several_nodes(meetings, messages, state, met.around, last);
+  return Introduced{last, false, messages.take_comm()};
 }
 
 // Introduces the ranks to each other. The result is the same on all ranks, but for `last`.

@@ -48,16 +48,17 @@ struct AllFacts {
   int failed_rank = 0;           // whose error is the result
 };
 
-Status report(Acquaintance& met, const Result<NodeFacts>& mine) {
-  if (!met.around.is_leader()) return {};
+Status report(FirstMessages& messages, const Neighbourhood& around, const Result<NodeFacts>& mine) {
+  if (!around.is_leader()) return {};
   const Report report{mine ? 0 : static_cast<std::uint64_t>(mine.error().code),
                       mine ? *mine : NodeFacts{}};
-  return met.messages->send_value(0, report, [&] { return met.around.check_local(); });
+  return messages.send_value(0, report, [&] { return around.check_local(); });
 }
 
 // What rank 0 does: it hears all leaders, whatever has failed.
-Status hear_reports(Acquaintance& met, const Result<NodeFacts>& mine, AllFacts& all) {
-  const Topology& topology = met.around.topology;
+Status hear_reports(FirstMessages& messages, const Neighbourhood& around,
+                    const Result<NodeFacts>& mine, AllFacts& all) {
+  const Topology& topology = around.topology;
   Status worst = caught([&]() -> Status {
     SHIMA_TRY(status_of(mine));
     all.facts.resize(static_cast<std::size_t>(topology.node_count()));
@@ -67,8 +68,7 @@ Status hear_reports(Acquaintance& met, const Result<NodeFacts>& mine, AllFacts& 
   for (int node = 1; node < topology.node_count(); ++node) {
     Report report;
     const int leader = topology.ranks_on(node).front();
-    Status heard =
-        met.messages->receive_value(leader, report, [&] { return met.around.check_local(); });
+    Status heard = messages.receive_value(leader, report, [&] { return around.check_local(); });
     if (is_loss(heard)) return heard;
     if (heard && report.code != 0)
       heard = fail_settled(static_cast<Code>(report.code), 0,
@@ -93,7 +93,8 @@ std::vector<std::string> hosts_of(std::span<const NodeFacts> facts) {
   for (const NodeFacts& node : facts) {
     const std::string_view name(node.host.data(), ::strnlen(node.host.data(), node.host.size()));
     if (name.empty() || names.contains(name)) continue;
-    if ((bytes += name.size() + 1) > most_host_bytes) break;
+    bytes += name.size() + 1;
+    if (bytes > most_host_bytes) break;
     names.emplace(name);
   }
   return {names.begin(), names.end()};
@@ -172,24 +173,25 @@ NodeServices::~NodeServices() {
   if (hub_) hub_->leave();
 }
 
-Result<NodesTold> NodeServices::start(FirstMeetings& meetings, Acquaintance& met,
-                                      const Result<NodeFacts>& mine) {
-  const bool is_first = met.around.rank == 0;
+Result<NodesTold> NodeServices::start(FirstMeetings& meetings, FirstMessages& messages,
+                                      const Neighbourhood& around, const Result<NodeFacts>& mine) {
+  const bool is_first = around.rank == 0;
   AllFacts all;
-  const Status heard =
-      caught([&] { return is_first ? hear_reports(met, mine, all) : report(met, mine); });
+  const Status heard = caught([&] {
+    return is_first ? hear_reports(messages, around, mine, all) : report(messages, around, mine);
+  });
   if (is_loss(heard)) return std::unexpected(heard.error());
   const auto message = caught([&]() -> Result<std::vector<std::byte>> {
     SHIMA_TRY(heard);
-    return is_first ? written(begin(all.facts, met.around.topology)) : std::vector<std::byte>{};
+    return is_first ? written(begin(all.facts, around.topology)) : std::vector<std::byte>{};
   });
-  const auto local = [&] { return met.around.check_local(); };
+  const auto local = [&] { return around.check_local(); };
   const auto told = meetings.broadcast(message, all.failed_rank, local);
   if (is_loss(status_of(told))) return std::unexpected(told.error());
   return caught([&]() -> Result<NodesTold> {
     SHIMA_TRY(status_of(message));
     SHIMA_TRY(status_of(told));
-    return read(*told, met.around.topology);
+    return read(*told, around.topology);
   });
 }
 

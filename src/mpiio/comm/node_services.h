@@ -15,8 +15,9 @@
 #include "base/result.h"
 #include "group/liveness/lookout.h"
 #include "group/topology.h"
-#include "mpiio/comm/introduction/acquaintance.h"
 #include "mpiio/comm/introduction/first_meetings.h"
+#include "mpiio/comm/introduction/first_messages.h"
+#include "mpiio/comm/introduction/neighbourhood.h"
 #include "mpiio/comm/message_channel.h"
 #include "net/job_network.h"
 
@@ -51,8 +52,8 @@ class NodeServices {
 
   // `mine`: the facts of this rank's node, or the error of this rank alone. Collective. The error
   // of any node's leader is the result on all.
-  [[nodiscard]] Result<NodesTold> start(FirstMeetings& meetings, Acquaintance& met,
-                                        const Result<NodeFacts>& mine);
+  [[nodiscard]] Result<NodesTold> start(FirstMeetings& meetings, FirstMessages& messages,
+                                        const Neighbourhood& around, const Result<NodeFacts>& mine);
   // Makes this rank a client of the services, which are then part of `ground`.
   void join(const NodesTold& told, WatchedNode watched, MessageGround& ground);
 

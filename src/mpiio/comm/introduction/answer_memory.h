@@ -1,15 +1,20 @@
 // Memory of the messages by which a rank answers the others before there is a channel.
 //
 // A rank that is out of memory must still answer, or the others wait for it. So there is a reserve,
-// enough for four meetings of 1 000 ranks that each send a word, or of 64 that introduce
-// themselves. An open that sends messages takes two parts.
+// in four parts: each is enough for 2 600 ranks that find out whether all run under Shima,
+// and for 64 that introduce themselves. An open that sends messages takes two at once.
 #pragma once
+
+#include <sched.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <new>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace shima {
 
@@ -35,6 +40,15 @@ class AnswerMemory {
     for (std::size_t i = 0; data() == nullptr && i < reserves.size(); ++i)
       if (len_bytes_ <= reserve_bytes && !reserves[i].taken.test_and_set())
         slot_ = static_cast<int>(i);
+  }
+  // The same for a while: the reserve is for a few threads at once.
+  [[nodiscard]] bool take_within(std::chrono::seconds patience) {
+    const auto until = Clock::now() + patience;
+    while (data() == nullptr && Clock::now() < until) {
+      sched_yield();
+      take();
+    }
+    return data() != nullptr;
   }
   // Null: there is none.
   [[nodiscard]] std::byte* data() const {

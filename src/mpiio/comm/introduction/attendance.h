@@ -1,10 +1,12 @@
 // Checks that all members of a communicator run under Shima, before their first meeting.
 //
-// A member that does not run under Shima is inside its own MPI's open and never answers. So each
-// rank sends a mark to every other rank directly, and sees which marks have arrived. The check
-// looks up the process of a missing rank of the same job and node: if the process does not run
-// under Shima, the open fails; if it does, the rank is only late. For other missing ranks there is
-// a timeout. A rank that gives up tells those that arrive later.
+// A member that does not run under Shima is inside its own MPI's open and never answers. So the
+// ranks meet in log2(ranks) rounds, in each of which a rank sends one mark to another rank directly
+// and awaits one, which tells of twice as many ranks as that of the round before. If a rank is
+// missing, those that await a mark that tells of it look for processes of the same job and node
+// that do not run under Shima: then the open fails. If the rank is found to run under Shima, it is
+// only late. Otherwise there is a timeout. A rank that gives up tells the others, also those that
+// arrive later: so all do the rounds twice.
 #pragma once
 
 #include <mpi.h>

@@ -1,13 +1,11 @@
 #include "mpiio/comm/introduction/first_meetings.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
 #include <string>
 
-#include "base/clock.h"
 #include "mpiio/comm/introduction/agree_over.h"
 
 namespace shima {
@@ -36,14 +34,8 @@ Result<FirstMeetings> FirstMeetings::begin(MPI_Comm comm) {
         meetings.memory_.data() != nullptr ? Status{} : fail(Code::no_memory, doing);
     SHIMA_TRY(agree_over(comm, mine, doing));
   }
-  // Without memory, the reserve is for a few threads at once. A rank that takes no part leaves the
-  // others waiting, so it fails only if none becomes free.
-  const auto until = Clock::now() + std::chrono::seconds(10);
-  while (meetings.memory_.data() == nullptr) {
-    if (Clock::now() > until) return fail(Code::no_memory, doing);
-    sched_yield();
-    meetings.memory_.take();
-  }
+  // A rank that takes no part leaves the others waiting.
+  if (!meetings.memory_.take_within(std::chrono::seconds(10))) return fail(Code::no_memory, doing);
   std::memset(meetings.memory_.data(), 0, memory_bytes(meetings.size_, rank));
   return meetings;
 }

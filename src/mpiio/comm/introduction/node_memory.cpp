@@ -26,8 +26,8 @@ struct Answer {
 
 // To the rank with an index, which alone is watched: the others get their answers also after a
 // loss.
-Status answer(Acquaintance& met, std::size_t index, const Status& mine) {
-  FirstMessages& messages = *met.messages;
+Status answer(const Acquaintance& met, FirstMessages& messages, std::size_t index,
+              const Status& mine) {
   const int to = met.around.near_ranks()[index];
   const auto receiver = [&] { return check_alive(met.around.near[index].process); };
   SHIMA_TRY(receiver());
@@ -38,24 +38,24 @@ Status answer(Acquaintance& met, std::size_t index, const Status& mine) {
 }
 
 // Its node waits for a leader: it answers every rank that lives, whatever has failed.
-Status lead(Acquaintance& met, const Status& ready) {
+Status lead(Acquaintance& met, FirstMessages& messages, const Status& ready) {
   Status mine = ready;
   if (mine) mine = met.around.check_local();
   if (mine) met.memory = OfferedMemory::make(static_cast<int>(met.around.near.size()));
   if (!met.memory.made.bytes().empty()) fault_point(FaultPhase::open_made);
   for (std::size_t i = 1; i < met.around.near.size(); ++i) {
-    const Status told = answer(met, i, mine);
+    const Status told = answer(met, messages, i, mine);
     if (mine) mine = told;
   }
   return mine;
 }
 
-Status follow(Acquaintance& met, const Status& ready, int& failed_rank) {
+Status follow(Acquaintance& met, FirstMessages& messages, const Status& ready, int& failed_rank) {
   Neighbourhood& around = met.around;
   const int leader = around.near_ranks().front();
   const auto local = [&] { return around.check_local(); };
   Answer answer;
-  SHIMA_TRY(met.messages->receive_value(leader, answer, local));
+  SHIMA_TRY(messages.receive_value(leader, answer, local));
   if (answer.code != 0) {
     failed_rank = leader;
     return fail_settled(static_cast<Code>(answer.code), 0,
@@ -63,7 +63,7 @@ Status follow(Acquaintance& met, const Status& ready, int& failed_rank) {
   }
   met.memory.ref = answer.memory;
   if (met.are_many)
-    SHIMA_TRY(met.messages->receive(leader, std::as_writable_bytes(std::span(around.near)), local));
+    SHIMA_TRY(messages.receive(leader, std::as_writable_bytes(std::span(around.near)), local));
   return ready;
 }
 
@@ -86,12 +86,15 @@ std::shared_ptr<NodeSegment> attach_memory(const Acquaintance& met) {
 Result<std::shared_ptr<NodeSegment>> share(MPI_Comm comm, Acquaintance& met, const Status& ready) {
   Status mine = ready;
   int failed_rank = met.around.rank;
-  if (met.messages)
+  if (met.messages) {
+    FirstMessages& messages = *met.messages;
     mine = caught([&] {
-      return met.around.is_leader() ? lead(met, ready) : follow(met, ready, failed_rank);
+      return met.around.is_leader() ? lead(met, messages, ready)
+                                    : follow(met, messages, ready, failed_rank);
     });
-  else if (!met.memory.made.bytes().empty())
+  } else if (!met.memory.made.bytes().empty()) {
     fault_point(FaultPhase::open_made);
+  }
   if (is_loss(mine)) return std::unexpected(mine.error());
   std::shared_ptr<NodeSegment> attached = mine ? attach_memory(met) : nullptr;
   fault_point(FaultPhase::open_joined);
