@@ -3,26 +3,32 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <limits>
 
 #include "base/unique_fd.h"
 
 namespace shima {
 
 Result<std::string> file_text(const std::string& path) {
-  constexpr std::size_t part_bytes = 16 << 10;
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return fail_errno(errno, "opening " + path);
+  return read_up_to(file.get(), std::numeric_limits<std::size_t>::max(), path);
+}
+
+Result<std::string> read_up_to(int fd, std::size_t most_bytes, const std::string& path) {
   std::string text;
-  for (std::size_t len = 0;;) {
-    text.resize(len + part_bytes);
-    const ssize_t got = ::read(file.get(), text.data() + len, part_bytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail_errno(errno, "reading " + path);
-    len += static_cast<std::size_t>(got);
-    text.resize(len);
-    if (got == 0) return text;
+  std::array<char, 8192> part{};
+  while (text.size() < most_bytes) {
+    const ssize_t n = ::read(fd, part.data(), std::min(part.size(), most_bytes - text.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno(errno, "reading " + path);
+    if (n == 0) break;
+    text.append(part.data(), static_cast<std::size_t>(n));
   }
+  return text;
 }
 
 }  // namespace shima

@@ -13,9 +13,9 @@
 #include <sstream>
 #include <utility>
 
+#include "base/file_text.h"
 #include "base/unique_fd.h"
 #include "iod/path/beneath.h"
-#include "store/target/text_file.h"
 
 namespace shima::iod {
 namespace {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/file_text.h"
 #include "store/subfile/close_to_open.h"
 #include "store/target/directory_names.h"
 #include "store/target/permissions.h"

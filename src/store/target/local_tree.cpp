@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/file_text.h"
 #include "base/unique_fd.h"
 #include "store/target/directory_lock.h"
 #include "store/target/directory_names.h"

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "base/file_text.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "layout/master_file.h"

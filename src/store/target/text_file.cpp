@@ -129,19 +129,6 @@ Status write_all(int fd, std::string_view text, const std::string& path) {
   return {};
 }
 
-Result<std::string> read_up_to(int fd, std::size_t most_bytes, const std::string& path) {
-  std::string text;
-  std::array<char, 8192> part{};
-  while (text.size() < most_bytes) {
-    const ssize_t n = ::read(fd, part.data(), std::min(part.size(), most_bytes - text.size()));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("reading", path);
-    if (n == 0) break;
-    text.append(part.data(), static_cast<std::size_t>(n));
-  }
-  return text;
-}
-
 Status write_whole(int directory_fd, const std::string& name, std::string_view text, mode_t mode,
                    const std::string& path, Umask umask) {
   SHIMA_TRY_ASSIGN(const FileId id, new_id());

@@ -22,8 +22,6 @@ namespace shima {
 [[nodiscard]] Result<FileId> new_id();
 
 [[nodiscard]] Status write_all(int fd, std::string_view text, const std::string& path);
-[[nodiscard]] Result<std::string> read_up_to(int fd, std::size_t most_bytes,
-                                             const std::string& path);
 // Writes `name` in the directory `directory_fd`, whole or not at all. An existing file is replaced
 // by one with the same owner and permissions, or, if that is not permitted, overwritten; `mode` is
 // for a new file, before the umask or independent of it.

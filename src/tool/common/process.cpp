@@ -10,6 +10,8 @@
 #include <cstring>
 #include <sstream>
 
+#include "base/file_text.h"
+
 namespace shima::tool {
 namespace fs = std::filesystem;
 namespace {
@@ -39,17 +41,6 @@ std::vector<char*> pointers_to(const Command& command) {
   _exit(127);
 }
 
-std::string read_all(int fd) {
-  std::string text;
-  char buffer[4096];
-  for (;;) {
-    const ssize_t n = read(fd, buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return text;
-    text.append(buffer, static_cast<std::size_t>(n));
-  }
-}
-
 }  // namespace
 
 std::optional<fs::path> find_program(const std::string& name) {
@@ -73,7 +64,7 @@ Answer ask(const Command& command, const Command& environment, Stderr errors) {
   close(ends[1]);
   Answer answer;
   if (child > 0) {
-    answer.output = read_all(ends[0]);
+    answer.output = read_up_to(ends[0], std::string::npos, command.front()).value_or(std::string());
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     answer.status =

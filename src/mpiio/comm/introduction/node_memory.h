@@ -2,7 +2,7 @@
 //
 // Few ranks on one node know already where rank 0 has made it. Otherwise the leader of each node
 // makes it, and tells its node, together with the processes of the node where there are many
-// ranks. At last all ranks find out whether everybody has mapped it.
+// ranks. At last all ranks find out whether all have mapped it.
 #pragma once
 
 #include <mpi.h>
