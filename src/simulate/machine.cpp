@@ -20,7 +20,8 @@ constexpr double sieve_pitch_bytes = 4096;  // pieces closer than this are read 
 // Small writes go through a mapping: store/subfile/close_runs.h.
 constexpr double few_mapped_pieces = 8;
 constexpr double mapped_pitch_bytes = 1024;  // at most, from piece to piece
-constexpr double few_bytes = 16 * 1024;      // of a rank, moved before the meeting
+constexpr double small_call_bytes = 64 * 1024;
+constexpr double few_bytes = 16 * 1024;  // of a rank, moved before the meeting
 
 double log2_up(int count) { return std::ceil(std::log2(std::max(count, 1))); }
 
@@ -36,6 +37,10 @@ Cores cores_for(const Traffic& traffic, const Machine& machine) {
                            ? machine.shared_cores
                            : static_cast<double>(traffic.nodes) * traffic.cores_per_node;
   return {count, std::min<double>(count, traffic.ranks), std::max(1.0, traffic.ranks / count)};
+}
+
+double crowding_factor(const Machine& machine, const Cores& cores) {
+  return 1 + (cores.turns - 1) * machine.crowding;
 }
 
 double pieces_of_a_member(const Traffic& traffic) {
@@ -118,6 +123,12 @@ FileWork file_work(const Traffic& traffic, const Machine& machine) {
   return work;
 }
 
+// How much longer calls take that wait for each other, of several members on a core. Large ones
+// move so many bytes each that the waiting does not count.
+double waiting_factor(const FileWork& work, const Machine& machine, const Cores& cores) {
+  return work.bytes <= small_call_bytes * work.calls ? crowding_factor(machine, cores) : 1;
+}
+
 // Members move few bytes of their own before they meet, unless a write has several pieces; else
 // they also agree on the outcome. A write that is left to another member is estimated as one that
 // is gathered.
@@ -140,15 +151,18 @@ double handing_seconds(const Traffic& traffic, const Machine& machine, const Cor
   return traffic.windows * machine.hand_us * micro / cores.count;
 }
 
-// Messages that wait for each other. Where nodes have their own processors, no other window keeps
-// these busy meanwhile.
-double first_window_seconds(const Traffic& traffic, const Machine& machine, const Cores& cores) {
+// Messages that wait for each other: those of the first window, if an agent has a core of its own;
+// one that shares its core takes one message while all members there have a turn. Where nodes have
+// their own processors, no other window keeps these busy meanwhile.
+double message_seconds(const Traffic& traffic, const Machine& machine, const Cores& cores) {
   if (traffic.independent || traffic.far_share == 0) return 0;
+  const double agents = std::max(traffic.agents, 1);
   const double bytes = std::min(static_cast<double>(traffic.window_bytes),
-                                static_cast<double>(traffic.bytes) / std::max(traffic.agents, 1));
+                                static_cast<double>(traffic.bytes) / agents);
   const double hops =
       (traffic.is_read ? hops_of_a_read : hops_of_a_write) + bytes / (machine.segment_kb * kilo);
-  const double waits = hops * cores.turns * machine.round_us * micro;
+  const double in_turn = cores.turns > 1 ? traffic.messages / agents : hops;
+  const double waits = in_turn * cores.turns * machine.round_us * micro;
   if (machine.shared_cores > 0) return waits;
   return waits + bytes * copies_between_nodes / (machine.copy_mb_s * mega) +
          bytes / (machine.wire_mb_s * mega);
@@ -194,16 +208,18 @@ Estimate estimate(const Traffic& traffic, const Machine& machine) {
 
   Estimate made;
   made.meetings_s = meetings_of(traffic) * meeting_seconds(traffic, machine, cores);
-  made.processors_s = work * (1 + (cores.turns - 1) * machine.crowding) / cores.busy;
+  made.processors_s = work * crowding_factor(machine, cores) / cores.busy;
   made.wire_s = wire / (shared ? 1 : traffic.nodes);
   made.disk_s = files.disk_seconds / traffic.subfiles;
   // Writers of one file wait for each other, and all of them for the first window.
-  if (!traffic.is_read)
-    made.disk_s += traffic.independent ? files.seconds / traffic.subfiles
-                                       : gather / std::max(traffic.windows, 1.0);
-  made.first_window_s = first_window_seconds(traffic, machine, cores);
+  if (!traffic.is_read && traffic.independent)
+    made.disk_s = (files.disk_seconds + files.seconds) / traffic.subfiles *
+                  waiting_factor(files, machine, cores);
+  else if (!traffic.is_read)
+    made.disk_s += gather / std::max(traffic.windows, 1.0);
+  made.messages_s = message_seconds(traffic, machine, cores);
   made.seconds = made.meetings_s + std::max({made.processors_s, made.wire_s, made.disk_s}) +
-                 made.first_window_s + handing_seconds(traffic, machine, cores);
+                 made.messages_s + handing_seconds(traffic, machine, cores);
   return made;
 }
 

@@ -1,20 +1,22 @@
 // A small model of how long the transfers of a planned call take.
 //
 // A call takes its meetings, then the longest of three that overlap: the work of the processors,
-// the busiest link, and the disks; and the time until its first window is through. Processors copy
+// the busiest link, and the disks; and messages that wait for each other: those of the first
+// window, or, where agents share their cores, all of an agent. Processors copy
 // bytes, walk pieces, call the kernel for reads and writes, send and receive messages, and let
 // members have a part in windows (visits). Writers of one file wait for each other, so their calls
-// add up; reads of cached bytes are work of the processors; a rank that reads small pieces alone
-// reads what lies between them too, and one that writes them alone writes them through a mapping of
-// the file, if they lie close together in a file system of this machine. Between nodes, a byte is
-// copied three times more than its write: into the master's window, into the message, and into the
-// agent's window. Members that share a core take turns, so a meeting or a message takes as many
-// turns as members share it. Their work takes longer, too: those that wait look for messages, and
-// each finds the caches full of the others' bytes. A window that members fill goes from its agent
-// to them and back, which takes context switches. A large message arrives in segments, each of
-// which must be looked for. Where nodes are namespaces of one machine, links and disks are work of
-// the processors that they share, so that all of it adds up; a byte on a link keeps the sender's
-// and the receiver's processor busy. Pure.
+// add up, and small ones take longer with several members on a core; reads of cached bytes are work
+// of the processors; a rank that reads small pieces alone reads what lies between them too, and one
+// that writes them alone writes them through a mapping of the file, if they lie close together in a
+// file system of this machine. Between nodes, a byte is copied three times more than its write:
+// into the master's window, into the message, and into the agent's window. Members that share a
+// core take turns, so a meeting or a message takes as many turns as members share it. Their work
+// takes longer, too: those that wait look for messages, and each finds the caches full of the
+// others' bytes. A window that members fill goes from its agent to them and back, which takes
+// context switches. A large message arrives in segments, each of which must be looked for. Where
+// nodes are namespaces of one machine, links and disks are work of the processors that they share,
+// so that all of it adds up; a byte on a link keeps the sender's and the receiver's processor busy.
+// Pure.
 #pragma once
 
 #include <array>
@@ -85,7 +87,7 @@ struct Estimate {
   double processors_s = 0;
   double wire_s = 0;
   double disk_s = 0;
-  double first_window_s = 0;
+  double messages_s = 0;  // that wait for each other
 };
 
 [[nodiscard]] Estimate estimate(const Traffic& traffic, const Machine& machine);

@@ -55,7 +55,7 @@ ordered_json json_of(const Estimate& made) {
           {"processors_s", made.processors_s},
           {"wire_s", made.wire_s},
           {"disk_s", made.disk_s},
-          {"first_window_s", made.first_window_s}};
+          {"messages_s", made.messages_s}};
 }
 
 ordered_json json_of(const Limit& limit) {

@@ -246,23 +246,27 @@ TEST(Model, AddsUpByHand) {
   machine.round_us = 20;
   machine.meeting_us = 100;
   machine.turn_us = 50;
-  const Traffic traffic{.pulled = true,
-                        .ranks = 16,
-                        .nodes = 4,
-                        .cores_per_node = 2,
-                        .agents = 4,
-                        .bytes = 1000'000'000,
-                        .far_share = 0.5,
-                        .windows = 1000,
-                        .window_bytes = 1'000'000};
+  Traffic traffic{.pulled = true,
+                  .ranks = 16,
+                  .nodes = 4,
+                  .cores_per_node = 2,
+                  .agents = 4,
+                  .bytes = 1000'000'000,
+                  .far_share = 0.5,
+                  .messages = 4 * 10,
+                  .windows = 1000,
+                  .window_bytes = 1'000'000};
   const Estimate made = estimate(traffic, machine);
   EXPECT_DOUBLE_EQ(made.meetings_s, 2 * 2 * (50 + 2 * 20) * 1e-6);
   EXPECT_DOUBLE_EQ(made.processors_s, 2.0 / 8);  // 1 + 0.5 * 2 copies on 8 cores
   EXPECT_DOUBLE_EQ(made.wire_s, 0.5 / 4);
   EXPECT_DOUBLE_EQ(made.disk_s, 1.0 + 2.0 / 1000);
-  // Grant and bytes, which arrive in two steps; each waits for two members on a core.
-  EXPECT_DOUBLE_EQ(made.first_window_s, 3 * 2 * 20e-6 + 0.003 + 0.001);
-  EXPECT_DOUBLE_EQ(made.seconds, made.meetings_s + made.disk_s + made.first_window_s);
+  // Each of an agent's messages waits for two members on a core.
+  EXPECT_DOUBLE_EQ(made.messages_s, 10 * 2 * 20e-6 + 0.003 + 0.001);
+  EXPECT_DOUBLE_EQ(made.seconds, made.meetings_s + made.disk_s + made.messages_s);
+  // On a core of its own, only grant and bytes are waited for, which arrive in two steps.
+  traffic.ranks = 8;
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).messages_s, 3 * 20e-6 + 0.003 + 0.001);
 }
 
 // Costs of pieces, visits and messages are work of the processors.
@@ -340,6 +344,18 @@ TEST(Model, OtherWritesHaveACallEach) {
   few.pieces = 14;
   few.span_bytes = 1024;
   EXPECT_DOUBLE_EQ(estimate(few, machine).disk_s, 0.1 + 14 * 1e-6);
+}
+
+TEST(Model, SmallWritesOfMembersThatShareACoreTakeLonger) {
+  Machine machine = only_rates();
+  machine.io_us = 1;
+  machine.crowding = 0.5;
+  Traffic traffic = small_writes();
+  traffic.span_bytes = 5'000 * 20'480;
+  traffic.ranks = traffic.members = 4;  // two on each core
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).disk_s, 1.5 * (0.1 + 10'000 * 1e-6));
+  traffic.pieces = 1'000;  // 100 KB each
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).disk_s, 0.1 + 1'000 * 1e-6);
 }
 
 // Two ranks on two cores read 100 pieces each of 1000 MB in all, which lie in 2000 MB.
