@@ -29,6 +29,8 @@ enum class FaultPhase : std::uint8_t {
   exchange,         // a description is published in part; before the meeting
   plan,             // all ranks' descriptions are known
   request,          // before a subgroup asks an agent on another node to take part
+  grant,            // an agent, before it asks a subgroup on another node for a window
+  reply,            // an agent, before it sends a subgroup the bytes of a window
   gather,           // before a member's pieces of a window are copied or sent
   disk,             // before a window or a run is written or read
   wait,             // waiting for others in the middle of an access
@@ -62,7 +64,7 @@ enum class FaultPhase : std::uint8_t {
 };
 
 // Their names in SHIMA_FAULT, in the order of the enumeration.
-inline constexpr std::array<std::string_view, 43> fault_phase_names{
+inline constexpr std::array<std::string_view, 45> fault_phase_names{
     "open.enter",    "open.introduced",
     "open.made",     "open.joined",
     "open.shared",   "open.agree",
@@ -70,6 +72,7 @@ inline constexpr std::array<std::string_view, 43> fault_phase_names{
     "sync",          "close",
     "post",          "exchange",
     "plan",          "request",
+    "grant",         "reply",
     "gather",        "disk",
     "wait",          "agree",
     "arrive",        "release",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fault_point.h"
 #include "collective/message_io.h"
 #include "group/node/shared_windows.h"
 
@@ -103,6 +104,7 @@ Status Guests::grant(Awaited& awaited) {
   const std::size_t data = context_.direction == Direction::write ? len_bytes : 0;
   MessageBuffer buffer = memory_.buffer(sizeof(WindowHead) + data +
                                         most_runs_bytes(len_bytes, context_.plan.granule_bytes));
+  fault_point(FaultPhase::grant);
   SHIMA_TRY_ASSIGN(awaited.ticket, messenger.receive(master, Lane::to_agent, std::move(buffer)));
   SHIMA_TRY_ASSIGN(const auto ticket,
                    send_value(context_, master, Lane::grant, WindowGrant{awaited.window}));
@@ -156,6 +158,7 @@ Result<GuestMessage> Guests::read(const Awaited& awaited, MessageBuffer buffer) 
 
 Result<Guests::Reply> Guests::reply(const GuestMessage& message, const ReplyHead& head,
                                     std::byte* image) {
+  fault_point(FaultPhase::reply);
   const int master = guests_[static_cast<std::size_t>(message.guest)].master;
   const TargetOffset end{head.end};
   const std::vector<iovec> pieces = pieces_to_send(context_, message.runs, end, image);

@@ -80,6 +80,11 @@ DETECTED = [Case(way, MESSAGE, moment, SHIELDED) for way, moment in (
     ("ordered", "claim:0:2"),
     *(("ordered_alive", f"exchange:2:{call}") for call in range(6, 11)),
 )]
+# An agent before it answers others, and one that asks it, with each strategy that sends messages.
+DETECTED += [Case("blocking", f"{MESSAGE};shima_collective={strategy}", moment, SHIELDED)
+             for strategy, moment in (("subgroup", "grant:2"), ("disk_directed", "reply:0"),
+                                      ("two_phase", "grant:0"), ("disk_directed", "request:3"),
+                                      ("two_phase", "reply:2"))]
 # Small writes, which ranks 0 and 2 make for their hosts.
 DETECTED += [Case("few", "shima_collective=auto", moment, SHIELDED)
              for moment in ("exchange:3:4", "disk:0:3", "disk:2:3")]
