@@ -19,9 +19,9 @@ constexpr double sieve_bytes = 1 << 20;     // of one read
 constexpr double sieve_pitch_bytes = 4096;  // pieces closer than this are read together
 // Small writes go through a mapping: store/subfile/close_runs.h.
 constexpr double few_mapped_pieces = 8;
-constexpr double mapped_pitch_bytes = 1024;  // at most, from piece to piece
-constexpr double small_call_bytes = 64 * 1024;
-constexpr double few_bytes = 16 * 1024;  // of a rank, moved before the meeting
+constexpr double mapped_pitch_bytes = 1024;     // at most, from piece to piece
+constexpr double small_call_bytes = 64 * 1024;  // at most; longer calls do not wait longer
+constexpr double few_bytes = 16 * 1024;         // of a rank, moved before the meeting
 
 double log2_up(int count) { return std::ceil(std::log2(std::max(count, 1))); }
 
@@ -123,10 +123,11 @@ FileWork file_work(const Traffic& traffic, const Machine& machine) {
   return work;
 }
 
-// How much longer calls take that wait for each other, of several members on a core. Large ones
-// move so many bytes each that the waiting does not count.
-double waiting_factor(const FileWork& work, const Machine& machine, const Cores& cores) {
-  return work.bytes <= small_call_bytes * work.calls ? crowding_factor(machine, cores) : 1;
+// How much longer small calls take that wait for each other, if several members share a core.
+double waiting_factor(const Traffic& traffic, const FileWork& work, const Machine& machine,
+                      const Cores& cores) {
+  const bool is_small = work.bytes <= small_call_bytes * work.calls;
+  return is_small && traffic.members > 1 ? crowding_factor(machine, cores) : 1;
 }
 
 // Members move few bytes of their own before they meet, unless a write has several pieces; else
@@ -152,8 +153,8 @@ double handing_seconds(const Traffic& traffic, const Machine& machine, const Cor
 }
 
 // Messages that wait for each other: those of the first window, if an agent has a core of its own;
-// one that shares its core takes one message while all members there have a turn. Where nodes have
-// their own processors, no other window keeps these busy meanwhile.
+// one that shares its core sends or receives one message while all members there have a turn. Where
+// nodes have their own processors, no other window keeps these busy meanwhile.
 double message_seconds(const Traffic& traffic, const Machine& machine, const Cores& cores) {
   if (traffic.independent || traffic.far_share == 0) return 0;
   const double agents = std::max(traffic.agents, 1);
@@ -161,7 +162,8 @@ double message_seconds(const Traffic& traffic, const Machine& machine, const Cor
                                 static_cast<double>(traffic.bytes) / agents);
   const double hops =
       (traffic.is_read ? hops_of_a_read : hops_of_a_write) + bytes / (machine.segment_kb * kilo);
-  const double in_turn = cores.turns > 1 ? traffic.messages / agents : hops;
+  const double further = std::max(0.0, traffic.messages / agents - hops);
+  const double in_turn = hops + std::min(1.0, cores.turns - 1) * further;
   const double waits = in_turn * cores.turns * machine.round_us * micro;
   if (machine.shared_cores > 0) return waits;
   return waits + bytes * copies_between_nodes / (machine.copy_mb_s * mega) +
@@ -179,7 +181,8 @@ const std::array<MachineField, 21> machine_fields{{
     {"visit_us", &Machine::visit_us, "processor time for a rank's part in a window"},
     {"hand_us", &Machine::hand_us,
      "processor time for a window that ranks fill, if they share cores"},
-    {"crowding", &Machine::crowding, "more processor time, for each further rank on a core"},
+    {"crowding", &Machine::crowding,
+     "more processor time and waiting for small writes, for each further rank on a core"},
     {"piece_ns", &Machine::piece_ns, "processor time for each piece at a regular place"},
     {"list_piece_ns", &Machine::list_piece_ns, "processor time for each piece of a list"},
     {"far_list_piece_ns", &Machine::far_list_piece_ns, "more, for a piece that crosses nodes"},
@@ -214,7 +217,7 @@ Estimate estimate(const Traffic& traffic, const Machine& machine) {
   // Writers of one file wait for each other, and all of them for the first window.
   if (!traffic.is_read && traffic.independent)
     made.disk_s = (files.disk_seconds + files.seconds) / traffic.subfiles *
-                  waiting_factor(files, machine, cores);
+                  waiting_factor(traffic, files, machine, cores);
   else if (!traffic.is_read)
     made.disk_s += gather / std::max(traffic.windows, 1.0);
   made.messages_s = message_seconds(traffic, machine, cores);

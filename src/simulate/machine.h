@@ -2,21 +2,20 @@
 //
 // A call takes its meetings, then the longest of three that overlap: the work of the processors,
 // the busiest link, and the disks; and messages that wait for each other: those of the first
-// window, or, where agents share their cores, all of an agent. Processors copy
-// bytes, walk pieces, call the kernel for reads and writes, send and receive messages, and let
-// members have a part in windows (visits). Writers of one file wait for each other, so their calls
-// add up, and small ones take longer with several members on a core; reads of cached bytes are work
-// of the processors; a rank that reads small pieces alone reads what lies between them too, and one
-// that writes them alone writes them through a mapping of the file, if they lie close together in a
-// file system of this machine. Between nodes, a byte is copied three times more than its write:
-// into the master's window, into the message, and into the agent's window. Members that share a
-// core take turns, so a meeting or a message takes as many turns as members share it. Their work
-// takes longer, too: those that wait look for messages, and each finds the caches full of the
-// others' bytes. A window that members fill goes from its agent to them and back, which takes
-// context switches. A large message arrives in segments, each of which must be looked for. Where
-// nodes are namespaces of one machine, links and disks are work of the processors that they share,
-// so that all of it adds up; a byte on a link keeps the sender's and the receiver's processor busy.
-// Pure.
+// window, or, where agents share their cores, all of an agent. Processors copy bytes, walk pieces,
+// call the kernel for reads and writes, send and receive messages, and let members have a part in
+// windows (visits). Writers of one file wait for each other, so their calls add up, and small ones
+// take longer with several members on a core; reads of cached bytes are work of the processors; a
+// rank that reads small pieces alone reads what lies between them too, and one that writes them
+// alone writes them through a mapping of the file, if they lie close together in a file system of
+// this machine. Between nodes, a byte is copied three times more than its write: into the master's
+// window, into the message, and into the agent's window. Members that share a core take turns, so a
+// meeting or a message takes as many turns as members share it. Their work takes longer, too: those
+// that wait look for messages, and each finds the caches full of the others' bytes. A window that
+// members fill goes from its agent to them and back, which takes context switches. A large message
+// arrives in segments, each of which must be looked for. Where nodes are namespaces of one machine,
+// links and disks are work of the processors that they share, so that all of it adds up; a byte on
+// a link keeps the sender's and the receiver's processor busy. Pure.
 #pragma once
 
 #include <array>
@@ -27,11 +26,12 @@ namespace shima::simulate {
 
 // All of it can be measured; see bench/model.py.
 struct Machine {
-  double meeting_us = 5;           // of the members of a node, one on each core
-  double turn_us = 10;             // to let another member have the core
-  double round_us = 4;             // from one node to another: the message, and until it is noticed
-  double message_us = 1;           // of processors for each message, at both ends
-  double crowding = 0.03;          // more work of processors, for each further member on a core
+  double meeting_us = 5;  // of the members of a node, one on each core
+  double turn_us = 10;    // to let another member have the core
+  double round_us = 4;    // from one node to another: the message, and until it is noticed
+  double message_us = 1;  // of processors for each message, at both ends
+  // More work of processors, and waiting for small writes, for each further member on a core.
+  double crowding = 0.03;
   double segment_kb = 1000;        // of a message, that arrives at once
   double visit_us = 1;             // of a processor for a member's part in a window
   double hand_us = 10;             // more for a window that members fill, if they share cores

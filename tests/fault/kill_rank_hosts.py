@@ -11,8 +11,9 @@ killed rank to that of the last one is printed.
 
 Open MPI ends the job itself when it loses a connection, unless its fault tolerance is enabled. Open
 MPI 4 has none. MPICH 5 crashes if it sends to a rank whose end it has just seen: PMPI_Isend uses a
-request that it has not made. So a rank may crash instead of getting the error, and no rank is
-killed in the middle of a stream of messages.
+request that it has not made. So a rank may crash instead of getting the error. Open MPI 5 may wait
+for itself when a rank ends with which it exchanges long messages (tests/soak/kill_roles.py). So
+under it no rank is killed when it has begun to send windows.
 
 Open MPI 5's launcher sometimes keeps sleeping after the last of its ranks has exited, also without
 Shima (for example if a rank dies in MPI_Alltoall: docs/semantics.md). So the time limit applies to
@@ -80,11 +81,11 @@ DETECTED = [Case(way, MESSAGE, moment, SHIELDED) for way, moment in (
     ("ordered", "claim:0:2"),
     *(("ordered_alive", f"exchange:2:{call}") for call in range(6, 11)),
 )]
-# An agent before it answers others, and one that asks it, with each strategy that sends messages.
+STREAMS = os.environ["MPI_FAMILY"] != "openmpi"
+# An agent before it answers others, and a rank that asks it, with each strategy that sends messages.
 DETECTED += [Case("blocking", f"{MESSAGE};shima_collective={strategy}", moment, SHIELDED)
-             for strategy, moment in (("subgroup", "grant:2"), ("disk_directed", "reply:0"),
-                                      ("two_phase", "grant:0"), ("disk_directed", "request:3"),
-                                      ("two_phase", "reply:2"))]
+             for strategy, moment in (("subgroup", "grant:2"), ("two_phase", "grant:0"), ("disk_directed", "request:3"),
+                                      *(("disk_directed", "reply:0"), ("two_phase", "reply:2")) * STREAMS)]
 # Small writes, which ranks 0 and 2 make for their hosts.
 DETECTED += [Case("few", "shima_collective=auto", moment, SHIELDED)
              for moment in ("exchange:3:4", "disk:0:3", "disk:2:3")]
@@ -128,8 +129,9 @@ JOBS = [Job(case) for case in CASES]
 DETECTED_JOBS = [Job(case) for case in DETECTED]
 # A node leader, a master, an agent and a member of four hosts; tests/soak/kill_roles.py kills each role in each phase.
 DETECTED_JOBS += [Job(Case("blocking", f"cb_nodes=3;shima_reach=pack;shima_requests={requests}", moment, SHIELDED), 4, 8)
-                  for requests, moment in (("touched", "request:6"), ("all", "gather:7:2"), ("touched", "disk:0:2"),
-                                           ("all", "gather:6:12"), ("touched", "plan:3"))]
+                  for requests, moment in (("touched", "request:6"), ("all", "gather:7:2" if STREAMS else "gather:7"),
+                                           ("touched", "disk:0:2"), ("all", "gather:6:12" if STREAMS else "gather:6"),
+                                           ("touched", "plan:3"))]
 
 
 def left_on(hosts):

@@ -267,6 +267,14 @@ TEST(Model, AddsUpByHand) {
   // On a core of its own, only grant and bytes are waited for, which arrive in two steps.
   traffic.ranks = 8;
   EXPECT_DOUBLE_EQ(estimate(traffic, machine).messages_s, 3 * 20e-6 + 0.003 + 0.001);
+  // With half of the cores shared, half of the others are waited for, too.
+  traffic.ranks = 12;
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).messages_s,
+                   (3 + 0.5 * 7) * 1.5 * 20e-6 + 0.003 + 0.001);
+  // A read's places come before its bytes. Few large messages arrive in as many steps as before.
+  traffic.is_read = true;
+  traffic.messages = 4 * 3;
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).messages_s, 4 * 1.5 * 20e-6 + 0.003 + 0.001);
 }
 
 // Costs of pieces, visits and messages are work of the processors.
@@ -354,8 +362,14 @@ TEST(Model, SmallWritesOfMembersThatShareACoreTakeLonger) {
   traffic.span_bytes = 5'000 * 20'480;
   traffic.ranks = traffic.members = 4;  // two on each core
   EXPECT_DOUBLE_EQ(estimate(traffic, machine).disk_s, 1.5 * (0.1 + 10'000 * 1e-6));
-  traffic.pieces = 1'000;  // 100 KB each
-  EXPECT_DOUBLE_EQ(estimate(traffic, machine).disk_s, 0.1 + 1'000 * 1e-6);
+  traffic.members = 1;  // no other writer
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).disk_s, 0.1 + 10'000 * 1e-6);
+  traffic.members = 4;
+  traffic.bytes = 1'600 * 65'536;
+  traffic.pieces = 1'600;
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).disk_s, 1.5 * (0.1048576 + 1'600 * 1e-6));
+  traffic.bytes += 1'600;
+  EXPECT_DOUBLE_EQ(estimate(traffic, machine).disk_s, 0.1048592 + 1'600 * 1e-6);
 }
 
 // Two ranks on two cores read 100 pieces each of 1000 MB in all, which lie in 2000 MB.
