@@ -13,7 +13,7 @@ Open MPI ends the job itself when it loses a connection, unless its fault tolera
 MPI 4 has none. MPICH 5 crashes if it sends to a rank whose end it has just seen: PMPI_Isend uses a
 request that it has not made. So a rank may crash instead of getting the error. Open MPI 5 may wait
 for itself when a rank ends with which it exchanges long messages (tests/soak/kill_roles.py). So
-under it no rank is killed when it has begun to send windows.
+with its fault tolerance fewer ranks are killed when such messages may be under way.
 
 Open MPI 5's launcher sometimes keeps sleeping after the last of its ranks has exited, also without
 Shima (for example if a rank dies in MPI_Alltoall: docs/semantics.md). So the time limit applies to

@@ -13,7 +13,7 @@ one. Hints leave out some agents, so that masters and plain members are no agent
 agents. With strategies in which each rank sends its own bytes, there is no plain member.
 
 Open MPI 5 may wait for itself when a rank ends with which it exchanges long messages: mca_btl_tcp_endpoint_close calls
-mca_btl_tcp_endpoint_send, which takes a mutex that it holds. Masters send such messages in writes, and agents in reads.
+mca_btl_tcp_endpoint_send, which takes a mutex that its caller holds. Masters send such messages in writes, and agents in reads.
 So there fewer ranks are killed when such messages may be under way.
 """
 
@@ -42,7 +42,7 @@ SERVING = ("gather:{}", *LATER, "wait:{}:2")
 DISK = ("disk:{}", "disk:{}:2")
 ASKING = ("request:{}", "request:{}:3")
 ANSWERING = ("grant:{}", "reply:{}")
-STREAMING = (*LATER, "reply:{}")  # a rank that sends bytes to other hosts has begun to
+STREAMING = (*LATER, "reply:{}")  # the rank may have begun to send bytes to other hosts
 
 # What serves near members differs: by pull, only servers gather; by pack, members do.
 PHASES = {
