@@ -217,6 +217,8 @@ class TwoHosts:
         version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True).stdout
         if "Open MPI" in version or "OpenRTE" in version:
             options = self._openmpi_options(version, split, by_node)
+            if ranks > len(os.sched_getaffinity(0)):
+                options += YIELD
         else:
             hosts = ",".join(f"{name}:{count}" for name, count in split)
             options = ["-launcher", "ssh", "-launcher-exec", f"{self.state}/ssh"]
@@ -249,6 +251,10 @@ class TwoHosts:
         daemons = self.state / DAEMONS
         return daemons.exists() and DAEMON_DID_NOT_START in daemons.read_text().split()
 
+
+# The hosts have a slot for each rank, so Open MPI takes them for machines with as many cores: its ranks would poll for
+# 4 ms, a turn of the scheduler, wherever they wait. With more ranks than slots it sets this itself.
+YIELD = ["--mca", "mpi_yield_when_idle", "1"]
 
 ROOT_ENVIRONMENT = {name: "1" for name in (
     "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",

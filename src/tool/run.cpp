@@ -27,6 +27,7 @@
 #include "tool/launch/mpiexec.h"
 #include "tool/launch/one_space.h"
 #include "tool/launch/supervise.h"
+#include "tool/launch/yield.h"
 #include "tool/report/stats_report.h"
 #include "tool/trace/trace_command.h"
 
@@ -234,6 +235,7 @@ Outcome<int> exec_process(const ProcessOptions& options) {
   if (auto status = export_settings(options); !status) return std::unexpected(status.error());
   name_job(true);
   if (options.whole_job) setenv("SHIMA_WHOLE_JOB", "1", 1);
+  yield_if_cores_are_few();
   auto mpi = used_mpi(options);
   if (!mpi) return std::unexpected(mpi.error());
   if (auto status = must_be_installed(*mpi); !status) return std::unexpected(status.error());

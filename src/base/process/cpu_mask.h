@@ -5,6 +5,7 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/types.h>
 
 #include <array>
 #include <bit>
@@ -17,9 +18,11 @@ struct CpuMask {
   std::array<std::uint64_t, most_cpus / 64> words{};
 
   // The CPUs on which the calling thread may run; empty if the kernel does not return them.
-  [[nodiscard]] static CpuMask own() {
+  [[nodiscard]] static CpuMask own() { return of(0); }
+  // The same of the first thread of a process.
+  [[nodiscard]] static CpuMask of(pid_t process) {
     CpuMask mask;
-    if (::sched_getaffinity(0, sizeof mask.words, mask.as_set()) != 0) mask.words.fill(0);
+    if (::sched_getaffinity(process, sizeof mask.words, mask.as_set()) != 0) mask.words.fill(0);
     return mask;
   }
   [[nodiscard]] int count() const {

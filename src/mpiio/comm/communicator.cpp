@@ -37,6 +37,9 @@ struct CommState {
   std::uint64_t key = 1;
   std::uint64_t opens = 0;
   std::uint64_t duplicates = 0;
+
+  // Of the next file. The same on all members.
+  [[nodiscard]] std::uint64_t next_file_key();
 };
 
 // A number that is the same on all members: it depends on the parent's number and on how many
@@ -48,6 +51,8 @@ std::uint64_t child_key(std::uint64_t parent, std::uint64_t serial, std::uint64_
   x ^= x >> 31;
   return x == 0 ? 1 : x;
 }
+
+std::uint64_t CommState::next_file_key() { return child_key(key, ++opens, 0); }
 
 // Whether this thread duplicates a communicator for a channel. Such a duplicate needs no state, and
 // MPI treats a lack of memory for the state as fatal.
@@ -242,27 +247,35 @@ Result<Introduced> fill_state(MPI_Comm comm, FirstMeetings& meetings, const Stat
   return result;
 }
 
-// Over the node's memory, where that reaches all ranks: a meeting of the MPI takes several times as
-// long.
-Status agree_at_the_end(MPI_Comm comm, const CommState& state, const Introduced& introduced) {
-  constexpr const char* doing = "introducing ranks to each other";
+// Over the node's memory: a meeting of the MPI takes several times as long.
+Status agree_on_one_node(MPI_Comm comm, NodeSegment& segment, const Status& last) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  const std::uint64_t mine = verdict_word(last, rank);
+  SHIMA_TRY_ASSIGN(const auto all, segment.meet({mine, 0}, first_hooks(&segment)));
+  return verdict_of(all.first, last, "introducing ranks to each other");
+}
+
+// Over the communicator: a rank with an error may have no duplicate.
+Result<std::unique_ptr<MessageChannel>> agree_on_first_channel(MPI_Comm comm, CommState& state,
+                                                               const Introduced& introduced) {
   Peers peers;
   if (state.segment) peers = first_hooks(state.segment.get()).peers;
   if (state.message) peers = state.message->peers();
-  if (!introduced.one_node) return agree_over(comm, introduced.last, doing, peers);
-  int rank = 0;
-  PMPI_Comm_rank(comm, &rank);
-  const std::uint64_t mine = verdict_word(introduced.last, rank);
-  SHIMA_TRY_ASSIGN(const auto all,
-                   state.segment->meet({mine, 0}, first_hooks(state.segment.get())));
-  return verdict_of(all.first, introduced.last, doing);
+  auto made = caught([&]() -> Result<std::unique_ptr<MessageChannel>> {
+    SHIMA_TRY(introduced.last);
+    return MessageChannel::make(state.message, introduced.spare, state.next_file_key());
+  });
+  return MessageChannel::agree(std::move(made), introduced.spare, comm, peers);
 }
 
 struct FoundState {
   CommState* state = nullptr;
-  MPI_Comm spare = MPI_COMM_NULL;  // a duplicate that nothing uses yet
+  std::unique_ptr<MessageChannel> first;  // the channel of the file for which it was made
 };
 
+// Whether all have got through is agreed on as late as possible: with the first file's channel,
+// where the ranks are on several nodes.
 Result<FoundState> make_state(MPI_Comm comm) {
   fault_point(FaultPhase::open_enter);
   SHIMA_TRY(caught([comm] { return check_attendance(comm); }));
@@ -276,11 +289,16 @@ Result<FoundState> make_state(MPI_Comm comm) {
     last = checked(PMPI_Comm_set_attr(comm, state_keyval(), state),
                    "attaching Shima's state to a communicator");
   if (is_loss(last)) return std::unexpected(last.error());
-  if (last) std::ignore = made->release();
-  const Status all = agree_at_the_end(comm, *state, introduced);
-  if (all) return FoundState{state, introduced.spare};
-  if (introduced.spare != MPI_COMM_NULL && !is_loss(all)) PMPI_Comm_free(&introduced.spare);
-  if (last) PMPI_Comm_delete_attr(comm, state_keyval());
+  const bool is_attached = last.has_value();
+  if (is_attached) std::ignore = made->release();
+  FoundState found{state, nullptr};
+  const Status all = [&]() -> Status {
+    if (introduced.one_node) return agree_on_one_node(comm, *state->segment, last);
+    SHIMA_TRY_ASSIGN(found.first, agree_on_first_channel(comm, *state, introduced));
+    return {};
+  }();
+  if (all) return found;
+  if (is_attached) PMPI_Comm_delete_attr(comm, state_keyval());
   return std::unexpected(all.error());
 }
 
@@ -289,22 +307,19 @@ Result<FoundState> state_of(MPI_Comm comm) {
   int found = 0;
   SHIMA_TRY(checked(PMPI_Comm_get_attr(comm, state_keyval(), &known, &found),
                     "reading Shima's state of a communicator"));
-  if (found != 0) return FoundState{static_cast<CommState*>(known)};
+  if (found != 0) return FoundState{static_cast<CommState*>(known), nullptr};
   return make_state(comm);
 }
 
-Result<std::unique_ptr<Channel>> make_message_channel(MPI_Comm comm, const FoundState& found,
-                                                      std::uint64_t key) {
-  const auto& ground = found.state->message;
+Result<std::unique_ptr<MessageChannel>> make_message_channel(MPI_Comm comm, CommState& state) {
+  const Peers peers = state.message->peers();
+  const std::uint64_t key = state.next_file_key();
   duplicates_for_channel = true;
-  const auto own = caught([&]() -> Result<MPI_Comm> {
-    if (found.spare != MPI_COMM_NULL) return found.spare;
-    return duplicate(comm, ground->peers());
-  });
+  const auto own = caught([&] { return duplicate(comm, peers); });
   duplicates_for_channel = false;
   SHIMA_TRY(status_of(own));
-  SHIMA_TRY_ASSIGN(auto channel, caught([&] { return MessageChannel::make(ground, *own, key); }));
-  return std::unique_ptr<Channel>(std::move(channel));
+  auto made = caught([&] { return MessageChannel::make(state.message, *own, key); });
+  return MessageChannel::agree(std::move(made), *own, *own, peers);
 }
 
 }  // namespace
@@ -316,12 +331,11 @@ Result<std::unique_ptr<Channel>> make_channel(MPI_Comm comm) {
   int size = 0;
   PMPI_Comm_size(comm, &size);
   const auto alone = size == 1 ? std::unique_lock(turn) : std::unique_lock<std::mutex>();
-  SHIMA_TRY_ASSIGN(const FoundState found, state_of(comm));
+  SHIMA_TRY_ASSIGN(FoundState found, state_of(comm));
+  if (found.first) return std::unique_ptr<Channel>(std::move(found.first));
   CommState& state = *found.state;
-  const std::uint64_t key = child_key(state.key, ++state.opens, 0);
-  if (!state.node) return make_message_channel(comm, found, key);
-  SHIMA_TRY_ASSIGN(auto channel, NodeChannel::make(state.node, key));
-  return std::unique_ptr<Channel>(std::move(channel));
+  if (state.node) return NodeChannel::make(state.node, state.next_file_key());
+  return make_message_channel(comm, state);
 }
 
 }  // namespace shima

@@ -11,19 +11,20 @@
 
 namespace shima {
 Result<std::unique_ptr<MessageChannel>> MessageChannel::make(
-    std::shared_ptr<const MessageGround> ground, MPI_Comm own, std::uint64_t key) {
-  const Peers peers = ground->peers();
-  auto made = caught([&]() -> Result<std::unique_ptr<MessageChannel>> {
-    std::unique_ptr<MessageChannel> channel(new MessageChannel(ground, own, key));
-    SHIMA_TRY_ASSIGN(channel->near_, NodeChannel::make_near(ground->near, key, channel->link_));
-    channel->owns_comm_ = true;
-    return channel;
-  });
-  const Status all = agree_over(own, status_of(made), "opening a file on several nodes", peers);
+    const std::shared_ptr<const MessageGround>& ground, MPI_Comm own, std::uint64_t key) {
+  std::unique_ptr<MessageChannel> channel(new MessageChannel(ground, own, key));
+  SHIMA_TRY_ASSIGN(channel->near_, NodeChannel::make_near(ground->near, key, channel->link_));
+  channel->owns_comm_ = true;
+  return channel;
+}
+
+Result<std::unique_ptr<MessageChannel>> MessageChannel::agree(
+    Result<std::unique_ptr<MessageChannel>> made, MPI_Comm own, MPI_Comm over, const Peers& peers) {
+  const Status all = agree_over(over, status_of(made), "opening a file on several nodes", peers);
   if (all) return made;
-  const bool is_lost = all.error().code == Code::peer_lost;
+  const bool is_lost = is_loss(all);
   if (made) (*made)->lost_ = is_lost;
-  if (!made && !is_lost) PMPI_Comm_free(&own);
+  if (!made && !is_lost && own != MPI_COMM_NULL) PMPI_Comm_free(&own);
   return std::unexpected(all.error());
 }
 

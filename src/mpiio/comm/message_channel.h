@@ -40,10 +40,15 @@ struct MessageGround {
 
 class MessageChannel final : public Channel {
  public:
-  // Takes `own`, a private communicator; `key` is the file's own. Collective over it: all ranks get
-  // a channel or all get an error.
+  // Over `own`, a private communicator, which the channel frees; `key` is the file's own. Local:
+  // agree() follows on all ranks.
   [[nodiscard]] static Result<std::unique_ptr<MessageChannel>> make(
-      std::shared_ptr<const MessageGround> ground, MPI_Comm own, std::uint64_t key);
+      const std::shared_ptr<const MessageGround>& ground, MPI_Comm own, std::uint64_t key);
+  // All ranks keep the channels that they have made, or all get an error; `own` is then freed, if
+  // there is one. Collective over `over`.
+  [[nodiscard]] static Result<std::unique_ptr<MessageChannel>> agree(
+      Result<std::unique_ptr<MessageChannel>> made, MPI_Comm own, MPI_Comm over,
+      const Peers& peers);
   MessageChannel(const MessageChannel&) = delete;
   MessageChannel& operator=(const MessageChannel&) = delete;
   ~MessageChannel() override;

@@ -1,7 +1,7 @@
 // Memory of the messages by which a rank answers the others before there is a channel.
 //
 // A rank that is out of memory must still answer, or the others wait for it. So there is a reserve,
-// in four parts: each is enough for 2 600 ranks that find out whether all run under Shima,
+// in four parts: each is enough for 2 500 ranks that find out whether all run under Shima,
 // and for 64 that introduce themselves. An open that sends messages takes two at once.
 #pragma once
 

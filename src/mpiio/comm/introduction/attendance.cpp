@@ -10,14 +10,15 @@
 #include <cstring>
 #include <map>
 #include <set>
-#include <string>
 
 #include "base/clock.h"
 #include "base/function_ref.h"
 #include "base/log.h"
 #include "base/process/launcher.h"
 #include "group/job_processes.h"
+#include "group/member_tree.h"
 #include "mpiio/comm/introduction/answer_memory.h"
+#include "mpiio/comm/introduction/pair_exchange.h"
 #include "mpiio/mpi/await.h"
 #include "mpiio/mpi/private_comm.h"
 #include "mpiio/mpi/real_mpi.h"
@@ -40,15 +41,20 @@ constexpr bool is_failure(std::uint64_t word) {
   return word >> 32 == gave_up_mark || word >> 32 == failed_mark;
 }
 
-// The exchanges of all rounds. In each, a member sends one word to another directly, and receives
-// one: not by an allgather, in which a missing rank would delay what others sent. All memory is
-// taken before the first, so that a member that has it makes all of them.
+constexpr std::size_t most_exchanges = std::size_t{2} * 2 * 31;  // two passes, up and down
+
+constexpr std::size_t len_bytes(std::size_t size) {
+  return 2 * most_exchanges * sizeof(std::uint64_t) + PairExchange::memory_bytes(size);
+}
+static_assert(len_bytes(2500) <= AnswerMemory::reserve_bytes);
+
+// The exchanges of both passes, of a word each: not an allgather, in which a missing rank would
+// delay what others sent. All memory is taken before the first, so that a member that has it makes
+// all of them.
 class Exchanges {
  public:
-  static constexpr std::size_t most = 2 * 31;
-
   Exchanges(MPI_Comm comm, int size)
-      : comm_(comm), size_(static_cast<std::size_t>(size)), memory_(len_bytes()) {
+      : comm_(comm), size_(static_cast<std::size_t>(size)), memory_(len_bytes(size_)) {
     requests_.fill(MPI_REQUEST_NULL);
   }
   Exchanges(const Exchanges&) = delete;
@@ -62,25 +68,20 @@ class Exchanges {
 
   [[nodiscard]] Status begin() {
     if (!memory_.take_within(seconds(10))) return fail(Code::no_memory, doing);
-    std::memset(memory_.data(), 0, len_bytes());
-    ones()[size_ - 1] = sizeof(std::uint64_t);
+    std::memset(memory_.data(), 0, len_bytes(size_));
     return {};
   }
-  [[nodiscard]] Status start(int to, int from, std::uint64_t mine) {
+  [[nodiscard]] Status start(const Partners& partners, std::uint64_t mine) {
     const std::size_t at = begun_++;
     std::uint64_t* const sent = words() + 2 * at;
     *sent = mine;
-    // The only length that is not 0 is at the place of the one member.
-    const int* const sent_lens = ones() + (size_ - 1 - static_cast<std::size_t>(to));
-    const int* const lens = ones() + (size_ - 1 - static_cast<std::size_t>(from));
-    const Status started =
-        checked(PMPI_Ialltoallv(sent, sent_lens, nowhere(), MPI_BYTE, sent + 1, lens, nowhere(),
-                                MPI_BYTE, comm_, &requests_[at]),
-                doing);
+    PairExchange pairs(comm_, size_, {lens(), PairExchange::int_count(size_)});
+    const Status started = checked(
+        pairs.start(partners, {sent, sent + 1, sizeof(std::uint64_t)}, &requests_[at]), doing);
     if (!started) is_kept_ = true;
     return started;
   }
-  // Waits for the word of the last exchange, until `check` fails.
+  // Waits for the word of the last exchange, until `check` fails. 0: it has brought none.
   [[nodiscard]] Result<std::uint64_t> finish(const Peers& check) {
     const std::size_t at = begun_ - 1;
     const Status done = caught([&] { return await(requests_[at], doing, check); });
@@ -95,14 +96,10 @@ class Exchanges {
   }
 
  private:
-  [[nodiscard]] std::size_t len_bytes() const {
-    return 2 * most * sizeof(std::uint64_t) + (3 * size_ - 1) * sizeof(int);
-  }
   [[nodiscard]] std::uint64_t* words() const {
     return reinterpret_cast<std::uint64_t*>(memory_.data());
   }
-  [[nodiscard]] int* ones() const { return reinterpret_cast<int*>(words() + 2 * most); }
-  [[nodiscard]] int* nowhere() const { return ones() + 2 * size_ - 1; }
+  [[nodiscard]] int* lens() const { return reinterpret_cast<int*>(words() + 2 * most_exchanges); }
   [[nodiscard]] bool is_under_way() {
     bool any = false;
     for (std::size_t i = 0; i < begun_; ++i) {
@@ -116,7 +113,7 @@ class Exchanges {
   MPI_Comm comm_;
   std::size_t size_;
   AnswerMemory memory_;
-  std::array<MPI_Request, most> requests_{};
+  std::array<MPI_Request, most_exchanges> requests_{};
   std::size_t begun_ = 0;
   bool is_kept_ = false;
 };
@@ -135,19 +132,20 @@ int rank_in_world(MPI_Comm comm, int rank) {
   return found;
 }
 
-// What a member awaits in a round: a word of member `from` that tells of it and of members before
-// it.
+// What a member awaits in an exchange.
 struct Awaited {
-  int round = 0;
   int from = 0;
-  int told = 1;     // members of which the word tells
-  int unheard = 1;  // members of which no word has told yet, those of this word first
+  bool from_one = true;   // the word is of that member alone
+  bool is_logged = true;  // that it is missing: one of all that await the end is enough
+  int turn = 0;           // those of an earlier turn are to give up first
+  int heard_begin = 0;    // members of which words have told: these, and this one
+  int heard_count = 1;
 };
 
 // Looks for missing members while a word is awaited.
 class Watch {
  public:
-  // What stays from round to round.
+  // What stays in a pass.
   struct Pass {
     Clock::time_point start = Clock::now();
     std::set<int> under_shima;  // ranks in the world whose processes have been seen
@@ -168,12 +166,10 @@ class Watch {
 
   Status check_missing() {
     const auto now = Clock::now();
-    // In a later round the rank may itself wait for another.
-    if (awaited_.round == 0 && now >= name_at_ && !named_) {
+    if (now >= name_at_ && awaited_.is_logged && !named_) {
       named_ = true;
-      log(LogLevel::warn,
-          "opening a file: after {} s rank {} of the communicator is missing, perhaps with others",
-          name_after.count(), awaited_.from);
+      log(LogLevel::warn, "opening a file: after {} s rank {} of the communicator{} is missing",
+          name_after.count(), awaited_.from, or_others());
     }
     if (now < look_at_) return {};
     look_at_ = now + look_period;
@@ -185,19 +181,23 @@ class Watch {
     return now < give_up_at() ? Status{} : check_late();
   }
 
-  // The limit counts from the open, but the last of many late ranks has some time of its own. Those
-  // that await the missing rank itself are to give up first: they can name it.
+  [[nodiscard]] const char* or_others() const {
+    return awaited_.from_one ? "" : ", or another that it waits for,";
+  }
+
+  // The limit counts from the open, but the last of many late ranks has some time of its own. The
+  // one that awaits the missing rank itself is to give up first: it can name it.
   [[nodiscard]] Clock::time_point give_up_at() const {
     constexpr seconds own_time(10);
     return std::max(pass_.start + limit_, start_ + std::min(limit_, own_time)) +
-           2 * awaited_.round * look_period;
+           2 * awaited_.turn * look_period;
   }
 
   // Any member without Shima is an error, also if another is only late.
   [[nodiscard]] Status check_processes() {
     std::map<int, int> members;  // by the rank in the world
-    for (int i = 0; i < awaited_.unheard; ++i) {
-      const int rank = (awaited_.from - i + size_) % size_;
+    for (int i = awaited_.heard_count; i < size_; ++i) {
+      const int rank = (awaited_.heard_begin + i) % size_;
       const int in_world = rank_in_world(comm_, rank);
       if (in_world != MPI_UNDEFINED) members.emplace(in_world, rank);
     }
@@ -216,15 +216,11 @@ class Watch {
     if (in_world == MPI_UNDEFINED ? related_jobs_under_shima(1)
                                   : find_rank_process(in_world).under_shima == UnderShima::yes)
       return {};
-    const auto before =
-        awaited_.told == 1
-            ? std::string()
-            : fmt::format(", or one of the {} before it, which it waits for,", awaited_.told - 1);
     return fail(Code::timed_out,
                 fmt::format("opening a file: rank {} of the communicator{} did not come within {} "
                             "s: it does not run under Shima, or it is late; set SHIMA_OPEN_TIMEOUT "
                             "to a larger number of seconds if it is late",
-                            awaited_.from, before, limit_.count()));
+                            awaited_.from, or_others(), limit_.count()));
   }
 
   MPI_Comm comm_;
@@ -254,8 +250,8 @@ Status status_of_word(std::uint64_t word, int from) {
   });
 }
 
-// A member's part. In each of two passes it goes through the rounds: in round k it hears the member
-// 2^k before it, and tells the one 2^k after it what it has heard so far.
+// A member's part. In each of two passes it hears the members below it in the tree, tells the one
+// above it what it has heard, and hears from there how it ended for all.
 class Attendance {
  public:
   Attendance(MPI_Comm comm, int size) : comm_(comm), size_(size), exchanges_(comm, size) {
@@ -273,31 +269,41 @@ class Attendance {
 
  private:
   void pass(FunctionRef<Status(Watch&)> check) {
+    const MemberTree tree(rank_, size_);
+    const int levels = tree.levels();
     Watch::Pass whole;
-    int round = 0;
-    for (int distance = 1; distance < size_; distance *= 2, ++round) {
-      const int unheard = size_ - distance;
-      const Awaited awaited{.round = round,
-                            .from = (rank_ + unheard) % size_,
-                            .told = std::min(distance, unheard),
-                            .unheard = unheard};
-      Watch watch(comm_, size_, awaited, whole);
-      const Status heard =
-          hear((rank_ + distance) % size_, awaited.from, [&] { return check(watch); });
-      if (outcome_) outcome_ = heard;
+    for (int turn = 0; turn < 2 * levels; ++turn) {
+      const bool is_up = turn < levels;
+      const int level = is_up ? turn : 2 * levels - 1 - turn;
+      const Partners partners = is_up ? tree.up(level) : tree.down(level);
+      const bool hears = partners.from != Partners::none;
+      const int partner = hears ? partners.from : partners.to;
+      const int heard = tree.subtree(rank_, level);
+      Watch watch(
+          comm_, size_,
+          {.from = partner,
+           .from_one = is_up && hears ? tree.subtree(partner, level) == 1 : heard + 1 == size_,
+           .is_logged = is_up ? hears : rank_ == 1,
+           .turn = turn,
+           .heard_begin = rank_,
+           .heard_count = heard},
+          whole);
+      const Status done = exchange(partners, [&] { return check(watch); });
+      if (outcome_) outcome_ = done;
     }
   }
 
   // After a failure it only tells: the others may come late, or never.
-  Status hear(int to, int from, const Peers& check) {
-    if (const Status started = exchanges_.start(to, from, word_); !started) {
+  Status exchange(const Partners& partners, const Peers& check) {
+    if (const Status started = exchanges_.start(partners, word_); !started) {
       if (word_ == came) word_ = word_of(failed_mark, rank_);
       return started;
     }
     if (!outcome_) return {};
     const auto word = exchanges_.finish(check);
-    const Status heard = word ? caught([&] { return status_of_word(*word, from); })
-                              : Status(std::unexpected(word.error()));
+    Status heard = status_of(word);
+    if (word && partners.from != Partners::none)
+      heard = caught([&] { return status_of_word(*word, partners.from); });
     if (word && is_failure(*word)) word_ = *word;
     if (!heard && word_ == came) word_ = word_of(gave_up_mark, rank_);
     return heard;

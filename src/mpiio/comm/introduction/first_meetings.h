@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "mpiio/comm/introduction/answer_memory.h"
+#include "mpiio/comm/introduction/pair_exchange.h"
 #include "mpiio/mpi/await.h"
 
 namespace shima {
@@ -85,7 +86,8 @@ class FirstMeetings {
   enum class Where : std::uint8_t { everywhere, first };
 
   // An entry is the code of a rank's error, or 0, and the rank's value. The memory has the own
-  // entry, the part of a broadcast that is under way, and the entries that are gathered.
+  // entry, the part of a broadcast that is under way, the entries that are gathered, and the
+  // lengths for exchanges between pairs of few ranks.
   static constexpr std::size_t most_entry_bytes = sizeof(std::uint64_t) + most_bytes;
   static constexpr std::size_t part_bytes = 16 << 10;
   template <class T>
@@ -94,13 +96,17 @@ class FirstMeetings {
     const std::size_t gathered = size <= few_ranks ? most_entry_bytes
                                  : rank == 0       ? sizeof(std::uint64_t) + most_bytes_first
                                                    : 0;
-    return most_entry_bytes + part_bytes + size * gathered;
+    const std::size_t lens = size <= few_ranks ? PairExchange::memory_bytes(size) : 0;
+    return most_entry_bytes + part_bytes + size * gathered + lens;
   }
 
   FirstMeetings(MPI_Comm comm, int rank, std::size_t size);
   [[nodiscard]] std::byte* own() const { return memory_.data(); }
   [[nodiscard]] std::byte* part() const { return own() + most_entry_bytes; }
   [[nodiscard]] std::byte* values() const { return part() + part_bytes; }
+  [[nodiscard]] int* lens() const {  // of few ranks
+    return reinterpret_cast<int*>(values() + size_ * most_entry_bytes);
+  }
   template <class T>
   [[nodiscard]] Status put(const Result<T>& mine) {
     static_assert(sizeof(T) <= most_bytes);
@@ -109,9 +115,12 @@ class FirstMeetings {
   }
   [[nodiscard]] Status gather_entries(const Status& mine, std::size_t len_bytes, Where where,
                                       const Peers& peers);
+  // The own entry and those of all others, in each of few ranks.
+  [[nodiscard]] Status exchange_entries(std::size_t len_bytes, const Peers& peers);
   // The worst of the entries that are here.
   [[nodiscard]] Status worst_of(const Status& mine, std::size_t len_bytes);
   [[nodiscard]] Status broadcast_part(std::size_t len_bytes, const Peers& peers);
+  void clear();
   [[nodiscard]] Status finish(Status started, MPI_Request request, const Peers& peers);
 
   MPI_Comm comm_;
