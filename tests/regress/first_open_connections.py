@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(SOURCES, "bench"))
 from two_hosts import TwoHosts, Unavailable
 
 RANKS = 16
-MOST = 2 * RANKS  # of which Open MPI makes 8 for the duplicate, and Shima's services 3
+MOST = 2 * RANKS  # it makes 11
 SKIP = 77
 
 
