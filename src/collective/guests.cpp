@@ -102,8 +102,9 @@ Status Guests::grant(Awaited& awaited) {
                    window_of(awaited.window, domains_, context_.plan.window_bytes));
   const std::size_t len_bytes = window.range.len_bytes();
   const std::size_t data = context_.direction == Direction::write ? len_bytes : 0;
-  MessageBuffer buffer = memory_.buffer(sizeof(WindowHead) + data +
-                                        most_runs_bytes(len_bytes, context_.plan.granule_bytes));
+  const std::size_t most_bytes =
+      sizeof(WindowHead) + data + most_runs_bytes(len_bytes, context_.plan.granule_bytes);
+  MessageBuffer buffer = data != 0 ? memory_.buffer(most_bytes) : MessageBuffer(most_bytes);
   fault_point(FaultPhase::grant);
   SHIMA_TRY_ASSIGN(awaited.ticket, messenger.receive(master, Lane::to_agent, std::move(buffer)));
   SHIMA_TRY_ASSIGN(const auto ticket,
@@ -163,7 +164,10 @@ Result<Guests::Reply> Guests::reply(const GuestMessage& message, const ReplyHead
   const TargetOffset end{head.end};
   const std::vector<iovec> pieces = pieces_to_send(context_, message.runs, end, image);
   Reply sent{.copied_bytes = pieces.empty() ? message.runs.len_bytes() : 0};
-  MessageBuffer buffer = memory_.buffer(sizeof head + sent.copied_bytes);
+  // The memory of an I/O node's calls is promised: without spares.
+  const std::size_t len_bytes = sizeof head + sent.copied_bytes;
+  MessageBuffer buffer =
+      context_.messenger->sends_pieces() ? MessageBuffer(len_bytes) : memory_.buffer(len_bytes);
   std::span<std::byte> out = buffer.bytes();
   put_into(out, head);
   if (pieces.empty()) {

@@ -140,7 +140,8 @@ Status SubgroupMaster::send_bytes(Side& from, std::byte* image) {
   const TargetOffset end = job.window.range.end;
   const std::vector<iovec> pieces = pieces_to_send(context_, job.runs, end, image);
   const std::size_t copied = pieces.empty() ? job.runs.len_bytes() : 0;
-  MessageBuffer message = memory_.buffer(sizeof(WindowHead) + runs_bytes(job.runs) + copied);
+  const std::size_t len_bytes = sizeof(WindowHead) + runs_bytes(job.runs) + copied;
+  MessageBuffer message = copied != 0 ? memory_.buffer(len_bytes) : MessageBuffer(len_bytes);
   std::span<std::byte> out = message.bytes();
   put_into(out, WindowHead{id_of(job.window, context_.plan.window_bytes), job.ahead});
   put_runs(out, job.runs);

@@ -3,7 +3,7 @@
 // It is binomial, with member 0 as its root. On the way up each level joins pairs of subtrees of
 // 2^level members with consecutive ranks; the way down is its reverse. So a member exchanges
 // something with log2(members) others at most, and where the members of a node have consecutive
-// ranks, few pairs are on different nodes: an MPI connects two ranks when the first sends to the
+// ranks, few pairs are on different nodes: Open MPI connects two ranks when the first sends to the
 // other, which takes longer than the message.
 #pragma once
 

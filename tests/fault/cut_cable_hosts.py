@@ -54,7 +54,7 @@ def told():
 
 
 def command(timeout_s):
-    timeout = [f"SHIMA_NODE_TIMEOUT={timeout_s}"] if timeout_s else []
+    timeout = [f"SHIMA_NODE_TIMEOUT={timeout_s}"] if timeout_s else ["-u", "SHIMA_NODE_TIMEOUT"]
     settings = [*timeout, "OMPI_MCA_mpi_ft_enable=1", "SHIMA_HINTS=shima_reach=message"]
     return behind_shield(["env", *settings, os.environ["SHIMA"], "exec", str(PROGRAM), "never"])
 
@@ -83,7 +83,8 @@ def watch(hosts, timeout_s, early_s):
 
 
 def cut(timeout_s, expected_s, early_s):
-    """`timeout_s`: None leaves the setting out. `expected_s`: the timeout, after less than which, `early_s`, all must go on."""
+    """`timeout_s`: of the setting; None leaves it out. `expected_s`: the timeout. No rank may have an error `early_s` after
+    the cut."""
     compile_program()
     try:
         with TwoHosts() as hosts, tempfile.TemporaryFile("w+") as output:

@@ -8,7 +8,7 @@ import sys
 
 from cut_cable_hosts import cut
 
-USUAL_S, EARLY_S = 10, 5
+USUAL_S, EARLY_S = 10, 8
 
 if __name__ == "__main__":
     sys.exit(cut(None, USUAL_S, EARLY_S))

@@ -90,15 +90,16 @@ static void expect_file(const char* name, void (*make)(int, struct named*)) {
   free(n);
 }
 
-static void write_in(int way, MPI_File fh, const void* memory, MPI_Datatype type) {
+static void write_in(int way, MPI_File fh, const void* memory, const struct named* mine) {
+  const MPI_Datatype type = mine->type;
   MPI_Status status;
   MPI_Request request;
   if (way == 0) EXPECT_OK(MPI_File_write_at_all(fh, 0, memory, 1, type, &status));
   if (way == 1) EXPECT_OK(MPI_File_write_at(fh, 0, memory, 1, type, &status));
-  if (way < 2) return;
   if (way == 2) EXPECT_OK(MPI_File_iwrite_at_all(fh, 0, memory, 1, type, &request));
   if (way == 3) EXPECT_OK(MPI_File_iwrite_at(fh, 0, memory, 1, type, &request));
-  MPI_Wait(&request, &status);
+  if (way >= 2) EXPECT_OK(MPI_Wait(&request, &status));
+  expect_items(&status, MPI_BYTE, mine->count);
 }
 
 static void write_by(const char* strategy, void (*make)(int, struct named*), int way) {
@@ -115,7 +116,7 @@ static void write_by(const char* strategy, void (*make)(int, struct named*), int
       MPI_File_open(MPI_COMM_WORLD, "repeats.out", MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
   EXPECT_OK(MPI_File_set_size(fh, 0));
   view_groups(fh);
-  write_in(way, fh, memory, mine->type);
+  write_in(way, fh, memory, mine);
   EXPECT_OK(MPI_File_close(&fh));
   for (int i = 0; i < (int)sizeof memory; ++i) EXPECT_EQ(memory[i], memory_at(here, i));
   if (here == 0) expect_file("repeats.out", make);

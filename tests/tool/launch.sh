@@ -50,7 +50,7 @@ if [ "$MPI_FAMILY" = openmpi ]; then
   under=("$SHIMA" exec ./rank getenv OMPI_MCA_mpi_yield_when_idle)
   expect_status 0 'more ranks than cores' "$MPIEXEC" -n 1 env OMPI_COMM_WORLD_LOCAL_SIZE=100000 "${under[@]}"
   expect_output 'OMPI_MCA_mpi_yield_when_idle=1$' 'more ranks than cores'
-  expect_status 0 'a core for each rank' "$MPIEXEC" -n 1 env OMPI_COMM_WORLD_LOCAL_SIZE=1 "${under[@]}"
+  expect_status 0 'a core for each rank' "$MPIEXEC" -n 1 env OMPI_COMM_WORLD_LOCAL_SIZE="$(nproc)" "${under[@]}"
   expect_output 'OMPI_MCA_mpi_yield_when_idle=$' 'a core for each rank'
   expect_status 0 'more ranks than cores, and a setting' "$MPIEXEC" -n 1 \
     env OMPI_COMM_WORLD_LOCAL_SIZE=100000 OMPI_MCA_mpi_yield_when_idle=0 "${under[@]}"
