@@ -134,26 +134,36 @@ Status SubgroupMaster::send_runs(const Job& job) {
   return {};
 }
 
-// Sends the runs of a window and their bytes, if possible from the window, which is in use then.
+MessageBuffer SubgroupMaster::message_for(const Job& job, std::size_t bytes,
+                                          std::span<std::byte>& room) {
+  const std::size_t len_bytes = sizeof(WindowHead) + runs_bytes(job.runs) + bytes;
+  MessageBuffer message = bytes != 0 ? memory_.buffer(len_bytes) : MessageBuffer(len_bytes);
+  room = message.bytes();
+  put_into(room, WindowHead{id_of(job.window, context_.plan.window_bytes), job.ahead});
+  put_runs(room, job.runs);
+  return message;
+}
+
+// Sends the runs of a window and their bytes: those that were collected in the message, else if
+// possible those in the window, which is in use then.
 Status SubgroupMaster::send_bytes(Side& from, std::byte* image) {
-  const Job& job = *from.job;
+  Job& job = *from.job;
   const TargetOffset end = job.window.range.end;
-  const std::vector<iovec> pieces = pieces_to_send(context_, job.runs, end, image);
-  const std::size_t copied = pieces.empty() ? job.runs.len_bytes() : 0;
-  const std::size_t len_bytes = sizeof(WindowHead) + runs_bytes(job.runs) + copied;
-  MessageBuffer message = copied != 0 ? memory_.buffer(len_bytes) : MessageBuffer(len_bytes);
-  std::span<std::byte> out = message.bytes();
-  put_into(out, WindowHead{id_of(job.window, context_.plan.window_bytes), job.ahead});
-  put_runs(out, job.runs);
+  std::vector<iovec> pieces;
+  if (job.bytes.bytes().empty()) {
+    pieces = pieces_to_send(context_, job.runs, end, image);
+    std::span<std::byte> room;
+    job.bytes = message_for(job, pieces.empty() ? job.runs.len_bytes() : 0, room);
+    if (pieces.empty()) pack_runs(job.runs, end, image, room);
+  }
   if (pieces.empty()) {
-    pack_runs(job.runs, end, image, out);
-    SHIMA_TRY_ASSIGN(const auto ticket,
-                     send_message(context_, job.served->rank, Lane::to_agent, std::move(message)));
+    SHIMA_TRY_ASSIGN(const auto ticket, send_message(context_, job.served->rank, Lane::to_agent,
+                                                     std::move(job.bytes)));
     sent_.push_back(ticket);
     return {};
   }
   SHIMA_TRY_ASSIGN(from.sending, send_pieces(context_, job.served->rank, Lane::to_agent,
-                                             std::move(message), pieces));
+                                             std::move(job.bytes), pieces));
   return {};
 }
 
@@ -219,7 +229,12 @@ Status SubgroupMaster::collect(int index) {
   const std::vector<MemberWalk*> members = job.served->walk.members_in(job.window);
   for (const MemberWalk* member : members)
     member->look_below(job.window.range.end, [&](const Strip& strip) { job.runs.mark(strip); });
-  return near_.begin(index, job.served->agent, job.window, members);
+  if (near_.packs() || context_.messenger->sends_pieces() || !has_large_runs(job.runs))
+    return near_.begin(index, job.served->agent, job.window, members);
+  std::span<std::byte> room;
+  job.bytes = message_for(job, job.runs.len_bytes(), room);
+  SHIMA_TRY_ASSIGN(const auto runs, runs_in(job.runs, room));
+  return near_.move_runs(runs, members);
 }
 
 Status SubgroupMaster::hand_out(int index) {
@@ -234,7 +249,9 @@ Status SubgroupMaster::hand_out(int index) {
   FileOffset end_of_file{head.end_of_file};
   if (end >= job.window.range.end && !near_.packs() && has_large_runs(job.runs)) {
     SHIMA_TRY_ASSIGN(const auto runs, runs_in(job.runs, bytes));
-    return near_.hand_out(runs, job.members);
+    std::vector<MemberWalk*> members;
+    for (MemberWalk& member : job.members) members.push_back(&member);
+    return near_.move_runs(runs, members);
   }
   SHIMA_TRY(unpack_runs(job.runs, end, bytes, near_.image(index)));
   if (end < job.window.range.end && context_.plan.agents.are_io_nodes()) {

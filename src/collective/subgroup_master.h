@@ -47,7 +47,7 @@ class SubgroupMaster {
     Coverage runs;
     std::vector<MemberWalk> members;  // a read
     Messenger::Ticket reply = 0;      // a read, once it has been asked for
-    MessageBuffer bytes;              // of the reply
+    MessageBuffer bytes;              // of the reply, or those that have been collected to be sent
   };
   // The windows of an agent in which the subgroup has bytes, and the agent's grants.
   struct Served {
@@ -80,6 +80,9 @@ class SubgroupMaster {
   [[nodiscard]] Result<TargetOffset> end_beyond(TargetOffset found, const Window& window,
                                                 std::byte* image);
   [[nodiscard]] Status send_runs(const Job& job);
+  // A write's message, as far as the bytes of the runs, for which it has room.
+  [[nodiscard]] MessageBuffer message_for(const Job& job, std::size_t bytes,
+                                          std::span<std::byte>& room);
   [[nodiscard]] Status send_bytes(Side& from, std::byte* image);
   [[nodiscard]] Result<bool> is_sent(Side& from);
   [[nodiscard]] Side& side(int index) { return sides_[static_cast<std::size_t>(index)]; }

@@ -33,21 +33,19 @@ Status NearBytes::begin(int side, int agent, const Window& window,
   }
   staging().count(window.range.len_bytes());
   const ScopedTimer timer(context_.counters.gather_ns);
-  const Direction direction =
-      context_.direction == Direction::write ? Direction::read : Direction::write;
   for (MemberWalk* member : members) {
     fault_point(FaultPhase::gather);
-    SHIMA_TRY(reach_member(context_, *member, window.range.end, direction,
+    SHIMA_TRY(reach_member(context_, *member, window.range.end, reach(),
                            {image(side), window.range.begin}));
   }
   return {};
 }
 
-Status NearBytes::hand_out(std::span<const RunBytes> runs, std::span<MemberWalk> members) {
+Status NearBytes::move_runs(std::span<const RunBytes> runs, std::span<MemberWalk* const> members) {
   const ScopedTimer timer(context_.counters.gather_ns);
-  for (MemberWalk& member : members) {
+  for (MemberWalk* member : members) {
     fault_point(FaultPhase::gather);
-    SHIMA_TRY(reach_member(context_, member, runs));
+    SHIMA_TRY(reach_member(context_, *member, runs, reach()));
   }
   return {};
 }

@@ -31,8 +31,9 @@ class NearBytes {
   // (writes: collect). Moves the members' walks past it.
   [[nodiscard]] Status begin(int side, int agent, const Window& window,
                              std::span<MemberWalk* const> members);
-  // Hands out the runs of a window from where they are, without the image; only with pull.
-  [[nodiscard]] Status hand_out(std::span<const RunBytes> runs, std::span<MemberWalk> members);
+  // The same with the places of a window's runs, without the image, and at once; only with pull.
+  [[nodiscard]] Status move_runs(std::span<const RunBytes> runs,
+                                 std::span<MemberWalk* const> members);
   // Whether the members have copied.
   [[nodiscard]] bool is_done(int side) const;
   // An error if a member failed to provide its bytes.
@@ -41,6 +42,10 @@ class NearBytes {
   void close();
 
  private:
+  // Between the members' memory and the server's.
+  [[nodiscard]] Direction reach() const {
+    return context_.direction == Direction::write ? Direction::read : Direction::write;
+  }
   [[nodiscard]] Status touch(int side, const TargetRange& range, std::uint64_t len_bytes);
   [[nodiscard]] Staging& staging() const {
     return role_ == WindowRole::agent ? context_.staging.agent : context_.staging.master;

@@ -47,14 +47,14 @@ Status reach_member(const PathContext& context, MemberWalk& member, TargetOffset
   return transfer.flush();
 }
 
-Status reach_member(const PathContext& context, MemberWalk& member,
-                    std::span<const RunBytes> runs) {
+Status reach_member(const PathContext& context, MemberWalk& member, std::span<const RunBytes> runs,
+                    Direction direction) {
   const bool directly = is_copied_directly(context, member);
-  RemoteTransfer transfer(context.channel.near_pid(member.index()), Direction::write);
+  RemoteTransfer transfer(context.channel.near_pid(member.index()), direction);
   for (const RunBytes& run : runs) {
     const std::uintptr_t window = WindowMemory::of(run).base();
     if (!member.has_below(run.range.end)) continue;
-    SHIMA_TRY(directly ? copy_directly(member, run.range.end, Direction::write, window)
+    SHIMA_TRY(directly ? copy_directly(member, run.range.end, direction, window)
                        : add_below(transfer, member, run.range.end, window));
   }
   return transfer.flush();

@@ -17,7 +17,7 @@ struct WindowMemory {
   std::byte* data = nullptr;
   TargetOffset begin;  // target offset of data[0]
 
-  // Where the bytes of a run are; they are only read.
+  // Where the bytes of a run are; they are only read, unless they are to be collected there.
   [[nodiscard]] static WindowMemory of(const RunBytes& run) {
     return {const_cast<std::byte*>(run.data), run.range.begin};
   }
@@ -31,9 +31,9 @@ struct WindowMemory {
 [[nodiscard]] Status reach_member(const PathContext& context, MemberWalk& member, TargetOffset end,
                                   Direction direction, const WindowMemory& window);
 
-// Moves a member's pieces from where the bytes of the runs are into its memory. The runs must have
-// all its bytes up to the end of the last one; the walk moves past it.
+// The same with places for the bytes of each run in place of a window. The runs must have all the
+// member's bytes up to the end of the last one; the walk moves past it.
 [[nodiscard]] Status reach_member(const PathContext& context, MemberWalk& member,
-                                  std::span<const RunBytes> runs);
+                                  std::span<const RunBytes> runs, Direction direction);
 
 }  // namespace shima
